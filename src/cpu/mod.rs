@@ -1,0 +1,1 @@
+//! CPU kernels with a structure of their own.

@@ -1,0 +1,186 @@
+//! The one error type: which function and argument, what was expected, what came, and what to do.
+
+use std::any::Any;
+use std::fmt;
+
+/// What went wrong, as a caller may want to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Shapes do not fit. Python: ValueError.
+    Shape,
+    /// Element types do not fit. Python: TypeError.
+    Dtype,
+    /// A bad value of an argument. Python: ValueError.
+    Argument,
+    /// An argument of the wrong type. Python: TypeError.
+    Type,
+    /// Memory is used up or its limit is reached. Python: MemoryError.
+    OutOfMemory,
+    /// The graph is not in a state that allows this. Python: RuntimeError.
+    Graph,
+    /// A parameter is missing or does not fit. Python: ValueError.
+    Parameter,
+    /// A file's content is not what it should be. Python: ValueError.
+    Format,
+    /// A file cannot be read or written. Python: OSError.
+    Io,
+    /// Not available here. Python: RuntimeError.
+    Unsupported,
+    /// Ctrl-C, or an error of the user's own code that is carried through.
+    External,
+}
+
+/// `Result` with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of nnrs. One pointer wide.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    function: Option<String>,
+    argument: Option<String>,
+    expected: String,
+    actual: Option<String>,
+    inputs: Option<String>,
+    hint: Option<String>,
+    origin: Option<String>,
+    payload: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Error {
+    /// An error that says what was expected (or, for kinds without an expectation, what happened).
+    pub fn new(kind: ErrorKind, expected: impl Into<String>) -> Error {
+        Error(Box::new(Inner {
+            kind,
+            function: None,
+            argument: None,
+            expected: expected.into(),
+            actual: None,
+            inputs: None,
+            hint: None,
+            origin: None,
+            payload: None,
+        }))
+    }
+
+    /// Shape error about argument `arg`; say what was expected: `Error::shape("weight", "2 dimensions")`.
+    pub fn shape(arg: &str, expected: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Shape, expected).argument(arg)
+    }
+
+    /// Error about the value of argument `arg`.
+    pub fn arg(arg: &str, expected: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Argument, expected).argument(arg)
+    }
+
+    /// The graph is not in a state that allows this.
+    pub fn graph(what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Graph, what)
+    }
+
+    /// Not available here.
+    pub fn unsupported(what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, what)
+    }
+
+    /// An error of user code (a Python exception, say) that passes through the engine.
+    pub fn external(payload: Box<dyn Any + Send + Sync>, what: impl Into<String>) -> Error {
+        let mut e = Error::new(ErrorKind::External, what);
+        e.0.payload = Some(payload);
+        e
+    }
+
+    pub fn argument(mut self, arg: &str) -> Error {
+        self.0.argument = Some(arg.to_string());
+        self
+    }
+
+    /// What came instead of what was expected.
+    pub fn actual(mut self, actual: impl fmt::Display) -> Error {
+        self.0.actual = Some(actual.to_string());
+        self
+    }
+
+    /// What the reader may do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The function, by its Python name; the engine fills it in if the function did not.
+    pub fn function(mut self, name: impl Into<String>) -> Error {
+        self.0.function.get_or_insert(name.into());
+        self
+    }
+
+    /// All inputs with shapes and types; the engine fills it in.
+    pub fn inputs(mut self, inputs: impl Into<String>) -> Error {
+        self.0.inputs.get_or_insert(inputs.into());
+        self
+    }
+
+    /// The script line that made the node; the engine fills it in.
+    pub fn origin(mut self, origin: impl Into<String>) -> Error {
+        self.0.origin.get_or_insert(origin.into());
+        self
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    pub fn is_out_of_memory(&self) -> bool {
+        self.0.kind == ErrorKind::OutOfMemory
+    }
+
+    /// The user code's own error, if this carries one.
+    pub fn into_payload(self) -> Result<Box<dyn Any + Send + Sync>> {
+        let mut inner = self.0;
+        match inner.payload.take() {
+            Some(p) => Ok(p),
+            None => Err(Error(inner)),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(e: std::io::Error) -> Error {
+        Error::new(ErrorKind::Io, e.to_string())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let e = &*self.0;
+        if let Some(name) = &e.function {
+            write!(f, "{name}: ")?;
+        }
+        if let Some(arg) = &e.argument {
+            write!(f, "argument '{arg}': ")?;
+        }
+        match &e.actual {
+            Some(actual) => write!(f, "expected {}, got {actual}", e.expected)?,
+            None => f.write_str(&e.expected)?,
+        }
+        if let Some(inputs) = &e.inputs {
+            write!(f, "\n  inputs: {inputs}")?;
+        }
+        if let Some(hint) = &e.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        if let Some(origin) = &e.origin {
+            write!(f, "\n  made at: {origin}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,3 @@
+//! Element-wise expressions.
+
+pub mod op;

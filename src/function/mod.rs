@@ -1,0 +1,3 @@
+//! Functions: the trait, the registry, and the groups.
+
+pub mod expr;

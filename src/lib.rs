@@ -1,0 +1,11 @@
+//! nnrs: NNabla's computation graph reborn.
+
+pub mod cpu;
+pub mod dtype;
+pub mod error;
+pub mod function;
+pub mod shape;
+
+pub use dtype::DType;
+pub use error::{Error, ErrorKind, Result};
+pub use shape::Shape;

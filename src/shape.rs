@@ -1,0 +1,154 @@
+//! Shapes: sizes of the axes of a dense, row-major array.
+
+use crate::error::{Error, ErrorKind, Result};
+use smallvec::SmallVec;
+use std::fmt;
+use std::ops::Deref;
+
+/// The sizes of an array's axes. `()` is a single value.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Shape(SmallVec<[usize; 6]>);
+
+impl Shape {
+    /// Number of elements; 1 for `()`.
+    pub fn size(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    /// Number of axes.
+    pub fn ndim(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Elements from `axis` to the end.
+    pub fn size_from(&self, axis: usize) -> usize {
+        self.0[axis.min(self.0.len())..].iter().product()
+    }
+
+    /// Elements before `axis`.
+    pub fn size_to(&self, axis: usize) -> usize {
+        self.0[..axis.min(self.0.len())].iter().product()
+    }
+
+    /// Row-major strides, in elements.
+    pub fn strides(&self) -> SmallVec<[usize; 6]> {
+        let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.0.len());
+        for i in (1..self.0.len()).rev() {
+            strides[i - 1] = strides[i] * self.0[i];
+        }
+        strides
+    }
+
+    /// Refuses shapes whose byte count would not fit an address.
+    pub fn checked(self) -> Result<Shape> {
+        let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
+        match bytes {
+            Some(n) if n <= isize::MAX as usize => Ok(self),
+            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(&self)),
+        }
+    }
+
+    /// The axis meant by `axis`, which may count from the end.
+    pub fn axis(&self, axis: i64, arg: &str) -> Result<usize> {
+        let n = self.ndim() as i64;
+        let a = if axis < 0 { axis + n } else { axis };
+        if (0..n).contains(&a) {
+            return Ok(a as usize);
+        }
+        Err(Error::arg(arg, format!("an axis between {} and {}", -n, n - 1)).actual(axis))
+    }
+
+    pub fn push(&mut self, d: usize) {
+        self.0.push(d);
+    }
+
+    pub fn as_mut_slice(&mut self) -> &mut [usize] {
+        &mut self.0
+    }
+
+    /// NumPy's broadcasting of two shapes.
+    pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
+        let n = self.ndim().max(other.ndim());
+        let at = |s: &Shape, i: usize| if i + s.ndim() < n { 1 } else { s[i + s.ndim() - n] };
+        (0..n)
+            .map(|i| match (at(self, i), at(other, i)) {
+                (a, b) if a == b => Some(a),
+                (1, b) => Some(b),
+                (a, 1) => Some(a),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(s: &[usize]) -> Shape {
+        Shape(SmallVec::from_slice(s))
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(s: Vec<usize>) -> Shape {
+        Shape(SmallVec::from_vec(s))
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(s: [usize; N]) -> Shape {
+        Shape(SmallVec::from_slice(&s))
+    }
+}
+
+impl FromIterator<usize> for Shape {
+    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Shape {
+        Shape(iter.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Shape {
+    /// As Python prints a tuple.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, d) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{d}")?;
+        }
+        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broadcasting_follows_numpy() {
+        let s = |v: &[usize]| Shape::from(v);
+        assert_eq!(s(&[2, 1, 3]).broadcast(&s(&[4, 1])), Some(s(&[2, 4, 3])));
+        assert_eq!(s(&[]).broadcast(&s(&[5])), Some(s(&[5])));
+        assert_eq!(s(&[2]).broadcast(&s(&[3])), None);
+        assert_eq!(s(&[0]).broadcast(&s(&[1])), Some(s(&[0])));
+    }
+
+    #[test]
+    fn huge_shapes_are_refused() {
+        assert!(Shape::from([1 << 40, 1 << 40]).checked().is_err());
+        assert!(Shape::from([0, 1 << 62]).checked().is_err());
+        assert!(Shape::from([3, 4]).checked().is_ok());
+    }
+}
