@@ -1,1 +1,3 @@
 //! CPU kernels with a structure of their own.
+
+pub mod pool;
