@@ -1,0 +1,307 @@
+//! The caching allocator: freed blocks are kept by size and handed out again, because fresh pages cost more than
+//! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::alloc::Layout;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Alignment of every block: a cache line, and an AVX-512 vector.
+pub const ALIGN: usize = 64;
+/// Blocks up to this size are cached per thread, without a lock.
+const SMALL: usize = 4096;
+/// Small blocks of one size kept by one thread.
+const SMALL_KEPT: usize = 256;
+/// Blocks from this size on are listed by name for the out-of-memory report.
+const NAMED: usize = 1 << 16;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static CACHED: AtomicUsize = AtomicUsize::new(0);
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static POISON: AtomicBool = AtomicBool::new(false);
+
+/// Free blocks above [`SMALL`] by size, and the live blocks above [`NAMED`] by address.
+struct Large {
+    free: BTreeMap<usize, Vec<usize>>,
+    live: BTreeMap<usize, (usize, &'static str)>,
+}
+
+static LARGE: Mutex<Large> = Mutex::new(Large { free: BTreeMap::new(), live: BTreeMap::new() });
+
+/// Small free blocks of this thread; given back to the system when the thread ends.
+struct SmallCache(Vec<Vec<NonNull<u8>>>);
+
+impl Drop for SmallCache {
+    fn drop(&mut self) {
+        for (class, blocks) in self.0.iter_mut().enumerate() {
+            for p in blocks.drain(..) {
+                CACHED.fetch_sub(class * ALIGN, Relaxed);
+                // SAFETY: the block came from `system` with this class's size.
+                unsafe { std::alloc::dealloc(p.as_ptr(), layout(class * ALIGN)) };
+            }
+        }
+    }
+}
+
+thread_local! {
+    static SMALL_FREE: RefCell<SmallCache> = const { RefCell::new(SmallCache(Vec::new())) };
+    static LABEL: Cell<&'static str> = const { Cell::new("array") };
+}
+
+/// What the allocator holds, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes in use by arrays.
+    pub live: usize,
+    /// Bytes kept for re-use.
+    pub cached: usize,
+    /// The most that was live at once since the last [`reset_peak`].
+    pub peak: usize,
+    /// Blocks in use.
+    pub blocks: usize,
+    /// The limit on live bytes; `usize::MAX` without one.
+    pub limit: usize,
+}
+
+/// Current statistics.
+pub fn stats() -> Stats {
+    Stats {
+        live: LIVE.load(Relaxed),
+        cached: CACHED.load(Relaxed),
+        peak: PEAK.load(Relaxed),
+        blocks: BLOCKS.load(Relaxed),
+        limit: LIMIT.load(Relaxed),
+    }
+}
+
+/// Starts a new peak measurement.
+pub fn reset_peak() {
+    PEAK.store(LIVE.load(Relaxed), Relaxed);
+}
+
+/// Limits the bytes that arrays may hold together.
+pub fn set_limit(bytes: usize) {
+    LIMIT.store(bytes, Relaxed);
+}
+
+/// Fills freed blocks with a pattern, so that a use after freeing shows (for debugging).
+pub fn set_poison(on: bool) {
+    POISON.store(on, Relaxed);
+}
+
+/// Gives all cached blocks of the shared cache, and the small ones of this thread, back to the system.
+pub fn clear_cache() {
+    let freed = std::mem::take(&mut lock().free);
+    for (bytes, blocks) in freed {
+        for p in blocks {
+            CACHED.fetch_sub(bytes, Relaxed);
+            // SAFETY: the block came from `system` with this size and is in no list any more.
+            unsafe { std::alloc::dealloc(p as *mut u8, layout(bytes)) };
+        }
+    }
+    let _ = SMALL_FREE.try_with(|s| *s.borrow_mut() = SmallCache(Vec::new()));
+}
+
+/// Names the blocks that this thread allocates while `f` runs (for the out-of-memory report).
+pub fn labelled<R>(label: &'static str, f: impl FnOnce() -> R) -> R {
+    let old = LABEL.replace(label);
+    let result = f();
+    LABEL.set(old);
+    result
+}
+
+/// Sets the label for this thread's next blocks.
+pub(crate) fn set_label(label: &'static str) {
+    LABEL.set(label);
+}
+
+/// Bytes that a request really takes.
+pub fn rounded(bytes: usize) -> usize {
+    let step = if bytes < 1 << 20 { ALIGN } else { 4096 };
+    bytes.max(1).next_multiple_of(step)
+}
+
+/// An owned block of bytes, aligned to [`ALIGN`]; dropped, it returns to the cache.
+pub struct Block {
+    ptr: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a block is plain memory owned by this value; what is done with it is the owner's duty.
+unsafe impl Send for Block {}
+// SAFETY: as above; shared access hands out raw pointers alone.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// A block of at least `bytes` bytes, content undefined.
+    pub fn new(bytes: usize) -> Result<Block> {
+        let bytes = rounded(bytes);
+        let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+        if live > LIMIT.load(Relaxed) {
+            LIVE.fetch_sub(bytes, Relaxed);
+            return Err(out_of_memory(bytes, "the limit on memory is reached"));
+        }
+        let Some(ptr) = take_cached(bytes).or_else(|| system(bytes)) else {
+            LIVE.fetch_sub(bytes, Relaxed);
+            return Err(out_of_memory(bytes, "the system has no such block"));
+        };
+        if live > PEAK.load(Relaxed) {
+            PEAK.fetch_max(live, Relaxed);
+        }
+        BLOCKS.fetch_add(1, Relaxed);
+        if bytes >= NAMED {
+            lock().live.insert(ptr.as_ptr() as usize, (bytes, LABEL.get()));
+        }
+        Ok(Block { ptr, bytes })
+    }
+
+    pub fn ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if POISON.load(Relaxed) {
+            // SAFETY: the block is `bytes` long and nobody else has it.
+            unsafe { self.ptr.as_ptr().write_bytes(0xFF, self.bytes) };
+        }
+        LIVE.fetch_sub(self.bytes, Relaxed);
+        BLOCKS.fetch_sub(1, Relaxed);
+        CACHED.fetch_add(self.bytes, Relaxed);
+        let kept = self.bytes <= SMALL && keep_small(self.ptr, self.bytes);
+        if !kept {
+            keep_large(self.ptr, self.bytes);
+        }
+    }
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Large> {
+    LARGE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn layout(bytes: usize) -> Layout {
+    // SAFETY: ALIGN is a power of two and callers pass sizes far below isize::MAX.
+    unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) }
+}
+
+fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
+    let found = if bytes <= SMALL {
+        SMALL_FREE.try_with(|s| s.borrow_mut().0.get_mut(bytes / ALIGN).and_then(Vec::pop)).ok().flatten()
+    } else {
+        let mut large = lock();
+        large.free.get_mut(&bytes).and_then(Vec::pop).and_then(|p| NonNull::new(p as *mut u8))
+    };
+    if found.is_some() {
+        CACHED.fetch_sub(bytes, Relaxed);
+    }
+    found
+}
+
+/// A new block of the system's; old cached ones go first where they would be too many beside it.
+fn system(bytes: usize) -> Option<NonNull<u8>> {
+    if bytes > isize::MAX as usize - ALIGN {
+        return None;
+    }
+    let cached = CACHED.load(Relaxed);
+    let room = (PEAK.load(Relaxed) / 4).max(64 << 20);
+    let over_limit = LIVE.load(Relaxed).saturating_add(cached) > LIMIT.load(Relaxed);
+    if cached > 0 && (cached > room || over_limit) {
+        clear_cache();
+    }
+    // SAFETY: the size is not zero.
+    let take = || NonNull::new(unsafe { std::alloc::alloc(layout(bytes)) });
+    take().or_else(|| {
+        clear_cache();
+        take()
+    })
+}
+
+fn keep_small(ptr: NonNull<u8>, bytes: usize) -> bool {
+    let keep = |s: &RefCell<SmallCache>| {
+        let mut cache = s.borrow_mut();
+        let class = bytes / ALIGN;
+        if cache.0.len() <= class {
+            cache.0.resize_with(SMALL / ALIGN + 1, Vec::new);
+        }
+        let list = &mut cache.0[class];
+        let room = list.len() < SMALL_KEPT;
+        if room {
+            list.push(ptr);
+        }
+        room
+    };
+    SMALL_FREE.try_with(keep).unwrap_or(false)
+}
+
+fn keep_large(ptr: NonNull<u8>, bytes: usize) {
+    if bytes <= SMALL {
+        CACHED.fetch_sub(bytes, Relaxed);
+        // SAFETY: the block came from `system` with this size.
+        unsafe { std::alloc::dealloc(ptr.as_ptr(), layout(bytes)) };
+        return;
+    }
+    let mut large = lock();
+    if bytes >= NAMED {
+        large.live.remove(&(ptr.as_ptr() as usize));
+    }
+    large.free.entry(bytes).or_default().push(ptr.as_ptr() as usize);
+}
+
+fn out_of_memory(bytes: usize, why: &str) -> Error {
+    let s = stats();
+    let mut blocks: Vec<_> = lock().live.values().copied().collect();
+    blocks.sort_by(|a, b| b.cmp(a));
+    let names: Vec<_> = blocks.iter().take(5).map(|(n, name)| format!("{name} {}", human(*n))).collect();
+    let limit = if s.limit == usize::MAX { "none".to_string() } else { human(s.limit) };
+    let what = format!(
+        "out of memory: {why}; asked for {}, in use {}, cached {}, limit {limit}; the largest arrays: {}",
+        human(bytes),
+        human(s.live),
+        human(s.cached),
+        if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    );
+    Error::new(ErrorKind::OutOfMemory, what)
+        .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or raise nn.memory.set_limit")
+}
+
+/// Bytes as a person reads them.
+pub fn human(bytes: usize) -> String {
+    let (n, unit) = match bytes {
+        0..1024 => return format!("{bytes} B"),
+        1024..1_048_576 => (1024.0, "KiB"),
+        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
+        _ => (1_073_741_824.0, "GiB"),
+    };
+    format!("{:.1} {unit}", bytes as f64 / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_reused_and_counted() {
+        let a = Block::new(5_000_000).unwrap();
+        let p = a.ptr();
+        drop(a);
+        let b = Block::new(5_000_000).unwrap();
+        assert_eq!(b.ptr(), p);
+        assert_eq!(b.ptr() as usize % ALIGN, 0);
+        assert!(stats().live >= 5_000_000 && stats().peak >= 5_000_000);
+    }
+
+    #[test]
+    fn impossible_sizes_are_an_error() {
+        assert!(Block::new(isize::MAX as usize - 4096).err().is_some_and(|e| e.is_out_of_memory()));
+    }
+}

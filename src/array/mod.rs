@@ -1,0 +1,290 @@
+//! Arrays: typed bytes with a shape. An [`NdArray`] is a handle; clones share shape and bytes, `view` and `narrow`
+//! share the bytes alone. Zeros and constants are kept as such until somebody needs the memory.
+
+pub mod alloc;
+mod storage;
+
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::shape::Shape;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+pub use storage::{Content, Data, Storage};
+
+/// A dense, row-major N-dimensional array of one element type, shared by its clones.
+///
+/// ```
+/// use nnrs::{NdArray, Shape};
+/// let a = NdArray::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [2, 2].into())?;
+/// assert_eq!(a.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct NdArray(Arc<Inner>);
+
+struct Inner {
+    place: Mutex<Place>,
+    /// Handles that a user holds: an array that somebody may look at is not planned away.
+    handles: AtomicU32,
+}
+
+/// Where an array's elements lie.
+#[derive(Clone)]
+struct Place {
+    shape: Shape,
+    storage: Arc<Storage>,
+    /// First element, for arrays that are a part of another's storage.
+    offset: usize,
+}
+
+impl NdArray {
+    /// An array without content; memory comes when it is first used, as zeros.
+    pub fn new(shape: Shape) -> NdArray {
+        let storage = Arc::new(Storage::new(shape.size()));
+        NdArray::placed(Place { shape, storage, offset: 0 })
+    }
+
+    fn placed(place: Place) -> NdArray {
+        NdArray(Arc::new(Inner { place: Mutex::new(place), handles: AtomicU32::new(0) }))
+    }
+
+    /// An array of `shape` with a copy of `values`.
+    pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
+        if shape.size() != values.len() {
+            return Err(
+                Error::shape("values", format!("{} values for shape {shape}", shape.size())).actual(values.len())
+            );
+        }
+        let a = NdArray::new(shape);
+        a.storage().write_from(0, values)?;
+        Ok(a)
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.0.place.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.place().shape.clone()
+    }
+
+    pub fn size(&self) -> usize {
+        self.place().shape.size()
+    }
+
+    pub fn storage(&self) -> Arc<Storage> {
+        self.place().storage.clone()
+    }
+
+    /// First element of this array in its storage.
+    pub fn offset(&self) -> usize {
+        self.place().offset
+    }
+
+    /// The element type; float32 while there is no content.
+    pub fn dtype(&self) -> DType {
+        self.storage().dtype()
+    }
+
+    /// True if both handles are the same array object.
+    pub fn is(&self, other: &NdArray) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// An address that identifies the array object while it lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// How often the content was written (or may have been).
+    pub fn modification_count(&self) -> u64 {
+        self.storage().modification_count()
+    }
+
+    pub(crate) fn handles(&self) -> &AtomicU32 {
+        &self.0.handles
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.handles.load(Relaxed) > 0
+    }
+
+    /// Another shape for the same elements (`Err` if the sizes differ); with `force` also another size, which drops the content.
+    pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
+        let shape = shape.checked()?;
+        let mut place = self.place();
+        if shape.size() != place.shape.size() {
+            if !force {
+                return Err(Error::shape("shape", format!("{} elements as in {}", place.shape.size(), place.shape))
+                    .actual(&shape)
+                    .hint("pass force=True to change the size"));
+            }
+            place.storage = Arc::new(Storage::new(shape.size()));
+            place.offset = 0;
+        }
+        place.shape = shape;
+        Ok(())
+    }
+
+    /// An array of another shape over the same memory.
+    pub fn view(&self, shape: Shape) -> Result<NdArray> {
+        let place = self.place().clone();
+        if shape.size() != place.shape.size() {
+            let want = format!("{} elements as in {}", place.shape.size(), place.shape);
+            return Err(Error::shape("shape", want).actual(shape));
+        }
+        Ok(NdArray::placed(Place { shape, ..place }))
+    }
+
+    /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
+    pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<NdArray> {
+        let place = self.place().clone();
+        let axis = place.shape.axis(dim, "dim")?;
+        let n = place.shape[axis] as i64;
+        let from = if start < 0 { start + n } else { start };
+        if !(0..=n).contains(&from) || length < 1 || from + length > n {
+            return Err(Error::arg("start, length", format!("a part of axis {axis} of {}", place.shape))
+                .actual(format!("start {start}, length {length}")));
+        }
+        if place.shape.size_to(axis) != 1 {
+            return Err(Error::arg("dim", "an axis with only axes of size 1 before it (the part must be contiguous)")
+                .actual(format!("{dim} of {}", place.shape)));
+        }
+        let mut shape = place.shape.clone();
+        shape.as_mut_slice()[axis] = length as usize;
+        let offset = place.offset + from as usize * place.shape.size_from(axis + 1);
+        place.storage.own(place.storage.dtype())?;
+        Ok(NdArray::placed(Place { shape, storage: place.storage, offset }))
+    }
+
+    /// Makes this handle lie where `other` lies: they share memory from now on.
+    pub(crate) fn share(&self, other: &NdArray) {
+        let from = other.place().clone();
+        let mut place = self.place();
+        place.storage = from.storage;
+        place.offset = from.offset;
+    }
+
+    /// True if the array covers its whole storage (no `narrow`).
+    fn is_whole(&self) -> bool {
+        let place = self.place();
+        place.offset == 0 && place.shape.size() == place.storage.size()
+    }
+
+    /// Sets all elements to `value`, lazily.
+    pub fn fill(&self, value: f64) -> Result<()> {
+        let storage = self.storage();
+        if self.is_whole() {
+            storage.set_content(if value == 0.0 { Content::Zero } else { Content::Fill(value) });
+            return Ok(());
+        }
+        let (offset, n) = (self.offset(), self.size());
+        storage.fill_part(offset, n, value)
+    }
+
+    /// Sets all elements to 0, lazily.
+    pub fn zero(&self) -> Result<()> {
+        self.fill(0.0)
+    }
+
+    /// Drops the content; the next reading finds zeros.
+    pub fn clear(&self) {
+        self.storage().clear();
+    }
+
+    /// The content as memory of type `dtype` for reading: no copy if it is so already; otherwise converted beside it.
+    pub fn read(&self, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.read(dtype, offset, n)
+    }
+
+    /// The memory of the array for reading and writing, converted to `dtype` for good.
+    pub fn modify(&self, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.modify(dtype, offset, n)
+    }
+
+    /// The memory for writing all of it as `dtype`; its content is undefined until then.
+    pub fn overwrite(&self, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.overwrite(dtype, offset, n)
+    }
+
+    fn located(&self) -> (Arc<Storage>, usize, usize) {
+        let place = self.place();
+        (place.storage.clone(), place.offset, place.shape.size())
+    }
+
+    /// Converts the content to `dtype` for good.
+    pub fn cast(&self, dtype: DType) -> Result<()> {
+        self.storage().own(dtype)
+    }
+
+    /// Copies the elements of `other`, which must have the same shape, with its element type.
+    pub fn copy_from(&self, other: &NdArray) -> Result<()> {
+        let (shape, from) = (self.shape(), other.shape());
+        if shape != from {
+            return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
+        }
+        let src = other.read(other.dtype())?;
+        let dst = self.overwrite(src.dtype())?;
+        dst.copy_bytes(&src);
+        Ok(())
+    }
+
+    /// A new array with a copy of the content.
+    pub fn deep_copy(&self) -> Result<NdArray> {
+        let a = NdArray::new(self.shape());
+        a.copy_from(self)?;
+        Ok(a)
+    }
+
+    /// The elements as a vector of `T`.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
+    }
+
+    /// Copies `values` over the elements, keeping the element type.
+    pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
+        if values.len() != self.size() {
+            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
+        }
+        let offset = self.offset();
+        self.storage().write_from(offset, values)
+    }
+}
+
+impl std::fmt::Debug for NdArray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NdArray({}, {})", self.shape(), self.dtype())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_share_memory() {
+        let a = NdArray::from_slice(&[1i32, 2, 3, 4, 5, 6], [3, 2].into()).unwrap();
+        let b = a.narrow(0, 1, 2).unwrap();
+        b.fill(7.0).unwrap();
+        assert_eq!(a.to_vec::<i32>().unwrap(), [1, 2, 7, 7, 7, 7]);
+        let c = a.view([6].into()).unwrap();
+        c.write(&[0i32, 1, 2, 3, 4, 5]).unwrap();
+        assert_eq!(b.to_vec::<f32>().unwrap(), [2.0, 3.0, 4.0, 5.0]);
+        assert!(a.narrow(0, 2, 2).is_err() && a.view([5].into()).is_err());
+    }
+
+    #[test]
+    fn lazy_content() {
+        let a = NdArray::new([1 << 40].into());
+        a.fill(3.0).unwrap();
+        let b = NdArray::new([4].into());
+        assert_eq!(b.to_vec::<f32>().unwrap(), [0.0; 4]);
+        b.fill(2.5).unwrap();
+        assert_eq!(b.to_vec::<f64>().unwrap(), [2.5; 4]);
+        b.cast(DType::I32).unwrap();
+        assert_eq!(b.to_vec::<f32>().unwrap(), [2.0; 4]);
+    }
+}

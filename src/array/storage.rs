@@ -1,0 +1,280 @@
+//! The bytes of arrays: lazily zero or constant, in one element type at a time, converted on demand.
+
+use super::alloc::Block;
+use crate::dtype::{DType, Element};
+use crate::error::Result;
+use crate::with_dtype;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What a storage holds.
+#[derive(Clone)]
+pub enum Content {
+    /// Nothing yet, or cleared: reads as zeros.
+    Empty,
+    Zero,
+    Fill(f64),
+    Bytes(Arc<Block>),
+}
+
+struct State {
+    dtype: DType,
+    content: Content,
+    /// Set by `clear`, unset by the next content.
+    cleared: bool,
+}
+
+/// Elements shared by arrays. All access goes through [`Data`], which keeps the memory alive.
+///
+/// Two threads that write one array at the same time get mixed numbers, as with NumPy; never a crash.
+pub struct Storage {
+    size: usize,
+    state: Mutex<State>,
+    modified: AtomicU64,
+}
+
+/// Memory of one element type that lives as long as this value.
+#[derive(Clone)]
+pub struct Data {
+    block: Arc<Block>,
+    dtype: DType,
+    offset: usize,
+    len: usize,
+}
+
+impl Storage {
+    pub(super) fn new(size: usize) -> Storage {
+        let state = State { dtype: DType::F32, content: Content::Empty, cleared: false };
+        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.state().dtype
+    }
+
+    /// Bytes of memory that are really held.
+    pub fn bytes(&self) -> usize {
+        match &self.state().content {
+            Content::Bytes(b) => b.bytes(),
+            _ => 0,
+        }
+    }
+
+    pub fn modification_count(&self) -> u64 {
+        self.modified.load(Relaxed)
+    }
+
+    fn touch(&self) {
+        self.modified.fetch_add(1, Relaxed);
+    }
+
+    /// True if there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.state().content, Content::Empty)
+    }
+
+    /// True if the content is a lazy zero.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.state().content, Content::Zero)
+    }
+
+    /// True if `clear` was called since the last content.
+    pub fn is_cleared(&self) -> bool {
+        self.state().cleared
+    }
+
+    pub fn clear(&self) {
+        let mut s = self.state();
+        s.content = Content::Empty;
+        s.cleared = true;
+        drop(s);
+        self.touch();
+    }
+
+    /// Gives the content up: nobody has an interest in it. Not a modification.
+    pub(crate) fn release(&self) -> Content {
+        std::mem::replace(&mut self.state().content, Content::Empty)
+    }
+
+    /// Takes over memory of this storage's size.
+    pub(crate) fn adopt(&self, dtype: DType, content: Content) {
+        let mut s = self.state();
+        *s = State { dtype, content, cleared: false };
+        drop(s);
+        self.touch();
+    }
+
+    pub(super) fn set_content(&self, content: Content) {
+        let mut s = self.state();
+        s.content = content;
+        s.cleared = false;
+        drop(s);
+        self.touch();
+    }
+
+    /// Makes memory in `dtype` out of whatever there is.
+    pub(super) fn own(&self, dtype: DType) -> Result<()> {
+        own(&mut self.state(), self.size, dtype)
+    }
+
+    pub(super) fn read(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+        let mut s = self.state();
+        if !matches!(s.content, Content::Bytes(_)) {
+            let as_type = if matches!(s.content, Content::Empty) { dtype } else { s.dtype };
+            own(&mut s, self.size, as_type)?;
+        }
+        let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
+        let data = Data { block: block.clone(), dtype: s.dtype, offset, len };
+        drop(s);
+        if data.dtype == dtype { Ok(data) } else { data.converted(dtype) }
+    }
+
+    pub(super) fn modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+        let mut s = self.state();
+        own(&mut s, self.size, dtype)?;
+        let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
+        let data = Data { block: block.clone(), dtype, offset, len };
+        drop(s);
+        self.touch();
+        Ok(data)
+    }
+
+    pub(super) fn overwrite(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+        if len != self.size {
+            return self.modify(dtype, offset, len);
+        }
+        let mut s = self.state();
+        let fits = matches!(&s.content, Content::Bytes(_)) && s.dtype.size() == dtype.size();
+        if !fits {
+            s.content = Content::Empty;
+            s.content = Content::Bytes(Arc::new(Block::new(self.size.saturating_mul(dtype.size()))?));
+        }
+        s.dtype = dtype;
+        s.cleared = false;
+        let Content::Bytes(block) = &s.content else { unreachable!("set above") };
+        let data = Data { block: block.clone(), dtype, offset: 0, len };
+        drop(s);
+        self.touch();
+        Ok(data)
+    }
+
+    pub(super) fn fill_part(&self, offset: usize, len: usize, value: f64) -> Result<()> {
+        let dtype = self.dtype();
+        let data = self.modify(dtype, offset, len)?;
+        with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(value)));
+        Ok(())
+    }
+
+    /// Copies values in, converting to this storage's type; an empty storage takes theirs.
+    pub(super) fn write_from<T: Element>(&self, offset: usize, values: &[T]) -> Result<()> {
+        let dtype = if self.is_empty() { T::DTYPE } else { self.dtype() };
+        let data = self.overwrite_or_modify(dtype, offset, values.len())?;
+        convert(data.ptr(), dtype, values.as_ptr() as *const u8, T::DTYPE, values.len());
+        Ok(())
+    }
+
+    fn overwrite_or_modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+        if len == self.size { self.overwrite(dtype, offset, len) } else { self.modify(dtype, offset, len) }
+    }
+}
+
+fn own(s: &mut State, size: usize, dtype: DType) -> Result<()> {
+    if matches!(s.content, Content::Bytes(_)) && s.dtype == dtype {
+        return Ok(());
+    }
+    let block = Arc::new(Block::new(size.saturating_mul(dtype.size()))?);
+    let data = Data { block, dtype, offset: 0, len: size };
+    match &s.content {
+        Content::Empty | Content::Zero => data.bytes_mut().fill(0),
+        Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
+        Content::Bytes(old) => convert(data.ptr(), dtype, old.ptr(), s.dtype, size),
+    }
+    *s = State { dtype, content: Content::Bytes(data.block), cleared: false };
+    Ok(())
+}
+
+/// Converts `n` elements; both pointers must be valid for them, which every caller in this file knows from its blocks.
+fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
+    // SAFETY: see above.
+    unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
+}
+
+impl Data {
+    /// Fresh memory, content undefined.
+    pub fn new(dtype: DType, len: usize) -> Result<Data> {
+        let block = Arc::new(Block::new(len.saturating_mul(dtype.size()))?);
+        Ok(Data { block, dtype, offset: 0, len })
+    }
+
+    pub(crate) fn from_block(block: Arc<Block>, dtype: DType, len: usize) -> Data {
+        Data { block, dtype, offset: 0, len }
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn ptr(&self) -> *mut u8 {
+        // SAFETY: the offset lies inside the block.
+        unsafe { self.block.ptr().add(self.offset * self.dtype.size()) }
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * self.dtype.size()
+    }
+
+    /// A copy in another element type.
+    pub fn converted(&self, dtype: DType) -> Result<Data> {
+        let data = Data::new(dtype, self.len)?;
+        convert(data.ptr(), dtype, self.ptr(), self.dtype, self.len);
+        Ok(data)
+    }
+
+    /// Copies (and converts) the elements of `src`, which has as many.
+    pub fn copy_from(&self, src: &Data) {
+        assert_eq!(self.len, src.len, "copy between arrays of one size");
+        convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
+    }
+
+    pub(super) fn copy_bytes(&self, src: &Data) {
+        // SAFETY: same type and length; the ranges may overlap, which `copy` allows.
+        unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
+    }
+
+    fn bytes_mut(&self) -> &mut [u8] {
+        // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
+    }
+
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        assert_eq!(T::DTYPE, self.dtype);
+        // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
+        // (bools are only ever written as 0 or 1).
+        unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
+    }
+
+    /// The elements for writing. The caller is the only one who works on this memory now: the engine by its plan,
+    /// a user as with NumPy.
+    #[allow(clippy::mut_from_ref)]
+    pub fn as_mut_slice<T: Element>(&self) -> &mut [T] {
+        assert_eq!(T::DTYPE, self.dtype);
+        // SAFETY: as in `as_slice`, and exclusive by the contract above.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr() as *mut T, self.len) }
+    }
+}

@@ -1,0 +1,135 @@
+//! Derivatives of formulas: one table of rules for the primitive operations, applied backwards.
+
+use super::op::{Binary, Unary};
+use super::ssa::{Id, Ins, Ssa};
+use super::{Expr, Formula};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Derivative of a formula with one output. Inputs of the result: those of `f`, its output `y`, its gradient `gy`.
+pub(super) fn derive(f: &Formula) -> Formula {
+    let n = f.inputs;
+    let Some(out) = f.outputs.first().copied().flatten() else {
+        return Formula { ins: vec![], inputs: n + 2, outputs: vec![None; n] };
+    };
+    Formula::new(n + 2, |x| {
+        let values = replay(f, &x[..n], out, &x[n]);
+        let mut adjoint: Vec<Option<Expr>> = vec![None; f.ins.len()];
+        adjoint[out as usize] = Some(x[n + 1].clone());
+        let mut gx = vec![None; n];
+        for i in (0..=out as usize).rev() {
+            let Some(g) = adjoint[i].take() else { continue };
+            match f.ins[i] {
+                Ins::Input(k) => gx[k as usize] = Some(g),
+                ins => spread(f, ins, i, &g, &values, &mut adjoint),
+            }
+        }
+        gx
+    })
+}
+
+/// The values of `f`'s instructions in the new formula; its output is taken as given.
+fn replay(f: &Formula, x: &[Expr], out: Id, y: &Expr) -> Vec<Expr> {
+    let ssa: &Rc<RefCell<Ssa>> = &y.ssa;
+    let mut v: Vec<Expr> = Vec::with_capacity(f.ins.len());
+    for (i, ins) in f.ins.iter().enumerate() {
+        let e = match *ins {
+            Ins::Input(k) => x[k as usize].clone(),
+            _ if i == out as usize => y.clone(),
+            other => {
+                let id = ssa.borrow_mut().push(other.map(|o| v[o as usize].id));
+                Expr { ssa: ssa.clone(), id }
+            }
+        };
+        v.push(e);
+    }
+    v
+}
+
+fn spread(f: &Formula, ins: Ins, at: usize, g: &Expr, v: &[Expr], adjoint: &mut [Option<Expr>]) {
+    let val = |id: Id| &v[id as usize];
+    let is_const = |id: Id| matches!(f.ins[id as usize], Ins::Const(_) | Ins::Scalar(_));
+    let mut add = |id: Id, e: Expr| {
+        let slot = &mut adjoint[id as usize];
+        *slot = Some(match slot.take() {
+            Some(old) => old + e,
+            None => e,
+        });
+    };
+    match ins {
+        Ins::Unary(op, a) => {
+            if let Some(e) = unary(op, val(a), &v[at], g) {
+                add(a, e);
+            }
+        }
+        Ins::Binary(op, a, b) => {
+            let (ga, gb) = (!is_const(a), !is_const(b));
+            let (ea, eb) = binary(op, val(a), val(b), &v[at], g, is_const(b));
+            if let Some(e) = ea.filter(|_| ga) {
+                add(a, e);
+            }
+            if let Some(e) = eb.filter(|_| gb) {
+                add(b, e);
+            }
+        }
+        Ins::Select(c, a, b) => {
+            if !is_const(a) {
+                add(a, val(c).select(g, 0.0));
+            }
+            if !is_const(b) {
+                add(b, val(c).select(0.0, g));
+            }
+        }
+        Ins::Input(_) | Ins::Const(_) | Ins::Scalar(_) => {}
+    }
+}
+
+/// Gradient of `y = op(x)`.
+fn unary(op: Unary, x: &Expr, y: &Expr, g: &Expr) -> Option<Expr> {
+    use Unary::*;
+    Some(match op {
+        Neg => -g,
+        Abs => g * x.sign(),
+        Sqrt => g * 0.5 / y,
+        Exp => g * y,
+        Expm1 => g * (y + 1.0),
+        Log => g / x,
+        Log1p => g / (x + 1.0),
+        Sin => g * x.cos(),
+        Cos => -(g * x.sin()),
+        Tan => g * (y.square() + 1.0),
+        Sinh => g * x.cosh(),
+        Cosh => g * x.sinh(),
+        Tanh => g * (1.0 - y.square()),
+        Asin => g / (1.0 - x.square()).sqrt(),
+        Acos => -(g / (1.0 - x.square()).sqrt()),
+        Atan => g / (x.square() + 1.0),
+        Asinh => g / (x.square() + 1.0).sqrt(),
+        Acosh => g / (x.square() - 1.0).sqrt(),
+        Atanh => g / (1.0 - x.square()),
+        Sigmoid => g * y * (1.0 - y),
+        Erf => g * ((-x.square()).exp() * std::f64::consts::FRAC_2_SQRT_PI),
+        RoundF16 | RoundBF16 => g.clone(),
+        Sign | Floor | Ceil | Round | IsNan | IsInf | Not => return None,
+    })
+}
+
+/// Gradients of `y = op(a, b)`. Against a constant bound, max and min tell from `y` which side won, so `a` need not be kept.
+fn binary(op: Binary, a: &Expr, b: &Expr, y: &Expr, g: &Expr, b_const: bool) -> (Option<Expr>, Option<Expr>) {
+    use Binary::*;
+    let winner = if b_const { y } else { a };
+    match op {
+        Add => (Some(g.clone()), Some(g.clone())),
+        Sub => (Some(g.clone()), Some(-g)),
+        Mul => (Some(g * b), Some(g * a)),
+        Div => (Some(g / b), Some(-(g * y / b))),
+        Pow => (Some(g * (b * a.pow(b - 1.0))), Some(g * (y * a.log()))),
+        Max => (Some(winner.gt(b).select(g, 0.0)), Some(winner.gt(b).select(0.0, g))),
+        Min => (Some(winner.lt(b).select(g, 0.0)), Some(winner.lt(b).select(0.0, g))),
+        Atan2 => {
+            let r = a.square() + b.square();
+            (Some(g * b / &r), Some(-(g * a / r)))
+        }
+        Lt | Le | Gt | Ge | Eq | Ne | And | Or | Xor => (None, None),
+    }
+}

@@ -1,0 +1,141 @@
+//! A finished element-wise formula: inputs in, outputs out, to be placed into larger programs.
+
+use super::ssa::{Id, Ins, Ssa};
+use super::{Expr, derivative};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A compiled formula. `outputs` may have gaps (the derivative with respect to an input that has none).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Formula {
+    pub(super) ins: Vec<Ins>,
+    pub(super) inputs: usize,
+    pub(super) outputs: Vec<Option<Id>>,
+}
+
+impl Formula {
+    /// Builds a formula of `inputs` inputs.
+    ///
+    /// ```
+    /// use nnrs::function::expr::Formula;
+    /// let square_plus_one = Formula::new(1, |x| vec![Some(x[0].square() + 1.0)]);
+    /// assert_eq!(square_plus_one.eval(&[3.0]), [Some(10.0)]);
+    /// ```
+    pub fn new(inputs: usize, f: impl FnOnce(&[Expr]) -> Vec<Option<Expr>>) -> Formula {
+        let ssa = Rc::new(RefCell::new(Ssa::default()));
+        let x: Vec<Expr> = (0..inputs)
+            .map(|k| {
+                let id = ssa.borrow_mut().push(Ins::Input(k as u32));
+                Expr { ssa: ssa.clone(), id }
+            })
+            .collect();
+        let outputs = f(&x).into_iter().map(|e| e.map(|e| e.id)).collect();
+        Formula { ins: ssa.borrow().ins().to_vec(), inputs, outputs }.pruned()
+    }
+
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// For each output, whether it exists.
+    pub fn outputs(&self) -> &[Option<Id>] {
+        &self.outputs
+    }
+
+    pub fn ins(&self) -> &[Ins] {
+        &self.ins
+    }
+
+    /// Which inputs the given output depends on.
+    pub fn uses(&self, output: usize) -> Vec<bool> {
+        let mut used = vec![false; self.inputs];
+        let Some(out) = self.outputs[output] else { return used };
+        let mut needed = vec![false; self.ins.len()];
+        needed[out as usize] = true;
+        for i in (0..self.ins.len()).rev() {
+            if !needed[i] {
+                continue;
+            }
+            if let Ins::Input(k) = self.ins[i] {
+                used[k as usize] = true;
+            }
+            self.ins[i].operands().for_each(|o| needed[o as usize] = true);
+        }
+        used
+    }
+
+    /// The formula of output `k` alone.
+    pub fn only(&self, k: usize) -> Formula {
+        Formula { ins: self.ins.clone(), inputs: self.inputs, outputs: vec![self.outputs[k]] }.pruned()
+    }
+
+    /// Drops instructions that no output needs.
+    fn pruned(self) -> Formula {
+        let mut ssa = Ssa::default();
+        let args: Vec<Id> = (0..self.inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
+        let outputs = self.apply(&mut ssa, &args).into_vec();
+        let keep = ssa.needed(outputs.iter().flatten().copied().chain(args));
+        let mut renamed = vec![0; keep.len()];
+        let mut ins = Vec::new();
+        for (id, &i) in ssa.ins().iter().enumerate().filter(|(id, _)| keep[*id]) {
+            renamed[id] = ins.len() as Id;
+            ins.push(i.map(|o| renamed[o as usize]));
+        }
+        let outputs = outputs.into_iter().map(|o| o.map(|o| renamed[o as usize])).collect();
+        Formula { ins, inputs: self.inputs, outputs }
+    }
+
+    /// Places the formula into `ssa` with `args` for its inputs; gives its outputs.
+    pub fn apply(&self, ssa: &mut Ssa, args: &[Id]) -> SmallVec<[Option<Id>; 4]> {
+        let wanted = self.wanted();
+        let mut at: SmallVec<[Id; 32]> = SmallVec::from_elem(Id::MAX, self.ins.len());
+        for (i, &ins) in self.ins.iter().enumerate().filter(|(i, _)| wanted[*i]) {
+            at[i] = match ins {
+                Ins::Input(k) => args[k as usize],
+                other => ssa.push(other.map(|o| at[o as usize])),
+            };
+        }
+        self.outputs.iter().map(|o| o.map(|o| at[o as usize])).collect()
+    }
+
+    fn wanted(&self) -> SmallVec<[bool; 32]> {
+        let mut wanted: SmallVec<[bool; 32]> = SmallVec::from_elem(false, self.ins.len());
+        self.outputs.iter().flatten().for_each(|&o| wanted[o as usize] = true);
+        for i in (0..self.ins.len()).rev() {
+            if wanted[i] {
+                self.ins[i].operands().for_each(|o| wanted[o as usize] = true);
+            }
+        }
+        wanted
+    }
+
+    /// The derivative of a formula with one output: inputs `x.., y, gy`, outputs `gx..` (`None`: no gradient).
+    pub fn derivative(&self) -> Formula {
+        derivative::derive(self)
+    }
+
+    /// Evaluates the formula for one element in double precision (tests, constant folding).
+    pub fn eval(&self, x: &[f64]) -> Vec<Option<f64>> {
+        let mut v = Vec::with_capacity(self.ins.len());
+        for ins in &self.ins {
+            let of = |id: Id| -> f64 { v[id as usize] };
+            let value = match *ins {
+                Ins::Input(k) => x[k as usize],
+                Ins::Scalar(_) => f64::NAN,
+                Ins::Const(bits) => f64::from_bits(bits),
+                Ins::Unary(op, a) => op.eval(of(a)),
+                Ins::Binary(op, a, b) => op.eval(of(a), of(b)),
+                Ins::Select(c, a, b) => {
+                    if of(c) != 0.0 {
+                        of(a)
+                    } else {
+                        of(b)
+                    }
+                }
+            };
+            v.push(value);
+        }
+        self.outputs.iter().map(|o| o.map(|o| v[o as usize])).collect()
+    }
+}
