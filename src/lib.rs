@@ -1,13 +1,32 @@
 //! nnrs: NNabla's computation graph reborn.
 
 pub mod array;
+pub mod context;
 pub mod cpu;
 pub mod dtype;
 pub mod error;
 pub mod function;
+pub mod graph;
 pub mod shape;
 
 pub use array::NdArray;
+pub use context::Context;
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
+pub use graph::{BackwardOptions, ForwardOptions, Seed, Variable, forward_all};
 pub use shape::Shape;
+
+/// Builders of all functions.
+pub mod functions {
+    pub use crate::function::activation::*;
+    pub use crate::function::arithmetic::*;
+    pub use crate::function::array::*;
+    pub use crate::function::layer::*;
+    pub use crate::function::logical::*;
+    pub use crate::function::loss::*;
+    pub use crate::function::math::*;
+    pub use crate::function::normalization::*;
+    pub use crate::function::random::*;
+    pub use crate::function::reduction::*;
+    pub use crate::function::validation::*;
+}

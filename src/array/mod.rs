@@ -157,12 +157,10 @@ impl NdArray {
         Ok(NdArray::placed(Place { shape, storage: place.storage, offset }))
     }
 
-    /// Makes this handle lie where `other` lies: they share memory from now on.
-    pub(crate) fn share(&self, other: &NdArray) {
-        let from = other.place().clone();
-        let mut place = self.place();
-        place.storage = from.storage;
-        place.offset = from.offset;
+    /// Takes over the memory of `other`, of the same size, as content: both read the same bytes until one is rewritten.
+    pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
+        let data = other.read(other.dtype())?;
+        self.storage().adopt_shared(&data)
     }
 
     /// True if the array covers its whole storage (no `narrow`).

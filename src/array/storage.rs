@@ -22,6 +22,8 @@ struct State {
     content: Content,
     /// Set by `clear`, unset by the next content.
     cleared: bool,
+    /// The memory belongs to another array too: a new content needs memory of its own.
+    shared: bool,
 }
 
 /// Elements shared by arrays. All access goes through [`Data`], which keeps the memory alive.
@@ -44,7 +46,7 @@ pub struct Data {
 
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
-        let state = State { dtype: DType::F32, content: Content::Empty, cleared: false };
+        let state = State { dtype: DType::F32, content: Content::Empty, cleared: false, shared: false };
         Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0) }
     }
 
@@ -86,6 +88,15 @@ impl Storage {
         matches!(self.state().content, Content::Zero)
     }
 
+    /// The number that all elements have, if the content is kept as such.
+    pub(crate) fn constant(&self) -> Option<f64> {
+        match self.state().content {
+            Content::Zero => Some(0.0),
+            Content::Fill(v) => Some(v),
+            _ => None,
+        }
+    }
+
     /// True if `clear` was called since the last content.
     pub fn is_cleared(&self) -> bool {
         self.state().cleared
@@ -107,9 +118,26 @@ impl Storage {
     /// Takes over memory of this storage's size.
     pub(crate) fn adopt(&self, dtype: DType, content: Content) {
         let mut s = self.state();
-        *s = State { dtype, content, cleared: false };
+        *s = State { dtype, content, cleared: false, shared: false };
         drop(s);
         self.touch();
+    }
+
+    /// True if nobody else has the memory.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        matches!(&self.state().content, Content::Bytes(b) if Arc::strong_count(b) == 1)
+    }
+
+    /// Reads the same bytes as another array; a part of a larger one is copied.
+    pub(super) fn adopt_shared(&self, data: &Data) -> Result<()> {
+        if data.offset != 0 || data.len != self.size {
+            self.overwrite(data.dtype, 0, self.size)?.copy_bytes(data);
+            return Ok(());
+        }
+        let content = Content::Bytes(data.block.clone());
+        *self.state() = State { dtype: data.dtype, content, cleared: false, shared: true };
+        self.touch();
+        Ok(())
     }
 
     pub(super) fn set_content(&self, content: Content) {
@@ -152,9 +180,10 @@ impl Storage {
             return self.modify(dtype, offset, len);
         }
         let mut s = self.state();
-        let fits = matches!(&s.content, Content::Bytes(_)) && s.dtype.size() == dtype.size();
+        let fits = matches!(&s.content, Content::Bytes(_)) && s.dtype.size() == dtype.size() && !s.shared;
         if !fits {
             s.content = Content::Empty;
+            s.shared = false;
             s.content = Content::Bytes(Arc::new(Block::new(self.size.saturating_mul(dtype.size()))?));
         }
         s.dtype = dtype;
@@ -197,7 +226,7 @@ fn own(s: &mut State, size: usize, dtype: DType) -> Result<()> {
         Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
         Content::Bytes(old) => convert(data.ptr(), dtype, old.ptr(), s.dtype, size),
     }
-    *s = State { dtype, content: Content::Bytes(data.block), cleared: false };
+    *s = State { dtype, content: Content::Bytes(data.block), cleared: false, shared: false };
     Ok(())
 }
 

@@ -1,4 +1,5 @@
 //! CPU kernels with a structure of their own.
 
 pub mod pool;
+pub mod reduce;
 pub mod simd;

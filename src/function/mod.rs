@@ -1,3 +1,133 @@
-//! Functions: the trait, the registry, and the groups.
+//! Functions: the trait, the registry, and the groups. One function = one file; families that are one formula a row
+//! share a table file.
 
+pub mod args;
+mod describe;
+pub mod elementwise;
 pub mod expr;
+mod registry;
+mod view;
+
+pub mod activation;
+pub mod arithmetic;
+pub mod array;
+pub mod layer;
+pub mod logical;
+pub mod loss;
+pub mod math;
+pub mod normalization;
+pub mod random;
+pub mod reduction;
+pub mod validation;
+
+use crate::error::Result;
+use crate::graph::{Context, Variable};
+use crate::shape::Shape;
+pub use args::{ArgKind, ArgType, ArgValue};
+pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OutputDef};
+pub use elementwise::Elementwise;
+pub use registry::{find, registry};
+use smallvec::SmallVec;
+use std::sync::Arc;
+pub(crate) use view::Saved;
+pub use view::{GradMut, Output, Run, View, ViewMut};
+
+/// Shapes of a function's outputs.
+pub type Shapes = SmallVec<[Shape; 1]>;
+
+/// Which data a backward kernel reads, as bit masks over inputs and outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub x: u32,
+    pub y: u32,
+}
+
+impl Needs {
+    /// Nothing but the output gradients.
+    pub const NONE: Needs = Needs { x: 0, y: 0 };
+    /// All inputs and outputs.
+    pub const ALL: Needs = Needs { x: u32::MAX, y: u32::MAX };
+}
+
+/// A function of the graph. See CONTRIBUTING.md for one written step by step.
+///
+/// Give either [`Function::elementwise`], or [`Function::forward`] with [`Function::grad`] and, if it pays, a fast
+/// [`Function::backward`].
+pub trait Function: Described + Send + Sync + 'static {
+    /// Shapes of the outputs; every check of shapes and arguments, with helpful errors.
+    fn infer(&self, x: &[Shape]) -> Result<Shapes>;
+
+    /// Computes the outputs. Kernels see `f32` or `f64` (`run.dtype`), and `i64` for index inputs; half types are
+    /// converted by the engine.
+    fn forward(&self, _run: &Run, _x: &[View], _y: &mut [ViewMut]) -> Result<()> {
+        Err(crate::Error::unsupported("this function has no CPU kernel").function(self.def().snake))
+    }
+
+    /// The gradient as a graph: for each input the gradient, or `None` where there is none.
+    fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Err(crate::Error::unsupported("this function has no gradient").function(self.def().snake))
+    }
+
+    /// The fast path: writes or adds the gradients that are asked for. Called only if `needs` is not `None`.
+    fn backward(
+        &self,
+        _run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        _gy: &[Option<View>],
+        _gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        Err(crate::Error::unsupported("this function has no backward kernel").function(self.def().snake))
+    }
+
+    /// What `backward` reads when the gradients `want` are asked for; `None` if there is no fast path.
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        None
+    }
+
+    /// Whether a gradient can flow to input `i`.
+    fn differentiable(&self, _i: usize) -> bool {
+        true
+    }
+
+    /// The formula, for functions that work element by element.
+    fn elementwise(&self) -> Option<&dyn Elementwise> {
+        None
+    }
+
+    /// True if the output is the first input's memory under another shape.
+    fn is_view(&self) -> bool {
+        false
+    }
+
+    /// True if the function may run again without side effects and with the same result, as long as `run` says so.
+    fn has_state(&self) -> bool {
+        false
+    }
+}
+
+/// What a gradient rule is given.
+pub struct Grad {
+    /// Inputs of the function.
+    pub x: Vec<Variable>,
+    /// Outputs of the function.
+    pub y: Vec<Variable>,
+    /// Gradients of the outputs (zeros where none flows).
+    pub gy: Vec<Variable>,
+    /// The gradients that are asked for.
+    pub want: Vec<bool>,
+    /// What the forward pass saved (see [`Run::save`]).
+    pub saved: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    pub context: Arc<Context>,
+}
+
+/// Applies `f` to `inputs`.
+pub fn call(f: impl Function, inputs: &[&Variable]) -> Result<Vec<Variable>> {
+    crate::graph::apply(Arc::new(f), inputs, None)
+}
+
+/// Applies `f`, which has one output.
+pub fn call_one(f: impl Function, inputs: &[&Variable]) -> Result<Variable> {
+    let mut outputs = call(f, inputs)?;
+    Ok(outputs.swap_remove(0))
+}

@@ -40,3 +40,6 @@ pub unsafe fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
 pub fn sum<T: SimdReal>(x: &[T]) -> T {
     x.iter().copied().sum()
 }
+pub fn add_assign<T: SimdReal>(y: &mut [T], x: &[T]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += *x)
+}

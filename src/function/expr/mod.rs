@@ -135,3 +135,12 @@ impl Neg for &Expr {
         self.unary(Unary::Neg)
     }
 }
+
+impl Expr {
+    /// Places a formula of one output; `x` are its inputs.
+    pub fn place(&self, formula: &Formula, x: &[Expr]) -> Expr {
+        let args: Vec<Id> = x.iter().map(|e| e.id).collect();
+        let id = formula.apply(&mut self.ssa.borrow_mut(), &args)[0].expect("a formula with an output");
+        Expr { ssa: self.ssa.clone(), id }
+    }
+}

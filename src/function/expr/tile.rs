@@ -41,8 +41,10 @@ pub struct Program<T> {
 pub enum Walk {
     /// Element by element, as the outputs.
     Dense,
-    /// One value for all.
+    /// One value for all, read from the array.
     Splat,
+    /// A number; there is no array.
+    Constant(f64),
     /// Broadcast: sizes and strides of merged axes (stride 0 where the input repeats).
     Strided(SmallVec<[(usize, usize); 4]>),
 }
@@ -214,11 +216,17 @@ impl<T: SimdReal> Run<'_, T> {
         };
         let numbers = p.consts.iter().chain(self.scalars);
         numbers.enumerate().for_each(|(i, &v)| fill(first + i, v));
-        for (k, s) in self.sources.iter().enumerate().filter(|(_, s)| s.walk == Walk::Splat) {
-            let mut v = T::ZERO;
-            // SAFETY: one element is read and converted.
-            unsafe { simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, s.ptr, s.dtype, 1) };
-            fill(k, v.to_f64());
+        for (k, s) in self.sources.iter().enumerate() {
+            match s.walk {
+                Walk::Constant(v) => fill(k, v),
+                Walk::Splat => {
+                    let mut v = T::ZERO;
+                    // SAFETY: one element is read and converted.
+                    unsafe { simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, s.ptr, s.dtype, 1) };
+                    fill(k, v.to_f64());
+                }
+                _ => {}
+            }
         }
     }
 

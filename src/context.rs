@@ -1,0 +1,83 @@
+//! Where and in which precision a function runs: NNabla's Context.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use std::sync::{Arc, LazyLock};
+
+/// A computation context. `backend` lists candidates as `device:type`, for example `cpu:float`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    pub backend: Vec<String>,
+    pub array_class: String,
+    pub device_id: String,
+    dtype: DType,
+}
+
+static DEFAULT: LazyLock<Arc<Context>> = LazyLock::new(|| Arc::new(Context::cpu(DType::F32)));
+
+impl Context {
+    /// A CPU context that computes and stores in `dtype`, a floating-point type.
+    pub fn cpu(dtype: DType) -> Context {
+        Context {
+            backend: vec![format!("cpu:{}", type_config(dtype))],
+            array_class: "CpuCachedArray".into(),
+            device_id: "0".into(),
+            dtype,
+        }
+    }
+
+    /// A context from NNabla's fields; the first backend that this build knows decides.
+    pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
+        let known = backend.iter().find_map(|b| parse(b));
+        match known {
+            Some(dtype) => Ok(Context { backend, array_class, device_id, dtype }),
+            None if backend.is_empty() => Ok(Context { backend, array_class, device_id, dtype: DType::F32 }),
+            None => Err(Error::unsupported(format!("no backend of {backend:?} is available in this build"))
+                .argument("backend")
+                .hint("this build has 'cpu:float', 'cpu:half', 'cpu:bfloat16' and 'cpu:double'")),
+        }
+    }
+
+    /// The element type of results.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The type in which kernels compute: double for double, float for all others.
+    pub fn compute_dtype(&self) -> DType {
+        compute_dtype(self.dtype)
+    }
+
+    /// The context `cpu:float`.
+    pub fn default_cpu() -> Arc<Context> {
+        DEFAULT.clone()
+    }
+}
+
+/// The type in which kernels compute when results are stored as `dtype`.
+pub fn compute_dtype(dtype: DType) -> DType {
+    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
+fn parse(backend: &str) -> Option<DType> {
+    let (device, kind) = backend.split_once(':').or_else(|| backend.split_once('|')).unwrap_or((backend, "float"));
+    if device != "cpu" {
+        return None;
+    }
+    match kind {
+        "float" => Some(DType::F32),
+        "half" => Some(DType::F16),
+        "bfloat16" => Some(DType::BF16),
+        "double" => Some(DType::F64),
+        _ => None,
+    }
+}
+
+fn type_config(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "half",
+        DType::BF16 => "bfloat16",
+        DType::F64 => "double",
+        _ => "float",
+    }
+}

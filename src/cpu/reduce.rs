@@ -1,0 +1,157 @@
+//! Sums over axes, in an order that depends on the sizes alone.
+
+use super::pool;
+use super::simd::{self, SimdReal};
+use crate::function::Output;
+use crate::shape::Shape;
+use smallvec::SmallVec;
+
+/// Sizes of merged axes, and whether an axis is summed.
+type Axes = SmallVec<[(usize, bool); 6]>;
+
+/// Rows added up before the sum goes to the total: keeps the rounding error small.
+const BLOCK: usize = 64;
+const MIN_PARALLEL: usize = 1 << 16;
+
+/// Sums `x` of shape `from` over `axes` (true: summed) into `y`.
+pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T], output: Output) {
+    let axes = merge(from.iter().copied().zip(summed.iter().copied()));
+    if x.is_empty() || y.is_empty() {
+        if output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        return;
+    }
+    let inner = match axes.last() {
+        Some(&(n, false)) => n,
+        _ => 1,
+    };
+    let out = Rows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
+    let rows = y.len() / inner;
+    if x.len() < MIN_PARALLEL {
+        return (0..rows).for_each(|r| out.row(r, 0, inner));
+    }
+    if rows >= 8 {
+        let per = rows.div_ceil(64);
+        pool::run(rows.div_ceil(per), &|i| (i * per..rows.min((i + 1) * per)).for_each(|r| out.row(r, 0, inner)));
+        return;
+    }
+    let cols = inner.div_ceil(16).max(64);
+    for r in 0..rows {
+        pool::run(inner.div_ceil(cols), &|i| out.row(r, i * cols, inner.min((i + 1) * cols)));
+    }
+}
+
+/// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
+pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
+    let lead = from.ndim() - to.ndim();
+    let summed: SmallVec<[bool; 6]> =
+        (0..from.ndim()).map(|i| i < lead || (to[i - lead] == 1 && from[i] != 1)).collect();
+    sum_axes(x, from, &summed, y, output);
+}
+
+fn merge(axes: impl Iterator<Item = (usize, bool)>) -> Axes {
+    let mut merged = Axes::new();
+    for (n, summed) in axes.filter(|(n, _)| *n != 1) {
+        match merged.last_mut() {
+            Some((m, s)) if *s == summed => *m *= n,
+            _ => merged.push((n, summed)),
+        }
+    }
+    merged
+}
+
+/// A result as rows of `inner` neighbouring elements.
+struct Rows<'a, T> {
+    y: *mut T,
+    x: &'a [T],
+    axes: &'a Axes,
+    inner: usize,
+    output: Output,
+}
+
+// SAFETY: each row part is written by one thread alone.
+unsafe impl<T: Sync> Sync for Rows<'_, T> {}
+
+impl<T: SimdReal> Rows<'_, T> {
+    /// Columns `from .. to` of row `r`.
+    fn row(&self, r: usize, from: usize, to: usize) {
+        // SAFETY: inside the result; rows and columns of different calls do not overlap.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(r * self.inner + from), to - from) };
+        let base = self.offset(r, false) + from;
+        if let Some(&(n, true)) = self.axes.last() {
+            let outer = self.count(true) / n;
+            let total = (0..outer).map(|k| simd::sum(&self.x[base + self.offset(k * n, true)..][..n])).sum::<T>();
+            y[0] = if self.output == Output::Write { total } else { y[0] + total };
+            return;
+        }
+        let n = self.count(true);
+        if self.output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        if n <= BLOCK {
+            return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.offset(k, true)..][..y.len()]));
+        }
+        let mut part = vec![T::ZERO; y.len()];
+        for first in (0..n).step_by(BLOCK) {
+            part.fill(T::ZERO);
+            (first..n.min(first + BLOCK))
+                .for_each(|k| simd::add_assign(&mut part, &self.x[base + self.offset(k, true)..][..y.len()]));
+            simd::add_assign(y, &part);
+        }
+    }
+
+    /// Number of positions on the summed axes.
+    fn count(&self, summed: bool) -> usize {
+        self.axes.iter().filter(|a| a.1 == summed).map(|a| a.0).product()
+    }
+
+    /// Offset in x of position number `k` on the summed or the kept axes (the innermost kept axis left out).
+    fn offset(&self, mut k: usize, summed: bool) -> usize {
+        let (mut stride, mut offset) = (1, 0);
+        for (i, &(n, s)) in self.axes.iter().enumerate().rev() {
+            let innermost = i + 1 == self.axes.len() && !s;
+            if s == summed && !innermost {
+                offset += k % n * stride;
+                k /= n;
+            }
+            stride *= n;
+        }
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_match_loops() {
+        let cases: &[(&[usize], &[bool])] = &[
+            (&[3, 4, 5], &[false, true, false]),
+            (&[3, 4, 5], &[true, false, true]),
+            (&[3, 4, 5], &[true, true, true]),
+            (&[200, 7], &[true, false]),
+            (&[7, 200], &[false, true]),
+            (&[300, 400], &[true, false]),
+            (&[2, 3, 2, 3], &[true, false, true, false]),
+            (&[], &[]),
+            (&[0, 3], &[true, false]),
+        ];
+        for (shape, summed) in cases {
+            let shape = Shape::from(*shape);
+            let x: Vec<f64> = (0..shape.size()).map(|i| (i % 17) as f64 - 5.0).collect();
+            let kept: Shape = shape.iter().zip(*summed).map(|(&n, &s)| if s { 1 } else { n }).collect();
+            let mut want = vec![1.0; kept.size()];
+            let strides = shape.strides();
+            for (i, v) in x.iter().enumerate() {
+                let at = (0..shape.ndim())
+                    .fold(0, |o, a| o * kept[a] + if summed[a] { 0 } else { i / strides[a] % shape[a] });
+                want[at] += v;
+            }
+            let mut y = vec![1.0; kept.size()];
+            sum_axes(&x, &shape, summed, &mut y, Output::Accumulate);
+            assert_eq!(y, want, "{shape} {summed:?}");
+        }
+    }
+}

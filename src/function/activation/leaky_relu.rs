@@ -1,0 +1,22 @@
+//! `leaky_relu`: x where positive, alpha times x elsewhere.
+
+use crate::function;
+use crate::function::Elementwise;
+use crate::function::expr::Expr;
+
+function! {
+    /// Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).
+    LeakyReLU leaky_relu in Activation, elementwise
+    inputs { x: "N-D array." }
+    args {
+        alpha: f64 = 0.1, "Slope for negative values.";
+        inplace: bool = false, "Ignored: nnrs reuses the buffer whenever nobody can tell."
+    }
+    outputs { y: "N-D array of x's shape." }
+}
+
+impl Elementwise for LeakyReLU {
+    fn formula(&self, x: &[Expr]) -> Expr {
+        x[0].gt(0.0).select(&x[0], &x[0] * self.alpha)
+    }
+}

@@ -1,0 +1,279 @@
+//! What the registry knows about a function, and the `function!` macro that writes it down once.
+
+use super::Function;
+use super::args::{ArgKind, ArgValue};
+use crate::error::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+/// NNabla's chapters; also the folders of this module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    Layer,
+    Activation,
+    Normalization,
+    Reduction,
+    Arithmetic,
+    Logical,
+    Math,
+    Array,
+    Random,
+    Loss,
+    Validation,
+    Special,
+}
+
+/// How an input is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    Required,
+    /// May be absent; then all optional ones after it are absent too.
+    Optional,
+    /// Any number of inputs, the last of the list.
+    Variadic,
+    /// Whole numbers (labels, indices): kernels read them as `i64`; no gradient.
+    Index,
+}
+
+/// One input of a function.
+#[derive(Debug)]
+pub struct InputDef {
+    pub name: &'static str,
+    pub kind: InputKind,
+    pub doc: &'static str,
+}
+
+/// One argument of a function.
+pub struct ArgDef {
+    pub name: &'static str,
+    pub kind: ArgKind,
+    pub optional: bool,
+    /// The default; `None` for an argument that must be given.
+    pub default: Option<fn() -> ArgValue>,
+    pub doc: &'static str,
+}
+
+/// One output of a function.
+#[derive(Debug)]
+pub struct OutputDef {
+    pub name: &'static str,
+    pub variadic: bool,
+    pub doc: &'static str,
+}
+
+/// Everything that is known about a function before it is called.
+pub struct Def {
+    /// NNabla's class name.
+    pub name: &'static str,
+    /// Name in Python and Rust.
+    pub snake: &'static str,
+    pub group: Group,
+    pub doc: &'static str,
+    pub elementwise: bool,
+    pub inputs: &'static [InputDef],
+    pub args: &'static [ArgDef],
+    pub outputs: &'static [OutputDef],
+    pub build: fn(&mut Args) -> Result<Arc<dyn Function>>,
+}
+
+impl Def {
+    /// Checks the number of inputs.
+    pub fn check_inputs(&self, n: usize) -> Result<()> {
+        let most =
+            if self.inputs.iter().any(|i| i.kind == InputKind::Variadic) { usize::MAX } else { self.inputs.len() };
+        let least = self.inputs.iter().filter(|i| !matches!(i.kind, InputKind::Optional | InputKind::Variadic)).count();
+        let least = if most == usize::MAX { least + 1 } else { least };
+        if (least..=most).contains(&n) {
+            return Ok(());
+        }
+        let names: Vec<_> = self.inputs.iter().map(|i| i.name).collect();
+        let want = if least == most { format!("{least}") } else { format!("at least {least}") };
+        Err(Error::new(ErrorKind::Type, format!("{want} inputs ({})", names.join(", "))).actual(n).function(self.snake))
+    }
+
+    /// Index of the declared input that input number `i` belongs to.
+    pub fn input(&self, i: usize) -> &InputDef {
+        &self.inputs[i.min(self.inputs.len() - 1)]
+    }
+}
+
+/// The arguments of one call, taken by name.
+pub struct Args {
+    values: Vec<(&'static str, ArgValue)>,
+}
+
+impl Args {
+    pub fn new(values: Vec<(&'static str, ArgValue)>) -> Args {
+        Args { values }
+    }
+
+    /// The value of argument `name`, or its default.
+    pub fn take<T: super::args::ArgType>(&mut self, name: &'static str, default: Option<T>) -> Result<T> {
+        let given = self.values.iter().position(|(n, _)| *n == name).map(|i| self.values.swap_remove(i).1);
+        let Some(value) = given else {
+            return default.ok_or_else(|| Error::new(ErrorKind::Type, "a value").actual("none").argument(name));
+        };
+        let shown = value.repr();
+        let hint = if T::OPTIONAL { format!("{} or None", T::KIND.hint()) } else { T::KIND.hint().to_string() };
+        T::from_value(value).ok_or_else(|| Error::new(ErrorKind::Type, hint).argument(name).actual(shown))
+    }
+}
+
+/// What every function can say of itself; written by the `function!` macro.
+pub trait Described {
+    fn def(&self) -> &'static Def;
+    /// The arguments by name.
+    fn arguments(&self) -> Vec<(&'static str, ArgValue)>;
+    /// Equal for functions of one type with equal arguments.
+    fn key(&self) -> super::args::Key;
+}
+
+/// Declares a function: its struct (one field an argument), its registry entry and its Rust builder.
+///
+/// ```ignore
+/// function! {
+///     /// Leaky rectified linear unit.
+///     LeakyReLU leaky_relu in Activation, elementwise
+///     inputs { x: "N-D array." }
+///     args { alpha: f64 = 0.1, "Slope for negative values." }
+///     outputs { y: "N-D array of x's shape." }
+/// }
+/// ```
+/// Inputs may be marked `[optional]`, `[variadic]` or `[index]`; an argument without `= default` must be given.
+#[macro_export]
+macro_rules! function {
+    (
+        $(#[doc = $doc:literal])*
+        $name:ident $snake:ident in $group:ident $(, $mark:ident)?
+        inputs { $($input:ident $([$kind:ident])? : $input_doc:literal),* $(,)? }
+        args { $($arg:ident : $ty:ty $(= $default:expr)?, $arg_doc:literal);* $(;)? }
+        outputs { $($output:ident $([$out_kind:ident])? : $output_doc:literal),+ $(,)? }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name { $(#[doc = $arg_doc] pub $arg: $ty,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($arg: $crate::function!(@default $($default)?),)* }
+            }
+        }
+
+        impl $name {
+            /// The registry entry.
+            pub const DEF: &'static $crate::function::Def = &$crate::function::Def {
+                name: stringify!($name),
+                snake: stringify!($snake),
+                group: $crate::function::Group::$group,
+                doc: concat!($($doc, "\n"),*),
+                elementwise: $crate::function!(@elementwise $($mark)?),
+                inputs: &[$($crate::function::InputDef {
+                    name: stringify!($input),
+                    kind: $crate::function!(@kind $($kind)?),
+                    doc: $input_doc,
+                }),*],
+                args: &[$($crate::function::ArgDef {
+                    name: stringify!($arg),
+                    kind: <$ty as $crate::function::ArgType>::KIND,
+                    optional: <$ty as $crate::function::ArgType>::OPTIONAL,
+                    default: $crate::function!(@default_value $ty $(= $default)?),
+                    doc: $arg_doc,
+                }),*],
+                outputs: &[$($crate::function::OutputDef {
+                    name: stringify!($output),
+                    variadic: $crate::function!(@variadic $($out_kind)?),
+                    doc: $output_doc,
+                }),+],
+                build: |args| {
+                    let _ = &args;
+                    Ok(std::sync::Arc::new($name {
+                        $($arg: args.take::<$ty>(stringify!($arg), $crate::function!(@option $($default)?))?,)*
+                    }))
+                },
+            };
+        }
+
+        impl $crate::function::Described for $name {
+            fn def(&self) -> &'static $crate::function::Def {
+                Self::DEF
+            }
+            fn arguments(&self) -> Vec<(&'static str, $crate::function::ArgValue)> {
+                vec![$((stringify!($arg), $crate::function::ArgType::to_value(&self.$arg))),*]
+            }
+            fn key(&self) -> $crate::function::args::Key {
+                $crate::function::args::key(|_h| { $($crate::function::ArgType::fingerprint(&self.$arg, _h);)* })
+            }
+        }
+
+        $crate::function!(@engine $name $($mark)?);
+
+        $crate::function!(@builder [$(#[doc = $doc])*] $name $snake
+            ($($input [$($kind)?])*) ($($arg)*) ($($output [$($out_kind)?])+));
+    };
+
+    (@default) => { Default::default() };
+    (@default $d:expr) => { $d };
+    (@option) => { None };
+    (@option $d:expr) => { Some($d) };
+    (@default_value $ty:ty) => { None };
+    (@default_value $ty:ty = $d:expr) => { Some(|| <$ty as $crate::function::ArgType>::to_value(&$d)) };
+    (@elementwise) => { false };
+    (@elementwise elementwise) => { true };
+    (@kind) => { $crate::function::InputKind::Required };
+    (@kind optional) => { $crate::function::InputKind::Optional };
+    (@kind variadic) => { $crate::function::InputKind::Variadic };
+    (@kind index) => { $crate::function::InputKind::Index };
+    (@variadic) => { false };
+    (@variadic variadic) => { true };
+
+    (@engine $name:ident) => {};
+    (@engine $name:ident elementwise) => {
+        impl $crate::function::Function for $name {
+            fn infer(&self, x: &[$crate::Shape]) -> $crate::Result<$crate::function::Shapes> {
+                $crate::function::elementwise::infer(self, x)
+            }
+            fn elementwise(&self) -> Option<&dyn $crate::function::Elementwise> {
+                Some(self)
+            }
+        }
+    };
+
+    (@ty) => { &$crate::Variable };
+    (@ty index) => { &$crate::Variable };
+    (@ty optional) => { Option<&$crate::Variable> };
+    (@ty variadic) => { &[&$crate::Variable] };
+    (@push $list:ident $input:ident) => { $list.push($input) };
+    (@push $list:ident $input:ident index) => { $list.push($input) };
+    (@push $list:ident $input:ident optional) => { $list.extend($input) };
+    (@push $list:ident $input:ident variadic) => { $list.extend_from_slice($input) };
+
+    (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
+        ($($input:ident [$($kind:ident)?])*) ($($arg:ident)+) ($output:ident [])) => {
+        $(#[$doc])*
+        pub fn $snake($($input: $crate::function!(@ty $($kind)?),)* args: $name) -> $crate::Result<$crate::Variable> {
+            #[allow(unused_mut)]
+            let mut inputs: Vec<&$crate::Variable> = Vec::new();
+            $($crate::function!(@push inputs $input $($kind)?);)*
+            $crate::function::call_one(args, &inputs)
+        }
+    };
+    (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
+        ($($input:ident [$($kind:ident)?])*) () ($output:ident [])) => {
+        $(#[$doc])*
+        pub fn $snake($($input: $crate::function!(@ty $($kind)?)),*) -> $crate::Result<$crate::Variable> {
+            #[allow(unused_mut)]
+            let mut inputs: Vec<&$crate::Variable> = Vec::new();
+            $($crate::function!(@push inputs $input $($kind)?);)*
+            $crate::function::call_one($name {}, &inputs)
+        }
+    };
+    (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
+        ($($input:ident [$($kind:ident)?])*) ($($arg:ident)*) ($($output:ident [$($out:ident)?])+)) => {
+        $(#[$doc])*
+        pub fn $snake($($input: $crate::function!(@ty $($kind)?),)* args: $name) -> $crate::Result<Vec<$crate::Variable>> {
+            #[allow(unused_mut)]
+            let mut inputs: Vec<&$crate::Variable> = Vec::new();
+            $($crate::function!(@push inputs $input $($kind)?);)*
+            $crate::function::call(args, &inputs)
+        }
+    };
+}

@@ -1,0 +1,6 @@
+//! logical functions.
+
+use super::Def;
+
+/// The functions of this group.
+pub(super) const FUNCTIONS: &[&Def] = &[];

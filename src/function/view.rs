@@ -1,0 +1,122 @@
+//! What kernels see: typed slices with shapes, and the circumstances of the run.
+
+use crate::array::{Data, NdArray};
+use crate::dtype::{DType, Element};
+use crate::error::Result;
+use crate::shape::Shape;
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+
+/// What to do with the old content of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Replace it.
+    Write,
+    /// Add to it.
+    Accumulate,
+}
+
+/// An array to read.
+pub struct View<'a> {
+    pub shape: &'a Shape,
+    pub(crate) data: Data,
+}
+
+impl View<'_> {
+    pub fn slice<T: Element>(&self) -> &[T] {
+        self.data.as_slice()
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+}
+
+/// An array to write.
+pub struct ViewMut<'a> {
+    pub shape: &'a Shape,
+    pub(crate) data: Data,
+}
+
+impl ViewMut<'_> {
+    pub fn slice<T: Element>(&mut self) -> &mut [T] {
+        self.data.as_mut_slice()
+    }
+}
+
+/// A gradient to write or to add to.
+pub struct GradMut<'a> {
+    pub shape: &'a Shape,
+    pub output: Output,
+    pub(crate) data: Data,
+}
+
+impl GradMut<'_> {
+    pub fn slice<T: Element>(&mut self) -> &mut [T] {
+        self.data.as_mut_slice()
+    }
+}
+
+/// What a forward pass keeps for the backward pass and for running again.
+#[derive(Default)]
+pub struct Saved(Mutex<Option<Arc<dyn Any + Send + Sync>>>);
+
+impl Saved {
+    pub fn get(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn set(&self, v: Arc<dyn Any + Send + Sync>) {
+        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(v);
+    }
+}
+
+/// The circumstances of one run of a function.
+pub struct Run<'a> {
+    /// The type to compute in: `F32` or `F64`.
+    pub dtype: DType,
+    /// True when the forward pass runs again for its values: no side effects, the same random numbers.
+    pub again: bool,
+    pub(crate) saved: &'a Saved,
+    pub(crate) inputs: &'a [NdArray],
+}
+
+impl Run<'_> {
+    /// Keeps a value for the backward pass (small: statistics, a seed).
+    pub fn save<T: Any + Send + Sync>(&self, value: T) {
+        self.saved.set(Arc::new(value));
+    }
+
+    /// What `save` kept in the last forward pass.
+    pub fn saved<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.saved.get().and_then(|v| v.downcast().ok())
+    }
+
+    /// Input array `i` itself, for the few functions that update an input (running statistics).
+    pub fn input(&self, i: usize) -> &NdArray {
+        &self.inputs[i]
+    }
+
+    /// Updates input `i` in the type to compute in.
+    pub fn update_input<T: Element>(&self, i: usize, f: impl FnOnce(&mut [T])) -> Result<()> {
+        let a = &self.inputs[i];
+        let dtype = a.dtype();
+        let data = a.modify(T::DTYPE)?;
+        f(data.as_mut_slice());
+        if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
+    }
+}
+
+/// Runs `$body` with `$T` = the type to compute in.
+#[macro_export]
+macro_rules! with_real {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        if $dtype == $crate::DType::F64 {
+            type $T = f64;
+            $body
+        } else {
+            type $T = f32;
+            $body
+        }
+    };
+}

@@ -1,0 +1,85 @@
+//! Global function hooks, called before and after each function of every run.
+
+use super::node::FnNode;
+use super::plan::Hooks;
+use crate::error::Result;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// A hook: called with the function.
+pub type FunctionHook = Arc<dyn Fn(&super::FunctionRef) -> Result<()> + Send + Sync>;
+
+/// When a hook is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Before,
+    After,
+}
+
+type List = Vec<(String, FunctionHook)>;
+static BEFORE: Mutex<List> = Mutex::new(Vec::new());
+static AFTER: Mutex<List> = Mutex::new(Vec::new());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn list(when: When) -> &'static Mutex<List> {
+    match when {
+        When::Before => &BEFORE,
+        When::After => &AFTER,
+    }
+}
+
+/// Sets the global hook of name `key`.
+pub fn set(when: When, key: &str, hook: FunctionHook) {
+    unset(when, key);
+    list(when).lock().unwrap_or_else(|e| e.into_inner()).push((key.into(), hook));
+    COUNT.fetch_add(1, Relaxed);
+}
+
+/// Removes the global hook of name `key`, if there is one.
+pub fn unset(when: When, key: &str) {
+    let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
+    let old = hooks.iter().position(|(k, _)| k == key).map(|i| hooks.remove(i));
+    drop(hooks);
+    if old.is_some() {
+        COUNT.fetch_sub(1, Relaxed);
+    }
+}
+
+/// True if there is any global hook.
+pub(crate) fn any() -> bool {
+    COUNT.load(Relaxed) > 0
+}
+
+fn fire(when: When, f: &Arc<FnNode>) -> Result<()> {
+    let hooks: List = list(when).lock().unwrap_or_else(|e| e.into_inner()).clone();
+    let function = super::FunctionRef::new(f.clone());
+    hooks.iter().try_for_each(|(_, hook)| hook(&function))
+}
+
+/// Runs `body` between the global hooks.
+pub(crate) fn around(f: &Arc<FnNode>, body: impl FnOnce() -> Result<()>) -> Result<()> {
+    if !any() {
+        return body();
+    }
+    fire(When::Before, f)?;
+    body()?;
+    fire(When::After, f)
+}
+
+/// Runs `body` with the hooks of the run and the global ones (global first, as NNabla).
+pub(crate) fn with<R>(
+    pre: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
+    post: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
+    body: impl FnOnce(&Hooks) -> Result<R>,
+) -> Result<R> {
+    if !any() && pre.is_none() && post.is_none() {
+        return body(&Hooks::default());
+    }
+    let call = |when: When, own: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>, f: &Arc<FnNode>| {
+        fire(when, f)?;
+        own.map_or(Ok(()), |h| h(&super::FunctionRef::new(f.clone())))
+    };
+    let before = |f: &Arc<FnNode>| call(When::Before, pre, f);
+    let after = |f: &Arc<FnNode>| call(When::After, post, f);
+    body(&Hooks { pre: Some(&before), post: Some(&after) })
+}

@@ -1,0 +1,18 @@
+//! The computation graph: variables, function nodes, and how they run.
+
+pub mod hooks;
+pub mod mode;
+mod node;
+mod plan;
+mod reap;
+mod rewire;
+mod run;
+mod variable;
+
+pub use crate::context::Context;
+pub(crate) use node::FnNode;
+pub use node::{apply, apply_into, live_functions};
+pub(crate) use plan::AnyProgram;
+pub use plan::{ForwardOptions, Report, memory_plan, set_fusion, set_interrupt};
+pub use run::{BackwardOptions, FunctionRef, Seed, forward_all};
+pub use variable::{Variable, live_variables};

@@ -1,0 +1,271 @@
+//! Function nodes: a function with its arguments, strong links to its inputs, weak ones to its outputs.
+
+use super::variable::{VarNode, VarRef, Variable, next_id};
+use super::{mode, plan};
+use crate::array::NdArray;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::function::{Function, InputKind, Shapes};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+static LIVE: AtomicU64 = AtomicU64::new(0);
+
+/// Function nodes that are alive.
+pub fn live_functions() -> u64 {
+    LIVE.load(Relaxed)
+}
+
+pub(crate) struct FnNode {
+    pub(crate) id: u64,
+    pub(crate) function: Arc<dyn Function>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) saved: crate::function::Saved,
+    /// Who runs this node now: 0 nobody, else a run's number.
+    pub(crate) busy: AtomicU64,
+    /// The script line that made the node.
+    pub(crate) origin: Option<Arc<str>>,
+    rank: AtomicU32,
+    links: Mutex<Links>,
+    /// The plan that last ran this node forward.
+    pub(crate) last_plan: Mutex<Weak<plan::Forward>>,
+}
+
+pub(crate) struct Links {
+    pub(crate) inputs: SmallVec<[VarRef; 2]>,
+    outputs: SmallVec<[Slot; 1]>,
+    /// Fingerprint of the input shapes that the outputs were shaped for.
+    setup: u64,
+}
+
+/// An output: the variable while somebody has it, and its data, so that it can come back.
+struct Slot {
+    var: Weak<VarNode>,
+    data: NdArray,
+}
+
+impl FnNode {
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(crate) fn inputs(&self) -> SmallVec<[VarRef; 2]> {
+        self.links().inputs.clone()
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.rank.load(Relaxed) as usize
+    }
+
+    pub(crate) fn set_rank(&self, rank: usize) {
+        self.rank.store(rank as u32, Relaxed);
+    }
+
+    /// The function's Python name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.function.def().snake
+    }
+
+    /// The outputs; those that were dropped come back.
+    pub(crate) fn outputs(self: &Arc<FnNode>) -> SmallVec<[VarRef; 1]> {
+        let mut links = self.links();
+        let inherited = links.inputs.iter().any(|x| x.need_grad());
+        let revive = |(i, slot): (usize, &mut Slot)| {
+            slot.var.upgrade().unwrap_or_else(|| {
+                let v = VarNode::new(slot.data.clone(), None);
+                let mut s = v.lock();
+                s.parent = Some((self.clone(), i as u32));
+                s.inherited = inherited;
+                drop(s);
+                slot.var = Arc::downgrade(&v);
+                v
+            })
+        };
+        links.outputs.iter_mut().enumerate().map(revive).collect()
+    }
+
+    pub(crate) fn output_dropped(&self, i: usize, data: NdArray) {
+        if let Some(slot) = self.links().outputs.get_mut(i) {
+            slot.data = data;
+        }
+    }
+
+    /// Shapes the outputs anew if the inputs' shapes have changed.
+    pub(crate) fn refresh(self: &Arc<FnNode>) -> Result<()> {
+        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
+        let print = fingerprint(&shapes);
+        if self.links().setup == print {
+            return Ok(());
+        }
+        let out = self.function.infer(&shapes).map_err(|e| self.explain(e))?;
+        for (v, shape) in self.outputs().iter().zip(out) {
+            let v = Variable::handle(v.clone());
+            if v.shape() != shape {
+                v.reset_shape(shape, true)?;
+            }
+        }
+        self.links().setup = print;
+        Ok(())
+    }
+
+    /// Completes an error with the function, its inputs and the line that made the node.
+    pub(crate) fn explain(&self, e: Error) -> Error {
+        explain(e, &*self.function, &self.inputs(), self.origin.as_deref())
+    }
+
+    /// Puts `new` in the place of input `i`.
+    pub(crate) fn replace_input(self: &Arc<FnNode>, i: usize, new: &VarRef) {
+        new.lock().consumers.push(Arc::downgrade(self));
+        let old = std::mem::replace(&mut self.links().inputs[i], new.clone());
+        old.changed();
+        new.changed();
+    }
+
+    /// Moves output `i` to another variable.
+    pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
+        let mut links = self.links();
+        links.outputs[i] = Slot { var: Arc::downgrade(new), data: new.data() };
+    }
+}
+
+impl Drop for FnNode {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Relaxed);
+    }
+}
+
+fn fingerprint(shapes: &[Shape]) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut h = crate::function::expr::ssa::Mix::default();
+    for s in shapes {
+        s.hash(&mut h);
+    }
+    h.finish() | 1
+}
+
+pub(crate) fn explain(e: Error, f: &dyn Function, inputs: &[VarRef], origin: Option<&str>) -> Error {
+    let def = f.def();
+    let describe = |(i, x): (usize, &VarRef)| {
+        let data = x.data();
+        let input = def.input(i);
+        let name =
+            if input.kind == InputKind::Variadic { format!("{}[{i}]", input.name) } else { input.name.to_string() };
+        format!("{name} {} {}", data.shape(), data.dtype())
+    };
+    let shown: Vec<String> = inputs.iter().enumerate().take(8).map(describe).collect();
+    let e = e.function(def.snake);
+    let e = if shown.is_empty() { e } else { e.inputs(shown.join(", ")) };
+    match origin {
+        Some(o) => e.origin(o),
+        None => e,
+    }
+}
+
+/// Applies a function to variables: makes the node, shapes the outputs, and computes them if auto_forward is on.
+pub fn apply(function: Arc<dyn Function>, inputs: &[&Variable], origin: Option<Arc<str>>) -> Result<Vec<Variable>> {
+    apply_into(function, inputs, None, origin)
+}
+
+/// As [`apply`], with arrays for the outputs' data.
+pub fn apply_into(
+    function: Arc<dyn Function>,
+    inputs: &[&Variable],
+    into: Option<Vec<NdArray>>,
+    origin: Option<Arc<str>>,
+) -> Result<Vec<Variable>> {
+    let inputs: SmallVec<[VarRef; 2]> = inputs.iter().map(|v| v.node().clone()).collect();
+    let fail = |e: Error| explain(e, &*function, &inputs, origin.as_deref());
+    function.def().check_inputs(inputs.len()).map_err(fail)?;
+    let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
+    let out = check(function.infer(&shapes)).map_err(fail)?;
+    let data = output_arrays(&out, into).map_err(fail)?;
+    let node = link(function, inputs, &shapes, origin);
+    let outputs = make_outputs(&node, data);
+    if mode::auto_forward() {
+        plan::run_single(&node, &outputs)?;
+        if mode::no_grad() || !outputs[0].need_grad() {
+            outputs.iter().for_each(|v| drop(v.lock().parent.take()));
+        }
+    }
+    Ok(outputs.into_iter().map(Variable::handle).collect())
+}
+
+fn check(shapes: Result<Shapes>) -> Result<Shapes> {
+    shapes?.into_iter().map(Shape::checked).collect()
+}
+
+fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
+    let Some(into) = into else { return Ok(shapes.iter().map(|s| NdArray::new(s.clone())).collect()) };
+    if into.len() != shapes.len() {
+        return Err(Error::arg("outputs", format!("{} arrays", shapes.len())).actual(into.len()));
+    }
+    for (a, s) in into.iter().zip(shapes) {
+        if a.shape() != *s {
+            return Err(Error::shape("outputs", format!("shape {s}")).actual(a.shape()));
+        }
+    }
+    Ok(into.into_iter().collect())
+}
+
+fn link(
+    function: Arc<dyn Function>,
+    inputs: SmallVec<[VarRef; 2]>,
+    shapes: &[Shape],
+    origin: Option<Arc<str>>,
+) -> Arc<FnNode> {
+    LIVE.fetch_add(1, Relaxed);
+    let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
+    let node = Arc::new(FnNode {
+        id: next_id(),
+        function,
+        context: mode::context(),
+        saved: Default::default(),
+        busy: AtomicU64::new(0),
+        origin,
+        rank: AtomicU32::new(rank as u32),
+        links: Mutex::new(Links { inputs, outputs: SmallVec::new(), setup: fingerprint(shapes) }),
+        last_plan: Mutex::new(Weak::new()),
+    });
+    if !(mode::auto_forward() && mode::no_grad()) {
+        let inputs = node.inputs();
+        inputs.iter().for_each(|x| register(x, &node));
+    }
+    node
+}
+
+/// Notes a consumer; the list sheds dead ones as it grows.
+fn register(x: &VarRef, node: &Arc<FnNode>) {
+    let mut s = x.lock();
+    if s.consumers.len() >= 16 && s.consumers.len().is_power_of_two() {
+        s.consumers.retain(|c| c.strong_count() > 0);
+    }
+    s.consumers.push(Arc::downgrade(node));
+    let has_parent = s.parent.is_some();
+    drop(s);
+    if has_parent {
+        x.changed();
+    }
+}
+
+fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[VarRef; 1]> {
+    let mut links = node.links();
+    let inherited = !mode::no_grad() && links.inputs.iter().any(|x| x.need_grad());
+    let recompute = mode::recompute();
+    let outputs: SmallVec<[VarRef; 1]> = data
+        .into_iter()
+        .enumerate()
+        .map(|(i, data)| {
+            let v = VarNode::new(data, mode::no_grad().then_some(false));
+            let mut s = v.lock();
+            s.parent = Some((node.clone(), i as u32));
+            s.inherited = inherited;
+            s.recompute = recompute;
+            drop(s);
+            v
+        })
+        .collect();
+    links.outputs = outputs.iter().map(|v| Slot { var: Arc::downgrade(v), data: v.data() }).collect();
+    outputs
+}

@@ -1,0 +1,290 @@
+//! Builds a forward plan: units, what to keep for the backward pass, when to free, which buffers to reuse.
+
+use super::exec;
+use super::group::{self, Unit};
+use super::order::{Graph, collect};
+use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
+use super::{ForwardOptions, Watch};
+use crate::array::NdArray;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::expr::tile::Walk;
+use crate::graph::node::FnNode;
+use crate::graph::variable::{VarRef, next_id};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+/// What a plan was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) options: ForwardOptions,
+    /// Each function on its own, all data visible while it runs.
+    pub(crate) hooked: bool,
+    pub(crate) fused: bool,
+}
+
+/// A compiled forward run.
+pub(crate) struct Forward {
+    pub(crate) id: u64,
+    pub(crate) key: Key,
+    pub(crate) root_ids: Vec<u64>,
+    pub(crate) watch: Watch,
+    pub(crate) nodes: Vec<PlanNode>,
+    pub(crate) units: Vec<Unit>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) steps: Vec<Step>,
+    /// Slots whose data is there after the run.
+    pub(crate) kept: Vec<bool>,
+    /// Leaf slots, and how often their data had been written at the end of the last run.
+    pub(crate) leaves: Vec<(u32, AtomicU64)>,
+    pub(crate) running: Mutex<()>,
+}
+
+pub(crate) struct PlanNode {
+    pub(crate) f: Arc<FnNode>,
+    pub(crate) x: SmallVec<[u32; 2]>,
+    pub(crate) y: SmallVec<[u32; 1]>,
+}
+
+/// A variable's place in a plan.
+pub(crate) struct Slot {
+    pub(crate) data: NdArray,
+    pub(crate) shape: Shape,
+    pub(crate) var_id: u64,
+}
+
+/// One step of a run.
+pub(crate) struct Step {
+    pub(crate) what: What,
+    /// Slots that nobody reads any more.
+    pub(crate) free: SmallVec<[u32; 2]>,
+}
+
+pub(crate) enum What {
+    /// An opaque function.
+    Call(u32),
+    /// An output that is its input's memory.
+    View(u32),
+    /// A unit of element-wise functions.
+    Tile(Box<Tile>),
+}
+
+pub(crate) struct Tile {
+    pub(crate) node: u32,
+    pub(crate) program: AnyProgram,
+    pub(crate) n: usize,
+    pub(crate) sources: Vec<(u32, Walk)>,
+    pub(crate) sinks: Vec<u32>,
+    pub(crate) dtype: DType,
+    /// Sinks that may take over the memory of a source that ends here.
+    pub(crate) steal: SmallVec<[(u32, u32); 1]>,
+}
+
+impl Forward {
+    pub(crate) fn new(roots: &[VarRef], key: Key) -> Result<Forward> {
+        let g = Graph::new(collect(roots), roots)?;
+        let mut units = group::units(&g);
+        if key.hooked || !key.fused {
+            units = group::split(units);
+        }
+        let watch = Watch::new(&g, roots);
+        let mut b = Builder::new(&g, &units, key);
+        b.keep_for_backward();
+        let steps = b.steps();
+        let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
+        let slots =
+            g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
+        let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
+        Ok(Forward {
+            id: next_id(),
+            key,
+            root_ids: roots.iter().map(|r| r.id).collect(),
+            watch,
+            leaves: leaves.collect(),
+            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
+            units,
+            slots,
+            steps,
+            kept,
+            running: Mutex::new(()),
+        })
+    }
+
+    /// Tells nodes and variables of their plan.
+    pub(crate) fn adopt(self: &Arc<Forward>) {
+        for n in &self.nodes {
+            *n.f.last_plan.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(self);
+            for (v, &slot) in n.f.outputs().iter().zip(&n.y) {
+                let kept = self.kept[slot as usize];
+                if !kept {
+                    self.slots[slot as usize].data.storage().release();
+                }
+                v.lock().elided = (!kept).then(|| Arc::downgrade(self));
+            }
+        }
+    }
+}
+
+struct Builder<'a> {
+    g: &'a Graph,
+    units: &'a [Unit],
+    key: Key,
+    /// Unit that makes a variable.
+    unit_of: Vec<Option<u32>>,
+    /// Last unit that reads a variable; `u32::MAX` if none.
+    last_read: Vec<Option<u32>>,
+    /// Read outside the unit that makes it.
+    outside: Vec<bool>,
+    /// The backward pass reads it.
+    backward: Vec<bool>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(g: &'a Graph, units: &'a [Unit], key: Key) -> Builder<'a> {
+        let n = g.vars.len();
+        let mut b = Builder {
+            g,
+            units,
+            key,
+            unit_of: vec![None; n],
+            last_read: vec![None; n],
+            outside: vec![false; n],
+            backward: vec![false; n],
+        };
+        for (u, unit) in units.iter().enumerate() {
+            for &node in &unit.nodes {
+                let node = &g.nodes[node as usize];
+                node.y.iter().for_each(|&y| b.unit_of[y as usize] = Some(u as u32));
+                for &x in &node.x {
+                    b.last_read[x as usize] = Some(u as u32);
+                    if b.unit_of[x as usize] != Some(u as u32) {
+                        b.outside[x as usize] = true;
+                    }
+                }
+            }
+        }
+        b
+    }
+
+    /// Somebody may look at it after the run.
+    fn visible(&self, v: u32) -> bool {
+        let (var, o) = (self.g.var(v), self.key.options);
+        let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
+        var.producer.is_none() || var.root || var.persistent || (var.held && !cleared)
+    }
+
+    /// Its data is there after the run.
+    fn stays(&self, v: u32) -> bool {
+        self.visible(v) || (self.backward[v as usize] && !self.key.options.clear_buffer)
+    }
+
+    /// It has memory of its own at some time.
+    fn exists(&self, v: u32) -> bool {
+        self.outside[v as usize] || self.stays(v)
+    }
+
+    /// Decides what the backward pass will load: first what opaque functions need, then units from the last to the first,
+    /// which prefer what is kept anyway.
+    fn keep_for_backward(&mut self) {
+        let flows = |n: u32| {
+            let node = &self.g.nodes[n as usize];
+            node.y.iter().any(|&y| self.g.var(y).flows) && node.wants(self.g).iter().any(|w| *w)
+        };
+        let active: Vec<bool> = self.units.iter().map(|u| u.nodes.iter().any(|&n| flows(n))).collect();
+        for (u, unit) in self.units.iter().enumerate().filter(|(u, unit)| active[*u] && !unit.elementwise) {
+            let _ = u;
+            self.keep_for_opaque(unit.nodes[0]);
+        }
+        for u in (0..self.units.len()).rev().filter(|&u| active[u] && self.units[u].elementwise) {
+            let unit = &self.units[u];
+            let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
+            let stored = |v: u32| self.stays(v);
+            let loads = UnitBackward::new(self.g, unit, arrives, stored).loads();
+            loads.into_iter().for_each(|v| self.backward[v as usize] = true);
+        }
+    }
+
+    fn keep_for_opaque(&mut self, n: u32) {
+        let node = &self.g.nodes[n as usize];
+        if node.f.function.is_view() {
+            return;
+        }
+        let wants = node.wants(self.g);
+        let needs = node.f.function.needs(&wants).unwrap_or(crate::function::Needs::ALL);
+        for (i, &x) in node.x.iter().enumerate().filter(|(i, _)| needs.x >> (*i).min(31) & 1 == 1) {
+            let _ = i;
+            self.backward[x as usize] = true;
+        }
+        for (i, &y) in node.y.iter().enumerate().filter(|(i, _)| needs.y >> (*i).min(31) & 1 == 1) {
+            let _ = i;
+            self.backward[y as usize] = true;
+        }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let ends = self.ends();
+        self.units
+            .iter()
+            .zip(ends)
+            .map(|(unit, free)| {
+                let what = match unit.elementwise {
+                    true => What::Tile(Box::new(self.tile(unit, &free))),
+                    false if self.g.nodes[unit.nodes[0] as usize].f.function.is_view() => What::View(unit.nodes[0]),
+                    false => What::Call(unit.nodes[0]),
+                };
+                Step { what, free }
+            })
+            .collect()
+    }
+
+    /// For each unit the variables that end with it.
+    fn ends(&self) -> Vec<SmallVec<[u32; 2]>> {
+        let mut ends: Vec<SmallVec<[u32; 2]>> = vec![SmallVec::new(); self.units.len()];
+        for v in (0..self.g.vars.len() as u32).filter(|&v| !self.stays(v)) {
+            let made = self.unit_of[v as usize];
+            if let Some(u) = self.last_read[v as usize].max(made) {
+                ends[u as usize].push(v);
+            }
+        }
+        ends
+    }
+
+    fn tile(&self, unit: &Unit, free: &[u32]) -> Tile {
+        let g = self.g;
+        let mut values = Values::new(g, unit);
+        values.forward(unit, |_| false);
+        let made = unit.nodes.iter().map(|&n| g.nodes[n as usize].y[0]);
+        let sinks: Vec<u32> = made.filter(|&y| self.exists(y)).collect();
+        let outs = sinks.iter().map(|&y| values.value(y)).collect();
+        let (ssa, inputs, outs) = prune(values.ssa, values.inputs, outs);
+        let last = &g.nodes[*unit.nodes.last().expect("units have nodes") as usize];
+        let shape = &g.var(last.y[0]).shape;
+        let data = |i: &Input| match *i {
+            Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
+        };
+        let dtype = last.f.context.dtype();
+        let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
+        let mut dying: Vec<u32> = sources
+            .iter()
+            .filter(|(v, w)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some())
+            .map(|(v, _)| *v)
+            .collect();
+        let steal = sinks.iter().map_while(|&s| dying.pop().map(|d| (s, d))).collect();
+        Tile {
+            node: *unit.nodes.last().expect("units have nodes"),
+            program: AnyProgram::compile(dtype, &ssa, sources.len(), &outs),
+            n: shape.size(),
+            sources,
+            sinks,
+            dtype,
+            steal,
+        }
+    }
+}
+
+/// The key of a plain run.
+pub(crate) fn key(options: ForwardOptions, hooked: bool) -> Key {
+    Key { options, hooked, fused: exec::fusion() }
+}

@@ -1,0 +1,286 @@
+//! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
+
+use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
+use crate::array::{Content, Data, NdArray, alloc};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::function::expr::tile::{Sink, Source, Walk};
+use crate::function::{InputKind, Run, View, ViewMut};
+use crate::graph::node::FnNode;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+static FUSION: AtomicU8 = AtomicU8::new(2);
+
+/// True if element-wise functions run together. Off by `NNRS_FUSION=0` or [`set_fusion`].
+pub(crate) fn fusion() -> bool {
+    match FUSION.load(Ordering::Relaxed) {
+        2 => {
+            let on = std::env::var("NNRS_FUSION").map_or(true, |v| v != "0");
+            FUSION.store(on as u8, Ordering::Relaxed);
+            on
+        }
+        v => v == 1,
+    }
+}
+
+/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
+pub fn set_fusion(on: bool) -> bool {
+    let old = fusion();
+    FUSION.store(on as u8, Ordering::Relaxed);
+    old
+}
+
+/// Called with a function before or after it runs; an error stops the run.
+pub type Hook<'a> = &'a dyn Fn(&Arc<FnNode>) -> Result<()>;
+
+/// The hooks of one run.
+#[derive(Clone, Copy, Default)]
+pub struct Hooks<'a> {
+    pub(crate) pre: Option<Hook<'a>>,
+    pub(crate) post: Option<Hook<'a>>,
+}
+
+impl Hooks<'_> {
+    pub(crate) fn any(&self) -> bool {
+        self.pre.is_some() || self.post.is_some()
+    }
+
+    pub(crate) fn before(&self, f: &Arc<FnNode>) -> Result<()> {
+        self.pre.map_or(Ok(()), |h| h(f))
+    }
+
+    pub(crate) fn after(&self, f: &Arc<FnNode>) -> Result<()> {
+        self.post.map_or(Ok(()), |h| h(f))
+    }
+}
+
+static INTERRUPT: OnceLock<fn() -> Result<()>> = OnceLock::new();
+
+/// Sets what is asked between functions whether to stop (Ctrl-C).
+pub fn set_interrupt(f: fn() -> Result<()>) {
+    let _ = INTERRUPT.set(f);
+}
+
+/// Asks at most every 50 ms whether to stop.
+pub(crate) struct Interrupt {
+    last: Instant,
+    steps: u32,
+}
+
+impl Interrupt {
+    pub(crate) fn new() -> Interrupt {
+        Interrupt { last: Instant::now(), steps: 0 }
+    }
+
+    pub(crate) fn check(&mut self, n: usize) -> Result<()> {
+        self.steps += 1;
+        if n < 1 << 16 && !self.steps.is_multiple_of(64) {
+            return Ok(());
+        }
+        let Some(ask) = INTERRUPT.get() else { return Ok(()) };
+        if self.last.elapsed() < Duration::from_millis(50) {
+            return Ok(());
+        }
+        self.last = Instant::now();
+        ask()
+    }
+}
+
+/// Exclusive use of some nodes: two threads that run one graph take turns.
+pub(crate) struct Turn<'a> {
+    nodes: Vec<&'a FnNode>,
+}
+
+static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static RUNNER: Cell<u64> = Cell::new(NEXT_RUNNER.fetch_add(1, Ordering::Relaxed));
+}
+
+impl<'a> Turn<'a> {
+    /// Waits until no other thread runs these nodes; an error if this thread does.
+    pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
+        let me = RUNNER.with(Cell::get);
+        let mut wait = 0;
+        loop {
+            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
+            match turn.try_all(nodes.clone(), me) {
+                Ok(()) => return Ok(turn),
+                Err(owner) if owner == me => {
+                    return Err(Error::graph(
+                        "this graph is running: it cannot be run again from inside a hook or a Python function",
+                    )
+                    .hint("run it after the outer forward or backward has returned"));
+                }
+                Err(_) => drop(turn),
+            }
+            wait += 1;
+            if wait < 100 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(50)) }
+        }
+    }
+
+    fn try_all(&mut self, nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<(), u64> {
+        for f in nodes {
+            f.busy.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)?;
+            self.nodes.push(f);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.nodes.iter().for_each(|f| f.busy.store(0, Ordering::Release));
+    }
+}
+
+impl Forward {
+    /// Runs the plan.
+    pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
+        let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        let mut interrupt = Interrupt::new();
+        for step in &self.steps {
+            self.step(step, hooks)?;
+            interrupt.check(step.work(self))?;
+        }
+        for (slot, count) in &self.leaves {
+            let now = self.slots[*slot as usize].data.modification_count();
+            count.store(now, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {
+        let node = &self.nodes[step.what.node() as usize];
+        hooks.before(&node.f)?;
+        alloc::set_label(node.f.name());
+        let done = match &step.what {
+            What::Call(_) => call(node, &self.slots, false),
+            What::View(_) => view(node, &self.slots),
+            What::Tile(t) => tile(t, &self.slots),
+        };
+        done.map_err(|e| node.f.explain(e))?;
+        hooks.after(&node.f)?;
+        for &v in &step.free {
+            self.slots[v as usize].data.storage().release();
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    fn work(&self, plan: &Forward) -> usize {
+        match &self.what {
+            What::Tile(t) => t.n,
+            What::Call(n) | What::View(n) => plan.slots[plan.nodes[*n as usize].y[0] as usize].shape.size(),
+        }
+    }
+}
+
+impl What {
+    pub(crate) fn node(&self) -> u32 {
+        match self {
+            What::Call(n) | What::View(n) => *n,
+            What::Tile(t) => t.node,
+        }
+    }
+}
+
+/// Runs an opaque function.
+pub(crate) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+    let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
+    let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
+    let shape = |v: &u32| &slots[*v as usize].shape;
+    let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
+    let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+}
+
+/// The type in which input `i` of `f` is read.
+pub(crate) fn read_dtype(f: &FnNode, i: usize) -> DType {
+    match f.function.def().input(i).kind {
+        InputKind::Index => DType::I64,
+        _ => f.context.compute_dtype(),
+    }
+}
+
+pub(crate) fn call_function(
+    f: &FnNode,
+    x: &[&NdArray],
+    xs: &[&crate::Shape],
+    y: &[&NdArray],
+    ys: &[&crate::Shape],
+    again: bool,
+) -> Result<()> {
+    let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
+    let mut views: SmallVec<[View; 4]> = SmallVec::new();
+    for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
+        views.push(View { shape, data: a.read(read_dtype(f, i))? });
+    }
+    let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
+    for (a, shape) in y.iter().zip(ys) {
+        let data = if dtype == compute { a.overwrite(dtype)? } else { Data::new(compute, shape.size())? };
+        outs.push(ViewMut { shape, data });
+    }
+    let inputs: SmallVec<[NdArray; 4]> =
+        if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
+    let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
+    f.function.forward(&run, &views, &mut outs)?;
+    if dtype != compute {
+        for (a, out) in y.iter().zip(&outs) {
+            a.overwrite(dtype)?.copy_from(&out.data);
+        }
+    }
+    Ok(())
+}
+
+/// Lets the output take its input's memory.
+pub(crate) fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
+    let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
+    y.share_content(x)
+}
+
+/// Runs an element-wise unit.
+pub(crate) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+    for &(sink, source) in &t.steal {
+        steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
+    }
+    let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
+    let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
+    let mut sources: SmallVec<[Source; 8]> = SmallVec::new();
+    for (v, walk) in &t.sources {
+        let stolen = t.steal.iter().find(|(_, s)| s == v).map(|(sink, _)| *sink);
+        let a = &slots[*v as usize].data;
+        let from = if a.storage().is_empty() { stolen.map_or(a, |s| &slots[s as usize].data) } else { a };
+        if let Some(number) = from.storage().constant() {
+            sources.push(Source { ptr: std::ptr::null(), dtype: t.dtype, walk: Walk::Constant(number) });
+            continue;
+        }
+        let data = from.read(from.dtype())?;
+        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: walk.clone() });
+        alive.push(data);
+    }
+    for &v in &t.sinks {
+        let data = slots[v as usize].data.overwrite(t.dtype)?;
+        sinks.push(Sink { ptr: data.ptr(), dtype: t.dtype });
+        alive.push(data);
+    }
+    // SAFETY: all arrays have the plan's shapes, and `alive` keeps their memory.
+    unsafe { t.program.run(t.n, &sources, &sinks) };
+    Ok(())
+}
+
+/// Gives a dying source's memory to a sink, if nobody else has it.
+fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
+    let (from, to) = (source.storage(), sink.storage());
+    if from.dtype() != dtype || !from.is_exclusive() || from.size() != to.size() || source.offset() != 0 {
+        return;
+    }
+    if let content @ Content::Bytes(_) = from.release() {
+        to.adopt(dtype, content);
+    }
+}

@@ -1,0 +1,102 @@
+//! Data that the engine did not keep, computed again when somebody wants it after all.
+
+use super::build::Forward;
+use super::single::run_arrays;
+use crate::array::NdArray;
+use crate::error::{Error, Result};
+use crate::function::expr::ssa::MixMap;
+use crate::graph::variable::{VarNode, VarRef};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Makes sure that the data of a variable is there, if its plan left it out.
+pub(crate) fn materialize(v: &VarRef) -> Result<()> {
+    let Some(plan) = pending(v)? else { return Ok(()) };
+    let slot = plan.slot_of(v).ok_or_else(|| gone(v))?;
+    plan.compute_again(slot)?;
+    v.changed();
+    Ok(())
+}
+
+/// The plan that left the data out, if it is missing.
+fn pending(v: &VarNode) -> Result<Option<Arc<Forward>>> {
+    let (elided, data) = {
+        let s = v.lock();
+        (s.elided.clone(), s.data.clone())
+    };
+    match elided {
+        Some(plan) if data.storage().is_empty() => plan.upgrade().map(Some).ok_or_else(|| gone(v)),
+        _ => Ok(None),
+    }
+}
+
+fn gone(v: &VarNode) -> Error {
+    let shape = v.shape();
+    Error::graph(format!(
+        "the data of this intermediate variable {shape} was not kept, and the graph that could compute it again is gone"
+    ))
+    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data")
+}
+
+impl Forward {
+    pub(crate) fn slot_of(&self, v: &VarNode) -> Option<u32> {
+        self.slots.iter().position(|s| s.var_id == v.id).map(|i| i as u32)
+    }
+
+    /// Computes slot `target` and everything that is missing on the way; only `target` stays.
+    pub(crate) fn compute_again(&self, target: u32) -> Result<()> {
+        let (nodes, reads) = self.missing(target);
+        self.check_leaves(&reads)?;
+        for &n in &nodes {
+            let node = &self.nodes[n as usize];
+            let of = |v: &u32| self.slots[*v as usize].data.clone();
+            let x: SmallVec<[NdArray; 4]> = node.x.iter().map(of).collect();
+            let y: SmallVec<[NdArray; 2]> = node.y.iter().map(of).collect();
+            run_arrays(&node.f, &x, &y, true).map_err(|e| node.f.explain(e))?;
+        }
+        let made = nodes.iter().flat_map(|&n| self.nodes[n as usize].y.iter().copied());
+        for v in made.filter(|&v| v != target && !self.kept[v as usize]) {
+            self.slots[v as usize].data.storage().release();
+        }
+        Ok(())
+    }
+
+    /// True if the leaves are as they were when the plan last ran.
+    fn check_leaves(&self, slots: &[u32]) -> Result<()> {
+        let changed = self.leaves.iter().any(|(slot, count)| {
+            slots.contains(slot) && self.slots[*slot as usize].data.modification_count() != count.load(Relaxed)
+        });
+        match changed {
+            false => Ok(()),
+            true => Err(Error::graph(
+                "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",
+            )
+            .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data; or run forward again")),
+        }
+    }
+
+    /// The nodes to run, in order, and the slots that they read.
+    fn missing(&self, target: u32) -> (Vec<u32>, Vec<u32>) {
+        let plan = self;
+        let mut made_by: MixMap<u32, u32> = MixMap::default();
+        for (n, node) in plan.nodes.iter().enumerate() {
+            node.y.iter().for_each(|&y| drop(made_by.insert(y, n as u32)));
+        }
+        let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![target]);
+        let mut seen: MixMap<u32, ()> = MixMap::default();
+        while let Some(v) = todo.pop() {
+            let there = !plan.slots[v as usize].data.storage().is_empty();
+            match made_by.get(&v).filter(|_| !there) {
+                Some(&n) if seen.insert(n, ()).is_none() => {
+                    nodes.push(n);
+                    todo.extend(plan.nodes[n as usize].x.iter().copied());
+                }
+                Some(_) => {}
+                None => reads.push(v),
+            }
+        }
+        nodes.sort_unstable();
+        (nodes, reads)
+    }
+}

@@ -1,0 +1,71 @@
+//! Runs one node at once: auto_forward, and values that are computed again.
+
+use super::exec::call_function;
+use super::program::AnyProgram;
+use super::recompute::materialize;
+use crate::array::{Data, NdArray, alloc};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::elementwise::{Rules, rules};
+use crate::function::expr::ssa::{Id, Ins, Ssa};
+use crate::function::expr::tile::{Sink, Source, Walk};
+use crate::graph::node::FnNode;
+use crate::graph::variable::VarRef;
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Computes the outputs of a node whose inputs have (or can get) their data.
+pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
+    let inputs = node.inputs();
+    inputs.iter().try_for_each(materialize)?;
+    crate::graph::hooks::around(node, || {
+        let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
+        let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
+        alloc::set_label(node.name());
+        run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
+    })
+}
+
+/// Runs a node's function on arrays.
+pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], again: bool) -> Result<()> {
+    if node.function.is_view() {
+        return y[0].share_content(&x[0]);
+    }
+    if let Some(f) = node.function.elementwise() {
+        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.dtype());
+    }
+    let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
+    let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
+    let x: SmallVec<[&NdArray; 4]> = x.iter().collect();
+    let y: SmallVec<[&NdArray; 2]> = y.iter().collect();
+    let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
+    call_function(node, &x, &xs, &y, &ys, again)
+}
+
+fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> Result<()> {
+    let shape = y.shape();
+    let program = forward_program(rules, x.len(), dtype);
+    let mut alive: SmallVec<[Data; 4]> = SmallVec::new();
+    let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
+    for a in x {
+        let data = a.read(a.dtype())?;
+        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::new(&a.shape(), &shape) });
+        alive.push(data);
+    }
+    let out = y.overwrite(dtype)?;
+    // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.
+    unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.ptr(), dtype }]) };
+    Ok(())
+}
+
+fn forward_program(rules: &Rules, inputs: usize, dtype: DType) -> AnyProgram {
+    let cell = if dtype == DType::F64 { &rules.double } else { &rules.single };
+    cell.get_or_init(|| {
+        let mut ssa = Ssa::default();
+        let args: Vec<Id> = (0..inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
+        let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
+        AnyProgram::compile(dtype, &ssa, inputs, &[out])
+    })
+    .clone()
+}

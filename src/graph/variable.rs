@@ -1,0 +1,388 @@
+//! Variables: data, gradient, and the node that made them. [`Variable`] is a user's handle; the graph itself holds
+//! [`VarRef`]s, so that the engine can tell what somebody may look at.
+
+use super::node::FnNode;
+use super::{plan, reap};
+use crate::array::NdArray;
+use crate::error::{Error, Result};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+pub(crate) type VarRef = Arc<VarNode>;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+static LIVE: AtomicU64 = AtomicU64::new(0);
+/// Raised by every change that may make a plan stale.
+pub(crate) static EPOCH: AtomicU64 = AtomicU64::new(1);
+
+/// A number for each node and variable, in order of creation.
+pub(crate) fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Relaxed)
+}
+
+/// Variables that are alive.
+pub fn live_variables() -> u64 {
+    LIVE.load(Relaxed)
+}
+
+pub(crate) struct VarNode {
+    pub(crate) id: u64,
+    handles: AtomicU32,
+    version: AtomicU64,
+    /// Part of some plan: changes must be noticed.
+    planned: AtomicBool,
+    state: Mutex<VarState>,
+}
+
+pub(crate) struct VarState {
+    pub(crate) data: NdArray,
+    pub(crate) grad: Option<NdArray>,
+    /// As set by the user.
+    pub(crate) need_grad: Option<bool>,
+    /// As inherited from the inputs of the parent.
+    pub(crate) inherited: bool,
+    pub(crate) parent: Option<(Arc<FnNode>, u32)>,
+    pub(crate) consumers: SmallVec<[Weak<FnNode>; 2]>,
+    pub(crate) persistent: bool,
+    pub(crate) recompute: bool,
+    pub(crate) allow_modify: bool,
+    pub(crate) prohibit_clear: bool,
+    pub(crate) name: Option<Arc<str>>,
+    /// Plans whose root this variable is.
+    pub(crate) plans: plan::Cache,
+    /// The plan that decided not to keep this variable's data.
+    pub(crate) elided: Option<Weak<plan::Forward>>,
+    /// The last backward run did not keep this variable's gradient.
+    pub(crate) grad_elided: bool,
+}
+
+impl VarNode {
+    pub(crate) fn new(data: NdArray, need_grad: Option<bool>) -> VarRef {
+        LIVE.fetch_add(1, Relaxed);
+        let state = VarState {
+            data,
+            grad: None,
+            need_grad,
+            inherited: false,
+            parent: None,
+            consumers: SmallVec::new(),
+            persistent: false,
+            recompute: false,
+            allow_modify: true,
+            prohibit_clear: false,
+            name: None,
+            plans: plan::Cache::default(),
+            elided: None,
+            grad_elided: false,
+        };
+        Arc::new(VarNode {
+            id: next_id(),
+            handles: AtomicU32::new(0),
+            version: AtomicU64::new(0),
+            planned: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, VarState> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(crate) fn data(&self) -> NdArray {
+        self.lock().data.clone()
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.lock().data.shape()
+    }
+
+    /// The gradient array, made when first asked for.
+    pub(crate) fn grad(&self) -> NdArray {
+        let mut s = self.lock();
+        if s.grad.is_none() {
+            s.grad = Some(NdArray::new(s.data.shape()));
+        }
+        s.grad.clone().expect("made above")
+    }
+
+    pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {
+        self.lock().parent.as_ref().map(|(f, _)| f.clone())
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.handles.load(Relaxed) > 0
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Relaxed)
+    }
+
+    pub(crate) fn mark_planned(&self) {
+        self.planned.store(true, Relaxed);
+    }
+
+    /// Tells plans that something about this variable changed.
+    pub(crate) fn changed(&self) {
+        self.version.fetch_add(1, Relaxed);
+        if self.planned.load(Relaxed) {
+            EPOCH.fetch_add(1, Relaxed);
+        }
+    }
+
+    pub(crate) fn need_grad(&self) -> bool {
+        let s = self.lock();
+        s.need_grad.unwrap_or(s.inherited)
+    }
+}
+
+impl Drop for VarNode {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Relaxed);
+        let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
+        let plans = std::mem::take(&mut s.plans);
+        if let Some((parent, i)) = s.parent.take() {
+            parent.output_dropped(i as usize, s.data.clone());
+            reap::later(parent);
+        }
+        drop(plans);
+    }
+}
+
+/// A variable of the computation graph: data, gradient, and how it was made. Clones are handles to one variable.
+///
+/// ```
+/// use nnrs::{functions as f, Variable};
+/// let x = Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true);
+/// let y = f::leaky_relu(&x, f::LeakyReLU::default())?;
+/// y.forward()?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, -0.2]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub struct Variable {
+    node: VarRef,
+}
+
+impl Clone for Variable {
+    fn clone(&self) -> Variable {
+        Variable::handle(self.node.clone())
+    }
+}
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        if self.node.handles.fetch_sub(1, Relaxed) == 1 && self.node.planned.load(Relaxed) {
+            self.node.changed();
+        }
+    }
+}
+
+impl Variable {
+    /// A handle to a variable of the graph.
+    pub(crate) fn handle(node: VarRef) -> Variable {
+        if node.handles.fetch_add(1, Relaxed) == 0 && node.planned.load(Relaxed) {
+            node.changed();
+        }
+        Variable { node }
+    }
+
+    pub(crate) fn node(&self) -> &VarRef {
+        &self.node
+    }
+
+    /// A variable of `shape` without data.
+    pub fn new(shape: impl Into<Shape>) -> Variable {
+        Variable::from_array(NdArray::new(shape.into()))
+    }
+
+    /// A variable over an existing array.
+    pub fn from_array(data: NdArray) -> Variable {
+        Variable::handle(VarNode::new(data, None))
+    }
+
+    /// A variable with a copy of `values`.
+    pub fn from_slice<T: crate::dtype::Element>(values: &[T], shape: Shape) -> Result<Variable> {
+        Ok(Variable::from_array(NdArray::from_slice(values, shape)?))
+    }
+
+    /// The same variable with `need_grad` set.
+    pub fn with_need_grad(self, need_grad: bool) -> Variable {
+        self.set_need_grad(Some(need_grad));
+        self
+    }
+
+    /// A number that identifies the variable, in order of creation.
+    pub fn id(&self) -> u64 {
+        self.node.id
+    }
+
+    /// True if both handles are of one variable.
+    pub fn is(&self, other: &Variable) -> bool {
+        Arc::ptr_eq(&self.node, &other.node)
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.node.shape()
+    }
+
+    pub fn size(&self) -> usize {
+        self.shape().size()
+    }
+
+    pub fn ndim(&self) -> usize {
+        self.shape().ndim()
+    }
+
+    /// The data array. If the engine did not keep the data, it is computed again from what was kept; an error if
+    /// that has changed since.
+    pub fn data(&self) -> Result<NdArray> {
+        plan::materialize(&self.node)?;
+        Ok(self.node.data())
+    }
+
+    /// The data array as it is, without computing anything again.
+    pub fn raw_data(&self) -> NdArray {
+        self.node.data()
+    }
+
+    /// Puts another array of the same size in the data's place.
+    pub fn set_data(&self, data: NdArray) -> Result<()> {
+        let shape = self.shape();
+        if data.size() != shape.size() {
+            return Err(Error::shape("data", format!("{} elements as in {shape}", shape.size())).actual(data.shape()));
+        }
+        {
+            let mut s = self.node.lock();
+            s.data = if data.shape() == shape { data } else { data.view(shape)? };
+            s.elided = None;
+        }
+        self.node.changed();
+        Ok(())
+    }
+
+    /// The gradient array.
+    pub fn grad(&self) -> NdArray {
+        self.node.grad()
+    }
+
+    /// Puts another array of the same size in the gradient's place.
+    pub fn set_grad(&self, grad: NdArray) -> Result<()> {
+        let shape = self.shape();
+        if grad.size() != shape.size() {
+            return Err(Error::shape("grad", format!("{} elements as in {shape}", shape.size())).actual(grad.shape()));
+        }
+        self.node.lock().grad = Some(if grad.shape() == shape { grad } else { grad.view(shape)? });
+        self.node.changed();
+        Ok(())
+    }
+
+    /// The data's elements as `T`.
+    pub fn to_vec<T: crate::dtype::Element>(&self) -> Result<Vec<T>> {
+        self.data()?.to_vec()
+    }
+
+    /// Whether a gradient is computed for this variable: as set, or inherited from what it was computed from.
+    pub fn need_grad(&self) -> bool {
+        self.node.need_grad()
+    }
+
+    /// `need_grad` as set by the user, `None` if it is inherited.
+    pub fn need_grad_setting(&self) -> Option<bool> {
+        self.node.lock().need_grad
+    }
+
+    /// Sets `need_grad`; `None`: inherit it.
+    pub fn set_need_grad(&self, need_grad: Option<bool>) {
+        let mut s = self.node.lock();
+        if s.need_grad != need_grad {
+            s.need_grad = need_grad;
+            drop(s);
+            self.node.changed();
+        }
+    }
+
+    /// Persistent variables keep data and gradient whatever the clear flags say.
+    pub fn persistent(&self) -> bool {
+        self.node.lock().persistent
+    }
+
+    pub fn set_persistent(&self, on: bool) {
+        let mut s = self.node.lock();
+        if s.persistent != on {
+            s.persistent = on;
+            drop(s);
+            self.node.changed();
+        }
+    }
+
+    /// Whether the data is dropped in the forward pass and computed again for the backward pass.
+    pub fn recompute(&self) -> bool {
+        self.node.lock().recompute
+    }
+
+    pub fn set_recompute(&self, on: bool) {
+        self.node.lock().recompute = on;
+        self.node.changed();
+    }
+
+    pub fn name(&self) -> Option<Arc<str>> {
+        self.node.lock().name.clone()
+    }
+
+    pub fn set_name(&self, name: &str) {
+        self.node.lock().name = Some(name.into());
+    }
+
+    /// Distance from the leaves; 0 for a variable that no function made.
+    pub fn rank(&self) -> usize {
+        self.node.parent().map_or(0, |f| f.rank() + 1)
+    }
+
+    /// Another shape; with `force` also another size. Noticed by the graphs that use the variable.
+    pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
+        let shape = shape.into();
+        let (data, grad) = {
+            let s = self.node.lock();
+            (s.data.clone(), s.grad.clone())
+        };
+        data.reset_shape(shape.clone(), force)?;
+        if let Some(g) = grad {
+            g.reset_shape(shape, force)?;
+        }
+        self.node.changed();
+        Ok(())
+    }
+
+    /// A variable that shares data and gradient arrays but has no history.
+    pub fn unlinked(&self) -> Variable {
+        self.unlinked_with(None)
+    }
+
+    /// As [`Variable::unlinked`], with `need_grad` set.
+    pub fn unlinked_with(&self, need_grad: Option<bool>) -> Variable {
+        let (data, grad) = (self.node.data(), self.node.grad());
+        let v = VarNode::new(data, need_grad.or(Some(self.need_grad()).filter(|&n| n)));
+        v.lock().grad = Some(grad);
+        Variable::handle(v)
+    }
+
+    /// A variable of another shape that shares data and gradient memory.
+    pub fn view(&self, shape: Shape) -> Result<Variable> {
+        let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
+        let v = VarNode::new(data, self.need_grad_setting());
+        v.lock().grad = Some(grad);
+        Ok(Variable::handle(v))
+    }
+
+    /// True if some function made this variable.
+    pub fn has_parent(&self) -> bool {
+        self.node.lock().parent.is_some()
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Variable({}, need_grad={})", self.shape(), self.need_grad())
+    }
+}
