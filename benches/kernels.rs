@@ -1,5 +1,6 @@
 //! Times of the CPU kernels: `cargo bench --bench kernels [filter]`.
 
+use nnrs::cpu::conv::{Conv, Layout};
 use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
 use std::time::Instant;
 
@@ -59,9 +60,64 @@ fn products() {
     }
 }
 
+fn convolutions() {
+    let square = |batch, in_channels, size, out_channels, k, p, s, layout| Conv {
+        batch,
+        group: 1,
+        in_channels,
+        out_channels,
+        input: [1, size, size],
+        kernel: [1, k, k],
+        stride: [1, s, s],
+        pad: [0, p, p],
+        dilation: [1; 3],
+        layout,
+    };
+    for (n, c, h, oc, k, p, s) in [
+        (64, 1, 28, 16, 5, 0, 1),
+        (64, 16, 12, 16, 5, 0, 1),
+        (8, 64, 56, 64, 3, 1, 1),
+        (8, 128, 28, 128, 3, 1, 1),
+        (8, 256, 14, 256, 3, 1, 1),
+        (8, 512, 7, 512, 3, 1, 1),
+        (8, 64, 56, 128, 3, 1, 2),
+        (8, 256, 14, 512, 1, 0, 1),
+        (8, 3, 224, 64, 7, 3, 2),
+    ] {
+        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+            convolution(&square(n, c, h, oc, k, p, s, layout));
+        }
+    }
+}
+
+fn convolution(c: &Conv) {
+    let (x, w, b, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.out_channels), noise(c.output_len()));
+    let (mut y, mut gx, mut gw, mut gb) = (gy.clone(), x.clone(), w.clone(), b.clone());
+    let forward = time(|| c.forward(&x, &w, Some(&b), &mut y));
+    let data = time(|| c.backward_data(&gy, &w, &mut gx, Output::Write));
+    let weight = time(|| {
+        c.backward_weight(&gy, &x, &mut gw, Output::Write);
+        c.backward_bias(&gy, &mut gb, Output::Write);
+    });
+    let gf = 2e-3 * (gy.len() * w.len() / c.out_channels) as f64;
+    println!(
+        "conv {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        c.batch,
+        c.in_channels,
+        c.input[2],
+        c.out_channels,
+        c.kernel[2],
+        c.stride[2],
+        c.layout,
+        gf / forward,
+        gf / data,
+        gf / weight
+    );
+}
+
 fn main() {
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in [("gemm", products as fn())] {
+    for (name, run) in [("gemm", products as fn()), ("conv", convolutions)] {
         if name.contains(&filter) {
             run();
         }

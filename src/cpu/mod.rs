@@ -1,4 +1,5 @@
 //! CPU kernels with a structure of their own.
 
+pub mod conv;
 pub mod gemm;
 pub mod pool;
