@@ -16,6 +16,12 @@ pub(super) trait Lanes<T: Real>: 'static {
     unsafe fn load(p: *const T) -> Self::V;
     unsafe fn store(p: *mut T, v: Self::V);
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// `p`, which the compiler must not read from before it has `v`: loads that it moved ahead would fill the registers.
+    #[inline(always)]
+    unsafe fn after(p: *const T, v: Self::V) -> *const T {
+        let _ = v;
+        p
+    }
     /// Runs the job with the instruction set on; the machine must have it.
     unsafe fn enter<J: Job<T>>(job: J);
 
@@ -91,10 +97,11 @@ impl<T: Real> Lanes<T> for Plain {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
+    use std::arch::asm;
     use std::arch::x86_64::*;
 
     macro_rules! lanes {
-        ($name:ident, $t:ty, $v:ty, $n:expr, $rows:expr, $feature:literal, $set1:ident, $load:ident, $store:ident, $fma:ident $(, $transpose:path)?) => {
+        ($name:ident, $t:ty, $v:ty, $n:expr, $rows:expr, $feature:literal, $reg:ident, $set1:ident, $load:ident, $store:ident, $fma:ident $(, $transpose:path)?) => {
             // SAFETY, of every intrinsic below: the methods run inside `enter`, and pointers reach a whole vector.
             impl Lanes<$t> for $name {
                 type V = $v;
@@ -121,6 +128,15 @@ mod x86 {
                     unsafe { $fma(a, b, c) }
                 }
                 #[target_feature(enable = $feature)]
+                #[inline]
+                unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
+                    // SAFETY: no instruction at all, only an order for the compiler.
+                    unsafe {
+                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, nomem, nostack, preserves_flags));
+                    }
+                    p
+                }
+                #[target_feature(enable = $feature)]
                 unsafe fn enter<J: Job<$t>>(job: J) {
                     // SAFETY: the features are on here.
                     unsafe { job.call::<$name>() }
@@ -136,8 +152,32 @@ mod x86 {
 
     pub(super) struct Avx2;
     pub(super) struct Avx512;
-    lanes!(Avx2, f32, __m256, 8, 6, "avx2,fma", _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps);
-    lanes!(Avx2, f64, __m256d, 4, 6, "avx2,fma", _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd);
+    lanes!(
+        Avx2,
+        f32,
+        __m256,
+        8,
+        6,
+        "avx2,fma",
+        ymm_reg,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps
+    );
+    lanes!(
+        Avx2,
+        f64,
+        __m256d,
+        4,
+        6,
+        "avx2,fma",
+        ymm_reg,
+        _mm256_set1_pd,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_fmadd_pd
+    );
     lanes!(
         Avx512,
         f32,
@@ -145,6 +185,7 @@ mod x86 {
         16,
         14,
         "avx512f,avx2,fma",
+        zmm_reg,
         _mm512_set1_ps,
         _mm512_loadu_ps,
         _mm512_storeu_ps,
@@ -158,6 +199,7 @@ mod x86 {
         8,
         14,
         "avx512f,avx2,fma",
+        zmm_reg,
         _mm512_set1_pd,
         _mm512_loadu_pd,
         _mm512_storeu_pd,
@@ -201,6 +243,11 @@ mod x86 {
         unsafe fn fma(a: L::V, b: L::V, c: L::V) -> L::V {
             // SAFETY: see above.
             unsafe { L::fma(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn after(p: *const T, v: L::V) -> *const T {
+            // SAFETY: see above.
+            unsafe { L::after(p.cast(), v).cast() }
         }
         unsafe fn enter<J: Job<T>>(job: J) {
             // SAFETY: see above.

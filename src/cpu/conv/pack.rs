@@ -35,6 +35,9 @@ pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: Item, x: *const 
 /// One source row from the first tap's column on.
 #[inline]
 unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &mut [T]) {
+    if out.is_empty() {
+        return;
+    }
     let axis = &g.axes[2];
     let each = if g.layout == Layout::ChannelFirst { 1 } else { channels };
     let width = (out.len() / each) as isize;

@@ -75,7 +75,7 @@ impl<T: Real> Tiles<'_, T> {
             }
             let mut w = self.w;
             for &off in self.off {
-                let x = self.x.offset(off);
+                let mut x = self.x.offset(off);
                 let mut row = [L::splat(T::ZERO); V];
                 for v in 0..V {
                     row[v] = L::load(w.add(v * L::N));
@@ -84,6 +84,9 @@ impl<T: Real> Tiles<'_, T> {
                     let s = L::splat(*x.offset(lane[p]));
                     for v in 0..V {
                         acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                    }
+                    if V > 1 {
+                        x = L::after(x, acc[p][V - 1]);
                     }
                 }
                 w = w.add(self.w_stride);
