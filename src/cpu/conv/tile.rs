@@ -86,7 +86,9 @@ impl<T: Real> Tiles<'_, T> {
                         acc[p][v] = L::fma(s, row[v], acc[p][v]);
                     }
                     if V > 1 {
-                        x = L::after(x, acc[p][V - 1]);
+                        for v in 0..V {
+                            x = L::after(x, acc[p][v]);
+                        }
                     }
                 }
                 w = w.add(self.w_stride);
