@@ -1,5 +1,7 @@
 //! CPU kernels with a structure of their own.
 
+pub mod conv;
+pub mod gemm;
 pub mod pool;
 pub mod reduce;
 pub mod simd;

@@ -1,0 +1,125 @@
+//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`.
+
+use nnrs::cpu::conv::{Conv, Layout};
+use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
+use std::time::Instant;
+
+/// The best of a few means, in microseconds.
+fn time(mut f: impl FnMut()) -> f64 {
+    f();
+    let mut best = f64::MAX;
+    for _ in 0..6 {
+        let (start, mut calls) = (Instant::now(), 0);
+        while start.elapsed().as_secs_f64() < 0.05 {
+            f();
+            calls += 1;
+        }
+        best = best.min(start.elapsed().as_secs_f64() / calls as f64);
+    }
+    best * 1e6
+}
+
+fn noise(n: usize) -> Vec<f32> {
+    (0..n).map(|i| ((i * 7919 + 13) % 1009) as f32 / 1009.0 - 0.5).collect()
+}
+
+fn products() {
+    for (m, n, k) in [
+        (4, 4, 4),
+        (8, 8, 8),
+        (15, 15, 15),
+        (16, 16, 16),
+        (1, 64, 64),
+        (64, 10, 64),
+        (64, 64, 64),
+        (256, 256, 256),
+        (1024, 1024, 1024),
+    ] {
+        let (a, b, mut c) = (noise(m * k), noise(k * n), vec![0.0; m * n]);
+        let ours = time(|| matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write));
+        let ours_t =
+            time(|| matmul(Mat::new(&a, m, k), Mat::new(&b, n, k).t(), MatMut::new(&mut c, m, n), Output::Write));
+        let mut unsplit = |rsb: isize, csb: isize| {
+            // SAFETY: the slices have the sizes that the call says.
+            time(|| unsafe {
+                let (n, k) = (n as isize, k as isize);
+                let (cp, ap, bp) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+                let none = gemm::Parallelism::None;
+                gemm::gemm(
+                    m, n as usize, k as usize, cp, 1, n, false, ap, 1, k, bp, csb, rsb, 1.0f32, 1.0, false, false,
+                    false, none,
+                );
+            })
+        };
+        let (whole, whole_t) = (unsplit(n as isize, 1), unsplit(1, k as isize));
+        let gf = 2e-3 * (m * n * k) as f64;
+        println!(
+            "gemm {m:5} {n:5} {k:5}: {ours:9.2} us {:6.1} GFLOP/s, B transposed {ours_t:9.2}, crate unsplit {whole:9.2} {whole_t:9.2}",
+            gf / ours
+        );
+    }
+}
+
+fn convolutions() {
+    let square = |batch, in_channels, size, out_channels, k, p, s, layout| Conv {
+        batch,
+        group: 1,
+        in_channels,
+        out_channels,
+        input: [1, size, size],
+        kernel: [1, k, k],
+        stride: [1, s, s],
+        pad: [0, p, p],
+        dilation: [1; 3],
+        layout,
+    };
+    for (n, c, h, oc, k, p, s) in [
+        (64, 1, 28, 16, 5, 0, 1),
+        (64, 16, 12, 16, 5, 0, 1),
+        (8, 64, 56, 64, 3, 1, 1),
+        (8, 128, 28, 128, 3, 1, 1),
+        (8, 256, 14, 256, 3, 1, 1),
+        (8, 512, 7, 512, 3, 1, 1),
+        (8, 64, 56, 128, 3, 1, 2),
+        (8, 256, 14, 512, 1, 0, 1),
+        (8, 3, 224, 64, 7, 3, 2),
+    ] {
+        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+            convolution(&square(n, c, h, oc, k, p, s, layout));
+        }
+    }
+}
+
+fn convolution(c: &Conv) {
+    let (x, w, b, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.out_channels), noise(c.output_len()));
+    let (mut y, mut gx, mut gw, mut gb) = (gy.clone(), x.clone(), w.clone(), b.clone());
+    let forward = time(|| c.forward(&x, &w, Some(&b), &mut y));
+    let data = time(|| c.backward_data(&gy, &w, &mut gx, Output::Write));
+    let weight = time(|| {
+        c.backward_weight(&gy, &x, &mut gw, Output::Write);
+        c.backward_bias(&gy, &mut gb, Output::Write);
+    });
+    let gf = 2e-3 * (gy.len() * w.len() / c.out_channels) as f64;
+    println!(
+        "conv {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        c.batch,
+        c.in_channels,
+        c.input[2],
+        c.out_channels,
+        c.kernel[2],
+        c.stride[2],
+        c.layout,
+        gf / forward,
+        gf / data,
+        gf / weight
+    );
+}
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    for (name, run) in [("gemm", products as fn()), ("conv", convolutions)] {
+        if name.contains(&filter) {
+            run();
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Forward and the data gradient: panels of weights against bands of the source.
+
+use super::geometry::{Bands, Geometry, Item};
+use super::lanes::{Choose, Lanes, dispatch};
+use super::pack::{How, Move, band, weights};
+use super::tile::Tiles;
+use super::{SendPtr, scratch};
+use crate::cpu::gemm::Output;
+use crate::cpu::pool;
+use crate::dtype::Real;
+
+/// Bytes of a panel of weights: with the band it should fit the second-level cache.
+const PANEL: usize = 300 << 10;
+/// Bytes of all panels that are packed at a time.
+const PANELS: usize = 1 << 20;
+/// Bytes of a copied band.
+const BAND: usize = 160 << 10;
+/// Points computed before they are stored: some tiles, so that the store can move whole blocks.
+const RUN: usize = 112;
+/// Multiplications that are worth a task.
+const TASK: usize = 1 << 20;
+
+/// One correlation and its operands.
+pub(super) struct Correlate<'a, T> {
+    pub g: &'a Geometry,
+    pub x: SendPtr<T>,
+    pub w: SendPtr<T>,
+    pub bias: Option<&'a [T]>,
+    pub y: SendPtr<T>,
+    pub output: Output,
+}
+
+impl<T: Real> Correlate<'_, T> {
+    /// # Safety
+    /// The pointers are to a group's first channel of tensors that have the geometry's sizes.
+    pub unsafe fn run(self) {
+        let nothing = self.output == Output::Accumulate && self.g.taps() * self.g.channels == 0 && self.bias.is_none();
+        if !self.g.is_empty() && !nothing {
+            dispatch(self);
+        }
+    }
+}
+
+impl<T: Real> Choose<T> for Correlate<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let per = self.g.taps().max(1) * 2 * L::N * size_of::<T>();
+        let blocks = self.g.channels.div_ceil((PANEL / per).max(1)).max(1);
+        let each = self.g.channels.div_ceil(blocks).max(1);
+        for first in (0..self.g.channels.max(1)).step_by(each) {
+            Part::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
+        }
+    }
+}
+
+/// The contribution of some of the summed channels.
+struct Part<'a, T, L> {
+    c: &'a Correlate<'a, T>,
+    first: usize,
+    channels: usize,
+    bands: Bands,
+    weights: Vec<usize>,
+    taps: Vec<isize>,
+    points: Vec<isize>,
+    /// Whether rows are computed one at a time, without the taps that only see padding.
+    by_row: bool,
+    output: Output,
+    lanes: std::marker::PhantomData<L>,
+}
+
+// SAFETY: pointers are behind SendPtr; L is a name only.
+unsafe impl<T: Sync, L> Sync for Part<'_, T, L> {}
+
+impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
+    fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
+        let g = c.g;
+        let bands = Bands::new(g, channels, BAND / size_of::<T>(), 4096);
+        let rows = &g.axes[1];
+        let seen: usize = (0..rows.points).map(|p| rows.valid(p).len()).sum();
+        Part {
+            weights: g.weight_table(channels),
+            taps: bands.tap_table(g, channels),
+            points: bands.point_table(g),
+            by_row: g.axes[0].taps.len() == 1 && seen * 20 < rows.points * rows.taps.len() * 17,
+            output: if first == 0 { c.output } else { Output::Accumulate },
+            lanes: std::marker::PhantomData,
+            c,
+            first,
+            channels,
+            bands,
+        }
+    }
+
+    /// Vectors and first lane of panel `p`.
+    fn panel(&self, p: usize) -> (usize, usize) {
+        let first = p * 2 * L::N;
+        (if self.c.g.lanes - first > L::N { 2 } else { 1 }, first)
+    }
+
+    fn run(&self) {
+        let panels = self.c.g.lanes.div_ceil(2 * L::N);
+        let size = self.taps.len() * 2 * L::N;
+        let group = (PANELS / (size * size_of::<T>()).max(1)).clamp(1, panels);
+        let size = scratch::line::<T>(size);
+        for from in (0..panels).step_by(group) {
+            let range = from..panels.min(from + group);
+            scratch::with(size * group, |packed: &mut [T]| self.group(range, packed, size));
+        }
+    }
+
+    fn group(&self, panels: std::ops::Range<usize>, packed: &mut [T], size: usize) {
+        let shared = SendPtr(packed.as_mut_ptr());
+        self.each_panel(panels.len(), &|p| {
+            // SAFETY: each panel has its own `size` numbers.
+            let out = unsafe { shared.slice(p * size, size) };
+            self.pack(panels.start + p, out);
+        });
+        let items = self.bands.items(self.c.g);
+        let work = self.c.g.work() / items.max(1) * panels.len() / self.c.g.lanes.div_ceil(2 * L::N);
+        let each = (TASK / work.max(1)).clamp(1, items);
+        pool::run(items.div_ceil(each), &|t| {
+            let range = t * each..items.min((t + 1) * each);
+            self.task(range, panels.clone(), shared, size);
+        });
+    }
+
+    /// On the pool only where there is enough to pack.
+    fn each_panel(&self, count: usize, f: &(dyn Fn(usize) + Sync)) {
+        if count * self.taps.len() < 1 << 12 { (0..count).for_each(f) } else { pool::run(count, f) }
+    }
+
+    fn pack(&self, panel: usize, out: &mut [T]) {
+        let g = self.c.g;
+        let (vectors, lane) = self.panel(panel);
+        let lanes = (g.lanes - lane).min(vectors * L::N);
+        let w = self.c.w.0.wrapping_add(self.first * g.w.channel + lane * g.w.lane);
+        // SAFETY: channels and lanes of this panel are inside the weights.
+        unsafe { weights(g, w, &self.weights, lanes, vectors * L::N, out) }
+    }
+
+    fn task(&self, items: std::ops::Range<usize>, panels: std::ops::Range<usize>, packed: SendPtr<T>, size: usize) {
+        let g = self.c.g;
+        let (len, run) = (scratch::line::<T>(self.bands.len), (RUN + 4 * L::ROWS) * 2 * L::N);
+        scratch::with(len + run, |buffer: &mut [T]| {
+            let (copy, sums) = buffer.split_at_mut(len);
+            for i in items {
+                let item = self.bands.item(g, i);
+                let mut x = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
+                if self.bands.copied {
+                    // SAFETY: the item and the channels are inside the source.
+                    unsafe { band(g, &self.bands, item, x, self.channels, copy) }
+                    x = copy.as_ptr();
+                } else {
+                    x = x.wrapping_add(self.bands.origin(g, item));
+                }
+                for p in panels.clone() {
+                    let w = packed.0.wrapping_add((p - panels.start) * size).cast_const();
+                    self.points(item, x, p, w, sums);
+                }
+            }
+        });
+    }
+
+    /// All points of a band for one panel.
+    fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T]) {
+        let width = self.c.g.axes[2].points;
+        let total = item.rows * width;
+        if !self.by_row {
+            for q in (0..total).step_by(RUN) {
+                self.block(item, x, panel, w, q..total.min(q + RUN), 0..self.taps.len(), sums);
+            }
+            return;
+        }
+        let rows = &self.c.g.axes[1];
+        let inner = self.taps.len() / rows.taps.len();
+        for r in 0..item.rows {
+            let seen = rows.valid(item.first + r);
+            for q in (0..width).step_by(RUN) {
+                let q = r * width + q..r * width + width.min(q + RUN);
+                self.block(item, x, panel, w, q, seen.start * inner..seen.end * inner, sums);
+            }
+        }
+    }
+
+    fn block(
+        &self,
+        item: Item,
+        x: *const T,
+        panel: usize,
+        w: *const T,
+        q: std::ops::Range<usize>,
+        taps: std::ops::Range<usize>,
+        sums: &mut [T],
+    ) {
+        let (vectors, lane) = self.panel(panel);
+        let width = vectors * L::N;
+        let lanes = (self.c.g.lanes - lane).min(width);
+        let (init, out) = sums.split_at_mut(2 * L::N);
+        init.fill(T::ZERO);
+        if let (Some(b), 0) = (self.c.bias, self.first) {
+            init[..lanes].copy_from_slice(&b[lane..lane + lanes]);
+        }
+        let tiles = Tiles {
+            x,
+            off: &self.taps[taps.clone()],
+            lane: &self.points[q.clone()],
+            w: w.wrapping_add(taps.start * width),
+            w_stride: width,
+            vectors,
+            init: init.as_ptr(),
+            init_stride: 0,
+            out: out.as_mut_ptr(),
+            out_stride: width,
+        };
+        // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
+        unsafe { L::enter(tiles) }
+        self.store(item, lane, lanes, width, q, out);
+    }
+
+    fn store(&self, item: Item, lane: usize, lanes: usize, width: usize, q: std::ops::Range<usize>, rows: &mut [T]) {
+        let g = self.c.g;
+        let [_, h, w] = &g.axes;
+        let whole = h.stride == 1 && w.stride == 1 && w.points == w.target;
+        let mut runs = [(0, 0, 0); RUN];
+        let (mut from, mut n) = (q.start, 0);
+        while from < q.end {
+            let (r, c) = (from / w.points, from % w.points);
+            let count = if whole { q.end - from } else { (w.points - c).min(q.end - from) };
+            runs[n] = (from - q.start, count, item.target(g, r, c));
+            (from, n) = (from + count, n + 1);
+        }
+        let how = if self.output == Output::Accumulate { How::Add } else { How::Write };
+        let tensor = SendPtr(self.c.y.0.wrapping_add(lane * g.y.channel));
+        let point = w.stride * g.y.at[2];
+        let to =
+            Move { rows: rows.as_mut_ptr(), width, lanes, tensor, channel: g.y.channel, point, runs: &runs[..n], how };
+        // SAFETY: every point of the item has its own places in y.
+        unsafe { L::enter(to) }
+    }
+}

@@ -1,0 +1,156 @@
+//! Convolution and its gradients, by direct kernels over bands of an image: there is never a whole im2col.
+//!
+//! One-, two- and three-dimensional convolutions are all three-dimensional here, with leading axes of length one.
+//! Every task grid and every order of summation follows from the sizes alone.
+
+mod bias;
+mod correlate;
+mod geometry;
+mod lanes;
+mod pack;
+mod scratch;
+mod tile;
+mod weight;
+
+#[cfg(test)]
+mod tests;
+
+use super::gemm::Output;
+use crate::dtype::Real;
+use correlate::Correlate;
+use geometry::Geometry;
+use weight::WeightGradient;
+
+/// Where the channels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// x (N, C, D, H, W), w (OC, C / group, kernel).
+    ChannelFirst,
+    /// x (N, D, H, W, C), w (OC, kernel, C / group).
+    ChannelLast,
+}
+
+/// Sizes of a convolution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conv {
+    pub batch: usize,
+    pub group: usize,
+    pub in_channels: usize,
+    pub out_channels: usize,
+    pub input: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub pad: [usize; 3],
+    pub dilation: [usize; 3],
+    pub layout: Layout,
+}
+
+impl Conv {
+    /// Output sizes: `(in + 2 pad - dilation (kernel - 1) - 1) / stride + 1`, or 0 where the kernel does not fit.
+    pub fn output(&self) -> [usize; 3] {
+        std::array::from_fn(|i| {
+            let window = self.dilation[i] * (self.kernel[i].max(1) - 1) + 1;
+            let room = self.input[i] + 2 * self.pad[i];
+            if room < window { 0 } else { (room - window) / self.stride[i] + 1 }
+        })
+    }
+
+    pub fn input_len(&self) -> usize {
+        self.batch * self.in_channels * self.input.iter().product::<usize>()
+    }
+
+    pub fn weight_len(&self) -> usize {
+        self.out_channels * (self.in_channels / self.group) * self.kernel.iter().product::<usize>()
+    }
+
+    pub fn output_len(&self) -> usize {
+        self.batch * self.out_channels * self.output().iter().product::<usize>()
+    }
+
+    /// y = x * w + bias.
+    pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+        self.assert_sizes(x.len(), w.len(), y.len());
+        assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
+        let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        for i in 0..self.group {
+            let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
+            let (x, w, y) =
+                (x.add(i * g.channels * g.x.channel), w.add(i * g.lanes * g.w.lane), y.add(i * g.lanes * g.y.channel));
+            // SAFETY: the sizes were checked.
+            unsafe { Correlate { g: &g, x, w, bias, y, output: Output::Write }.run() }
+        }
+    }
+
+    /// The gradient of x from that of y.
+    pub fn backward_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+        self.assert_sizes(gx.len(), w.len(), gy.len());
+        let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
+        for g in Geometry::data(self) {
+            for i in 0..self.group {
+                let (x, y) = (gy.add(i * g.channels * g.x.channel), gx.add(i * g.lanes * g.y.channel));
+                let w = w.add(i * g.channels * g.w.channel);
+                // SAFETY: the sizes were checked.
+                unsafe { Correlate { g: &g, x, w, bias: None, y, output }.run() }
+            }
+        }
+    }
+
+    /// The gradient of w from that of y.
+    pub fn backward_weight<T: Real>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
+        self.assert_sizes(x.len(), gw.len(), gy.len());
+        if gw.is_empty() {
+            return;
+        }
+        let (g, x, gy, gw) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(gy), SendPtr(gw.as_mut_ptr()));
+        for i in 0..self.group {
+            let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
+            // SAFETY: the sizes were checked.
+            unsafe { WeightGradient { g: &g, x, gy, gw: gw.add(i * g.lanes * g.w.lane), output }.run() }
+        }
+    }
+
+    /// The gradient of the bias from that of y.
+    pub fn backward_bias<T: Real>(&self, gy: &[T], gb: &mut [T], output: Output) {
+        assert!(gy.len() == self.output_len() && gb.len() == self.out_channels, "the slices do not have the sizes");
+        bias::gradient(self, gy, gb, output);
+    }
+
+    fn assert_sizes(&self, x: usize, w: usize, y: usize) {
+        let want = (self.input_len(), self.weight_len(), self.output_len());
+        assert!((x, w, y) == want, "sizes of x, w and y are {:?}, not {want:?}", (x, w, y));
+        let divides = self.group > 0
+            && self.in_channels.is_multiple_of(self.group)
+            && self.out_channels.is_multiple_of(self.group);
+        assert!(
+            divides && self.stride.iter().chain(&self.dilation).all(|&s| s > 0),
+            "group, stride or dilation is wrong"
+        );
+    }
+}
+
+/// A pointer that tasks share; each keeps to its own part.
+#[derive(Clone, Copy)]
+struct SendPtr<T>(*mut T);
+
+// SAFETY: tasks write disjoint parts, and read what nobody writes.
+unsafe impl<T: Send> Send for SendPtr<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for SendPtr<T> {}
+
+impl<T> SendPtr<T> {
+    /// Of a slice that is only read.
+    fn of(s: &[T]) -> Self {
+        SendPtr(s.as_ptr().cast_mut())
+    }
+
+    fn add(self, n: usize) -> Self {
+        SendPtr(self.0.wrapping_add(n))
+    }
+
+    /// # Safety
+    /// The numbers exist, and nobody else uses them while the slice lives.
+    unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(from), len) }
+    }
+}
