@@ -1,8 +1,10 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
+use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
-use crate::function::Output;
+use crate::function::expr::Formula;
+use crate::function::expr::tile::{Program, Sink, Source, Walk};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -48,6 +50,17 @@ pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, outpu
     let summed: SmallVec<[bool; 6]> =
         (0..from.ndim()).map(|i| i < lead || (to[i - lead] == 1 && from[i] != 1)).collect();
     sum_axes(x, from, &summed, y, output);
+}
+
+/// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
+pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
+    let f = Formula::new(2, |v| vec![Some(if output == Output::Write { v[0].clone() } else { &v[0] + &v[1] })]);
+    let program = Program::<T>::of(&f);
+    let ptr = y.as_mut_ptr() as *mut u8;
+    let dense = Source { ptr, dtype: T::DTYPE, walk: Walk::Dense };
+    let x = Source { ptr: x.as_ptr() as *const u8, dtype: T::DTYPE, walk: Walk::new(from, to) };
+    // SAFETY: both arrays have the sizes of their shapes; the second source is the sink itself.
+    unsafe { program.run(y.len(), &[x, dense], &[Sink { ptr, dtype: T::DTYPE }], &[]) };
 }
 
 fn merge(axes: impl Iterator<Item = (usize, bool)>) -> Axes {

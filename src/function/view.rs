@@ -7,14 +7,7 @@ use crate::shape::Shape;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
-/// What to do with the old content of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Replace it.
-    Write,
-    /// Add to it.
-    Accumulate,
-}
+pub use crate::cpu::gemm::Output;
 
 /// An array to read.
 pub struct View<'a> {

@@ -1,6 +1,23 @@
-//! arithmetic functions.
+//! Arithmetic functions.
+
+mod binary;
+mod scalar;
 
 use super::Def;
+pub use binary::*;
+pub use scalar::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[];
+pub(super) const FUNCTIONS: &[&Def] = &[
+    Add2::DEF,
+    Sub2::DEF,
+    Mul2::DEF,
+    Div2::DEF,
+    Pow2::DEF,
+    AddScalar::DEF,
+    MulScalar::DEF,
+    PowScalar::DEF,
+    RSubScalar::DEF,
+    RDivScalar::DEF,
+    RPowScalar::DEF,
+];

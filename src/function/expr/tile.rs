@@ -95,8 +95,12 @@ impl<T: SimdReal> Program<T> {
         Compiler::new(ssa, inputs, scalars, outputs).finish()
     }
 
-    pub fn outputs(&self) -> usize {
-        self.outputs
+    /// Compiles a formula.
+    pub fn of(f: &super::Formula) -> Program<T> {
+        let mut ssa = Ssa::default();
+        let args: Vec<Id> = (0..f.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
+        let outputs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
+        Program::compile(&ssa, f.inputs(), 0, &outputs)
     }
 
     /// Runs over `n` elements.

@@ -1,6 +1,33 @@
-//! reduction functions.
+//! Reductions over axes.
+
+mod sum;
 
 use super::Def;
+use crate::error::{Error, Result};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+pub use sum::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[];
+pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF];
+
+/// Which axes of a shape are reduced.
+pub(crate) type Mask = SmallVec<[bool; 6]>;
+
+/// The axes that `axis` names (`None`: all), as a mask.
+pub(crate) fn mask(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Mask> {
+    let mut mask = Mask::from_elem(axis.is_none(), x.ndim());
+    for &a in axis.iter().flatten() {
+        let i = x.axis(a, "axis")?;
+        if std::mem::replace(&mut mask[i], true) {
+            return Err(Error::arg("axis", "each axis once").actual(format!("{axis:?}")));
+        }
+    }
+    Ok(mask)
+}
+
+/// The shape after reduction; `keepdims` leaves axes of size 1.
+pub(crate) fn reduced(x: &Shape, mask: &Mask, keepdims: bool) -> Shape {
+    let axes = x.iter().zip(mask).filter(|(_, m)| !**m || keepdims);
+    axes.map(|(&n, &m)| if m { 1 } else { n }).collect()
+}

@@ -1,0 +1,72 @@
+//! `broadcast`: repeats axes of size 1.
+
+use crate::cpu::reduce;
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Repeats an array along axes of size 1 to a larger shape, as NumPy's `broadcast_to`.
+    Broadcast broadcast in Array
+    inputs { x: "N-D array." }
+    args { shape: Vec<i64>, "Shape of the result; x's axes are matched from the last." }
+    outputs { y: "N-D array of the given shape." }
+}
+
+impl Function for Broadcast {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let fail = || {
+            Error::shape("shape", format!("a shape that x {} broadcasts to", x[0])).actual(format!("{:?}", self.shape))
+        };
+        if self.shape.iter().any(|&d| d < 0) {
+            return Err(fail());
+        }
+        let y: Shape = self.shape.iter().map(|&d| d as usize).collect();
+        let fits = y.ndim() >= x[0].ndim() && x[0].broadcast(&y).as_ref() == Some(&y);
+        if fits { Ok(smallvec![y]) } else { Err(fail()) }
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let shape = y[0].shape.clone();
+        with_real!(run.dtype, T => reduce::broadcast(x[0].slice::<T>(), x[0].shape, y[0].slice(), &shape, Output::Write));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let (to, output) = (gx.shape.clone(), gx.output);
+        with_real!(run.dtype, T => reduce::sum_to(gy.slice::<T>(), gy.shape, gx.slice(), &to, output));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(sum_to(&g.gy[0], &g.x[0].shape())?)])
+    }
+}
+
+/// Sums a gradient down to the shape that was broadcast.
+pub(crate) fn sum_to(gy: &Variable, shape: &Shape) -> Result<Variable> {
+    let from = gy.shape();
+    if from == *shape {
+        return Ok(gy.clone());
+    }
+    let lead = from.ndim() - shape.ndim();
+    let repeated = |i: &usize| *i < lead || (shape[*i - lead] == 1 && from[*i] != 1);
+    let axis = (0..from.ndim()).filter(repeated).map(|i| i as i64).collect();
+    let y = f::sum(gy, f::Sum { axis: Some(axis), keepdims: true })?;
+    f::reshape(&y, f::Reshape::to(shape))
+}

@@ -1,0 +1,61 @@
+//! `reshape`: the same elements under another shape.
+
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Another shape for the same elements. One negative size is inferred.
+    Reshape reshape in Array
+    inputs { x: "N-D array." }
+    args {
+        shape: Vec<i64>, "Sizes of the result; one of them may be -1.";
+        inplace: bool = true, "Whether the result is x's memory; if not, a copy."
+    }
+    outputs { y: "The elements of x in the new shape." }
+}
+
+impl Reshape {
+    /// To a known shape.
+    pub fn to(shape: &Shape) -> Reshape {
+        Reshape { shape: shape.iter().map(|&d| d as i64).collect(), inplace: true }
+    }
+
+    fn resolve(&self, x: &Shape) -> Option<Shape> {
+        let known: usize = self.shape.iter().filter(|d| **d >= 0).map(|d| *d as usize).product();
+        let open = self.shape.iter().filter(|d| **d < 0).count();
+        let size = x.size();
+        let inferred = if known == 0 { 0 } else { size / known };
+        let y: Shape = self.shape.iter().map(|&d| if d < 0 { inferred } else { d as usize }).collect();
+        (open <= 1 && y.size() == size).then_some(y)
+    }
+}
+
+impl Function for Reshape {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let fail = || {
+            Error::shape(
+                "shape",
+                format!("sizes with the {} elements of x {}, at most one of them negative", x[0].size(), x[0]),
+            )
+            .actual(format!("{:?}", self.shape))
+        };
+        Ok(smallvec![self.resolve(&x[0]).ok_or_else(fail)?])
+    }
+
+    fn is_view(&self) -> bool {
+        self.inplace
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        with_real!(run.dtype, T => y[0].slice::<T>().copy_from_slice(x[0].slice()));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(reshape(&g.gy[0], Reshape::to(&g.x[0].shape()))?)])
+    }
+}

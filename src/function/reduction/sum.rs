@@ -1,0 +1,63 @@
+//! `sum` over axes.
+
+use super::{mask, reduced};
+use crate::cpu::reduce;
+use crate::error::Result;
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Sum over axes.
+    Sum sum in Reduction
+    inputs { x: "N-D array." }
+    args {
+        axis: Option<Vec<i64>> = None, "Axes to sum over; None: all. They may count from the end.";
+        keepdims: bool = false, "Whether the summed axes stay, with size 1."
+    }
+    outputs { y: "x without the summed axes." }
+}
+
+impl Function for Sum {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        Ok(smallvec![reduced(&x[0], &mask(&x[0], &self.axis)?, self.keepdims)])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let mask = mask(x[0].shape, &self.axis)?;
+        with_real!(run.dtype, T => reduce::sum_axes(x[0].slice::<T>(), x[0].shape, &mask, y[0].slice(), Output::Write));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
+        let (shape, output) = (gx.shape.clone(), gx.output);
+        with_real!(run.dtype, T => reduce::broadcast(gy.slice::<T>(), &kept, gx.slice(), &shape, output));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(spread(&g.gy[0], &g.x[0].shape(), &self.axis)?)])
+    }
+}
+
+/// Repeats a reduced gradient over the axes of `x` that were reduced.
+pub(crate) fn spread(gy: &Variable, x: &Shape, axis: &Option<Vec<i64>>) -> Result<Variable> {
+    let kept = reduced(x, &mask(x, axis)?, true);
+    let gy = f::reshape(gy, f::Reshape::to(&kept))?;
+    f::broadcast(&gy, f::Broadcast { shape: x.iter().map(|&d| d as i64).collect() })
+}
