@@ -1,6 +1,7 @@
 """What a case file is made of: `Case`, `Error` and makers of inputs.
 
-A case file, tests/function/leaky_relu.py for `F.leaky_relu`, is all a new function needs to be tested by `tests/test_functions.py`:
+A case file, tests/function/leaky_relu.py for `F.leaky_relu`, is all a new function needs to be tested by
+`tests/test_functions.py`:
 
     \"\"\"`leaky_relu`: x where positive, alpha times x elsewhere.\"\"\"
     import numpy as np
@@ -12,9 +13,10 @@ A case file, tests/function/leaky_relu.py for `F.leaky_relu`, is all a new funct
     CASES = [Case(inputs=[(2, 3)], kinks=[0], elementwise=True), Case(inputs=[[-np.inf, np.nan]], differentiable=False)]
     ERRORS = [Error(inputs=[(2, 3)], args={"alpha": "a"}, kind=TypeError)]      # may be left out
 
-The reference is called as the function is: inputs by position (None where absent), `args` by keyword. It gets float64 arrays (already
-rounded to the type under test) or the integer arrays as they are, and returns an array or a tuple of arrays. Derivatives are checked
-against finite differences of the reference, so it must be right near the inputs, not only at them.
+The reference is called as the function is: inputs by position (None where absent), `args` by keyword. It gets
+float64 arrays (already rounded to the type under test) or the integer arrays as they are, and returns an array or a
+tuple of arrays. Derivatives are checked against finite differences of the reference, so it must be right near the
+inputs, not only at them. A list of Python integers makes an integer array: write `[1.0, 2.0]` for floating numbers.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 Maker = Callable[[np.random.Generator], np.ndarray]
 # A tuple is a shape (standard normal numbers), a list or array the values themselves, None an absent optional input.
-Input = Union[tuple, list, np.ndarray, Maker, None]
+Input = tuple | list | np.ndarray | Maker | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ class Case:
     args: dict[str, Any] = field(default_factory=dict)
     # Part of the test's name; the case's number by default.
     name: str = ""
-    # Which inputs get a gradient; by default the floating ones. Write it too where one input has none (labels in float).
+    # Which inputs get a gradient; by default the floating ones. Write it where such an input has none (labels).
     need_grad: Sequence[bool] | None = None
     # Points where the derivative jumps: made inputs (shapes and makers, not given values) keep 0.1 away from them.
     kinks: Sequence[float] = ()
@@ -51,8 +53,8 @@ class Case:
     differentiable: bool = True
     # False: only the first derivative is checked.
     second: bool = True
-    # Where backward is deliberately not the derivative of forward (sign, round): grad(gy, *inputs, **args) gives gx, or a
-    # tuple with one entry an input (None where it has none). With several outputs gy is a tuple.
+    # Where backward is deliberately not the derivative of forward (sign, round): grad(gy, *inputs, **args) gives gx,
+    # or a tuple with one entry an input (None where it has none). With several outputs gy is a tuple.
     grad: Callable[..., Any] | None = None
     # Numbers of the outputs that are differentiated; by default all.
     grad_outputs: Sequence[int] | None = None
@@ -98,7 +100,7 @@ class Case:
             return floating
         if len(self.need_grad) != len(inputs):
             raise ValueError("need_grad has one entry an input")
-        return [bool(want) and is_float for want, is_float in zip(self.need_grad, floating)]
+        return [bool(want) and is_float for want, is_float in zip(self.need_grad, floating, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,6 @@ def floats(low: int, high: int, *shape: int) -> Maker:
 
 
 def distinct(*shape: int, step: float = 0.25) -> Maker:
-    """Shuffled multiples of step around zero: no two are near, so that max, min and sort have one answer and no kink."""
+    """Shuffled multiples of step around zero: no two are near, so max, min and sort have one answer and no kink."""
     size = int(np.prod(shape))
     return lambda rng: (rng.permutation(size).reshape(shape) - size // 2 + 0.5) * step
