@@ -9,10 +9,13 @@ def reference(x0, x1):
     return np.arctan2(x0, x1)
 
 
+UNREDUCED = "nn.grad of NNabla does not sum over the stretched dimensions"
+
+
 CASES = [
     Case(inputs=[(2, 3), positive(2, 3)], elementwise=True),
-    Case(name="broadcast", inputs=[(2, 1, 3), positive(1, 4, 3)]),
-    Case(name="broadcast_second", inputs=[(2, 3), positive(1, 3)]),
+    Case(name="broadcast", inputs=[(2, 1, 3), positive(1, 4, 3)], oracle_grad=False, reason=UNREDUCED),
+    Case(name="broadcast_second", inputs=[(2, 3), positive(1, 3)], oracle_grad=False, reason=UNREDUCED),
     Case(name="quadrants", inputs=[[1.0, 1.0, -1.0, -1.0, 2.0], [1.0, -1.0, 1.0, -1.0, 0.0]]),
     Case(
         name="corners",

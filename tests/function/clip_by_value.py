@@ -17,7 +17,12 @@ CASES = [
         name="arrays",
         inputs=[distinct(2, 3, step=0.5), uniform(-1.1, -0.9, 2, 3), uniform(0.9, 1.1, 2, 3)],
     ),
-    Case(name="broadcast", inputs=[distinct(2, 3, step=0.5), uniform(-1.1, -0.9, 1, 3), uniform(0.9, 1.1, 2, 1)]),
+    Case(
+        name="broadcast",
+        inputs=[distinct(2, 3, step=0.5), uniform(-1.1, -0.9, 1, 3), uniform(0.9, 1.1, 2, 1)],
+        oracle_grad=False,
+        reason="nn.grad of NNabla does not sum over the stretched dimensions",
+    ),
     Case(name="number_and_array", inputs=[distinct(2, 3, step=0.5), uniform(-1.1, -0.9, 2, 3)], args={"max": 1}),
     Case(
         name="edges",
