@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import function_harness as h
 import numpy as np
 import pytest
+
+import function_harness as h
 from function_harness import F, Target, nn, scope
 
 
