@@ -107,7 +107,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     """
     target = os.path.realpath(path)
     mode = _mode_to_keep(target)
-    temporary = os.path.join(os.path.dirname(target), f".nnrs-{os.urandom(8).hex()}.tmp")
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
+    temporary = os.path.join(folder, f".nnrs-{os.urandom(8).hex()}.tmp")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
@@ -119,7 +122,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync(os.path.dirname(target))
+    _sync(folder)
 
 
 def _mode_to_keep(target: str) -> int | None:
@@ -254,13 +257,13 @@ def _check_magic(function: str, source: Any) -> None:
 def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
     name.encode("utf-8")
     if dataset.dtype.kind not in "biuf" or dataset.dtype.itemsize > 8:
-        raise FormatError(f"parameter '{name}' has elements of type {dataset.dtype}, expected numbers of up to 64 bits")
+        raise ValueError(f"parameter '{name}' has elements of type {dataset.dtype}, expected numbers of up to 64 bits")
     if dataset.external or dataset.is_virtual:
-        raise FormatError(f"parameter '{name}' keeps its values in another file")
+        raise ValueError(f"parameter '{name}' keeps its values in another file")
     if dataset.shape is None or dataset.nbytes > _MOST_PER_BYTE * size:
-        raise FormatError(f"parameter '{name}' claims shape {dataset.shape}, but the file has {size} bytes")
+        raise ValueError(f"parameter '{name}' claims shape {dataset.shape}, but the file has {size} bytes")
     if dataset.nbytes and not dataset.id.get_storage_size():
-        raise FormatError(f"parameter '{name}' of shape {dataset.shape} has no values in the file")
+        raise ValueError(f"parameter '{name}' of shape {dataset.shape} has no values in the file")
     array = np.asarray(dataset[...])
     index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
     need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
@@ -305,7 +308,7 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
 def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
     value = json.loads(metadata[key]) if key in metadata else kind()
     if not isinstance(value, kind):
-        raise FormatError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
+        raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
     return value
 
 
@@ -314,6 +317,6 @@ def _array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> 
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
     if kind not in _SAFETENSORS_TYPES:
         known = ", ".join([*_SAFETENSORS_TYPES, "BF16"])
-        raise FormatError(f"parameter '{name}' has elements of type {kind}, expected one of {known}")
+        raise ValueError(f"parameter '{name}' has elements of type {kind}, expected one of {known}")
     dtype = np.dtype(_SAFETENSORS_TYPES[kind])
     return raw.view(dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)

@@ -57,7 +57,7 @@ class NormalInitializer(_Random):
         return f"{type(self).__name__}({self.sigma})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        return (self.rng.randn(*shape) * self.sigma).astype(np.float32)  # type: ignore[union-attr]
+        return np.asarray(self.rng.randn(*shape) * self.sigma, dtype=np.float32)
 
 
 class UniformInitializer(_Random):
@@ -81,7 +81,7 @@ class UniformInitializer(_Random):
 
     def __call__(self, shape: Shape) -> np.ndarray:
         low, high = self.lim
-        return self.rng.uniform(low, high, size=shape).astype(np.float32)  # type: ignore[union-attr, arg-type]
+        return np.asarray(self.rng.uniform(low, high, size=shape), dtype=np.float32)
 
 
 class UniformIntInitializer(_Random):
@@ -104,7 +104,7 @@ class UniformIntInitializer(_Random):
 
     def __call__(self, shape: Shape) -> np.ndarray:
         low, high = self.lim
-        return np.asarray(self.rng.randint(low, high, size=shape))  # type: ignore[call-overload]
+        return np.asarray(self.rng.randint(low, high, size=shape))
 
 
 class RangeInitializer(BaseInitializer):

@@ -196,7 +196,7 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
 def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] | None, initializer: Initializer) -> Any:
     if shape is None:
         hint = "give a shape, or an array as initializer"
-        raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", None, hint))
+        raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
     param = _initialized(function, name, shape, initializer)
     param.name = parts[-1]
     return add(open_scope(function, get_current_parameter_scope(), parts[:-1]), parts[-1], param)
