@@ -54,8 +54,8 @@ def check_type(function: str, argument: str, value: Any, kinds: type | tuple[typ
         raise ArgumentTypeError(message(function, argument, expected, describe(value)))
 
 
-def missing_name(module: str, name: str, later: frozenset[str]) -> AttributeError:
-    """The error for a module's unknown attribute; it says so where NNabla has the name and nnrs will."""
-    if name in later:
+def missing_name(module: str, name: str, later: str) -> AttributeError:
+    """The error for a module's unknown attribute; it says so where NNabla has the name (in `later`) and nnrs will."""
+    if name in later.split():
         return AttributeError(f"{module}.{name} is not in this version of nnrs yet; NNabla 1.39 has it")
     return AttributeError(f"module '{module}' has no attribute '{name}'")

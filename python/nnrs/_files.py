@@ -2,16 +2,17 @@
 
 Two functions of the compiled core do the safetensors part:
 
-`_core.save_safetensors(path: str, tensors: list[tuple[str, str, tuple[int, ...], numpy.ndarray]], metadata: dict[str, str]) -> None`
-    writes the file. A tensor is its name, its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape
+`_core.save_safetensors(path: str, tensors: list[tuple[str, str, tuple[int, ...], numpy.ndarray]],
+metadata: dict[str, str]) -> None`
+    writes the file (in place: the caller makes it atomic). A tensor is its name, its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape
     and its little-endian bytes as a 1-D C-contiguous uint8 array.
 `_core.load_safetensors(path: str) -> tuple[list[tuple[str, str, tuple[int, ...], numpy.ndarray]], dict[str, str]]`
     reads it back in the order of the file: the same tuples and the metadata. Anything wrong in the file is a ValueError;
     it must check that offsets lie inside the file, that they fit shape and type, and that no name comes twice.
 
-Order and need_grad are kept in the metadata: key "nnrs.order" is a JSON list of names, "nnrs.need_grad" a JSON object from
-name to true or false. Files of other programs have neither: order is the file's, need_grad is true.
-"""  # noqa: E501
+Order and need_grad are kept in the metadata: key "nnrs.order" is a JSON list of names, "nnrs.need_grad" a JSON object
+from name to true or false. Files of other programs have neither: order is the file's, need_grad is true.
+"""
 
 from __future__ import annotations
 
@@ -307,9 +308,9 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
 
 def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
     value = json.loads(metadata[key]) if key in metadata else kind()
-    if not isinstance(value, kind):
-        raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
-    return value
+    if isinstance(value, kind):
+        return value
+    raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
 
 
 def _array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ._errors import ArgumentError, ArgumentTypeError, FormatError, UnsupportedE
 from ._scope import add, current, find, get_current_parameter_scope, open_scope, parts_of, put, refuse_scope, take, walk
 from .logger import logger
 
-Initializer = Union[Callable[..., Any], np.ndarray, None]
+Initializer = Callable[..., Any] | np.ndarray | None
 
 __all__ = [
     "clear_parameters",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from . import functions as F
 from ._core import Variable
-from ._errors import ArgumentError, ArgumentTypeError, check_type, describe, message, missing_name
+from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
 from ._parametric_api import parametric_function_api
 from .initializer import ConstantInitializer, UniformInitializer, calc_uniform_lim_glorot
 from .parameter import Initializer, get_parameter_or_create
@@ -23,18 +23,18 @@ __all__ = [
     "parametric_function_api",
 ]
 
-Apply = Union[Callable[[Any], Any], None]
-Rng = Union[np.random.RandomState, None]
-ParamInit = Union[dict[str, Initializer], None]
+Apply = Callable[[Any], Any] | None
+Rng = np.random.RandomState | None
+ParamInit = dict[str, Initializer] | None
 
-_LATER = frozenset(
+_LATER = (
     "binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution "
     "deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine "
     "fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution "
     "instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine "
     "min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution prelu "
     "pruned_affine pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization "
-    "transformer transformer_decode transformer_encode weight_normalization".split()
+    "transformer transformer_decode transformer_encode weight_normalization"
 )
 
 
@@ -242,7 +242,7 @@ def _check_group(channels: int, outmaps: int, group: Any) -> None:
 )
 def batch_normalization(
     inp: Variable,
-    axes: Sequence[int] = [1],  # noqa: B006  (NNabla's default, never changed)
+    axes: Sequence[int] = [1],
     decay_rate: float = 0.9,
     eps: float = 1e-5,
     batch_stat: bool = True,

@@ -7,6 +7,10 @@ from html import escape
 
 _GAP_X, _GAP_Y, _MARGIN, _LINE = 22.0, 34.0, 20.0, 15.0
 _SWEEPS = 8
+_TIP = (
+    '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto"><path d="M0 0 8 4 0 8z" fill="#667"/></marker></defs>'
+)
 
 
 @dataclass
@@ -94,7 +98,7 @@ def _order(layers: list[list[Node]], above: Edges, below: Edges) -> None:
         near = above if sweep % 2 == 0 else below
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             means = {node.key: _mean([n.x for n in near.get(node.key, [])], node.x) for node in layer}
-            layer.sort(key=lambda node: means[node.key])  # noqa: B023  (used at once)
+            layer.sort(key=lambda node: means[node.key])
             _number(layer)
 
 
@@ -148,13 +152,15 @@ def _render(layers: list[list[Node]], nodes: list[Node], above: Edges, table: di
     height = (tops[-1] + heights[-1] if tops else 0.0) + _MARGIN
     lines = [_edge(top, table[key], middle) for key, tops_ in above.items() for top in tops_]
     shapes = [_shape(node, middle[node.layer]) for node in nodes]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{right - left:.0f}" height="{height:.0f}" '
+        f'viewBox="{left:.1f} 0 {right - left:.1f} {height:.1f}" font-family="Helvetica,Arial,sans-serif" '
+        'font-size="12">'
+    )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{right - left:.0f}" height="{height:.0f}" '
-            f'viewBox="{left:.1f} 0 {right - left:.1f} {height:.1f}" font-family="Helvetica,Arial,sans-serif" '
-            f'font-size="12">',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
-            'orient="auto"><path d="M0 0 8 4 0 8z" fill="#667"/></marker></defs>',
+            head,
+            _TIP,
             f'<rect x="{left:.1f}" width="{right - left:.1f}" height="{height:.1f}" fill="white"/>',
             *lines,
             *shapes,

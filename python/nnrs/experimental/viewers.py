@@ -104,8 +104,8 @@ class SimpleGraph:
         try:
             import graphviz
         except ImportError as error:
-            text = message("create_graphviz_digraph", None, "this needs the package graphviz", None,
-                           "pip install graphviz, or use save(), which does not need it")  # fmt: skip
+            hint = "pip install graphviz, or use save(), which does not need it"
+            text = message("create_graphviz_digraph", None, "this needs the package graphviz", hint=hint)
             raise MissingPackageError(text) from error
         graph = graphviz.Digraph(format=format or self._format)
         for node in self._nodes(vleaf, params):
@@ -198,5 +198,6 @@ def _run_dot(dot: str, nodes: list[Node], kind: str) -> bytes:
     source = "\n".join([*lines, "}"]).encode()
     done = subprocess.run([dot, f"-T{kind}"], input=source, capture_output=True, check=False)
     if done.returncode:
-        raise ArgumentError(message("SimpleGraph.save", "format", f"dot failed: {done.stderr.decode(errors='replace')}"))
+        said = done.stderr.decode(errors="replace").strip()
+        raise ArgumentError(message("SimpleGraph.save", "format", f"dot failed: {said}"))
     return done.stdout
