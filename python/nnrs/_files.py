@@ -117,13 +117,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
         yield temporary
         if mode is not None:
             os.chmod(temporary, mode)
-        _sync(temporary)
+        _flush(temporary)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync(folder)
+    with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
+        _flush(folder)
 
 
 def _mode_to_keep(target: str) -> int | None:
@@ -139,16 +140,11 @@ def _mode_to_keep(target: str) -> int | None:
     return stat.S_IMODE(found)
 
 
-def _sync(path: str) -> None:
-    """Push a file or folder to the disk; folders cannot be opened on every system, which is no error."""
-    try:
-        handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
-    except OSError:
-        return
+def _flush(path: str) -> None:
+    """Push a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
     try:
         os.fsync(handle)
-    except OSError:
-        pass
     finally:
         os.close(handle)
 
