@@ -211,7 +211,9 @@ def test_names_that_clash(tmp_path, names):
 
 
 @pytest.mark.parametrize(
-    "here", [[("b", np.ones(5), True)], [("b/c", np.ones(2), True)], [("c", np.ones(1), True)]], ids=["shape", "in", "on"]
+    "here",
+    [[("b", np.ones(5), True)], [("b/c", np.ones(2), True)], [("c", np.ones(1), True)]],
+    ids=["shape", "in", "on"],
 )
 def test_load_that_does_not_fit_changes_nothing(path, here):
     make([("a", np.zeros(3), True), ("b", np.zeros(2), True), ("c/d", np.zeros(1), True)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
-import nnrs.initializer as I  # noqa: E741  (read by the golden cases)
+import nnrs.initializer as I  # the golden cases read it
 import nnrs.parametric_functions as PF
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "parametric.json").read_text())

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -104,5 +105,5 @@ def test_dot_is_used_where_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: str(dot))
     v = nn.Variable((2,))
     v.name = 'say "hi"\\'
-    text = open(SimpleGraph(format="png").save(v, tmp_path / "g")).read()
+    text = Path(SimpleGraph(format="png").save(v, tmp_path / "g")).read_text()
     assert text.startswith("-Tpng\ndigraph {") and '[label="say \\"hi\\"\\\\\\n2" shape="ellipse"' in text

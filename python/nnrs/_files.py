@@ -17,7 +17,6 @@ from name to true or false. Files of other programs have neither: order is the f
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -273,6 +272,8 @@ def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
 def _write_safetensors(function: str, target: Any, records: Sequence[Record]) -> None:
     if not is_path(target):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
+    import json  # here, since most programs that import nnrs never need it
+
     tensors = [_raw_tensor(record) for record in records]
     metadata = {
         "nnrs.order": json.dumps([record.name for record in records]),
@@ -303,6 +304,8 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
 
 
 def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
+    import json
+
     value = json.loads(metadata[key]) if key in metadata else kind()
     if isinstance(value, kind):
         return value

@@ -80,7 +80,7 @@ def put(scope: Scope, key: str, value: Any) -> None:
         scope[key] = value
 
 
-def take(scope: Scope, key: str) -> Any:
+def take(scope: dict[str, Any], key: str) -> Any:
     """Take `key` out and return its value, or None."""
     with _lock:
         return scope.pop(key, None)

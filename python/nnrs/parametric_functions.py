@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Apply = Callable[[Any], Any] | None
-Rng = np.random.RandomState | None
+Rng: TypeAlias = "np.random.RandomState | None"
 ParamInit = dict[str, Initializer] | None
 
 _LATER = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import _core
@@ -10,8 +12,15 @@ from ._errors import ArgumentError, ArgumentTypeError, describe, message
 pseed: int = 313
 """Seed that `prng` was made with."""
 
-prng: np.random.RandomState = np.random.RandomState(pseed)
-"""Generator of initial parameter values. Read it as `nnrs.random.prng`: seeding puts a new one in its place."""
+if TYPE_CHECKING:
+    prng: np.random.RandomState
+    """Generator of initial parameter values. Read it as `nnrs.random.prng`: seeding puts a new one in its place."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "prng":  # made when first asked for: importing numpy.random takes 9 ms
+        return globals().setdefault("prng", np.random.RandomState(pseed))
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def set_function_seed(seed_value: int) -> None:

@@ -12,6 +12,7 @@ import nnabla.parametric_functions as PF
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
+NAMES = {"nn": nn, "PF": PF, "I": I, "np": np}
 
 X3, X4 = "nn.Variable((2, 3, 4))", "nn.Variable((2, 3, 8, 8))"
 PARAMETRIC = [
@@ -44,8 +45,8 @@ PARAMETRIC = [
     f"PF.batch_normalization({X4}, axes=[0, 1], batch_stat=False)",
     f"PF.batch_normalization({X4}, axes=[1], output_stat=True)",
     f"PF.batch_normalization({X4}, axes=[-1])",
-    f"PF.batch_normalization({X4}, param_init={{'beta': I.ConstantInitializer(1), 'gamma': np.ones((1, 3, 1, 1)) * 2, "
-    "'mean': I.ConstantInitializer(3), 'var': I.ConstantInitializer(4)})",
+    f"PF.batch_normalization({X4}, param_init={{'beta': I.ConstantInitializer(1), 'var': I.ConstantInitializer(4)}})",
+    f"PF.batch_normalization({X4}, param_init={{'gamma': np.ones((1, 3, 1, 1)) * 2, 'mean': np.ones((1, 3, 1, 1))}})",
     f"PF.layer_normalization({X4})",
     f"PF.layer_normalization({X4}, batch_axis=[0, 2])",
     f"PF.layer_normalization({X4}, batch_axis=-1)",
@@ -88,7 +89,7 @@ def parametric(code: str) -> dict:
     """What one call makes: outputs, inputs of its function, parameters."""
     nn.clear_parameters()
     nn.seed(313)
-    y = eval(code)
+    y = eval(code, NAMES)
     outputs = y if isinstance(y, (tuple, list)) else [y]
     return {
         "code": code,
@@ -107,7 +108,7 @@ def parameter(name: str, v: nn.Variable) -> list:
 
 def initializer(code: str, shape: tuple) -> dict:
     nn.seed(313)
-    values = np.asarray(eval(code)(shape))
+    values = np.asarray(eval(code, NAMES)(shape))
     return {"code": code, "shape": shape, "dtype": str(values.dtype), "values": values.ravel().tolist()}
 
 
@@ -129,7 +130,7 @@ def main() -> None:
     golden = {
         "parametric": [parametric(code) for code in PARAMETRIC],
         "initializers": [initializer(code, shape) for code in INITIALIZERS for shape in SHAPES],
-        "calcs": [[code, np.asarray(eval(code)).tolist()] for code in CALCS],
+        "calcs": [[code, np.asarray(eval(code, NAMES)).tolist()] for code in CALCS],
         "prng": np.random.RandomState(313).rand(3).tolist(),
     }
     lines = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]" for key, rows in golden.items()]
