@@ -265,6 +265,9 @@ def test_arguments_of_the_wrong_type(tmp_path):
         nn.save_parameters(tmp_path / "p.safetensors", params=[1])
     with pytest.raises(TypeError, match=r"argument 'params\['k'\]': expected a Variable, got int 3"):
         nn.save_parameters(tmp_path / "p.safetensors", params={"k": 3})
+    for names in (["a", "a/b"], [""], ["/"]):
+        with pytest.raises(ValueError, match="argument 'params': names clash or are empty"):
+            nn.save_parameters(tmp_path / "p.safetensors", params=dict.fromkeys(names, nn.Variable((1,))))
     with pytest.raises(RuntimeError, match="protobuf"):
         nn.load_parameters(tmp_path / "p.safetensors", needs_proto=True)
     assert list(tmp_path.iterdir()) == []

@@ -44,7 +44,12 @@ def test_every_node_is_there(tmp_path):
     said = texts(root)
     assert len(list(root.iter(f"{SVG}rect"))) == 1 + 6  # the ground and six functions
     assert [said.count(name) for name in ("Convolution", "ReLU", "Add2", "Affine")] == [2, 2, 1, 1]
-    assert "c1/conv" in said and "affine" in said and "x<&>" in said and "4 × 3 × 3 × 3" in said
+    assert (
+        "c1/conv" in said
+        and "affine" in said
+        and "x<&>" in said
+        and "4 _ 3 _ 3 _ 3".replace("_", "\N{MULTIPLICATION SIGN}") in said
+    )
     assert (said.count("W"), said.count("b")) == (3, 3)
     assert len(list(root.iter(f"{SVG}ellipse"))) == 1 + 6 + 6  # x, parameters, outputs
     fills = [e.get("fill") for e in root.iter(f"{SVG}ellipse")]

@@ -1,14 +1,14 @@
 """Files of parameters: the `.h5` of NNabla and `.safetensors`, read whole and written beside, then renamed.
 
-Two functions of the compiled core do the safetensors part:
+Two functions of the compiled core do the safetensors part. A tensor is a tuple `(name, kind, shape, raw)`: its name,
+its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape as a tuple of int, and its
+little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
 
-`_core.save_safetensors(path: str, tensors: list[tuple[str, str, tuple[int, ...], numpy.ndarray]],
-metadata: dict[str, str]) -> None`
-    writes the file (in place: the caller makes it atomic). A tensor is its name, its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape
-    and its little-endian bytes as a 1-D C-contiguous uint8 array.
-`_core.load_safetensors(path: str) -> tuple[list[tuple[str, str, tuple[int, ...], numpy.ndarray]], dict[str, str]]`
-    reads it back in the order of the file: the same tuples and the metadata. Anything wrong in the file is a ValueError;
-    it must check that offsets lie inside the file, that they fit shape and type, and that no name comes twice.
+`_core.save_safetensors(path: str, tensors: list[tuple], metadata: dict[str, str]) -> None`
+    writes the file in place, tensors in the order given; the caller makes it atomic.
+`_core.load_safetensors(path: str) -> tuple[list[tuple], dict[str, str]]`
+    reads tensors and metadata. Anything wrong in the file is a ValueError: it must check that offsets lie inside the
+    file and do not overlap, that they fit shape and type (sizes that overflow too), and that no name comes twice.
 
 Order and need_grad are kept in the metadata: key "nnrs.order" is a JSON list of names, "nnrs.need_grad" a JSON object
 from name to true or false. Files of other programs have neither: order is the file's, need_grad is true.

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._errors import ArgumentError, check_type, message
-from ._scope import undo_on_error
-from .parameter import parameter_scope
+from ._scope import call_in_scope, parts_of
 
 ParamDesc = Sequence[tuple[str, str, str, bool]]
 
@@ -40,14 +39,14 @@ def parametric_function_api(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = _with_name(function)
         at_most = _positional_count(signature)
+        own = parts_of(scope_name or "")
 
         @functools.wraps(function)
         def call(*args: Any, name: str | None = None, **kw: Any) -> Any:
             if len(args) == at_most:
                 *args, name = args  # type: ignore[assignment]
-            scopes = "/".join(s for s in (_checked_name(function, name), scope_name) if s)
-            with undo_on_error(), parameter_scope(scopes):
-                return function(*args, **kw)
+            parts = own if name is None else _name_parts(function, name) + own
+            return call_in_scope(function.__name__, parts, lambda: function(*args, **kw))
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__doc__ = _documented(function, scope_name, param_desc)
@@ -82,10 +81,9 @@ def _positional_count(signature: inspect.Signature) -> int:
     return list(signature.parameters).index("name") + 1
 
 
-def _checked_name(function: Callable[..., Any], name: Any) -> str | None:
-    if name is not None:
-        check_type(function.__name__, "name", name, str, "the scope's name as a str")
-    return name
+def _name_parts(function: Callable[..., Any], name: str) -> list[str]:
+    check_type(function.__name__, "name", name, str, "the scope's name as a str")
+    return parts_of(name)
 
 
 def _documented(function: Callable[..., Any], scope_name: str | None, param_desc: ParamDesc | None) -> str | None:

@@ -5,10 +5,9 @@ The tree belongs to the process, the place in it to the thread: `parameter_scope
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -102,23 +101,24 @@ def _note(scope: Scope, key: str, old: Any) -> None:
         journal.append((scope, key, old))
 
 
-@contextlib.contextmanager
-def undo_on_error() -> Iterator[None]:
-    """Take back the parameters and scopes that the block made if it raises."""
-    outer = _journal.get()
+def call_in_scope(function: str, parts: list[str], call: Callable[[], Any]) -> Any:
+    """Return `call()`, made in the scope at `parts`; if it raises, the parameters and scopes that it made go again."""
+    outer, before = _journal.get(), current.get()
     journal: list[tuple[Scope, str, Any]] = []
     _journal.set(journal)
     try:
-        yield
+        current.set(open_scope(function, get_current_parameter_scope(), parts))
+        result = call()
     except BaseException:
         for entry in reversed(journal):
             _undo(*entry)
         raise
-    else:
-        if outer is not None:
-            outer.extend(journal)
     finally:
+        current.set(before)
         _journal.set(outer)
+    if outer is not None:
+        outer.extend(journal)
+    return result
 
 
 def _undo(scope: Scope, key: str, old: Any) -> None:

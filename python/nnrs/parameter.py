@@ -275,7 +275,9 @@ def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: 
     ext = _files.file_extension(here, path, extension)
     chosen = get_parameters(grad_only=False) if params is None else params
     check_type(here, "params", chosen, dict, "a dict from names to Variables")
-    _files.write_records(here, path, ext, [_record(here, name, v) for name, v in chosen.items()])
+    records = [_record(here, name, v) for name, v in chosen.items()]
+    _check_names(here, "params", records)
+    _files.write_records(here, path, ext, records)
     logger.info("Parameter save (%s): %s", ext, path)
 
 
@@ -307,7 +309,7 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
         raise UnsupportedError(message(here, "proto", "NNabla's protobuf messages are not supported yet"))
     records = _files.read_records(here, path, extension)
     scope = get_current_parameter_scope()
-    _check_names(here, records)
+    _check_names(here, "path", records)
     found = [_check_fits(here, scope, record) for record in records]
     made = [None if v is not None else _made(r) for r, v in zip(records, found, strict=True)]
     for record, old, new in zip(records, found, made, strict=True):
@@ -320,13 +322,13 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
     logger.info("Parameter load: %s", path)
 
 
-def _check_names(function: str, records: list[_files.Record]) -> None:
+def _check_names(function: str, argument: str, records: list[_files.Record]) -> None:
     """No name may come twice, be empty, or also be a scope of another."""
     names = {"/".join(parts_of(record.name)) for record in records}
     scopes = {"/".join(parts_of(n)[:i]) for n in names for i in range(1, len(parts_of(n)))}
     if len(names) < len(records) or "" in names or names & scopes:
         bad = sorted(names & scopes) or ["", *sorted(names)][:1]
-        raise FormatError(message(function, "path", f"the file's names clash or are empty (at '{bad[0]}')"))
+        raise FormatError(message(function, argument, f"names clash or are empty (at '{bad[0]}')"))
 
 
 def _check_fits(function: str, scope: OrderedDict[str, Any], record: _files.Record) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -90,6 +91,11 @@ def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, 
     return param if apply is None else apply(param)
 
 
+def _glorot(inmaps: int, outmaps: int, kernel: tuple[int, ...], rng: Rng) -> Initializer:
+    """The default initializer of weights; limits are worked out only if the weight is new."""
+    return lambda shape: UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng)(shape)
+
+
 def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) -> Any:
     return _parameter("b", shape, ConstantInitializer() if init is None else init, fixed, apply)
 
@@ -148,9 +154,9 @@ def affine(
     """
     _input("affine", inp)
     outmaps = _sizes("affine", "n_outmaps", n_outmaps)
-    inmaps = int(np.prod(inp.shape[_axis("affine", "base_axis", base_axis, len(inp.shape)) :]))
+    inmaps = math.prod(inp.shape[_axis("affine", "base_axis", base_axis, len(inp.shape)) :])
     if w_init is None:
-        w_init = UniformInitializer(calc_uniform_lim_glorot(inmaps, int(np.prod(outmaps))), rng=rng)
+        w_init = _glorot(inmaps, math.prod(outmaps), (1, 1), rng)
     w = _parameter("W", [inmaps, *outmaps], w_init, fix_parameters, apply_w)
     b = _bias(outmaps, b_init, fix_parameters, apply_b) if with_bias else None
     return F.affine(inp, w, b, base_axis)
@@ -217,7 +223,7 @@ def convolution(
     channels = inp.shape[-1 if channel_last else _axis("convolution", "base_axis", base_axis, len(inp.shape))]
     _check_group(channels, maps, group)
     if w_init is None:
-        w_init = UniformInitializer(calc_uniform_lim_glorot(channels, maps, tuple(window)), rng=rng)
+        w_init = _glorot(channels, maps, tuple(window), rng)
     depth = channels // group
     shape = [maps, *window, depth] if channel_last else [maps, depth, *window]
     w = _parameter("W", shape, w_init, fix_parameters, apply_w)
@@ -252,7 +258,9 @@ def batch_normalization(
     no_scale: bool = False,
     no_bias: bool = False,
 ) -> Any:
-    r"""Batch normalization, :math:`y = \gamma (x - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta` (Ioffe and Szegedy, 2015).
+    r"""Batch normalization: each channel is normalized over all other axes (Ioffe and Szegedy, 2015).
+
+    .. math:: y = \gamma (x - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta
 
     Args:
         inp: Input.
@@ -369,5 +377,5 @@ def embed(
     _input("embed", inp)
     shape = [_size("embed", "n_inputs", n_inputs), _size("embed", "n_features", n_features)]
     if initializer is None:
-        initializer = UniformInitializer((-np.sqrt(3.0), np.sqrt(3.0)))
+        initializer = UniformInitializer((-math.sqrt(3.0), math.sqrt(3.0)))
     return F.embed(inp, _parameter("W", shape, initializer, fix_parameters, apply_w))

@@ -21,6 +21,7 @@ from ._drawing import Node, svg
 _FUNCTION_FILL = "#4a6fa5"
 _VARIABLE_FILL = "#eef0f4"
 _PARAMETER_FILL = "#f7d6d9"
+_TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class SimpleGraph:
@@ -168,7 +169,7 @@ class _Collector:
     def _variable_node(self, key: str, v: Any, maker: str | None) -> Node:
         path = self.params.get(v) if maker is None else None
         name = path.rpartition("/")[2] if path else (v.name or "")
-        shape = " × ".join(str(n) for n in v.shape) or "scalar"
+        shape = f" {_TIMES} ".join(str(n) for n in v.shape) or "scalar"
         lines = [*([name] if name else []), shape]
         if self.graph._verbose:
             lines.append(f"need_grad={v.need_grad}")
