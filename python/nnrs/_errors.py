@@ -1,0 +1,61 @@
+"""Errors of the Python side: each is both `nnrs.Error` and the built-in kind that a Python user expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._core import Error
+
+
+class ArgumentError(Error, ValueError):
+    """A value, shape or name that does not fit."""
+
+
+class ArgumentTypeError(Error, TypeError):
+    """An argument of the wrong type."""
+
+
+class FormatError(Error, ValueError):
+    """A file whose content is not what it should be."""
+
+
+class MissingFileError(Error, FileNotFoundError):
+    """A file that is not there."""
+
+
+class MissingPackageError(Error, ImportError):
+    """An optional package that is not installed."""
+
+
+class UnknownExtensionError(Error, ModuleNotFoundError):
+    """A backend that this build does not know or does not have."""
+
+
+class UnsupportedError(Error, RuntimeError):
+    """Something that this version cannot do."""
+
+
+def message(function: str, argument: str | None, expected: str, actual: object = None, hint: str | None = None) -> str:
+    """The text of an error, laid out as the engine lays out its own."""
+    head = f"{function}: " + (f"argument '{argument}': " if argument else "")
+    body = expected if actual is None else f"expected {expected}, got {actual}"
+    return head + body + (f"\n  hint: {hint}" if hint else "")
+
+
+def describe(value: Any) -> str:
+    """A short text for a wrong argument: its type and, where short, its value."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def check_type(function: str, argument: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raise `ArgumentTypeError` unless `value` is one of `kinds`."""
+    if not isinstance(value, kinds):
+        raise ArgumentTypeError(message(function, argument, expected, describe(value)))
+
+
+def missing_name(module: str, name: str, later: str) -> AttributeError:
+    """The error for a module's unknown attribute; it says so where NNabla has the name (in `later`) and nnrs will."""
+    if name in later.split():
+        return AttributeError(f"{module}.{name} is not in this version of nnrs yet; NNabla 1.39 has it")
+    return AttributeError(f"module '{module}' has no attribute '{name}'")

@@ -1,0 +1,322 @@
+"""Files of parameters: the `.h5` of NNabla and `.safetensors`, read whole and written beside, then renamed.
+
+Two functions of the compiled core do the safetensors part. A tensor is a tuple `(name, kind, shape, raw)`: its name,
+its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape as a tuple of int, and its
+little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
+
+`_core.save_safetensors(path: str, tensors: list[tuple], metadata: dict[str, str]) -> None`
+    writes the file in place, tensors in the order given; the caller makes it atomic.
+`_core.load_safetensors(path: str) -> tuple[list[tuple], dict[str, str]]`
+    reads tensors and metadata. Anything wrong in the file is a ValueError: it must check that offsets lie inside the
+    file and do not overlap, that they fit shape and type (sizes that overflow too), and that no name comes twice.
+
+Order and need_grad are kept in the metadata: key "nnrs.order" is a JSON list of names, "nnrs.need_grad" a JSON object
+from name to true or false. Files of other programs have neither: order is the file's, need_grad is true.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, NamedTuple, Union
+
+import numpy as np
+
+from . import _core
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FormatError,
+    MissingFileError,
+    MissingPackageError,
+    UnsupportedError,
+    describe,
+    message,
+)
+
+PathOrFile = Union[str, "os.PathLike[str]", IO[bytes]]
+
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+# Deflate, the strongest filter in common use, shrinks by 1,032 at most: a file that claims more than that is lying.
+_MOST_PER_BYTE = 1032
+_NOT_YET = (".nnp", ".protobuf", ".nntxt", ".prototxt")
+_SAFETENSORS_TYPES = {
+    "BOOL": "?",
+    "U8": "<u1",
+    "I8": "<i1",
+    "U16": "<u2",
+    "I16": "<i2",
+    "U32": "<u4",
+    "I32": "<i4",
+    "U64": "<u8",
+    "I64": "<i8",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+}
+_SAFETENSORS_NAMES = {np.dtype(d): name for name, d in _SAFETENSORS_TYPES.items()}
+
+
+class Record(NamedTuple):
+    """One parameter as a file holds it."""
+
+    name: str
+    array: np.ndarray
+    need_grad: bool
+
+
+def is_path(source: object) -> bool:
+    """Whether `source` names a file (else it should be an open file)."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def file_extension(function: str, source: PathOrFile, extension: str | None) -> str:
+    """The format to use: that of the path's name, or `extension` for an open file."""
+    if is_path(source):
+        ext = os.path.splitext(os.fspath(source))[1].lower()  # type: ignore[arg-type]
+    elif hasattr(source, "read") or hasattr(source, "write"):
+        ext = extension or ""
+    else:
+        raise ArgumentTypeError(message(function, "path", "a path or an open binary file", describe(source)))
+    return _known_extension(function, ext)
+
+
+def _known_extension(function: str, ext: str) -> str:
+    if ext in (".h5", ".safetensors"):
+        return ext
+    hint = "use a name that ends in '.h5' or '.safetensors' (for an open file, give extension='.h5')"
+    if ext in _NOT_YET:
+        raise UnsupportedError(message(function, "path", f"files of kind '{ext}' are not supported yet", hint=hint))
+    raise ArgumentError(message(function, "path", "a file of kind '.h5' or '.safetensors'", repr(ext), hint))
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a temporary path beside `path`; when the block ends well its file replaces `path`, else nothing changes.
+
+    The new file is on disk before it gets its name, so a crash leaves the old file or the new one, never half of one.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as d:
+    ...     with atomic_path(os.path.join(d, "a.txt")) as tmp:
+    ...         _ = open(tmp, "w").write("whole")
+    ...     os.listdir(d)
+    ['a.txt']
+    """
+    target = os.path.realpath(path)
+    mode = _mode_to_keep(target)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
+    temporary = os.path.join(folder, f".nnrs-{os.urandom(8).hex()}.tmp")
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield temporary
+        if mode is not None:
+            os.chmod(temporary, mode)
+        _flush(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
+        _flush(folder)
+
+
+def _mode_to_keep(target: str) -> int | None:
+    """The permissions of the file that will be replaced; an error if it is no plain file."""
+    try:
+        found = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found):
+        raise IsADirectoryError(21, "a folder, not a file to write", target)
+    if not stat.S_ISREG(found):
+        raise ArgumentError(f"{target}: expected a plain file to replace, got a device, pipe or socket")
+    return stat.S_IMODE(found)
+
+
+def _flush(path: str) -> None:
+    """Push a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_records(function: str, target: PathOrFile, extension: str | None, records: Sequence[Record]) -> None:
+    """Write all records in the format that `target` asks for.
+
+    Args:
+        function: Name of the calling function, for errors.
+        target: Path, or a file open for binary writing.
+        extension: Format of an open file: '.h5' or '.safetensors'.
+        records: What to write, in order.
+    """
+    write = _write_h5 if file_extension(function, target, extension) == ".h5" else _write_safetensors
+    if not is_path(target):
+        write(function, target, records)
+        return
+    with atomic_path(target) as temporary:  # type: ignore[arg-type]
+        write(function, temporary, records)
+
+
+def read_records(function: str, source: PathOrFile, extension: str | None) -> list[Record]:
+    """Read the whole file; a missing one is FileNotFoundError, a wrong one ValueError (FormatError)."""
+    ext = file_extension(function, source, extension)
+    size = _check_readable(function, source)
+    read = _read_h5 if ext == ".h5" else _read_safetensors
+    try:
+        return read(function, source, size)
+    except (FormatError, MissingPackageError, MemoryError):
+        raise
+    except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
+        raise _broken(function, source, ext, error) from error
+
+
+def _broken(function: str, source: PathOrFile, ext: str, why: object) -> FormatError:
+    name = os.fspath(source) if is_path(source) else "the open file"  # type: ignore[arg-type]
+    hint = "the file may be cut short, or of another kind than its name says"
+    return FormatError(message(function, "path", f"cannot read {name} as '{ext}' parameters: {why}", hint=hint))
+
+
+def _check_readable(function: str, source: PathOrFile) -> int:
+    """The size of the source in bytes; clear errors for what cannot be opened."""
+    if not is_path(source):
+        here = source.tell()  # type: ignore[union-attr]
+        size = source.seek(0, os.SEEK_END)  # type: ignore[union-attr]
+        source.seek(here)  # type: ignore[union-attr]
+        return size
+    path = os.fspath(source)  # type: ignore[arg-type]
+    if not os.path.exists(path):
+        hint = f"the current folder is {os.getcwd()}"
+        raise MissingFileError(message(function, "path", f"there is no file {path!r}", hint=hint))
+    if not os.path.isfile(path):
+        raise ArgumentError(message(function, "path", "a plain file", f"{path!r}, which is a folder or device"))
+    with open(path, "rb"):
+        return os.path.getsize(path)
+
+
+# --- HDF5 -------------------------------------------------------------------------------------------------------------
+
+
+def _h5py(function: str) -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
+        raise MissingPackageError(message(function, None, "'.h5' files need the package h5py", hint=hint)) from error
+    return h5py
+
+
+def _write_h5(function: str, target: Any, records: Sequence[Record]) -> None:
+    with _h5py(function).File(target, "w") as f:
+        for index, (name, array, need_grad) in enumerate(records):
+            dataset = f.create_dataset(name, data=_plain(array))
+            dataset.attrs["need_grad"] = need_grad
+            dataset.attrs["index"] = index
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """Types that NumPy and HDF5 do not have themselves (bfloat16) go out as float, which holds each value exactly."""
+    return array if array.dtype.kind in "biuf" else array.astype(np.float32)
+
+
+def _read_h5(function: str, source: Any, size: int) -> list[Record]:
+    h5py = _h5py(function)
+    _check_magic(function, source)
+    found: list[tuple[float, Record]] = []
+    with h5py.File(source, "r") as f:
+
+        def visit(name: str, node: Any) -> None:
+            if isinstance(node, h5py.Dataset):
+                found.append(_h5_record(name, node, size))
+
+        f.visititems(visit)
+    found.sort(key=lambda pair: pair[0])  # stable: those without an index come last, in the file's order
+    return [record for _, record in found]
+
+
+def _check_magic(function: str, source: Any) -> None:
+    if not is_path(source):
+        return
+    with open(source, "rb") as f:
+        head = f.read(8)
+    if head != _HDF5_MAGIC:
+        raise _broken(function, source, ".h5", f"it starts with {head!r}, not with HDF5's signature")
+
+
+def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
+    name.encode("utf-8")
+    if dataset.dtype.kind not in "biuf" or dataset.dtype.itemsize > 8:
+        raise ValueError(f"parameter '{name}' has elements of type {dataset.dtype}, expected numbers of up to 64 bits")
+    if dataset.external or dataset.is_virtual:
+        raise ValueError(f"parameter '{name}' keeps its values in another file")
+    if dataset.shape is None or dataset.nbytes > _MOST_PER_BYTE * size:
+        raise ValueError(f"parameter '{name}' claims shape {dataset.shape}, but the file has {size} bytes")
+    if dataset.nbytes and not dataset.id.get_storage_size():
+        raise ValueError(f"parameter '{name}' of shape {dataset.shape} has no values in the file")
+    array = np.asarray(dataset[...])
+    index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
+    need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
+    return index, Record(name, array.astype(array.dtype.newbyteorder("="), copy=False), need_grad)
+
+
+# --- safetensors ------------------------------------------------------------------------------------------------------
+
+
+def _write_safetensors(function: str, target: Any, records: Sequence[Record]) -> None:
+    if not is_path(target):
+        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
+    import json  # here, since most programs that import nnrs never need it
+
+    tensors = [_raw_tensor(record) for record in records]
+    metadata = {
+        "nnrs.order": json.dumps([record.name for record in records]),
+        "nnrs.need_grad": json.dumps({record.name: bool(record.need_grad) for record in records}),
+    }
+    _core.save_safetensors(os.fspath(target), tensors, metadata)
+
+
+def _raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
+    array = record.array
+    if array.dtype.name == "bfloat16":
+        kind, array = "BF16", array.view(np.uint16)
+    else:
+        array = _plain(array)
+        kind = _SAFETENSORS_NAMES[array.dtype.newbyteorder("<")]
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return record.name, kind, record.array.shape, little.reshape(-1).view(np.uint8)
+
+
+def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
+    if not is_path(source):
+        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
+    tensors, metadata = _core.load_safetensors(os.fspath(source))
+    need_grad = _json_of(metadata, "nnrs.need_grad", dict)
+    place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
+    records = [Record(name, _array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]
+    return sorted(records, key=lambda record: place.get(record.name, len(place)))
+
+
+def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
+    import json
+
+    value = json.loads(metadata[key]) if key in metadata else kind()
+    if isinstance(value, kind):
+        return value
+    raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
+
+
+def _array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> np.ndarray:
+    if kind == "BF16":  # NumPy has no bfloat16; the upper half of a float is one, so this is exact
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    if kind not in _SAFETENSORS_TYPES:
+        known = ", ".join([*_SAFETENSORS_TYPES, "BF16"])
+        raise ValueError(f"parameter '{name}' has elements of type {kind}, expected one of {known}")
+    dtype = np.dtype(_SAFETENSORS_TYPES[kind])
+    return raw.view(dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)

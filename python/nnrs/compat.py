@@ -1,0 +1,74 @@
+"""Lets scripts that say `import nnabla` run on nnrs, unchanged.
+
+After `install()`, `nnabla`, `nnabla.functions`, `nnabla_ext.cpu` and so on are the very modules of nnrs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from ._errors import UnsupportedError
+
+_PACKAGES = {"nnabla": "nnrs", "nnabla_ext": "nnrs.ext"}
+
+
+def _real_name(name: str) -> str | None:
+    """The module of nnrs that stands for the module `name` of NNabla."""
+    head, dot, rest = name.partition(".")
+    return _PACKAGES[head] + dot + rest if head in _PACKAGES else None
+
+
+class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds NNabla's modules and loads nnrs's in their place, when they are first imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        real = _real_name(fullname)
+        if real is None:
+            return None
+        if real not in sys.modules and importlib.util.find_spec(real) is None:
+            raise ModuleNotFoundError(f"{fullname} is not in this version of nnrs yet", name=fullname)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system takes what is in sys.modules after this call: nnrs's own module, whose name stays its own.
+        sys.modules[module.__name__] = importlib.import_module(str(_real_name(module.__name__)))
+
+
+_alias = _Alias()
+
+
+def install() -> None:
+    """Make `import nnabla` and its submodules find nnrs.
+
+    Raises:
+        RuntimeError: If NNabla itself is imported already.
+
+    >>> install()
+    >>> import nnabla.functions as F
+    >>> F.__name__
+    'nnrs.functions'
+    >>> uninstall()
+    """
+    for package, real in _PACKAGES.items():
+        loaded = sys.modules.get(package)
+        if loaded is not None and loaded.__name__ != real:
+            raise UnsupportedError(f"nnrs.compat.install: {package} is imported already; call install() before that")
+    if _alias not in sys.meta_path:
+        sys.meta_path.insert(0, _alias)
+
+
+def uninstall() -> None:
+    """Undo `install`: later imports of `nnabla` find NNabla again."""
+    if _alias not in sys.meta_path:
+        return
+    sys.meta_path.remove(_alias)
+    for name in [n for n in sys.modules if _real_name(n) is not None]:
+        del sys.modules[name]

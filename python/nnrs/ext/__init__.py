@@ -1,0 +1,1 @@
+"""The backends of this build, one module each; `nnrs.ext_utils` finds them by name."""

@@ -1,0 +1,353 @@
+"""Parameters: Variables that a program finds again by name, in scopes that nest like folders."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _files
+from ._core import Variable, no_grad_active
+from ._errors import ArgumentError, ArgumentTypeError, FormatError, UnsupportedError, check_type, describe, message
+from ._scope import add, current, find, get_current_parameter_scope, open_scope, parts_of, put, refuse_scope, take, walk
+from .logger import logger
+
+Initializer = Callable[..., Any] | np.ndarray | None
+
+__all__ = [
+    "clear_parameters",
+    "get_current_parameter_scope",
+    "get_parameter",
+    "get_parameter_or_create",
+    "get_parameters",
+    "load_parameters",
+    "parameter_scope",
+    "pop_parameter",
+    "save_parameters",
+    "set_parameter",
+]
+
+
+@contextlib.contextmanager
+def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[OrderedDict[str, Any]]:
+    """Put all parameters that the block makes or asks for under `name`.
+
+    Args:
+        name: Name of the scope; "a/b" opens "b" within "a", "" stays where it is.
+        scope: Dict to use as the outermost scope, in place of the current one.
+
+    Raises:
+        ValueError: If a parameter already has the name of the scope, or `scope` is no dict.
+        TypeError: If `name` is not a str.
+
+    >>> with parameter_scope("block/1"):
+    ...     w = get_parameter_or_create("W", (2,), np.ones(2, np.float32))
+    >>> list(get_parameters())
+    ['block/1/W']
+    >>> clear_parameters()
+    """
+    check_type("parameter_scope", "name", name, str, "the scope's name as a str")
+    if scope is not None and not isinstance(scope, dict):
+        raise ArgumentError(message("parameter_scope", "scope", "a dict of parameters", describe(scope)))
+    before = current.get()
+    inner = open_scope("parameter_scope", get_current_parameter_scope() if scope is None else scope, parts_of(name))
+    current.set(inner)
+    try:
+        yield inner
+    finally:
+        current.set(before)
+
+
+def _key(function: str, name: object) -> list[str]:
+    """The parts of a parameter's name; at least one."""
+    argument = "key" if function in ("get_parameter", "set_parameter", "pop_parameter") else "name"
+    check_type(function, argument, name, str, "the parameter's name as a str")
+    parts = parts_of(str(name))
+    if not parts:
+        raise ArgumentError(message(function, argument, "a name with at least one letter", repr(name)))
+    return parts
+
+
+def get_parameter(key: str) -> Any:
+    """The parameter named `key` in the current scope, or None.
+
+    Args:
+        key: Name; "a/W" looks into the scope "a".
+
+    Raises:
+        ValueError: If `key` names a scope.
+
+    >>> get_parameter("not/there") is None
+    True
+    """
+    found = find(get_current_parameter_scope(), _key("get_parameter", key))
+    if isinstance(found, dict):
+        inside = ", ".join(list(found)[:5]) or "nothing"
+        hint = f"the scope holds {inside}; open it with parameter_scope('{key}')"
+        raise ArgumentError(message("get_parameter", "key", "the name of a parameter", f"the scope '{key}'", hint))
+    return found
+
+
+def set_parameter(key: str, param: Any) -> None:
+    """Put `param` under the name `key` in the current scope, in place of what was there.
+
+    Args:
+        key: Name; "a/W" puts it into the scope "a".
+        param: Variable.
+
+    Raises:
+        TypeError: If `param` is not a Variable.
+        ValueError: If a part of `key` before the last is a parameter.
+
+    >>> set_parameter("v", Variable((2, 3)))
+    >>> get_parameter("v").shape
+    (2, 3)
+    >>> clear_parameters()
+    """
+    parts = _key("set_parameter", key)
+    if not isinstance(param, Variable):
+        text = message("set_parameter", "param", "a Variable", describe(param))
+        raise ArgumentTypeError(text + "\n  hint: Variable.from_numpy_array makes one from an array")
+    put(open_scope("set_parameter", get_current_parameter_scope(), parts[:-1]), parts[-1], param)
+
+
+def pop_parameter(key: str) -> Any:
+    """Take the parameter (or the scope) `key` out of the current scope and return it; None if there is none.
+
+    >>> set_parameter("v", Variable((2, 3)))
+    >>> pop_parameter("v").shape, pop_parameter("v")
+    ((2, 3), None)
+    """
+    parts = _key("pop_parameter", key)
+    scope = find(get_current_parameter_scope(), parts[:-1])
+    return take(scope, parts[-1]) if isinstance(scope, dict) else None
+
+
+def get_parameter_or_create(
+    name: str,
+    shape: tuple[int, ...] | None = None,
+    initializer: Initializer = None,
+    need_grad: bool = True,
+    as_need_grad: bool | None = None,
+) -> Any:
+    """The parameter `name` of the current scope, made if it is not there.
+
+    What comes back is a Variable of its own that shares data and grad with the stored one, so each use can have its
+    own `need_grad`.
+
+    Args:
+        name: Name; "a/W" is "W" in the scope "a".
+        shape: Shape; may be left out if `initializer` is an array.
+        initializer: Callable that takes `shape`, an array, or None for zeros.
+        need_grad: Whether the stored parameter is trained.
+        as_need_grad: `need_grad` of the returned Variable; by default as stored. Always False within `no_grad`.
+
+    Raises:
+        ValueError: If there is a parameter of this name with another shape, or `initializer` does not fit.
+
+    >>> w = get_parameter_or_create("w", (2, 2), np.eye(2, dtype=np.float32))
+    >>> w.d.tolist(), get_parameter_or_create("w", (2, 2)).d.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> clear_parameters()
+    """
+    here = "get_parameter_or_create"
+    parts = _key(here, name)
+    wanted = _shape(here, shape, initializer)
+    found = find(get_current_parameter_scope(), parts)
+    if isinstance(found, dict):
+        hint = "give the parameter or the scope another name"
+        raise ArgumentError(message(here, "name", "the name of a parameter", f"the scope '{name}'", hint))
+    if found is None:
+        found = _create(here, name, parts, wanted, initializer)
+    elif wanted is not None and tuple(found.shape) != wanted:
+        raise ArgumentError(_other_shape(here, name, found.shape, wanted))
+    if found.need_grad != need_grad:
+        found.need_grad = need_grad
+    use = need_grad if as_need_grad is None else as_need_grad
+    param = found.get_unlinked_variable(need_grad=bool(use and not no_grad_active()))
+    param.name = parts[-1]
+    return param
+
+
+def _other_shape(function: str, name: str, old: Any, new: Any) -> str:
+    hint = "use another name or parameter_scope, or remove the old one with pop_parameter or clear_parameters"
+    what = f"parameter '{name}' has shape {tuple(old)}, but shape {tuple(new)} is asked for"
+    return message(function, None, what, hint=hint)
+
+
+def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ...] | None:
+    """The wanted shape from the arguments; None if they do not say."""
+    if shape is None:
+        return tuple(initializer.shape) if isinstance(initializer, np.ndarray) else None
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
+    try:
+        wanted = tuple(int(n) for n in shape)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(message(function, "shape", "a tuple of integers", describe(shape))) from None
+    if any(n < 0 for n in wanted):
+        raise ArgumentError(message(function, "shape", "sizes of 0 or more", wanted))
+    return wanted
+
+
+def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] | None, initializer: Initializer) -> Any:
+    if shape is None:
+        hint = "give a shape, or an array as initializer"
+        raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
+    param = _initialized(function, name, shape, initializer)
+    param.name = parts[-1]
+    return add(open_scope(function, get_current_parameter_scope(), parts[:-1]), parts[-1], param)
+
+
+def _initialized(function: str, name: str, shape: tuple[int, ...], initializer: Initializer) -> Any:
+    """A new Variable with the initial values, in the type that they have."""
+    if initializer is None:
+        param = Variable(shape)
+        param.data.zero()
+        return param
+    if not isinstance(initializer, np.ndarray) and (not callable(initializer) or isinstance(initializer, type)):
+        expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array"
+        raise ArgumentError(message(function, "initializer", expected, describe(initializer)))
+    values = np.asarray(initializer(shape=shape) if callable(initializer) else initializer)
+    if values.shape != shape:
+        expected = f"values of shape {shape} for parameter '{name}'"
+        raise ArgumentError(message(function, "initializer", expected, f"shape {values.shape}"))
+    return Variable.from_numpy_array(values)
+
+
+def get_parameters(
+    params: dict[str, Any] | None = None, path: str = "", grad_only: bool = True
+) -> OrderedDict[str, Any]:
+    """All parameters of the current scope by their full names, in the order they were made.
+
+    Args:
+        params: Dict to add them to; by default a new one.
+        path: Put before each name, with a "/" between.
+        grad_only: Leave out those with `need_grad=False`.
+
+    >>> with parameter_scope("a"):
+    ...     set_parameter("w", Variable((2,), need_grad=True))
+    ...     set_parameter("mean", Variable((2,)))
+    >>> list(get_parameters()), list(get_parameters(grad_only=False))
+    (['a/w'], ['a/w', 'a/mean'])
+    >>> clear_parameters()
+    """
+    if params is not None:
+        check_type("get_parameters", "params", params, dict, "a dict to add to")
+    found: Any = OrderedDict() if params is None else params
+    for name, param in walk(get_current_parameter_scope(), path):
+        if param.need_grad or not grad_only:
+            found[name] = param
+    return found
+
+
+def clear_parameters() -> None:
+    """Remove all parameters of the current scope.
+
+    >>> clear_parameters()
+    >>> len(get_parameters())
+    0
+    """
+    scope = get_current_parameter_scope()
+    for key in list(scope):
+        take(scope, key)
+
+
+def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: str | None = None) -> None:
+    """Write parameters to a file: '.h5' as NNabla does, or '.safetensors'.
+
+    The file is written beside and renamed when it is whole, so a failure leaves an old file as it was.
+
+    Args:
+        path: Path that ends in '.h5' or '.safetensors', or a file open for binary writing ('.h5' only).
+        params: Dict from names to Variables; by default all of the current scope.
+        extension: '.h5', needed for an open file.
+
+    Raises:
+        ValueError: If the file's kind is not known.
+        ImportError: If '.h5' is asked for and h5py is not installed (`pip install nnrs[hdf5]`).
+        OSError: If the file cannot be written.
+    """
+    here = "save_parameters"
+    ext = _files.file_extension(here, path, extension)
+    chosen = get_parameters(grad_only=False) if params is None else params
+    check_type(here, "params", chosen, dict, "a dict from names to Variables")
+    records = [_record(here, name, v) for name, v in chosen.items()]
+    _check_names(here, "params", records)
+    _files.write_records(here, path, ext, records)
+    logger.info("Parameter save (%s): %s", ext, path)
+
+
+def _record(function: str, name: Any, v: Any) -> _files.Record:
+    check_type(function, "params", name, str, "names as str")
+    check_type(function, f"params['{name}']", v, Variable, "a Variable")
+    return _files.Record(name, np.asarray(v.data.data), bool(v.need_grad))
+
+
+def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, extension: str = ".nntxt") -> None:
+    """Read parameters from a file ('.h5' or '.safetensors') into the current scope.
+
+    Parameters that are there already keep their Variables and get the file's values, type and `need_grad`; others are
+    made. If anything is wrong with the file, no parameter changes.
+
+    Args:
+        path: Path that ends in '.h5' or '.safetensors', or a file open for binary reading ('.h5' only).
+        proto: Not supported.
+        needs_proto: Not supported.
+        extension: '.h5', needed for an open file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If its content is not what it should be, or a parameter has another shape than the file says.
+        ImportError: If it is an '.h5' file and h5py is not installed (`pip install nnrs[hdf5]`).
+    """
+    here = "load_parameters"
+    if proto is not None or needs_proto:
+        raise UnsupportedError(message(here, "proto", "NNabla's protobuf messages are not supported yet"))
+    records = _files.read_records(here, path, extension)
+    scope = get_current_parameter_scope()
+    _check_names(here, "path", records)
+    found = [_check_fits(here, scope, record) for record in records]
+    made = [None if v is not None else _made(r) for r, v in zip(records, found, strict=True)]
+    for record, old, new in zip(records, found, made, strict=True):
+        if old is None:
+            *outer, last = parts_of(record.name)
+            put(open_scope(here, scope, outer), last, new)
+        else:
+            old.data.cast(record.array.dtype)[...] = record.array
+            old.need_grad = record.need_grad
+    logger.info("Parameter load: %s", path)
+
+
+def _check_names(function: str, argument: str, records: list[_files.Record]) -> None:
+    """No name may come twice, be empty, or also be a scope of another."""
+    names = {"/".join(parts_of(record.name)) for record in records}
+    scopes = {"/".join(parts_of(n)[:i]) for n in names for i in range(1, len(parts_of(n)))}
+    if len(names) < len(records) or "" in names or names & scopes:
+        bad = sorted(names & scopes) or ["", *sorted(names)][:1]
+        raise FormatError(message(function, argument, f"names clash or are empty (at '{bad[0]}')"))
+
+
+def _check_fits(function: str, scope: OrderedDict[str, Any], record: _files.Record) -> Any:
+    """The parameter that the record goes to, None for a new one; an error if it cannot go there."""
+    parts = parts_of(record.name)
+    found = find(scope, parts)
+    if isinstance(found, dict):
+        raise ArgumentError(message(function, None, f"'{record.name}' is a parameter in the file, but a scope here"))
+    for i in range(1, len(parts)):
+        if found is None and isinstance(find(scope, parts[:i]), Variable):
+            refuse_scope(function, "/".join(parts[:i]))
+    if found is not None and tuple(found.shape) != record.array.shape:
+        hint = "call clear_parameters() first, load under another parameter_scope, or build the network as it was saved"
+        what = f"parameter '{record.name}' has shape {tuple(found.shape)} here, but {record.array.shape} in the file"
+        raise ArgumentError(message(function, None, what, hint=hint))
+    return found
+
+
+def _made(record: _files.Record) -> Any:
+    param = Variable.from_numpy_array(record.array, need_grad=record.need_grad)
+    param.name = parts_of(record.name)[-1]
+    return param

@@ -1,0 +1,142 @@
+"""Asks NNabla 1.39 what its parametric functions and initializers make, and writes parametric.json and nnabla.h5 here.
+
+Run it with a Python that has NNabla: `python tests/golden/make_parametric.py`. The tests only read what it wrote.
+"""
+
+import json
+import pathlib
+
+import nnabla as nn
+import nnabla.initializer as I
+import nnabla.parametric_functions as PF
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+NAMES = {"nn": nn, "PF": PF, "I": I, "np": np}
+
+X3, X4 = "nn.Variable((2, 3, 4))", "nn.Variable((2, 3, 8, 8))"
+PARAMETRIC = [
+    f"PF.affine({X3}, 5)",
+    f"PF.affine({X3}, 5, name='nm')",
+    f"PF.affine({X3}, 5, name='a/b')",
+    f"PF.affine({X3}, (5, 2))",
+    f"PF.affine({X3}, [5, 2], base_axis=2)",
+    f"PF.affine({X3}, 5, base_axis=-1)",
+    f"PF.affine({X3}, 5, with_bias=False)",
+    f"PF.affine({X3}, 5, fix_parameters=True)",
+    f"PF.affine({X3}, 5, w_init=I.ConstantInitializer(2), b_init=np.ones(5))",
+    f"PF.affine({X3}, 5, rng=np.random.RandomState(3))",
+    f"PF.affine({X3}, 5, apply_w=lambda w: w * 2, apply_b=lambda b: b + 1)",
+    f"PF.affine({X3}, 0)",
+    f"PF.convolution({X4}, 5, (3, 3))",
+    f"PF.convolution({X4}, 6, (3, 2), pad=(1, 1), stride=(2, 2), dilation=(1, 1), group=3)",
+    f"PF.convolution({X4}, 5, (3, 3), channel_last=True)",
+    "PF.convolution(nn.Variable((2, 8, 8, 3)), 5, [3, 3], channel_last=True)",
+    f"PF.convolution({X4}, 5, (3,), base_axis=2)",
+    f"PF.convolution({X4}, 5, (3, 3), with_bias=False, name='c')",
+    f"PF.convolution({X4}, 5, (3, 3), fix_parameters=True)",
+    f"PF.convolution({X4}, 5, (3, 3), w_init=I.NormalInitializer(0.1), b_init=I.ConstantInitializer(1))",
+    f"PF.convolution({X4}, 5, (3, 3), apply_w=lambda w: w * 2, apply_b=lambda b: b)",
+    f"PF.batch_normalization({X4})",
+    f"PF.batch_normalization({X4}, fix_parameters=True)",
+    f"PF.batch_normalization({X4}, no_scale=True)",
+    f"PF.batch_normalization({X4}, no_bias=True)",
+    f"PF.batch_normalization({X4}, no_scale=True, no_bias=True)",
+    f"PF.batch_normalization({X4}, axes=[0, 1], batch_stat=False)",
+    f"PF.batch_normalization({X4}, axes=[1], output_stat=True)",
+    f"PF.batch_normalization({X4}, axes=[-1])",
+    f"PF.batch_normalization({X4}, param_init={{'beta': I.ConstantInitializer(1), 'var': I.ConstantInitializer(4)}})",
+    f"PF.batch_normalization({X4}, param_init={{'gamma': np.ones((1, 3, 1, 1)) * 2, 'mean': np.ones((1, 3, 1, 1))}})",
+    f"PF.layer_normalization({X4})",
+    f"PF.layer_normalization({X4}, batch_axis=[0, 2])",
+    f"PF.layer_normalization({X4}, batch_axis=-1)",
+    f"PF.layer_normalization({X4}, fix_parameters=True, output_stat=True)",
+    f"PF.layer_normalization({X4}, no_scale=True)",
+    f"PF.layer_normalization({X4}, no_bias=True)",
+    f"PF.layer_normalization({X4}, no_scale=True, no_bias=True)",
+    f"PF.layer_normalization({X4}, param_init={{'gamma': I.ConstantInitializer(2)}})",
+    "PF.embed(nn.Variable((2, 3)), 10, 4)",
+    "PF.embed(nn.Variable((2, 3)), 10, 4, name='e')",
+    "PF.embed(nn.Variable((2, 3)), 10, 4, fix_parameters=True)",
+    "PF.embed(nn.Variable((2, 3)), 10, 4, initializer=I.ConstantInitializer(2))",
+    "PF.embed(nn.Variable((2, 3)), 10, 4, apply_w=lambda w: w * 3)",
+]
+SHAPES = [(2, 3), (3, 2, 2), (3,), (0, 2), (1, 1)]
+INITIALIZERS = [
+    "I.NormalInitializer()",
+    "I.NormalInitializer(0.3)",
+    "I.NormalInitializer(rng=np.random.RandomState(1))",
+    "I.UniformInitializer()",
+    "I.UniformInitializer((-2, 3))",
+    "I.UniformIntInitializer()",
+    "I.UniformIntInitializer((3, 5))",
+    "I.RangeInitializer()",
+    "I.RangeInitializer(3, 2)",
+    "I.RangeInitializer(0.5, 0.1)",
+    "I.OrthogonalInitializer()",
+    "I.OrthogonalInitializer(2.0)",
+    "I.ConstantInitializer()",
+    "I.ConstantInitializer(2.5)",
+]
+CALCS = [
+    f"I.calc_{name}({arguments})"
+    for name in ("normal_std_he_forward", "normal_std_he_backward", "normal_std_glorot", "uniform_lim_glorot")
+    for arguments in ("3, 5", "3, 5, (2, 4)", "64, 10, kernel=(3,)")
+]
+
+
+def parametric(code: str) -> dict:
+    """What one call makes: outputs, inputs of its function, parameters."""
+    nn.clear_parameters()
+    nn.seed(313)
+    y = eval(code, NAMES)
+    outputs = y if isinstance(y, (tuple, list)) else [y]
+    return {
+        "code": code,
+        "outputs": [list(o.shape) for o in outputs],
+        "need_grad": outputs[0].need_grad,
+        "parameters": [parameter(name, v) for name, v in nn.get_parameters(grad_only=False).items()],
+    }
+
+
+def parameter(name: str, v: nn.Variable) -> list:
+    """Name, shape, need_grad, type, sum and first values as hexadecimal floats."""
+    values = np.asarray(v.data.data)
+    first = [float(x).hex() for x in values.ravel()[:5]]
+    return [name, list(v.shape), v.need_grad, str(values.dtype), float(values.sum(dtype=np.float64)), first]
+
+
+def initializer(code: str, shape: tuple) -> dict:
+    nn.seed(313)
+    values = np.asarray(eval(code, NAMES)(shape))
+    return {"code": code, "shape": shape, "dtype": str(values.dtype), "values": values.ravel().tolist()}
+
+
+def write_h5() -> None:
+    """A file with two types, an empty and a 0-d parameter, order and need_grad."""
+    nn.clear_parameters()
+    g = np.random.RandomState(5)
+    nn.parameter.get_parameter_or_create("z/conv/W", (2, 3), g.randn(2, 3).astype(np.float32))
+    nn.parameter.get_parameter_or_create("a", (4,), g.randn(4), need_grad=False)
+    nn.parameter.get_parameter_or_create("half", (3,), g.randn(3).astype(np.float16))
+    nn.parameter.get_parameter_or_create("empty", (0, 2), np.ones((0, 2), np.float32))
+    nn.parameter.get_parameter_or_create("z/conv/b", (2,), np.array([7, -1], np.int32))
+    nn.parameter.set_parameter("scalar", nn.Variable(()))
+    nn.parameter.get_parameter("scalar").d = 0.5
+    nn.save_parameters(str(HERE / "nnabla.h5"))
+
+
+def main() -> None:
+    golden = {
+        "parametric": [parametric(code) for code in PARAMETRIC],
+        "initializers": [initializer(code, shape) for code in INITIALIZERS for shape in SHAPES],
+        "calcs": [[code, np.asarray(eval(code, NAMES)).tolist()] for code in CALCS],
+        "prng": np.random.RandomState(313).rand(3).tolist(),
+    }
+    lines = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]" for key, rows in golden.items()]
+    (HERE / "parametric.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write_h5()
+
+
+if __name__ == "__main__":
+    main()

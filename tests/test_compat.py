@@ -1,0 +1,91 @@
+"""`import nnabla` finds nnrs after `compat.install()`; contexts are found by name; examples in the docs run."""
+
+import doctest
+import importlib
+import logging
+import subprocess
+import sys
+
+import pytest
+
+import nnrs as nn
+from nnrs import ext_utils
+
+MODULES = (
+    "parameter _scope _parametric_api _files initializer parametric_functions random logger ext_utils ext.cpu "
+    "experimental.viewers"
+)
+
+
+def run(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_install_makes_nnabla_mean_nnrs():
+    done = run(
+        "import nnrs, nnrs.compat\n"
+        "nnrs.compat.install(); nnrs.compat.install()\n"
+        "import nnabla as nn, nnabla.parametric_functions as PF\n"
+        "from nnabla.ext_utils import get_extension_context\n"
+        "from nnabla.experimental.viewers import SimpleGraph\n"
+        "import nnabla.initializer, nnrs.parameter, nnabla_ext.cpu\n"
+        "assert nn is nnrs and nn.parametric_functions is PF and PF.__name__ == 'nnrs.parametric_functions'\n"
+        "assert nn.initializer is nnrs.initializer and nnrs.parameter.__spec__.name == 'nnrs.parameter'\n"
+        "assert nnabla_ext.cpu.get_device_count() == 1\n"
+        "try:\n    import nnabla.utils.data_iterator\n"
+        "except ModuleNotFoundError as e:\n    assert 'not in this version of nnrs yet' in str(e), e\n"
+        "else:\n    assert nn.utils.data_iterator.__name__ == 'nnrs.utils.data_iterator'\n"
+        "nnrs.compat.uninstall(); nnrs.compat.uninstall()\n"
+        "import sys\n"
+        "assert not [m for m in sys.modules if m.startswith('nnabla')]\n"
+        "assert sys.modules['nnrs'] is nnrs\n"
+        "print('fine')"
+    )
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_install_refuses_when_nnabla_is_there():
+    done = run(
+        "import sys, types\nimport nnrs.compat\n"
+        "sys.modules['nnabla'] = types.ModuleType('nnabla')\n"
+        "try:\n    nnrs.compat.install()\nexcept RuntimeError as e:\n    print(e)"
+    )
+    assert "nnabla is imported already; call install() before that" in done.stdout, done.stderr
+
+
+def test_contexts_by_name():
+    assert ext_utils.list_extensions() == ["cpu"]
+    context = ext_utils.get_extension_context("cpu", device_id="0")
+    assert (context.backend, context.array_class, context.device_id) == (["cpu:float"], "CpuCachedArray", "")
+    assert ext_utils.get_extension_context("cpu", type_config="half").backend == ["cpu:half", "cpu:float"]
+
+
+@pytest.mark.parametrize("name", ["cuda", "cudnn"])
+def test_cuda_is_not_there_yet(name):
+    for call in (ext_utils.get_extension_context, ext_utils.import_extension_module):
+        with pytest.raises(ModuleNotFoundError, match="this build has no CUDA backend yet"):
+            call(name)
+
+
+def test_unknown_contexts():
+    with pytest.raises(ModuleNotFoundError, match="expected one of 'cpu', got 'foo'"):
+        ext_utils.get_extension_context("foo")
+    with pytest.raises(TypeError, match="argument 'ext_name'"):
+        ext_utils.get_extension_context(3)
+    for config in ("x", None, []):
+        with pytest.raises(ValueError, match="argument 'type_config': expected one of 'float', 'half'"):
+            ext_utils.get_extension_context("cpu", type_config=config)
+
+
+def test_logger_is_silent():
+    assert nn.logger is logging.getLogger("nnrs")
+    assert [type(h) for h in nn.logger.handlers] == [logging.NullHandler]
+
+
+@pytest.mark.parametrize("name", MODULES.split())
+def test_examples_run(name):
+    nn.clear_parameters()
+    nn.seed(313)
+    result = doctest.testmod(importlib.import_module(f"nnrs.{name}"))
+    nn.clear_parameters()
+    assert result.failed == 0

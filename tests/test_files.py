@@ -1,0 +1,395 @@
+"""Parameter files: NNabla's `.h5` both ways, `.safetensors`, whole or not at all, and any bytes without a crash."""
+
+import io
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+from nnrs import _files
+from nnrs.parameter import get_parameter, get_parameter_or_create, set_parameter
+
+HERE = pathlib.Path(__file__).parent
+ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
+KINDS = ["h5", "safetensors"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    nn.clear_parameters()
+    yield
+    nn.clear_parameters()
+
+
+@pytest.fixture(params=KINDS)
+def path(request, tmp_path):
+    if request.param == "h5":
+        pytest.importorskip("h5py")
+    return tmp_path / f"p.{request.param}"
+
+
+def values():
+    """What golden/make_parametric.py put into golden/nnabla.h5: name, values, need_grad."""
+    g = np.random.RandomState(5)
+    return [
+        ("z/conv/W", g.randn(2, 3).astype(np.float32), True),
+        ("a", g.randn(4), False),
+        ("half", g.randn(3).astype(np.float16), True),
+        ("empty", np.ones((0, 2), np.float32), True),
+        ("z/conv/b", np.array([7, -1], np.int32), True),
+        ("scalar", np.array(0.5, np.float32), False),
+    ]
+
+
+def make(rows):
+    for name, array, need_grad in rows:
+        set_parameter(name, nn.Variable.from_numpy_array(array, need_grad=need_grad))
+
+
+def contents():
+    """Parameters as plain data; the tree lists a scope's members together, so sort by name."""
+    found = nn.get_parameters(grad_only=False)
+    return {n: (v.need_grad, str(v.data.data.dtype), v.shape, v.data.data.tobytes()) for n, v in found.items()}
+
+
+def expected(rows):
+    return {n: (need_grad, str(a.dtype), a.shape, a.tobytes()) for n, a, need_grad in rows}
+
+
+def test_loads_what_nnabla_wrote():
+    pytest.importorskip("h5py")
+    nn.load_parameters(str(HERE / "golden" / "nnabla.h5"))
+    assert contents() == expected(values())
+    assert list(nn.get_parameters(grad_only=False)) == ["z/conv/W", "z/conv/b", "a", "half", "empty", "scalar"]
+
+
+def test_h5_is_laid_out_as_nnabla_does(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    nn.load_parameters(HERE / "golden" / "nnabla.h5")
+    nn.save_parameters(tmp_path / "ours.h5")
+
+    def layout(path):
+        rows = {}
+        with h5py.File(path) as f:
+            f.visititems(lambda name, node: rows.update({name: describe(node)}))
+        return rows
+
+    def describe(node):
+        kinds = {key: (node.attrs.get_id(key).dtype, node.attrs.get_id(key).shape) for key in node.attrs}
+        if not isinstance(node, h5py.Dataset):
+            return (kinds,)
+        return kinds, dict(node.attrs), node.dtype, node.shape, node.chunks, node.compression, node[...].tobytes()
+
+    assert layout(tmp_path / "ours.h5") == layout(HERE / "golden" / "nnabla.h5")
+
+
+@pytest.mark.skipif(not os.path.exists(ORACLE), reason="no Python with NNabla (set NNRS_ORACLE to one)")
+def test_nnabla_loads_what_we_wrote(tmp_path):
+    pytest.importorskip("h5py")
+    make(values())
+    nn.save_parameters(tmp_path / "ours.h5")
+    script = (
+        "import sys, json, nnabla as nn, numpy as np\n"
+        "nn.load_parameters(sys.argv[1])\n"
+        "rows = [(n, v.need_grad, str(v.data.data.dtype), v.shape, v.data.data.tobytes().hex())"
+        " for n, v in nn.get_parameters(grad_only=False).items()]\n"
+        "print('ROWS' + json.dumps(rows))"
+    )
+    done = subprocess.run([ORACLE, "-c", script, str(tmp_path / "ours.h5")], capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout.split("ROWS")[1])
+    assert {n: (g, d, tuple(s), bytes.fromhex(b)) for n, g, d, s, b in rows} == expected(values())
+    assert [row[0] for row in rows] == list(nn.get_parameters(grad_only=False))
+
+
+def test_round_trip(path):
+    make(values())
+    order = list(nn.get_parameters(grad_only=False))
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    nn.load_parameters(path)
+    assert contents() == expected(values())
+    assert list(nn.get_parameters(grad_only=False)) == order
+
+
+def test_load_fills_parameters_in_place(path):
+    make([("a/w", np.array([1.5, 2.5], np.float32), True)])
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    use = get_parameter_or_create("a/w", (2,), need_grad=False)
+    stored = get_parameter("a/w")
+    nn.load_parameters(path)
+    assert get_parameter("a/w") is stored and stored.need_grad
+    assert use.d.tolist() == [1.5, 2.5]
+
+
+def test_scopes_and_given_parameters(path):
+    with nn.parameter_scope("net"):
+        get_parameter_or_create("w", (2,))
+        nn.save_parameters(path)
+    nn.clear_parameters()
+    with nn.parameter_scope("other"):
+        nn.load_parameters(path)
+    assert list(nn.get_parameters()) == ["other/w"]
+    nn.save_parameters(path, params={"x/y": nn.Variable((3,))})
+    nn.clear_parameters()
+    nn.load_parameters(path)
+    assert {n: v.shape for n, v in nn.get_parameters(grad_only=False).items()} == {"x/y": (3,)}
+
+
+def test_no_parameters_at_all(path):
+    nn.save_parameters(path)
+    nn.load_parameters(path)
+    assert contents() == {}
+
+
+def test_h5_through_an_open_file():
+    pytest.importorskip("h5py")
+    make(values())
+    buffer = io.BytesIO()
+    nn.save_parameters(buffer, extension=".h5")
+    nn.clear_parameters()
+    buffer.seek(0)
+    nn.load_parameters(buffer, extension=".h5")
+    assert contents() == expected(values())
+
+
+def test_safetensors_can_be_read_by_others(tmp_path):
+    make(values())
+    nn.save_parameters(tmp_path / "p.safetensors")
+    raw = (tmp_path / "p.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    head, body = json.loads(raw[8 : 8 + length]), raw[8 + length :]
+    metadata = head.pop("__metadata__")
+    assert json.loads(metadata["nnrs.need_grad"]) == {n: g for n, _, g in values()}
+    kinds = {"float32": "F32", "float64": "F64", "float16": "F16", "int32": "I32"}
+    for name, array, _ in values():
+        row = head[name]
+        assert (row["dtype"], tuple(row["shape"])) == (kinds[str(array.dtype)], array.shape)
+        assert body[slice(*row["data_offsets"])] == array.tobytes()
+
+
+def write_safetensors(path, tensors, metadata=None):
+    head, body = ({"__metadata__": metadata} if metadata else {}), b""
+    for name, kind, shape, raw in tensors:
+        head[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(body), len(body) + len(raw)]}
+        body += raw
+    text = json.dumps(head).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def test_safetensors_of_others(tmp_path):
+    path = tmp_path / "p.safetensors"
+    halves = struct.pack("<3H", 0x3F80, 0xC000, 0x7F80)  # 1, -2, infinity as bfloat16
+    write_safetensors(path, [("b", "BF16", [3], halves), ("i", "I64", [1], struct.pack("<q", -5))])
+    nn.load_parameters(path)
+    assert get_parameter("b").d.tolist() == [1, -2, np.inf] and get_parameter("b").need_grad
+    assert get_parameter("i").d.tolist() == [-5]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"nnrs.order": "{"}, {"nnrs.order": "3"}, {"nnrs.need_grad": "[]"}, {"nnrs.order": "[[1]]", "nnrs.need_grad": ""}],
+)
+def test_safetensors_with_wrong_metadata(tmp_path, metadata):
+    write_safetensors(tmp_path / "p.safetensors", [("a", "F32", [1], bytes(4))], metadata)
+    with pytest.raises(ValueError, match="cannot read"):
+        nn.load_parameters(tmp_path / "p.safetensors")
+
+
+@pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("", "b"), ("/", "b"), ("a/b", "a//b")])
+def test_names_that_clash(tmp_path, names):
+    write_safetensors(tmp_path / "p.safetensors", [(n, "F32", [1], bytes(4)) for n in names])
+    with pytest.raises(ValueError, match="names clash or are empty"):
+        nn.load_parameters(tmp_path / "p.safetensors")
+    assert contents() == {}
+
+
+@pytest.mark.parametrize(
+    "here",
+    [[("b", np.ones(5), True)], [("b/c", np.ones(2), True)], [("c", np.ones(1), True)]],
+    ids=["shape", "in", "on"],
+)
+def test_load_that_does_not_fit_changes_nothing(path, here):
+    make([("a", np.zeros(3), True), ("b", np.zeros(2), True), ("c/d", np.zeros(1), True)])
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    make([("a", np.ones(3), False), *here])
+    before = contents()
+    with pytest.raises(ValueError, match="load_parameters"):
+        nn.load_parameters(path)
+    assert contents() == before
+
+
+def test_wrong_shape_names_both_and_the_way_out(path):
+    make([("w", np.zeros((2, 3)), True)])
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    get_parameter_or_create("w", (5,))
+    with pytest.raises(ValueError) as caught:
+        nn.load_parameters(path)
+    assert "parameter 'w' has shape (5,) here, but (2, 3) in the file" in str(caught.value)
+    assert "hint: call clear_parameters() first" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("p.xyz", ValueError, "expected a file of kind '.h5' or '.safetensors', got '.xyz'"),
+        ("p", ValueError, "got ''"),
+        ("p.nnp", RuntimeError, "files of kind '.nnp' are not supported yet"),
+        ("p.protobuf", RuntimeError, "files of kind '.protobuf' are not supported yet"),
+        ("none/p.safetensors", FileNotFoundError, "none"),
+        ("none/p.h5", FileNotFoundError, "none"),
+    ],
+)
+def test_paths_that_cannot_be(tmp_path, name, kind, text):
+    for call in (nn.save_parameters, nn.load_parameters):
+        with pytest.raises(kind, match=text):
+            call(tmp_path / name)
+        with pytest.raises(nn._core.Error):
+            call(str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arguments_of_the_wrong_type(tmp_path):
+    for call in (nn.save_parameters, nn.load_parameters):
+        with pytest.raises(TypeError, match="argument 'path'"):
+            call(3)
+    with pytest.raises(TypeError, match="argument 'params': expected a dict"):
+        nn.save_parameters(tmp_path / "p.safetensors", params=[1])
+    with pytest.raises(TypeError, match=r"argument 'params\['k'\]': expected a Variable, got int 3"):
+        nn.save_parameters(tmp_path / "p.safetensors", params={"k": 3})
+    for names in (["a", "a/b"], [""], ["/"]):
+        with pytest.raises(ValueError, match="argument 'params': names clash or are empty"):
+            nn.save_parameters(tmp_path / "p.safetensors", params=dict.fromkeys(names, nn.Variable((1,))))
+    with pytest.raises(RuntimeError, match="protobuf"):
+        nn.load_parameters(tmp_path / "p.safetensors", needs_proto=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_in_place_of_a_file(path):
+    path.mkdir()
+    with pytest.raises(ValueError, match="a plain file"):
+        nn.load_parameters(path)
+    with pytest.raises(OSError):
+        nn.save_parameters(path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, 0.5, 0.9, -1])
+def test_cut_files(path, cut):
+    make([("a", np.arange(300.0), True), ("b", np.ones(2), True)])
+    nn.save_parameters(path)
+    raw = path.read_bytes()
+    path.write_bytes(raw[: int(cut * len(raw)) if isinstance(cut, float) else cut])
+    before = contents()
+    with pytest.raises(ValueError, match="cannot read"):
+        nn.load_parameters(path)
+    assert contents() == before
+
+
+def test_any_bytes(path):
+    """Files with flipped bytes load or are refused; either way the process lives and nothing is half loaded."""
+    make([("a/b", np.arange(12.0), True), ("c", np.ones(2, np.float32), False)])
+    nn.save_parameters(path)
+    raw = path.read_bytes()
+    g = np.random.RandomState(0)
+    for _ in range(300):
+        bad = bytearray(raw)
+        for at in g.randint(0, len(raw), g.randint(1, 8)):
+            bad[at] = g.choice([0, 1, 0x7F, 0xFF, g.randint(256)])
+        path.write_bytes(bytes(bad))
+        nn.clear_parameters()
+        try:
+            nn.load_parameters(path)
+        except ValueError:
+            assert contents() == {}
+
+
+def test_noise(path):
+    g = np.random.RandomState(1)
+    for size in [0, 1, 8, 64, 4096]:
+        for head in [b"", b"\x89HDF\r\n\x1a\n", struct.pack("<Q", size), struct.pack("<Q", 2**63)]:
+            path.write_bytes(head + g.bytes(size))
+            with pytest.raises(ValueError, match="cannot read"):
+                nn.load_parameters(path)
+
+
+def test_h5_that_claims_too_much_or_points_elsewhere(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(64))
+    makers = {
+        "huge": lambda f: f.create_dataset("a", (2**40, 2**20), "f4", chunks=(1, 1)),
+        "hollow": lambda f: f.create_dataset("a", (16,), "f4"),
+        "external": lambda f: f.create_dataset("a", (16,), "f4", external=[(str(secret), 0, 64)]),
+        "text": lambda f: f.create_dataset("a", data="text"),
+        "virtual": lambda f: f.create_virtual_dataset("a", h5py.VirtualLayout((4,), "f4")),
+        "null": lambda f: f.create_dataset("a", data=h5py.Empty("f4")),
+        "index": lambda f: f.create_dataset("a", data=[1.0]).attrs.create("index", "first"),
+    }
+    for name, maker in makers.items():
+        path = tmp_path / f"{name}.h5"
+        with h5py.File(path, "w") as f:
+            maker(f)
+        with pytest.raises(ValueError, match="cannot read"):
+            nn.load_parameters(path)
+    assert contents() == {}
+
+
+def test_h5_links_are_not_followed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "other.h5", "w") as f:
+        f["w"] = [1.0]
+    with h5py.File(tmp_path / "p.h5", "w") as f:
+        f["good"] = np.ones(2, ">f4")
+        f["link"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "w")
+        f["soft"] = h5py.SoftLink("/nowhere")
+        f["loop"] = f["/"]
+    nn.load_parameters(tmp_path / "p.h5")
+    assert list(nn.get_parameters()) == ["good"]
+    assert get_parameter("good").d.tolist() == [1, 1]
+
+
+def test_failed_save_leaves_the_old_file(path, monkeypatch):
+    make([("a", np.ones(2), True)])
+    nn.save_parameters(path)
+    old = path.read_bytes()
+    for step in ("replace", "fsync"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, broken)
+            with pytest.raises(OSError, match="No space"):
+                nn.save_parameters(path)
+        assert path.read_bytes() == old
+    assert os.listdir(path.parent) == [path.name]
+
+
+def broken(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_atomic_path_keeps_permissions_and_links(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with _files.atomic_path(link) as temporary:
+        pathlib.Path(temporary).write_text("new")
+        assert real.read_text() == "old"
+    assert link.is_symlink() and real.read_text() == "new" and real.stat().st_mode & 0o777 == 0o640
+    with pytest.raises(KeyboardInterrupt), _files.atomic_path(real) as temporary:
+        raise KeyboardInterrupt
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"] and real.read_text() == "new"
+
+
+def test_without_h5py_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    make([("a", np.ones(2), True)])
+    with pytest.raises(ImportError, match=r"pip install 'nnrs\[hdf5\]'"):
+        nn.save_parameters(tmp_path / "p.h5")
+    assert list(tmp_path.iterdir()) == []

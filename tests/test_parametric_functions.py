@@ -1,0 +1,131 @@
+"""Parametric functions make the same parameters as NNabla (golden/parametric.json), and undo what fails."""
+
+import inspect
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.initializer as I  # the golden cases read it
+import nnrs.parametric_functions as PF
+
+GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "parametric.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    nn.clear_parameters()
+    nn.seed(313)
+    yield
+    nn.clear_parameters()
+
+
+@pytest.mark.parametrize("case", GOLDEN["parametric"], ids=lambda case: case["code"])
+def test_same_parameters_as_nnabla(case):
+    y = eval(case["code"], {"nn": nn, "PF": PF, "I": I, "np": np})
+    outputs = y if isinstance(y, (tuple, list)) else [y]
+    assert [list(o.shape) for o in outputs] == case["outputs"]
+    assert outputs[0].need_grad == case["need_grad"]
+    made = nn.get_parameters(grad_only=False)
+    assert list(made) == [name for name, *_ in case["parameters"]]
+    for name, shape, need_grad, dtype, total, first in case["parameters"]:
+        values = np.asarray(made[name].data.data)
+        assert (list(made[name].shape), made[name].need_grad, str(values.dtype)) == (shape, need_grad, dtype)
+        assert [float(x).hex() for x in values.ravel()[:5]] == first
+        assert values.sum(dtype=np.float64) == pytest.approx(total, rel=1e-12, abs=1e-12)
+
+
+def test_second_call_uses_the_same_parameters():
+    x = nn.Variable((2, 3))
+    PF.affine(x, 4, name="fc")
+    w = nn.get_parameters()["fc/affine/W"].d.copy()
+    PF.affine(x, 4, name="fc")
+    assert len(nn.get_parameters()) == 2
+    np.testing.assert_array_equal(nn.get_parameters()["fc/affine/W"].d, w)
+
+
+def test_apply_w_changes_the_result_not_the_parameter():
+    x = nn.Variable.from_numpy_array(np.ones((1, 2), np.float32))
+    y = PF.affine(x, 1, w_init=I.ConstantInitializer(3), apply_w=lambda w: w * 2)
+    y.forward()
+    assert y.d.tolist() == [[12.0]]
+    assert nn.get_parameters()["affine/W"].d.tolist() == [[3.0], [3.0]]
+
+
+def test_fixed_parameters_get_no_gradient_but_stay_trainable():
+    y = PF.affine(nn.Variable((2, 3)), 4, fix_parameters=True)
+    assert not y.need_grad
+    assert all(v.need_grad for v in nn.get_parameters().values())
+    assert PF.affine(nn.Variable((2, 3)), 4).need_grad
+
+
+def test_no_grad_makes_parameters_that_later_calls_train():
+    with nn.no_grad():
+        assert not PF.affine(nn.Variable((2, 3)), 4).need_grad
+    assert PF.affine(nn.Variable((2, 3)), 4).need_grad
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda x: PF.affine(x, 5, base_axis=3), ValueError, "affine: argument 'base_axis': expected an axis from -3"),
+        (lambda x: PF.affine(x, -1), ValueError, "affine: argument 'n_outmaps'"),
+        (lambda x: PF.affine(x, 2.5), TypeError, "affine: argument 'n_outmaps': expected an integer"),
+        (lambda x: PF.affine(x, 5, bogus=1), TypeError, "bogus"),
+        (lambda x: PF.affine(x, 5, name=3), TypeError, "affine: argument 'name'"),
+        (lambda x: PF.affine(3, 5), TypeError, "affine: argument 'inp': expected a Variable, got int 3"),
+        (lambda x: PF.convolution(x, 4, (3,), group=2), ValueError, "expected a divisor of the 3 input channels"),
+        (lambda x: PF.convolution(x, 4, (3,), group=0), ValueError, "group"),
+        (lambda x: PF.embed(x, 3, [4]), TypeError, "embed: argument 'n_features': expected an integer"),
+        (lambda x: PF.affine(x, 5, w_init=np.ones((3, 3))), ValueError, r"expected values of shape \(12, 5\)"),
+        (lambda x: PF.affine(x, 5, w_init="ones"), ValueError, "argument 'initializer'"),
+        (lambda x: PF.affine(x, 5, apply_b=lambda b: 1 / 0), ZeroDivisionError, "division"),
+    ],
+)
+def test_errors_leave_no_parameters(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(nn.Variable((2, 3, 4)))
+    assert len(nn.get_parameters(grad_only=False)) == 0
+    assert len(nn.get_current_parameter_scope()) == 0
+
+
+def test_an_error_keeps_parameters_that_were_there():
+    PF.affine(nn.Variable((2, 3)), 4)
+    with pytest.raises(ValueError, match=r"parameter 'W' has shape \(3, 4\), but shape \(5, 4\) is asked for"):
+        PF.affine(nn.Variable((2, 5)), 4)
+    assert list(nn.get_parameters()) == ["affine/W", "affine/b"]
+
+
+def test_api_decorator_adds_name_last():
+    @PF.parametric_function_api("mine", [("W", "A weight.", "(k,)", True)])
+    def mine(x, k=2, fix_parameters=False):
+        """What it does."""
+        return nn.parameter.get_parameter_or_create("W", (k,))
+
+    assert str(inspect.signature(mine)).startswith("(x, k=2, fix_parameters=False, name")
+    assert mine.__name__ == "mine" and mine.__scope_name__ == "mine"
+    assert "What it does." in mine.__doc__ and "A weight." in mine.__doc__
+    mine(0)
+    mine(0, 3, False, "by_place")
+    mine(0, name="by_name")
+    assert list(nn.get_parameters()) == ["mine/W", "by_place/mine/W", "by_name/mine/W"]
+    with pytest.raises(TypeError):
+        mine(0, 3, False, "by_place", "too many")
+
+
+def test_api_decorator_takes_var_args():
+    @PF.parametric_function_api("outer")
+    def outer(*xs, **kw):
+        return [PF.affine(x, 2, name=f"l{i}", **kw) for i, x in enumerate(xs)]
+
+    outer(nn.Variable((1, 2)), nn.Variable((1, 2)), name="n", with_bias=False)
+    assert list(nn.get_parameters()) == ["n/outer/l0/affine/W", "n/outer/l1/affine/W"]
+
+
+def test_later_names_say_so():
+    with pytest.raises(AttributeError, match="deconvolution is not in this version of nnrs yet"):
+        PF.deconvolution  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        PF.nonsense  # noqa: B018
