@@ -1,0 +1,32 @@
+"""`reshape`: the same elements in another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from function.case import Case, Error
+
+
+def reference(x: np.ndarray, shape: Sequence[int], inplace: bool = True) -> np.ndarray:
+    return x.reshape([-1 if n < 0 else n for n in shape])
+
+
+CASES = [
+    Case(inputs=[(2, 3)], args={"shape": (3, 2)}, name="plain"),
+    Case(inputs=[(2, 3, 4)], args={"shape": [4, -1]}, reshaped=[(2, 2, 2)], name="inferred"),
+    Case(inputs=[(2, 3)], args={"shape": (2, -2)}, name="any negative number infers"),
+    Case(inputs=[(2, 3)], args={"shape": (6,), "inplace": False}, name="copy"),
+    Case(inputs=[(1, 1)], args={"shape": ()}, name="to 0-d"),
+    Case(inputs=[()], args={"shape": (1, 1)}, name="from 0-d"),
+    Case(inputs=[(0, 3)], args={"shape": (3, 0)}, differentiable=False, name="empty"),
+    Case(inputs=[(0, 3)], args={"shape": (-1, 3)}, differentiable=False, name="empty, inferred"),
+]
+ERRORS = [
+    Error(inputs=[(2, 3)], args={"shape": (4, 2)}, name="size"),
+    Error(inputs=[(2, 3)], args={"shape": (4, -1)}, name="not divisible"),
+    Error(inputs=[(2, 3)], args={"shape": (-1, -1)}, name="two inferred"),
+    Error(inputs=[(2, 3)], args={"shape": 6}, kind=(TypeError, ValueError), name="int"),
+    Error(inputs=[(0, 3)], args={"shape": (0, -1)}, oracle=False, reason="NNabla dies", name="ambiguous"),
+]
