@@ -1,0 +1,15 @@
+"""`asinh`: the inverse hyperbolic sine."""
+
+import numpy as np
+
+from function.case import Case
+
+
+def reference(x):
+    return np.arcsinh(x)
+
+
+CASES = [
+    Case(inputs=[(2, 3)], elementwise=True),
+    Case(name="corners", inputs=[[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]], differentiable=False),
+]

@@ -1,0 +1,17 @@
+"""`erf`: the error function."""
+
+import math
+
+import numpy as np
+
+from function.case import Case
+
+
+def reference(x):
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+CASES = [
+    Case(inputs=[(2, 3)], elementwise=True),
+    Case(name="corners", inputs=[[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]], differentiable=False),
+]

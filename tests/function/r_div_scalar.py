@@ -1,0 +1,27 @@
+"""`r_div_scalar`: val / x."""
+
+import numpy as np
+
+from function.case import Case, Error, positive
+
+
+def reference(x, val=1):
+    return val / x
+
+
+CASES = [
+    Case(inputs=[positive(2, 3)], elementwise=True),
+    Case(name="val_2.5", inputs=[positive(2, 3)], args={"val": 2.5}),
+    Case(name="val_-1", inputs=[positive(2, 3)], args={"val": -1}),
+    Case(name="val_0", inputs=[positive(2, 3)], args={"val": 0}),
+    Case(
+        name="corners",
+        inputs=[[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]],
+        args={"val": 0.5},
+        differentiable=False,
+    ),
+]
+
+ERRORS = [
+    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="val"),
+]

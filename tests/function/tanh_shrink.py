@@ -1,0 +1,15 @@
+"""`tanh_shrink`: x - tanh(x)."""
+
+import numpy as np
+
+from function.case import Case
+
+
+def reference(x):
+    return x - np.tanh(x)
+
+
+CASES = [
+    Case(inputs=[(2, 3)], elementwise=True),
+    Case(name="corners", inputs=[[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]], differentiable=False),
+]
