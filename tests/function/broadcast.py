@@ -16,8 +16,14 @@ def reference(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 CASES = [
     Case(inputs=[(1, 3)], args={"shape": (2, 3)}, name="row"),
     Case(inputs=[(2, 1)], args={"shape": [2, 3]}, name="column"),
-    Case(inputs=[(3,)], args={"shape": (2, 3)}, name="axis in front"),
-    Case(inputs=[()], args={"shape": (2, 3)}, name="0-d"),
+    Case(
+        inputs=[(3,)],
+        args={"shape": (2, 3)},
+        name="axis in front",
+        oracle_grad=False,
+        reason="NNabla's nn.grad is wrong",
+    ),
+    Case(inputs=[()], args={"shape": (2, 3)}, name="0-d", oracle_grad=False, reason="NNabla's nn.grad is wrong"),
     Case(inputs=[()], args={"shape": ()}, name="0-d to 0-d"),
     Case(inputs=[(2, 1, 3, 1)], args={"shape": (2, 4, 3, 2)}, name="inner axes"),
     Case(inputs=[(2, 3)], args={"shape": (2, 3)}, name="nothing to do"),

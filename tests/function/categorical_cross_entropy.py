@@ -17,7 +17,9 @@ def reference(x: np.ndarray, target: np.ndarray, axis: int | None = None) -> np.
 
 
 CASES = [
-    Case(inputs=[positive(3, 4), integers(0, 4, 3, 1)], reshaped=[positive(5, 4), integers(0, 4, 5, 1)], name="default"),
+    Case(
+        inputs=[positive(3, 4), integers(0, 4, 3, 1)], reshaped=[positive(5, 4), integers(0, 4, 5, 1)], name="default"
+    ),
     Case(inputs=[positive(2, 3, 4), integers(0, 4, 2, 3, 1)], name="default is the last axis"),
     Case(inputs=[positive(2, 3, 2, 2), integers(0, 3, 2, 1, 2, 2)], args={"axis": 1}, name="images"),
     Case(inputs=[positive(2, 3, 4), integers(0, 2, 1, 3, 4)], args={"axis": 0}, name="first"),
@@ -25,7 +27,12 @@ CASES = [
     Case(inputs=[positive(4), integers(0, 4, 1)], name="1-d"),
     Case(inputs=[positive(3, 4), floats(0, 4, 3, 1)], need_grad=(True, False), name="labels as floats"),
     Case(inputs=[positive(3, 4), [[1.7], [-0.5], [2.0]]], need_grad=(True, False), name="labels are truncated"),
-    Case(inputs=[positive(4, 3), [[-1], [2], [-7], [0]]], name="negative labels are ignored"),
+    Case(
+        inputs=[positive(4, 3), [[-1], [2], [-7], [0]]],
+        name="negative labels are ignored",
+        oracle_grad=False,
+        reason="NNabla's nn.grad forgets to leave them out",
+    ),
     Case(inputs=[[[np.nan, 1.0, 2.0], [1.0, 2.0, 3.0]], [[0], [1]]], name="NaN", differentiable=False),
     Case(
         inputs=[[[0.0, 1.0, -1.0]] * 3, [[0], [1], [2]]],

@@ -25,7 +25,8 @@ def reference(
     base_axis %= x.ndim
     if channel_last:
         x, w = np.moveaxis(x, -1, base_axis), np.moveaxis(w, -1, 1)
-    batch, x = x.shape[:base_axis], x.reshape(-1, *x.shape[base_axis:])
+    batch = x.shape[:base_axis]
+    x = x.reshape(int(np.prod(batch)), *x.shape[base_axis:])
     x = np.pad(x, [(0, 0), (0, 0), *[(p, p) for p in pad]])
     spans = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
     sizes = [(x.shape[2 + i] - spans[i]) // stride[i] + 1 for i in range(n)]
@@ -36,7 +37,7 @@ def reference(
         window = x[(slice(None), slice(None), *places)]
         for g in range(group):
             inputs, outputs = part(x.shape[1], g, group), part(w.shape[0], g, group)
-            dot = window[:, inputs].reshape(len(x), -1) @ w[outputs].reshape(w.shape[0] // group, -1).T
+            dot = np.tensordot(window[:, inputs], w[outputs], axes=(range(1, n + 2), range(1, n + 2)))
             y[(slice(None), outputs, *at)] = dot
     if b is not None:
         y += b.reshape(-1, *[1] * n)

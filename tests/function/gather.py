@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from function.case import Case, Error, integers
 
 
-def reference(
-    x: np.ndarray, indices: np.ndarray, axis: int | None = None, batch_dims: int | None = None
-) -> np.ndarray:
+def reference(x: np.ndarray, indices: np.ndarray, axis: int | None = None, batch_dims: int | None = None) -> np.ndarray:
     axis, batch = (axis or 0) % x.ndim, batch_dims or 0
     indices = indices.astype(int)
     if not batch:
@@ -21,17 +17,72 @@ def reference(
 
 
 CASES = [
-    Case(inputs=[(3, 4), integers(0, 3, 5)], name="default"),
-    Case(inputs=[(2, 3, 4), integers(0, 3, 2)], args={"axis": 1}, name="axis"),
-    Case(inputs=[(2, 3, 4), integers(0, 4, 2, 2)], args={"axis": -1}, name="negative axis"),
-    Case(inputs=[(2, 3, 4), integers(0, 3, 2, 2)], args={"axis": 1}, name="matrix of indices"),
-    Case(inputs=[(3,), [1, 1, 0]], name="repeated"),
-    Case(inputs=[(2, 3), np.asarray(1, np.int32)], name="0-d index"),
-    Case(inputs=[(3, 2), [0.0, 1.6]], need_grad=(True, False), name="floats are truncated"),
-    Case(inputs=[(2, 3, 4), integers(0, 3, 2, 2)], args={"axis": 1, "batch_dims": 1}, name="batch"),
-    Case(inputs=[(2, 3, 4), integers(0, 4, 2, 2)], args={"axis": 2, "batch_dims": 1}, name="batch, axis 2"),
-    Case(inputs=[(2, 3, 4), integers(0, 4, 2, 3, 1)], args={"axis": 2, "batch_dims": 2}, name="two batch axes"),
-    Case(inputs=[(2, 3, 4), [1, 2]], args={"axis": 1, "batch_dims": 1}, name="one index a batch"),
+    Case(
+        inputs=[(3, 4), integers(0, 3, 5)], name="default", oracle_grad=False, reason="NNabla has no nn.grad of gather"
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 3, 2)],
+        args={"axis": 1},
+        name="axis",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 4, 2, 2)],
+        args={"axis": -1},
+        name="negative axis",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 3, 2, 2)],
+        args={"axis": 1},
+        name="matrix of indices",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(inputs=[(3,), [1, 1, 0]], name="repeated", oracle_grad=False, reason="NNabla has no nn.grad of gather"),
+    Case(
+        inputs=[(2, 3), np.asarray(1, np.int32)],
+        name="0-d index",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(3, 2), [0.0, 1.6]],
+        need_grad=(True, False),
+        name="floats are truncated",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 3, 2, 2)],
+        args={"axis": 1, "batch_dims": 1},
+        name="batch",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 4, 2, 2)],
+        args={"axis": 2, "batch_dims": 1},
+        name="batch, axis 2",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), integers(0, 4, 2, 3, 1)],
+        args={"axis": 2, "batch_dims": 2},
+        name="two batch axes",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
+    Case(
+        inputs=[(2, 3, 4), [1, 2]],
+        args={"axis": 1, "batch_dims": 1},
+        name="one index a batch",
+        oracle_grad=False,
+        reason="NNabla has no nn.grad of gather",
+    ),
     Case(inputs=[(3, 2), integers(0, 3, 0)], differentiable=False, name="no index"),
 ]
 ERRORS = [
@@ -41,6 +92,14 @@ ERRORS = [
     Error(inputs=[(3, 2), [0]], args={"axis": -3}, name="negative axis"),
     Error(inputs=[(2, 3), [[0]]], args={"axis": 1, "batch_dims": 1}, name="batch sizes"),
     Error(inputs=[(), [0]], name="0-d"),
-    Error(inputs=[(2, 3), [[0], [1]]], args={"batch_dims": 1}, oracle=False, reason="NNabla dies", name="axis in the batch"),
-    Error(inputs=[(2, 3), [0]], args={"batch_dims": -1}, oracle=False, reason="NNabla dies", name="negative batch_dims"),
+    Error(
+        inputs=[(2, 3), [[0], [1]]],
+        args={"batch_dims": 1},
+        oracle=False,
+        reason="NNabla dies",
+        name="axis in the batch",
+    ),
+    Error(
+        inputs=[(2, 3), [0]], args={"batch_dims": -1}, oracle=False, reason="NNabla dies", name="negative batch_dims"
+    ),
 ]

@@ -14,7 +14,7 @@ def reference(x: np.ndarray) -> np.ndarray:
 CASES = [
     Case(inputs=[(2, 3, 4, 5)], reshaped=[(1, 2, 3, 3)], name="2-D"),
     Case(inputs=[(2, 3, 4)], name="1-D"),
-    Case(inputs=[(2, 3, 2, 2, 2)], name="3-D"),
+    Case(inputs=[(2, 3, 2, 2, 2)], name="3-D", oracle=False, reason="NNabla averages the wrong elements"),
     Case(inputs=[(2, 3)], name="nothing to average"),
 ]
 ERRORS = [Error(inputs=[(3,)])]

@@ -1,4 +1,4 @@
-"""`layer_normalization`: x less its mean, over its deviation, along all axes but the batch's; times gamma, plus beta."""
+"""`layer_normalization`: x less its mean, over its deviation, along all axes but the batch axes; scaled and moved."""
 
 from __future__ import annotations
 
@@ -31,12 +31,18 @@ CASES = [
     Case(inputs=[(2, 3, 4), (1, 1, 4), (1, 1, 4)], args={"batch_axis": [0, 1]}, name="two batch axes"),
     Case(inputs=[(2, 3, 4), (2, 1, 4), (2, 1, 4)], args={"batch_axis": 1}, name="batch axis 1"),
     Case(inputs=[(2, 3, 4), (2, 3, 1), (2, 3, 1)], args={"batch_axis": -1}, name="batch axis -1"),
-    Case(inputs=[(2, 3), (2, 3), (2, 3)], args={"batch_axis": []}, name="no batch axis"),
+    Case(inputs=[(2, 3), (2, 3), (2, 3)], args={"batch_axis": []}, tolerance={"second": 1e-5}, name="no batch axis"),
     Case(inputs=[(2, 4), (1, 4), (1, 4)], args={"eps": 0.5}, name="eps"),
     Case(inputs=[(2, 4), None, (1, 4)], name="no beta"),
     Case(inputs=[(2, 4), (1, 4), None], name="no gamma"),
     Case(inputs=[(2, 4), None, None], name="x alone"),
-    Case(inputs=[(2, 4), (1, 4), (1, 4)], args={"output_stat": True}, name="statistics out"),
+    Case(
+        inputs=[(2, 4), (1, 4), (1, 4)],
+        args={"output_stat": True},
+        name="statistics out",
+        oracle_grad=False,
+        reason="NNabla's nn.grad is wrong",
+    ),
     Case(
         inputs=[(2, 3, 4), None, None],
         args={"batch_axis": [0, 1], "output_stat": True},

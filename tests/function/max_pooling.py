@@ -56,11 +56,19 @@ def cases(make: Callable[..., object], **more: object) -> list[Case]:
             args={"kernel": kernel, "stride": stride, "pad": pad, "ignore_border": border, **more},
             name=f"{kernel} stride {stride} pad {pad} border {not border}",
         )
-        for (kernel, shape), stride, pad, border in product(shapes.items(), [(2, 2), (1, 2)], [(0, 0), (1, 1)], [True, False])
+        for (kernel, shape), stride, pad, border in product(
+            shapes.items(), [(2, 2), (1, 2)], [(0, 0), (1, 1)], [True, False]
+        )
     ]
     return [
         Case(inputs=[make(2, 3, 5, 6)], args={"kernel": (2, 2), **more}, reshaped=[make(1, 2, 4, 4)], name="defaults"),
-        Case(inputs=[make(5, 6)], args={"kernel": (2, 3), **more}, name="just an image"),
+        Case(
+            inputs=[make(5, 6)],
+            args={"kernel": (2, 3), **more},
+            name="just an image",
+            oracle_grad=False,
+            reason="NNabla's nn.grad is wrong",
+        ),
         Case(inputs=[make(2, 2, 2, 4, 3)], args={"kernel": [2, 2], **more}, name="many leading axes"),
         Case(inputs=[make(2, 2, 4, 3, 4)], args={"kernel": (2, 2, 2), **more}, name="3-D"),
         Case(
@@ -69,7 +77,12 @@ def cases(make: Callable[..., object], **more: object) -> list[Case]:
             name="3-D all",
         ),
         *borders,
-        Case(inputs=[make(2, 5, 6, 3)], args={"kernel": (2, 2), "channel_last": True, **more}, name="channel_last", **last),
+        Case(
+            inputs=[make(2, 5, 6, 3)],
+            args={"kernel": (2, 2), "channel_last": True, **more},
+            name="channel_last",
+            **last,
+        ),
         Case(inputs=[[[[1, 2], [3, 5]]]], args={"kernel": (2, 2), **more}, name="integers"),
         Case(inputs=[(0, 1, 2, 2)], args={"kernel": (2, 2), **more}, differentiable=False, name="no images"),
     ]
@@ -84,7 +97,9 @@ def first(gy: np.ndarray, x: np.ndarray, **_: object) -> np.ndarray:
 
 CASES = [
     *cases(distinct),
-    Case(inputs=[np.ones((1, 1, 2, 2))], args={"kernel": (2, 2)}, grad=first, second=False, name="ties go to the first"),
+    Case(
+        inputs=[np.ones((1, 1, 2, 2))], args={"kernel": (2, 2)}, grad=first, second=False, name="ties go to the first"
+    ),
     Case(inputs=[-np.ones((1, 1, 2, 2))], args={"kernel": (2, 2), "pad": (1, 1)}, name="padding never wins"),
     Case(inputs=[np.full((1, 2, 2), -np.inf)], args={"kernel": (2, 2)}, differentiable=False, name="minus infinity"),
 ]

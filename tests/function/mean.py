@@ -19,14 +19,25 @@ def reference(x: np.ndarray, axis: object = None, keepdims: bool = False) -> np.
 CASES = [
     Case(inputs=[(2, 3, 4)], name="all"),
     Case(inputs=[(2, 3, 4)], args={"axis": 0}, name="axis"),
-    Case(inputs=[(2, 3, 4)], args={"axis": -1, "keepdims": True}, name="last axis, kept"),
+    Case(
+        inputs=[(2, 3, 4)],
+        args={"axis": -1, "keepdims": True},
+        name="last axis, kept",
+        oracle_grad=False,
+        reason="NNabla's nn.grad is wrong",
+    ),
     Case(inputs=[(2, 3, 4)], args={"axis": (2, 0)}, name="two axes in any order"),
     Case(inputs=[(2, 3, 4)], args={"axis": [0, 1, 2], "keepdims": True}, name="all axes, kept"),
     Case(inputs=[(2, 3, 4)], args={"axis": ()}, name="no axis"),
     Case(inputs=[()], name="0-d"),
     Case(inputs=[[[1, 5, 2], [7, 3, 4]]], args={"axis": 1}, name="integers"),
     Case(inputs=[(0, 3)], args={"axis": 1}, name="no rows", differentiable=False),
-    Case(inputs=[[[1.0, np.nan, 2.0], [3.0, 4.0, np.inf]]], args={"axis": 1}, name="NaN and infinity", differentiable=False),
+    Case(
+        inputs=[[[1.0, np.nan, 2.0], [3.0, 4.0, np.inf]]],
+        args={"axis": 1},
+        name="NaN and infinity",
+        differentiable=False,
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axis": 2}),

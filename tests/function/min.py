@@ -14,7 +14,9 @@ def reference(
     reduced = sorted(a % x.ndim for a in every)
     kept = [a for a in range(x.ndim) if a not in reduced]
     # The index counts over the reduced axes, in ascending order whatever order was given.
-    rows = x.transpose(kept + reduced).reshape([x.shape[a] for a in kept] + [int(np.prod([x.shape[a] for a in reduced]))])
+    rows = x.transpose(kept + reduced).reshape(
+        [x.shape[a] for a in kept] + [int(np.prod([x.shape[a] for a in reduced]))]
+    )
     shape = [1 if a in reduced else x.shape[a] for a in range(x.ndim) if keepdims or a in kept]
     index = rows.argmin(axis=-1) if rows.size else np.zeros(rows.shape[:-1], int)
     value = np.take_along_axis(rows, index[..., None], -1) if rows.size else rows[..., :0]
@@ -39,10 +41,15 @@ CASES = [
     Case(inputs=[[[1, 5, 2], [7, 3, 4]]], args={"axis": 1}, name="integers"),
     Case(inputs=[(0, 3)], args={"axis": 1}, name="no rows", differentiable=False),
     Case(inputs=[distinct(2, 3, 4)], args={"axis": 1, "with_index": True}, grad_outputs=[0], name="with index"),
-    Case(inputs=[distinct(2, 3, 4)], args={"axis": (2, 0), "with_index": True}, grad_outputs=[0], name="index over axes"),
+    Case(
+        inputs=[distinct(2, 3, 4)], args={"axis": (2, 0), "with_index": True}, grad_outputs=[0], name="index over axes"
+    ),
     Case(inputs=[distinct(2, 3)], args={"with_index": True}, grad_outputs=[0], name="index over all"),
     Case(
-        inputs=[distinct(2, 3)], args={"axis": 0, "keepdims": True, "only_index": True}, differentiable=False, name="only index"
+        inputs=[distinct(2, 3)],
+        args={"axis": 0, "keepdims": True, "only_index": True},
+        differentiable=False,
+        name="only index",
     ),
     Case(
         inputs=[distinct(2, 3)],
@@ -58,8 +65,23 @@ CASES = [
         second=False,
         name="ties go to the first",
     ),
-    Case(inputs=[[[-1e9, -2e9], [1e9, 2e9]]], args={"axis": 1}, types=("float", "double"), differentiable=False, oracle=False, reason="NNabla starts from 1e8", name="huge"),
-    Case(inputs=[[[-np.inf, -np.inf], [np.inf, np.inf]]], args={"axis": 1}, differentiable=False, oracle=False, reason="NNabla starts from 1e8", name="infinity"),
+    Case(
+        inputs=[[[-1e9, -2e9], [1e9, 2e9]]],
+        args={"axis": 1},
+        types=("float", "double"),
+        differentiable=False,
+        oracle=False,
+        reason="NNabla starts from 1e8",
+        name="huge",
+    ),
+    Case(
+        inputs=[[[-np.inf, -np.inf], [np.inf, np.inf]]],
+        args={"axis": 1},
+        differentiable=False,
+        oracle=False,
+        reason="NNabla starts from 1e8",
+        name="infinity",
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axis": 2}),

@@ -8,13 +8,10 @@ import numpy as np
 
 from function.case import Case, Error
 
-
 MODES = {"constant": "constant", "reflect": "reflect", "repeat": "edge"}
 
 
-def reference(
-    x: np.ndarray, pad_width: Sequence[int], mode: str = "constant", constant_value: float = 0
-) -> np.ndarray:
+def reference(x: np.ndarray, pad_width: Sequence[int], mode: str = "constant", constant_value: float = 0) -> np.ndarray:
     pairs = list(zip(pad_width[::2], pad_width[1::2], strict=True))
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs
     if not widths:
@@ -26,11 +23,41 @@ CASES = [
     Case(inputs=[(2, 3)], args={"pad_width": (1, 1, 2, 2)}, reshaped=[(1, 2)], name="default"),
     Case(inputs=[(2, 3)], args={"pad_width": (1, 2)}, name="last axis"),
     Case(inputs=[(2, 3)], args={"pad_width": [1, 0, 0, 2], "constant_value": 2.5}, name="constant"),
-    Case(inputs=[(3, 4)], args={"pad_width": (1, 2, 3, 0), "mode": "reflect"}, name="reflect"),
-    Case(inputs=[(2, 3)], args={"pad_width": (5, 6), "mode": "reflect"}, name="reflect back and forth"),
-    Case(inputs=[(1,)], args={"pad_width": (1, 1), "mode": "reflect"}, name="reflect one element"),
-    Case(inputs=[(3, 4)], args={"pad_width": (1, 2, 3, 0), "mode": "repeat"}, name="repeat"),
-    Case(inputs=[(2, 2, 2, 2)], args={"pad_width": (1, 1, 2, 1), "mode": "reflect"}, name="images, reflect"),
+    Case(
+        inputs=[(3, 4)],
+        args={"pad_width": (1, 2, 3, 0), "mode": "reflect"},
+        name="reflect",
+        oracle_grad=False,
+        reason="NNabla's nn.grad fails",
+    ),
+    Case(
+        inputs=[(2, 3)],
+        args={"pad_width": (5, 6), "mode": "reflect"},
+        name="reflect back and forth",
+        oracle_grad=False,
+        reason="NNabla's nn.grad fails",
+    ),
+    Case(
+        inputs=[(1,)],
+        args={"pad_width": (1, 1), "mode": "reflect"},
+        name="reflect one element",
+        oracle_grad=False,
+        reason="NNabla's nn.grad fails",
+    ),
+    Case(
+        inputs=[(3, 4)],
+        args={"pad_width": (1, 2, 3, 0), "mode": "repeat"},
+        name="repeat",
+        oracle_grad=False,
+        reason="NNabla's nn.grad fails",
+    ),
+    Case(
+        inputs=[(2, 2, 2, 2)],
+        args={"pad_width": (1, 1, 2, 1), "mode": "reflect"},
+        name="images, reflect",
+        oracle_grad=False,
+        reason="NNabla's nn.grad fails",
+    ),
     Case(inputs=[(2, 2, 2, 2)], args={"pad_width": (1, 1, 2, 1)}, name="images"),
     Case(inputs=[(2, 1, 2)], args={"pad_width": (1, 0, 0, 1, 1, 1)}, name="all axes of three"),
     Case(inputs=[(2, 3)], args={"pad_width": ()}, name="nothing"),

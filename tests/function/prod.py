@@ -29,7 +29,14 @@ CASES = [
     Case(inputs=[[2.0, -3.0, 0.5]], name="signs"),
     Case(inputs=[[2.0, 0.0, 3.0]], name="a zero", oracle=False, reason="NNabla's gradient is zero everywhere"),
     Case(inputs=[[2.0, 0.0, 0.0]], name="two zeros", second=False),
-    Case(inputs=[(3, 0)], args={"axis": 1}, name="nothing to multiply", oracle=False, reason="NNabla dies", differentiable=False),
+    Case(
+        inputs=[(3, 0)],
+        args={"axis": 1},
+        name="nothing to multiply",
+        oracle=False,
+        reason="NNabla dies",
+        differentiable=False,
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axis": 2}),

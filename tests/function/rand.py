@@ -45,7 +45,9 @@ def unseeded(F: Any) -> list[Any]:
 
 CASES = [
     Case(args={"shape": (100, 50)}, check=uniform(0, 1, (100, 50)), differentiable=False, name="default"),
-    Case(args={"low": -2, "high": 5, "shape": [5000]}, check=uniform(-2, 5, (5000,)), differentiable=False, name="range"),
+    Case(
+        args={"low": -2, "high": 5, "shape": [5000]}, check=uniform(-2, 5, (5000,)), differentiable=False, name="range"
+    ),
     Case(args={"shape": (5000,), "seed": 7}, check=uniform(0, 1, (5000,)), differentiable=False, name="seed"),
     Case(check=uniform(0, 1, ()), differentiable=False, name="0-d"),
     Case(args={"shape": (0, 2)}, check=uniform(0, 1, (0, 2)), differentiable=False, name="empty"),

@@ -45,8 +45,12 @@ def unseeded(F: Any) -> list[Any]:
 
 CASES = [
     Case(args={"shape": (3, 2)}, check=integers(0, 1, (3, 2)), differentiable=False, name="default is zero"),
-    Case(args={"low": -3, "high": 4, "shape": [5000]}, check=integers(-3, 4, (5000,)), differentiable=False, name="range"),
-    Case(args={"high": 2, "shape": (5000,), "seed": 7}, check=integers(0, 2, (5000,)), differentiable=False, name="seed"),
+    Case(
+        args={"low": -3, "high": 4, "shape": [5000]}, check=integers(-3, 4, (5000,)), differentiable=False, name="range"
+    ),
+    Case(
+        args={"high": 2, "shape": (5000,), "seed": 7}, check=integers(0, 2, (5000,)), differentiable=False, name="seed"
+    ),
     Case(args={"high": 9}, check=integers(0, 9, ()), differentiable=False, name="0-d"),
     Case(args={"high": 9, "shape": (0, 2)}, check=integers(0, 9, (0, 2)), differentiable=False, name="empty"),
     Case(call=seeded, check=same, differentiable=False, name="a seed repeats"),

@@ -46,7 +46,12 @@ def unseeded(F: Any) -> list[Any]:
 
 CASES = [
     Case(args={"shape": (100, 50)}, check=normal(0, 1, (100, 50)), differentiable=False, name="default"),
-    Case(args={"mu": 2, "sigma": 0.5, "shape": [5000]}, check=normal(2, 0.5, (5000,)), differentiable=False, name="moments"),
+    Case(
+        args={"mu": 2, "sigma": 0.5, "shape": [5000]},
+        check=normal(2, 0.5, (5000,)),
+        differentiable=False,
+        name="moments",
+    ),
     Case(args={"shape": (4999,), "seed": 7}, check=normal(0, 1, (4999,)), differentiable=False, name="odd size"),
     Case(check=normal(0, 1, ()), differentiable=False, name="0-d"),
     Case(args={"shape": (0, 2)}, check=normal(0, 1, (0, 2)), differentiable=False, name="empty"),

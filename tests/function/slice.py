@@ -37,7 +37,14 @@ CASES = [
     Case(inputs=[(2, 3, 4)], args=part([0, 1], [2, 3], [1, 1]), name="short: the last axes"),
     Case(inputs=[(3, 4)], args=part((1, 0), (1, 4), (1, 1)), differentiable=False, name="empty"),
     Case(inputs=[(3, 4)], args=part((2, 0), (1, 4), (1, 1)), differentiable=False, name="start after stop"),
-    Case(inputs=[(3, 4)], args=part((5, 0), (9, 4), (1, 1)), differentiable=False, oracle=False, reason="NNabla dies", name="start beyond"),
+    Case(
+        inputs=[(3, 4)],
+        args=part((5, 0), (9, 4), (1, 1)),
+        differentiable=False,
+        oracle=False,
+        reason="NNabla dies",
+        name="start beyond",
+    ),
     Case(inputs=[(3, 4)], args=part((-9, 0), (2, 4), (1, 1)), oracle=False, reason="NNabla dies", name="start before"),
 ]
 ERRORS = [

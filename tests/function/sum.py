@@ -26,8 +26,20 @@ CASES = [
     Case(inputs=[()], name="0-d"),
     Case(inputs=[[[1, 5, 2], [7, 3, 4]]], args={"axis": 1}, name="integers"),
     Case(inputs=[(0, 3)], args={"axis": 1}, name="no rows", differentiable=False),
-    Case(inputs=[[[1.0, np.nan, 2.0], [3.0, 4.0, np.inf]]], args={"axis": 1}, name="NaN and infinity", differentiable=False),
-    Case(inputs=[(3, 0)], args={"axis": 1}, name="nothing to sum", oracle=False, reason="NNabla dies", differentiable=False),
+    Case(
+        inputs=[[[1.0, np.nan, 2.0], [3.0, 4.0, np.inf]]],
+        args={"axis": 1},
+        name="NaN and infinity",
+        differentiable=False,
+    ),
+    Case(
+        inputs=[(3, 0)],
+        args={"axis": 1},
+        name="nothing to sum",
+        oracle=False,
+        reason="NNabla dies",
+        differentiable=False,
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axis": 2}),
