@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,39 @@ def reference(
 def inputs(x: tuple[int, ...], s: tuple[int, ...]) -> list[object]:
     """x, beta, gamma, mean, variance."""
     return [x, s, s, s, positive(*s)]
+
+
+def statistics(F: Any, *values: Any, **args: Any) -> list[Any]:
+    """The output, and the two inputs that forward moves."""
+    return [F.batch_normalization(*values, **args), values[3], values[4]]
+
+
+def moved(axes: tuple[int, ...], decay: float) -> Any:
+    """A check of the running statistics after one forward: the variance is the unbiased one."""
+
+    def check(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+        x, _, _, mean, variance = (np.asarray(a, np.float64) for a in inputs)
+        fresh = [x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True, ddof=1)]
+        for got, old, new in zip(outputs[1:], (mean, variance), fresh, strict=True):
+            np.testing.assert_allclose(got, decay * old + (1 - decay) * new, rtol=1e-5, atol=1e-6)
+
+    return check
+
+
+def moves(
+    x: tuple[int, ...], s: tuple[int, ...], reduced: tuple[int, ...], name: str, decay: float, **args: Any
+) -> Case:
+    """A case of the running statistics."""
+    return Case(
+        inputs=inputs(x, s),
+        args=args,
+        call=statistics,
+        check=moved(reduced, decay),
+        mutates=True,
+        differentiable=False,
+        types=("float", "double"),
+        name=name,
+    )
 
 
 GRAD = (True, True, True, False, False)
@@ -94,6 +129,15 @@ CASES = [
         need_grad=GRAD,
         name="running, no beta, no gamma",
     ),
+    moves((4, 3), S2, (0,), "moves", 0.9),
+    moves((2, 3, 2, 2), S4, (0, 2, 3), "moves, 4-D", 0.9),
+    moves((4, 3), S2, (0,), "moves, decay_rate", 0.25, decay_rate=0.25),
+    dataclasses.replace(
+        moves((4, 2, 3), (1, 2, 3), (0,), "moves, two axes", 0.9, axes=[1, 2]),
+        oracle=False,
+        reason="NNabla moves a copy",
+    ),
+    moves((6, 3), S2, (0,), "does not move at decay_rate 1", 1.0, decay_rate=1.0),
 ]
 ERRORS = [
     Error(inputs=inputs((4, 3), (3,)), name="shape of beta"),
