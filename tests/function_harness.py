@@ -6,6 +6,7 @@ runs in float only and less strictly, since its errors are of other kinds.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import os
@@ -37,7 +38,7 @@ TOLERANCE = {"float": 1e-5, "double": 1e-12, "half": 4e-3, "bfloat16": 3e-2}
 TOLERANCE |= {"grad": 5e-4, "second": 5e-3} if ORACLE else {"grad": 1e-8, "second": 1e-6}
 # Steps of the differences; the stencil reaches twice as far, four times where nested: kinks are 0.1 away.
 STEP = 1e-3
-NESTED_STEP = 4e-3
+NESTED_STEP = 2e-3
 
 
 @dataclass(frozen=True)
@@ -281,10 +282,13 @@ def takes(function: Callable[..., Any], keyword: str) -> bool:
 
 
 def digest() -> dict[str, Array]:
-    """Outputs and gradients of every case between two neighbours that could be fused with it."""
+    """Outputs and gradients of every case between two neighbours that could be fused with it.
+
+    A case that fails has no entry: it fails in its own tests too, and must be missing with fusion and without.
+    """
     found: dict[str, Array] = {}
     for target in targets(wanted=lambda case: case.check is None):
-        if hasattr(F, target.name):
+        with contextlib.suppress(Exception):
             found |= {f"{target.id}/{k}": a for k, a in enumerate(neighboured(target))}
     return found
 

@@ -1,4 +1,4 @@
-"""`binary_cross_entropy`: -t log(x) - (1 - t) log(1 - x) of probabilities; the logarithms end at the smallest normal float."""
+"""`binary_cross_entropy`: -t log(x) - (1 - t) log(1 - x) of probabilities; log(0) is log(1.2e-38)."""
 
 import numpy as np
 

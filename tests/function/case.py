@@ -71,7 +71,7 @@ class Case:
     mutates: bool = False
     # False: not run on NNabla, because nnrs differs on purpose or NNabla crashes; `reason` says which.
     oracle: bool = True
-    # False: nn.grad (so the second derivative too) is not asked of NNabla, where it is wrong or not there; with `reason`.
+    # False: nn.grad (so the second derivative too) is wrong or missing in NNabla, and not asked there; with `reason`.
     oracle_grad: bool = True
     reason: str = ""
 
