@@ -1,0 +1,48 @@
+"""`mean`: mean over axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from function.case import Case, Error
+
+
+def axes(axis: object) -> object:
+    """NumPy takes tuples where NNabla also takes lists."""
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def reference(x: np.ndarray, axis: object = None, keepdims: bool = False) -> np.ndarray:
+    return np.mean(x, axis=axes(axis), keepdims=keepdims)
+
+
+CASES = [
+    Case(inputs=[(2, 3, 4)], name="all"),
+    Case(inputs=[(2, 3, 4)], args={"axis": 0}, name="axis"),
+    Case(
+        inputs=[(2, 3, 4)],
+        args={"axis": -1, "keepdims": True},
+        name="last axis, kept",
+        oracle_grad=False,
+        reason="NNabla's nn.grad is wrong",
+    ),
+    Case(inputs=[(2, 3, 4)], args={"axis": (2, 0)}, name="two axes in any order"),
+    Case(inputs=[(2, 3, 4)], args={"axis": [0, 1, 2], "keepdims": True}, name="all axes, kept"),
+    Case(inputs=[(2, 3, 4)], args={"axis": ()}, name="no axis"),
+    Case(inputs=[()], name="0-d"),
+    Case(inputs=[[[1, 5, 2], [7, 3, 4]]], args={"axis": 1}, name="integers"),
+    Case(inputs=[(0, 3)], args={"axis": 1}, name="no rows", differentiable=False),
+    Case(
+        inputs=[[[1.0, np.nan, 2.0], [3.0, 4.0, np.inf]]],
+        args={"axis": 1},
+        name="NaN and infinity",
+        differentiable=False,
+    ),
+]
+ERRORS = [
+    Error(inputs=[(2, 3)], args={"axis": 2}),
+    Error(inputs=[(2, 3)], args={"axis": -3}),
+    Error(inputs=[(2, 3)], args={"axis": (0, 0)}),
+    Error(inputs=[()], args={"axis": 0}),
+    Error(inputs=[(2, 3)], args={"axis": "a"}, kind=(TypeError, ValueError)),
+]

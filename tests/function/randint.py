@@ -1,0 +1,64 @@
+"""`randint`: integers in [low, high)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from function.case import Case, Error
+
+
+def integers(low: int, high: int, shape: tuple[int, ...]) -> Any:
+    """A check of shape, type, range and frequencies."""
+
+    def check(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+        (y,) = outputs
+        assert y.shape == shape
+        assert y.dtype.kind == "i"
+        assert np.all((y >= low) & (y < high))
+        if y.size > 100:
+            values, counts = np.unique(y, return_counts=True)
+            assert np.array_equal(values, np.arange(low, high))
+            share = 1 / (high - low)
+            assert np.all(np.abs(counts / y.size - share) <= 5 * np.sqrt(share * (1 - share) / y.size))
+
+    return check
+
+
+def same(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+    assert np.array_equal(outputs[0], outputs[1])
+    assert not np.array_equal(outputs[0], outputs[2])
+
+
+def seeded(F: Any) -> list[Any]:
+    return [F.randint(0, 1000, shape=(40,), seed=seed) for seed in (3, 3, 4)]
+
+
+def fresh(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+    assert not np.array_equal(outputs[0], outputs[1])
+
+
+def unseeded(F: Any) -> list[Any]:
+    return [F.randint(0, 1000, shape=(40,)) for _ in range(2)]
+
+
+CASES = [
+    Case(args={"shape": (3, 2)}, check=integers(0, 1, (3, 2)), differentiable=False, name="default is zero"),
+    Case(
+        args={"low": -3, "high": 4, "shape": [5000]}, check=integers(-3, 4, (5000,)), differentiable=False, name="range"
+    ),
+    Case(
+        args={"high": 2, "shape": (5000,), "seed": 7}, check=integers(0, 2, (5000,)), differentiable=False, name="seed"
+    ),
+    Case(args={"high": 9}, check=integers(0, 9, ()), differentiable=False, name="0-d"),
+    Case(args={"high": 9, "shape": (0, 2)}, check=integers(0, 9, (0, 2)), differentiable=False, name="empty"),
+    Case(call=seeded, check=same, differentiable=False, name="a seed repeats"),
+    Case(call=unseeded, check=fresh, differentiable=False, name="no seed, other numbers"),
+]
+ERRORS = [
+    Error(args={"low": 3, "high": 0, "shape": (3,)}, name="high < low"),
+    Error(args={"low": 3, "high": 3, "shape": (3,)}, name="high = low"),
+    Error(args={"shape": 3}, kind=(TypeError, ValueError), name="shape is an int"),
+    Error(args={"shape": (-1,)}, oracle=False, reason="NNabla dies", name="negative size"),
+]

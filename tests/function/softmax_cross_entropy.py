@@ -1,0 +1,55 @@
+"""`softmax_cross_entropy`: minus log softmax of x at the label; labels below zero are left out (loss 0)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from function.case import Case, Error, floats, integers
+
+
+def reference(x: np.ndarray, target: np.ndarray, axis: int | None = None) -> np.ndarray:
+    axis = x.ndim - 1 if axis is None else axis
+    top = x.max(axis=axis, keepdims=True)
+    scores = x - top - np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
+    label = target.astype(int)
+    chosen = np.take_along_axis(scores, np.maximum(label, 0), axis)
+    return np.where(label < 0, 0.0, -chosen)
+
+
+CASES = [
+    Case(inputs=[(3, 4), integers(0, 4, 3, 1)], reshaped=[(5, 4), integers(0, 4, 5, 1)], name="default"),
+    Case(inputs=[(2, 3, 4), integers(0, 4, 2, 3, 1)], name="default is the last axis"),
+    Case(inputs=[(2, 3, 2, 2), integers(0, 3, 2, 1, 2, 2)], args={"axis": 1}, name="images"),
+    Case(inputs=[(2, 3, 4), integers(0, 2, 1, 3, 4)], args={"axis": 0}, name="first"),
+    Case(inputs=[(2, 3, 4), integers(0, 3, 2, 1, 4)], args={"axis": -2}, name="negative axis"),
+    Case(inputs=[(4,), integers(0, 4, 1)], name="1-d"),
+    Case(inputs=[(3, 4), floats(0, 4, 3, 1)], need_grad=(True, False), name="labels as floats"),
+    Case(inputs=[(3, 4), [[1.7], [-0.5], [2.0]]], need_grad=(True, False), name="labels are truncated"),
+    Case(
+        inputs=[(4, 3), [[-1], [2], [-7], [0]]],
+        name="negative labels are ignored",
+        oracle_grad=False,
+        reason="NNabla's nn.grad forgets to leave them out",
+    ),
+    Case(inputs=[[[np.nan, 1.0, 2.0], [1.0, 2.0, 3.0]], [[0], [1]]], name="NaN", differentiable=False),
+    Case(
+        inputs=[np.zeros((0, 3)), np.zeros((0, 1), np.int32)],
+        differentiable=False,
+        name="empty",
+        oracle=False,
+        reason="NNabla dies",
+    ),
+]
+ERRORS = [
+    Error(inputs=[(3, 4), integers(0, 4, 3)], name="label without the axis"),
+    Error(inputs=[(3, 4), integers(0, 4, 2, 1)], name="other batch"),
+    Error(inputs=[(3, 4), integers(0, 4, 3, 4)], name="label of x's shape"),
+    Error(inputs=[(2, 3, 4), integers(0, 3, 2, 1, 4)], name="axis 1 is not the default"),
+    Error(inputs=[(3, 4), integers(0, 4, 3, 1)], args={"axis": 2}),
+    Error(
+        inputs=[(1, 3), [[3]]],
+        name="label out of range",
+        oracle=False,
+        reason="NNabla reads the memory behind the row",
+    ),
+]
