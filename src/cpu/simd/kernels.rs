@@ -119,14 +119,20 @@ macro_rules! kernels {
             // SAFETY: the caller's promise.
             unsafe { $crate::cpu::simd::kernels::map1::<V>(&o, y, x, n) }
         }
+        $(#[$feature])*
+        unsafe fn sum<V: Vector<E: crate::dtype::Real>, R: $crate::cpu::simd::reduce::Reduction>(x: &[V::E]) -> V::E {
+            $crate::cpu::simd::reduce::blocked::<V, R>(x, x)
+        }
+        $(#[$feature])*
+        unsafe fn dot<V: Vector<E: crate::dtype::Real>>(a: &[V::E], b: &[V::E]) -> V::E {
+            $crate::cpu::simd::reduce::blocked::<V, $crate::cpu::simd::reduce::Dot>(a, b)
+        }
+        $(#[$feature])*
+        unsafe fn extreme<V: Vector<E: crate::dtype::Real>, R: $crate::cpu::simd::reduce::Reduction>(x: &[V::E]) -> V::E {
+            $crate::cpu::simd::reduce::extreme::<V, R>(x)
+        }
         $crate::cpu::simd::kernels::framed! {
             { $(#[$feature])* };
-            sum(x: &[T]) -> T;
-            sum_abs(x: &[T]) -> T;
-            sum_squares(x: &[T]) -> T;
-            dot(a: &[T], b: &[T]) -> T;
-            max(x: &[T]) -> T;
-            min(x: &[T]) -> T;
             axpy(y: &mut [T], a: T, x: &[T]);
             add_assign(y: &mut [T], x: &[T]);
             scale(y: &mut [T], a: T);
@@ -159,12 +165,12 @@ macro_rules! table {
             binary: binary_of::<$v>,
             select: select::<$v>,
             exp_shifted: exp_shifted::<$v>,
-            sum: sum::<$t>,
-            sum_abs: sum_abs::<$t>,
-            sum_squares: sum_squares::<$t>,
-            dot: dot::<$t>,
-            max: max::<$t>,
-            min: min::<$t>,
+            sum: sum::<$v, $crate::cpu::simd::reduce::Sum>,
+            sum_abs: sum::<$v, $crate::cpu::simd::reduce::SumAbs>,
+            sum_squares: sum::<$v, $crate::cpu::simd::reduce::SumSquares>,
+            dot: dot::<$v>,
+            max: extreme::<$v, $crate::cpu::simd::reduce::Max>,
+            min: extreme::<$v, $crate::cpu::simd::reduce::Min>,
             axpy: axpy::<$t>,
             add_assign: add_assign::<$t>,
             scale: scale::<$t>,

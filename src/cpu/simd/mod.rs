@@ -230,3 +230,5 @@ pub fn sum_exp<T: SimdReal>(x: &[T], shift: T) -> T {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_arrays;

@@ -80,7 +80,7 @@ pub fn pow<V: Vector<E = f64>>(x: V, y: V) -> V {
 pub fn tan<V: Vector<E = f64>>(x: V) -> V {
     let n = (x * V::splat(std::f64::consts::FRAC_2_PI)).rint();
     // 33 bits of pi/2, whose product with n is exact, and the rest.
-    let r = (x - n * V::splat(1.570796326734125614166)) - n * V::splat(6.07710050650619224932e-11);
+    let r = (x - n * V::splat(1.5707963267341256)) - n * V::splat(6.077100506506192e-11);
     let z = r * r;
     let s =
         z.poly(&[1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0, -1.0 / 39916800.0, 1.0 / 6227020800.0]);
@@ -123,7 +123,8 @@ pub fn asinh<V: Vector<E = f64>>(x: V) -> V {
 #[inline(always)]
 pub fn acosh<V: Vector<E = f64>>(x: V) -> V {
     let one = V::splat(1.0);
-    log(x + ((x - one) * (x + one)).sqrt())
+    let y = log(x + ((x - one) * (x + one)).sqrt());
+    V::select(x.lt(one), V::splat(f64::NAN), y)
 }
 
 #[inline(always)]
