@@ -7,6 +7,8 @@ pub mod dtype;
 pub mod error;
 pub mod function;
 pub mod graph;
+#[cfg(feature = "python")]
+mod python;
 pub mod shape;
 
 pub use array::NdArray;
