@@ -3,3 +3,4 @@
 pub mod conv;
 pub mod gemm;
 pub mod pool;
+pub mod pooling;
