@@ -132,7 +132,7 @@ mod x86 {
                 unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
                     // SAFETY: no instruction at all, only an order for the compiler.
                     unsafe {
-                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, nomem, nostack, preserves_flags));
+                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, readonly, nostack, preserves_flags));
                     }
                     p
                 }
