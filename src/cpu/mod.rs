@@ -4,3 +4,4 @@ pub mod conv;
 pub mod gemm;
 pub mod pool;
 pub mod pooling;
+pub mod simd;
