@@ -1,4 +1,4 @@
-//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`.
+//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
 use nnrs::cpu::conv::{Conv, Layout};
 use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
@@ -146,6 +146,8 @@ fn poolings() {
 }
 
 fn main() {
+    let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
+    nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     for (name, run) in [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings)] {
         if name.contains(&filter) {
