@@ -2,6 +2,9 @@
 //!
 //! The tiles, and so the order of every element's sum, depend on the sizes alone.
 
+use super::conv::lanes::{Choose, Lanes, dispatch};
+use super::conv::scratch;
+use super::conv::tile::Tiles;
 use super::pool;
 use crate::dtype::Real;
 
@@ -205,9 +208,11 @@ impl<T: Real> Product<T> {
     /// Halves the longer side until there are enough tasks or the tiles are as small as is good.
     fn tile_size(&self) -> (usize, usize) {
         let (mut tm, mut tn) = (self.m, self.n);
+        let cost = |s: isize| if s == 1 { 1 } else { 4 };
         let target = (self.work() / SERIAL).clamp(1, TASKS);
         while self.m.div_ceil(tm) * self.n.div_ceil(tn) < target {
-            let longer = if tm >= tn { &mut tm } else { &mut tn };
+            // A tile packs its rows of A and columns of B; what lies across is slower to pack, so is split less.
+            let longer = if tm * cost(self.a.cs) >= tn * cost(self.b.cs) { &mut tm } else { &mut tn };
             if *longer < 2 * MIN_TILE {
                 break;
             }
@@ -254,8 +259,11 @@ impl<T: Real> Product<T> {
         }
         // SAFETY: as the caller promised.
         unsafe {
-            if self.work() < TINY && self.tiny(output) {
-                return;
+            // The vectors are along C's rows, so the longer side is better there.
+            let p = if self.c.cs != 1 || self.n < self.m.min(16) { self.transposed() } else { *self };
+            let cheap = p.b.cs == 1 || p.k * p.n <= 512;
+            if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
+                return dispatch(Tiny { p, output });
             }
             self.crate_gemm(output)
         }
@@ -291,49 +299,83 @@ impl<T: Real> Product<T> {
         }
     }
 
-    /// A small product by plain loops over rows of C, or false where the layout does not suit them.
-    unsafe fn tiny(&self, output: Output) -> bool {
-        // Rows of B and of C must be contiguous; where their columns are, the transposed product has that.
-        let p = if self.c.cs == 1 && self.b.cs == 1 { *self } else { self.transposed() };
-        if p.c.cs != 1 || p.b.cs != 1 || p.n > TINY_ROW {
-            return false;
-        }
-        // SAFETY: the same product; rows are contiguous as was just checked.
-        unsafe { p.row_loops(output) }
-        true
-    }
-
     fn transposed(&self) -> Self {
         let flip = |s: Side<T>| Side { data: s.data, rs: s.cs, cs: s.rs };
         let c = Dest { data: self.c.data, rs: self.c.cs, cs: self.c.rs };
         Product { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
     }
+}
 
-    unsafe fn row_loops(&self, output: Output) {
-        let mut sum = [T::ZERO; TINY_ROW];
-        for i in 0..self.m as isize {
-            let sum = &mut sum[..self.n];
-            sum.fill(T::ZERO);
-            for l in 0..self.k as isize {
-                // SAFETY: row l of B has n contiguous elements, and A has element (i, l).
-                let (s, row) = unsafe {
-                    (
-                        *self.a.data.offset(i * self.a.rs + l * self.a.cs),
-                        std::slice::from_raw_parts(self.b.data.offset(l * self.b.rs), self.n),
-                    )
-                };
-                sum.iter_mut().zip(row).for_each(|(o, &b)| *o += s * b);
+/// A small product on the convolutions' inner loop.
+struct Tiny<T> {
+    p: Product<T>,
+    output: Output,
+}
+
+/// Rows and inner dimension that a small product has at most.
+const TINY_SIDE: usize = 64;
+
+impl<T: Real> Choose<T> for Tiny<T> {
+    fn with<L: Lanes<T>>(self) {
+        let Product { m, n, k, a, c, .. } = self.p;
+        let (mut off, mut lane) = ([0; TINY_SIDE], [0; TINY_SIDE]);
+        (0..k).for_each(|l| off[l] = l as isize * a.cs);
+        (0..m).for_each(|i| lane[i] = i as isize * a.rs);
+        scratch::with((m + k + 1) * 2 * L::N, |buffer: &mut [T]| {
+            for j in (0..n).step_by(2 * L::N) {
+                let vectors = if n - j > L::N { 2 } else { 1 };
+                let (width, cols) = (vectors * L::N, (n - j).min(vectors * L::N));
+                let (zero, rest) = buffer.split_at_mut(2 * L::N);
+                let (rows, sums) = rest.split_at_mut(k * width);
+                zero.fill(T::ZERO);
+                let (w, w_stride) = self.columns(j, cols, width, rows);
+                let (off, lane, init, out) = (&off[..k], &lane[..m], zero.as_ptr(), sums.as_mut_ptr());
+                let tiles =
+                    Tiles { x: a.data, off, lane, w, w_stride, vectors, init, init_stride: 0, out, out_stride: width };
+                // SAFETY: the tables reach A's elements; `w` has k rows of `width` numbers, `sums` has m.
+                unsafe { L::enter(tiles) }
+                for (i, row) in sums.chunks_exact(width).take(m).enumerate() {
+                    let to = c.data.wrapping_offset(i as isize * c.rs + j as isize * c.cs);
+                    // SAFETY: the elements are in row i of C.
+                    unsafe { store_row(to, c.cs, &row[..cols], self.output) }
+                }
             }
-            for (j, &v) in sum.iter().enumerate() {
-                // SAFETY: row i of C has n contiguous elements.
-                unsafe { store(self.c.data.offset(i * self.c.rs + j as isize), v, output) }
-            }
-        }
+        });
     }
 }
 
-/// The longest row that the plain loops keep on the stack.
-const TINY_ROW: usize = 64;
+impl<T: Real> Tiny<T> {
+    /// Columns of B from `j` on as rows of `width` numbers: in place where they are, otherwise copied.
+    fn columns(&self, j: usize, cols: usize, width: usize, rows: &mut [T]) -> (*const T, usize) {
+        let b = self.p.b;
+        let from = b.data.wrapping_offset(j as isize * b.cs);
+        if b.cs == 1 && cols == width && b.rs >= 0 {
+            return (from, b.rs as usize);
+        }
+        for (l, row) in rows.chunks_exact_mut(width).enumerate() {
+            let from = from.wrapping_offset(l as isize * b.rs);
+            // SAFETY: the elements are in row l of B.
+            unsafe {
+                if b.cs == 1 {
+                    row[..cols].copy_from_slice(std::slice::from_raw_parts(from, cols));
+                } else {
+                    row[..cols].iter_mut().enumerate().for_each(|(i, v)| *v = *from.wrapping_offset(i as isize * b.cs));
+                }
+            }
+        }
+        (rows.as_ptr(), width)
+    }
+}
+
+unsafe fn store_row<T: Real>(to: *mut T, step: isize, row: &[T], output: Output) {
+    // SAFETY: the caller's pointers are valid.
+    unsafe {
+        if step == 1 && output == Output::Write {
+            return std::slice::from_raw_parts_mut(to, row.len()).copy_from_slice(row);
+        }
+        row.iter().enumerate().for_each(|(l, &v)| store(to.wrapping_offset(l as isize * step), v, output));
+    }
+}
 
 #[inline(always)]
 unsafe fn store<T: Real>(to: *mut T, v: T, output: Output) {

@@ -9,7 +9,7 @@ mod geometry;
 pub(super) mod lanes;
 mod pack;
 pub(super) mod scratch;
-mod tile;
+pub(super) mod tile;
 mod weight;
 
 #[cfg(test)]
