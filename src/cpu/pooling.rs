@@ -304,32 +304,22 @@ impl Planes {
         }
         let width = self.width();
         // Largest numbers, and after them the places where they were found.
-        let (mut best, mut place) = (vec![T::ZERO; width], vec![usize::MAX; width]);
+        assert!(x.len() <= u32::MAX as usize, "a plane of more than 2^32 numbers");
+        let (mut best, mut place) = (vec![T::ZERO; width], vec![NOWHERE; width]);
         self.each_row(|row, d, h| {
-            place.fill(usize::MAX);
+            place.fill(NOWHERE);
             self.each_source(d, h, |at, first| {
-                self.all_spans(|s, start| self.find(x, at, &s, first && start, &mut best, &mut place))
+                self.all_spans(|s, start| find(x, at + s.x, &s, first && start, &mut best, &mut place))
             });
             for (&g, &at) in gy[row * width..][..width].iter().zip(&place) {
-                if at != usize::MAX {
-                    gx[at] += g;
+                if at != NOWHERE {
+                    gx[at as usize] += g;
                 }
             }
         });
     }
 
-    #[inline(always)]
-    fn find<T: Real>(&self, x: &[T], at: usize, s: &Span, take: bool, best: &mut [T], place: &mut [usize]) {
-        let (best, place) = (&mut best[s.y..][..s.count], &mut place[s.y..][..s.count]);
-        for i in 0..s.count {
-            let from = at + s.x + i * s.step;
-            if take || x[from] > best[i] {
-                (best[i], place[i]) = (x[from], from);
-            }
-        }
-    }
-
-    /// One over the divisor of each number of a row.
+    /// Divides each number of a row.
     fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
         let size = |w: &Window| if divisor == Divisor::Padded { w.padded } else { w.to - w.from };
         if divisor == Divisor::One {
@@ -388,9 +378,9 @@ impl Planes {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let y = &mut y[r * width..][..width];
-            for i in 0..width {
-                let larger = |m: T, v: T| if v > m { v } else { m };
-                y[i] = larger(larger(larger(a[2 * i], a[2 * i + 1]), b[2 * i]), b[2 * i + 1]);
+            let larger = |m: T, v: T| if v > m { v } else { m };
+            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
+                *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
             }
         });
     }
@@ -405,19 +395,42 @@ impl Planes {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
-            let (ga, gb, g) = (&mut ga[..2 * width], &mut gb[..2 * width], &gy[r * width..][..width]);
+            let g = &gy[r * width..][..width];
+            let x = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
+            let to = ga[..2 * width].as_chunks_mut::<2>().0.iter_mut().zip(gb[..2 * width].as_chunks_mut::<2>().0);
+            let all = x.zip(to).zip(g);
             match output {
-                Output::Write => (0..width).for_each(|i| {
-                    let v = share([a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]], g[i]);
-                    (ga[2 * i], ga[2 * i + 1], gb[2 * i], gb[2 * i + 1]) = (v[0], v[1], v[2], v[3]);
+                Output::Write => all.for_each(|(((a, b), (ga, gb)), &g)| {
+                    let v = share([a[0], a[1], b[0], b[1]], g);
+                    (*ga, *gb) = ([v[0], v[1]], [v[2], v[3]]);
                 }),
-                Output::Accumulate => (0..width).for_each(|i| {
-                    let v = share([a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]], g[i]);
-                    (ga[2 * i], ga[2 * i + 1]) = (ga[2 * i] + v[0], ga[2 * i + 1] + v[1]);
-                    (gb[2 * i], gb[2 * i + 1]) = (gb[2 * i] + v[2], gb[2 * i + 1] + v[3]);
+                Output::Accumulate => all.for_each(|(((a, b), (ga, gb)), &g)| {
+                    let v = share([a[0], a[1], b[0], b[1]], g);
+                    (*ga, *gb) = ([ga[0] + v[0], ga[1] + v[1]], [gb[0] + v[2], gb[1] + v[3]]);
                 }),
             }
         });
+    }
+}
+
+/// No place: the window sees only padding.
+const NOWHERE: u32 = u32::MAX;
+
+/// Notes the numbers of a span that are larger than the best ones so far, or all of them with `take`.
+#[inline(always)]
+fn find<T: Real>(x: &[T], from: usize, s: &Span, take: bool, best: &mut [T], place: &mut [u32]) {
+    let old = best[s.y..][..s.count].iter_mut().zip(&mut place[s.y..][..s.count]);
+    let mut note = |(i, ((best, place), &v)): (usize, ((&mut T, &mut u32), &T))| {
+        let larger = take | (v > *best);
+        *best = if larger { v } else { *best };
+        *place = if larger { (from + i * s.step) as u32 } else { *place };
+    };
+    match s.step {
+        1 => old.zip(&x[from..][..s.count]).enumerate().for_each(&mut note),
+        2 => {
+            old.zip(x[from..].as_chunks::<2>().0.iter().map(|c| &c[0]).chain(x.last())).enumerate().for_each(&mut note)
+        }
+        step => old.zip(x[from..].iter().step_by(step)).enumerate().for_each(&mut note),
     }
 }
 
