@@ -323,13 +323,13 @@ pub(in crate::cpu) fn dispatch<T: Real, C: Choose<T>>(choose: C) {
     {
         use crate::cpu::simd::{Isa, isa};
         use crate::dtype::DType;
-        return match (T::DTYPE, isa()) {
+        match (T::DTYPE, isa()) {
             (_, Isa::Portable) => choose.with::<Plain>(),
             (DType::F32, Isa::Avx512) => choose.with::<x86::Same<f32, x86::Avx512>>(),
             (DType::F32, Isa::Avx2) => choose.with::<x86::Same<f32, x86::Avx2>>(),
             (_, Isa::Avx512) => choose.with::<x86::Same<f64, x86::Avx512>>(),
             (_, Isa::Avx2) => choose.with::<x86::Same<f64, x86::Avx2>>(),
-        };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     choose.with::<Plain>()
