@@ -1,7 +1,8 @@
-//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`.
+//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
 use nnrs::cpu::conv::{Conv, Layout};
 use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
+use nnrs::cpu::pooling::{Border, Divisor, Pooling};
 use std::time::Instant;
 
 /// The best of a few means, in microseconds.
@@ -115,9 +116,40 @@ fn convolution(c: &Conv) {
     );
 }
 
+fn poolings() {
+    for (outer, inner, size, k, s, p) in [
+        (64 * 16, 1, 24, 2, 2, 0),
+        (64 * 16, 1, 8, 2, 2, 0),
+        (64, 16, 24, 2, 2, 0),
+        (512, 1, 112, 3, 2, 1),
+        (8, 64, 112, 3, 2, 1),
+    ] {
+        let p = Pooling {
+            outer,
+            inner,
+            input: [1, size, size],
+            kernel: [1, k, k],
+            stride: [1, s, s],
+            pad: [0, p, p],
+            border: Border::Keep,
+        };
+        let (x, gy) = (noise(p.input_len()), noise(p.output_len()));
+        let (mut y, mut gx) = (gy.clone(), x.clone());
+        let max = time(|| p.max_forward(&x, &mut y));
+        let max_back = time(|| p.max_backward(&gy, &x, &mut gx, Output::Write));
+        let mean = time(|| p.sum_forward(&x, &mut y, Divisor::Padded));
+        let mean_back = time(|| p.sum_backward(&gy, &mut gx, Divisor::Padded, Output::Write));
+        println!(
+            "pooling {outer}x{size}x{size}x{inner} k{k}: max {max:6.0} us, backward {max_back:6.0}, average {mean:6.0}, backward {mean_back:6.0}"
+        );
+    }
+}
+
 fn main() {
+    let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
+    nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in [("gemm", products as fn()), ("conv", convolutions)] {
+    for (name, run) in [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings)] {
         if name.contains(&filter) {
             run();
         }

@@ -418,4 +418,20 @@ mod tests {
             assert_eq!(d, c[i * 8..][..8]);
         }
     }
+
+    #[test]
+    fn results_do_not_depend_on_the_thread_count() {
+        let before = pool::num_threads();
+        for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30)] {
+            let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
+            let results = [1, 2, 3].map(|threads| {
+                pool::set_num_threads(threads);
+                let mut c = vec![0.0; m * n];
+                matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
+                c
+            });
+            pool::set_num_threads(before);
+            assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
+        }
+    }
 }

@@ -3,5 +3,6 @@
 pub mod conv;
 pub mod gemm;
 pub mod pool;
+pub mod pooling;
 pub mod reduce;
 pub mod simd;

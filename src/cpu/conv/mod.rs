@@ -6,9 +6,9 @@
 mod bias;
 mod correlate;
 mod geometry;
-mod lanes;
+pub(super) mod lanes;
 mod pack;
-mod scratch;
+pub(super) mod scratch;
 mod tile;
 mod weight;
 
@@ -130,7 +130,7 @@ impl Conv {
 
 /// A pointer that tasks share; each keeps to its own part.
 #[derive(Clone, Copy)]
-struct SendPtr<T>(*mut T);
+pub(super) struct SendPtr<T>(pub(super) *mut T);
 
 // SAFETY: tasks write disjoint parts, and read what nobody writes.
 unsafe impl<T: Send> Send for SendPtr<T> {}
@@ -139,7 +139,7 @@ unsafe impl<T: Sync> Sync for SendPtr<T> {}
 
 impl<T> SendPtr<T> {
     /// Of a slice that is only read.
-    fn of(s: &[T]) -> Self {
+    pub(super) fn of(s: &[T]) -> Self {
         SendPtr(s.as_ptr().cast_mut())
     }
 
@@ -149,7 +149,7 @@ impl<T> SendPtr<T> {
 
     /// # Safety
     /// The numbers exist, and nobody else uses them while the slice lives.
-    unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
+    pub(super) unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(from), len) }
     }
