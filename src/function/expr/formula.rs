@@ -100,8 +100,13 @@ impl Formula {
             }
             other => *other,
         };
-        Formula { ins: self.ins.iter().map(rename).collect(), inputs: used.len(), outputs: self.outputs.clone() }
-            .pruned()
+        Formula {
+            ins: self.ins.iter().map(rename).collect(),
+            inputs: used.len(),
+            scalars: self.scalars,
+            outputs: self.outputs.clone(),
+        }
+        .pruned()
     }
 
     /// Drops instructions that no output needs.
