@@ -1,7 +1,9 @@
 //! CPU kernels with a structure of their own.
 
 pub mod conv;
+pub mod formula;
 pub mod gemm;
 pub mod pool;
 pub mod reduce;
 pub mod simd;
+pub mod softmax;
