@@ -17,10 +17,17 @@ _index = _core.function_index
 Array = Variable | NdArray
 
 
-_AFFINE = _index('affine')
+_AFFINE = _index("affine")
 
 
-def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def affine(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    base_axis: int = 1,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
     """Fully connected layer, `y = x A + b`: the axes of `x` from `base_axis` on are taken as one vector.
 
     Args:
@@ -37,10 +44,17 @@ def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 
     return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
 
 
-_BATCH_MATMUL = _index('batch_matmul')
+_BATCH_MATMUL = _index("batch_matmul")
 
 
-def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def batch_matmul(
+    a: Array,
+    b: Array,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
     """Matrix product over the last two axes; leading axes broadcast.
 
     Args:
@@ -57,10 +71,12 @@ def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: boo
     return _call(_BATCH_MATMUL, (a, b), (transpose_a, transpose_b), n_outputs, outputs)
 
 
-_LEAKY_RELU = _index('leaky_relu')
+_LEAKY_RELU = _index("leaky_relu")
 
 
-def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def leaky_relu(
+    x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
+) -> Any:
     """Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).
 
     Args:
@@ -76,10 +92,16 @@ def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: i
     return _call(_LEAKY_RELU, (x,), (alpha, inplace), n_outputs, outputs)
 
 
-_SUM = _index('sum')
+_SUM = _index("sum")
 
 
-def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def sum(
+    x: Array,
+    axis: Sequence[int] | None = None,
+    keepdims: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
     """Sum over axes.
 
     Args:
@@ -95,7 +117,7 @@ def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_o
     return _call(_SUM, (x,), (axis, keepdims), n_outputs, outputs)
 
 
-_ADD2 = _index('add2')
+_ADD2 = _index("add2")
 
 
 def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -115,7 +137,7 @@ def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_SUB2 = _index('sub2')
+_SUB2 = _index("sub2")
 
 
 def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -135,7 +157,7 @@ def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_SUB2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_MUL2 = _index('mul2')
+_MUL2 = _index("mul2")
 
 
 def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -155,7 +177,7 @@ def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_MUL2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_DIV2 = _index('div2')
+_DIV2 = _index("div2")
 
 
 def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -175,7 +197,7 @@ def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_DIV2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_POW2 = _index('pow2')
+_POW2 = _index("pow2")
 
 
 def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -195,10 +217,12 @@ def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_POW2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_ADD_SCALAR = _index('add_scalar')
+_ADD_SCALAR = _index("add_scalar")
 
 
-def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def add_scalar(
+    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
+) -> Any:
     """Adds a number, `y = x + val`.
 
     Args:
@@ -214,10 +238,12 @@ def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
     return _call(_ADD_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_MUL_SCALAR = _index('mul_scalar')
+_MUL_SCALAR = _index("mul_scalar")
 
 
-def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def mul_scalar(
+    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
+) -> Any:
     """Multiplies by a number, `y = x * val`.
 
     Args:
@@ -233,10 +259,12 @@ def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
     return _call(_MUL_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_POW_SCALAR = _index('pow_scalar')
+_POW_SCALAR = _index("pow_scalar")
 
 
-def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def pow_scalar(
+    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
+) -> Any:
     """Raises to a power, `y = x ** val`.
 
     Args:
@@ -252,7 +280,7 @@ def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
     return _call(_POW_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_R_SUB_SCALAR = _index('r_sub_scalar')
+_R_SUB_SCALAR = _index("r_sub_scalar")
 
 
 def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -270,7 +298,7 @@ def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_SUB_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_R_DIV_SCALAR = _index('r_div_scalar')
+_R_DIV_SCALAR = _index("r_div_scalar")
 
 
 def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -288,7 +316,7 @@ def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_DIV_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_R_POW_SCALAR = _index('r_pow_scalar')
+_R_POW_SCALAR = _index("r_pow_scalar")
 
 
 def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -306,7 +334,7 @@ def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_BROADCAST = _index('broadcast')
+_BROADCAST = _index("broadcast")
 
 
 def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -324,10 +352,12 @@ def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list
     return _call(_BROADCAST, (x,), (shape,), n_outputs, outputs)
 
 
-_RESHAPE = _index('reshape')
+_RESHAPE = _index("reshape")
 
 
-def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def reshape(
+    x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None
+) -> Any:
     """Another shape for the same elements. One negative size is inferred.
 
     Args:
