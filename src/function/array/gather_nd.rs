@@ -11,11 +11,11 @@ use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
-    /// Elements or slices at coordinates: `y[i] = x[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
+    /// Elements or slices at coordinates: `y[i] = data[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
     GatherNd gather_nd in Array
-    inputs { x: "N-D array.", indices [index]: "Coordinates, of shape (M, ..): M of them for each place, for the first M axes of x." }
+    inputs { data: "N-D array.", indices [index]: "Coordinates, of shape (M, ..): M of them for each place, for the first M axes of data." }
     args { }
-    outputs { y: "indices.shape[1:] + x.shape[M:]." }
+    outputs { y: "indices.shape[1:] + data.shape[M:]." }
 }
 
 function! {
