@@ -7,6 +7,9 @@ pub mod dtype;
 pub mod error;
 pub mod function;
 pub mod graph;
+#[cfg(feature = "python")]
+mod python;
+pub mod random;
 pub mod shape;
 pub mod solver;
 

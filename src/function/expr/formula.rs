@@ -92,6 +92,23 @@ impl Formula {
         Formula { ins, inputs: self.inputs, scalars: self.scalars, outputs: vec![self.outputs[k]] }.pruned()
     }
 
+    /// The same formula with only the inputs `used`, in that order; the others must not be read.
+    pub fn keep(&self, used: &[usize]) -> Formula {
+        let rename = |ins: &Ins| match ins {
+            Ins::Input(k) => {
+                used.iter().position(|u| *u == *k as usize).map_or(Ins::Const(0), |i| Ins::Input(i as u32))
+            }
+            other => *other,
+        };
+        Formula {
+            ins: self.ins.iter().map(rename).collect(),
+            inputs: used.len(),
+            scalars: self.scalars,
+            outputs: self.outputs.clone(),
+        }
+        .pruned()
+    }
+
     /// Drops instructions that no output needs.
     fn pruned(self) -> Formula {
         let mut ssa = Ssa::default();
