@@ -145,8 +145,11 @@ fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
         return Ok(None);
     }
     let Ok(items) = value.try_iter() else { return Ok(None) };
-    items.map(|item| Ok(int(&item?))).collect()
+    items.map(|item| item.map(|i| if i.is_none() { Some(OPEN) } else { int(&i) })).collect()
 }
+
+/// What stands for None within a list (`slice`).
+const OPEN: i64 = i64::MIN;
 
 fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
     let Ok(items) = value.try_iter() else { return Ok(None) };

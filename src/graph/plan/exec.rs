@@ -222,8 +222,12 @@ pub(crate) fn call_function(
         views.push(View { shape, data: a.read(read_dtype(f, i))? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
-    for (a, shape) in y.iter().zip(ys) {
-        let data = if dtype == compute { a.overwrite(dtype)? } else { Data::new(compute, shape.size())? };
+    for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
+        let data = match f.function.output_dtype(i) {
+            Some(own) => a.overwrite(own)?,
+            None if dtype == compute => a.overwrite(dtype)?,
+            None => Data::new(compute, shape.size())?,
+        };
         outs.push(ViewMut { shape, data });
     }
     let inputs: SmallVec<[NdArray; 4]> =
@@ -231,7 +235,8 @@ pub(crate) fn call_function(
     let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     if dtype != compute {
-        for (a, out) in y.iter().zip(&outs) {
+        let late = y.iter().zip(&outs).enumerate().filter(|(i, _)| f.function.output_dtype(*i).is_none());
+        for (_, (a, out)) in late {
             a.overwrite(dtype)?.copy_from(&out.data);
         }
     }
