@@ -154,6 +154,15 @@ impl Forward {
         Ok(())
     }
 
+    /// Frees a slot's data; where the user asked for clearing, the array says so.
+    pub(crate) fn drop_data(&self, slot: u32) {
+        let storage = self.slots[slot as usize].data.storage();
+        match self.key.options == super::ForwardOptions::default() {
+            true => drop(storage.release()),
+            false => storage.clear(),
+        }
+    }
+
     fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
@@ -166,7 +175,7 @@ impl Forward {
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
         for &v in &step.free {
-            self.slots[v as usize].data.storage().release();
+            self.drop_data(v);
         }
         Ok(())
     }
