@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
@@ -272,12 +272,25 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) ->
     }
 }
 
-/// `array[...] = value`, as NumPy does it.
+/// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
 pub(crate) fn assign(a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
-    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
-    let data = errors::run(py, || a.modify(dtype))?;
-    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), value)
+    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+        let v = value.extract()?;
+        return errors::run(py, || a.fill(v));
+    }
+    let numpy = convert::numpy(py)?;
+    let values = numpy.call_method1("asarray", (value,))?;
+    let shape = convert::tuple(py, &a.shape())?;
+    let values = numpy.call_method1("broadcast_to", (values, shape))?;
+    let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
+    let dtype = match (is_scalar, a.dtype()) {
+        (true, DType::BF16) => DType::F32,
+        (true, d) => d,
+        (false, _) => convert::dtype_of(&values.getattr("dtype")?)?,
+    };
+    let data = errors::run(py, || a.overwrite(dtype))?;
+    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), values)
 }
 
 pub(crate) fn as_numpy<'py>(
