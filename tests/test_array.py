@@ -385,8 +385,7 @@ def test_a_huge_array_costs_nothing_until_it_is_used():
     assert a.size == 2**40 and a.shape == (2**20, 2**20)
     a.zero()
     assert a.zeroing and nn.memory.stats().live == before
-    v = a.view((2**40,))
-    assert v.narrow(0, 5, 10).shape == (10,)
+    assert a.view((2**40,)).shape == (2**40,)
     with pytest.raises(MemoryError):
         NdArray((2**30, 2**30)).data
     assert nn.memory.stats().live == before
