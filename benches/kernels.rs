@@ -1,7 +1,8 @@
-//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`.
+//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
 use nnrs::cpu::conv::{Conv, Layout};
 use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
+use nnrs::cpu::pooling::{Border, Divisor, Pooling};
 use std::time::Instant;
 
 /// The best of a few means, in microseconds.
@@ -73,6 +74,10 @@ fn convolutions() {
         dilation: [1; 3],
         layout,
     };
+    for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+        convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 1, layout) });
+        convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 2, layout) });
+    }
     for (n, c, h, oc, k, p, s) in [
         (64, 1, 28, 16, 5, 0, 1),
         (64, 16, 12, 16, 5, 0, 1),
@@ -101,7 +106,8 @@ fn convolution(c: &Conv) {
     });
     let gf = 2e-3 * (gy.len() * w.len() / c.out_channels) as f64;
     println!(
-        "conv {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        "conv g{} {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        c.group,
         c.batch,
         c.in_channels,
         c.input[2],
@@ -115,9 +121,40 @@ fn convolution(c: &Conv) {
     );
 }
 
+fn poolings() {
+    for (outer, inner, size, k, s, p) in [
+        (64 * 16, 1, 24, 2, 2, 0),
+        (64 * 16, 1, 8, 2, 2, 0),
+        (64, 16, 24, 2, 2, 0),
+        (512, 1, 112, 3, 2, 1),
+        (8, 64, 112, 3, 2, 1),
+    ] {
+        let p = Pooling {
+            outer,
+            inner,
+            input: [1, size, size],
+            kernel: [1, k, k],
+            stride: [1, s, s],
+            pad: [0, p, p],
+            border: Border::Keep,
+        };
+        let (x, gy) = (noise(p.input_len()), noise(p.output_len()));
+        let (mut y, mut gx) = (gy.clone(), x.clone());
+        let max = time(|| p.max_forward(&x, &mut y));
+        let max_back = time(|| p.max_backward(&gy, &x, &mut gx, Output::Write));
+        let mean = time(|| p.sum_forward(&x, &mut y, Divisor::Padded));
+        let mean_back = time(|| p.sum_backward(&gy, &mut gx, Divisor::Padded, Output::Write));
+        println!(
+            "pooling {outer}x{size}x{size}x{inner} k{k}: max {max:6.0} us, backward {max_back:6.0}, average {mean:6.0}, backward {mean_back:6.0}"
+        );
+    }
+}
+
 fn main() {
+    let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
+    nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in [("gemm", products as fn()), ("conv", convolutions)] {
+    for (name, run) in [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings)] {
         if name.contains(&filter) {
             run();
         }

@@ -31,13 +31,13 @@ _index = _core.function_index
 
 Array = Variable | NdArray
 '''
-TAIL = '''
+TAIL = """
 
 def __getattr__(name: str) -> Any:
     from ._errors import missing_name
 
     raise missing_name("nnrs.functions", name, _composites.LATER)
-'''
+"""
 
 
 def signature(f: dict) -> str:

@@ -57,6 +57,256 @@ def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: boo
     return _call(_BATCH_MATMUL, (a, b), (transpose_a, transpose_b), n_outputs, outputs)
 
 
+_CONVOLUTION = _index('convolution')
+
+
+def convolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Convolution (a cross-correlation, to be exact) over any number of spatial axes:
+     `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
+     Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.
+        weight: Kernels of shape (O, C / group, kernel..); (O, kernel.., C / group) if channel_last.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..); channels last if channel_last.
+    """
+    return _call(_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last), n_outputs, outputs)
+
+
+_DECONVOLUTION = _index('deconvolution')
+
+
+def deconvolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+     through a convolution with the same arguments.
+     Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.
+        weight: Kernels of shape (C, O / group, kernel..); (C, kernel.., O / group) if channel_last.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the deconvolution; may count from the end.
+        pad: What is cut off both ends of each spatial axis of y; None: nothing.
+        stride: Distance in y of neighbours in x on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are treated apart.
+        channel_last: Whether the channels are the last axis.
+        output_padding: Added to the end of each spatial axis of y, less than stride; None: 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..); channels last if channel_last.
+    """
+    return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
+
+
+_MAX_POOLING = _index('max_pooling')
+
+
+def max_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
+     gets the gradient.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Maxima.
+    """
+    return _call(_MAX_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_AVERAGE_POOLING = _index('average_pooling')
+
+
+def average_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, including_pad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean of each window over the last two or three axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding with zeros on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        including_pad: Whether padding counts as zeros.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Means.
+    """
+    return _call(_AVERAGE_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last, including_pad), n_outputs, outputs)
+
+
+_SUM_POOLING = _index('sum_pooling')
+
+
+def sum_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of each window over the last two or three axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding with zeros on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sums.
+    """
+    return _call(_SUM_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_GLOBAL_AVERAGE_POOLING = _index('global_average_pooling')
+
+
+def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean over all axes after the first two.
+
+    Args:
+        x: Array of shape (N, C, ..).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (N, C, 1, 1).
+    """
+    return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
+
+
+_MAX_POOLING_BACKWARD = _index('max_pooling_backward')
+
+
+def max_pooling_backward(dy: Array, x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
+
+    Args:
+        dy: Gradient of the pooling's result.
+        x: What was pooled.
+        kernel: As max_pooling's.
+        stride: As max_pooling's.
+        ignore_border: As max_pooling's.
+        pad: As max_pooling's.
+        channel_last: As max_pooling's.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        dx: Gradient of x.
+    """
+    return _call(_MAX_POOLING_BACKWARD, (dy, x), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_EMBED = _index('embed')
+
+
+def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Looks up rows: `y[i] = w[x0[i]]`. The gradient of w sums over repeated indices.
+
+    Args:
+        x0: N-D array of row numbers, from 0 to the number of rows less 1.
+        w: Table of shape (rows, ..).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x0's shape and then a row's.
+    """
+    return _call(_EMBED, (x0, w), (), n_outputs, outputs)
+
+
+_SIGMOID = _index('sigmoid')
+
+
+def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logistic sigmoid, `y = 1 / (1 + exp(-x))`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_SWISH = _index('swish')
+
+
+def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Swish or SiLU, `y = x sigmoid(x)` (Ramachandran et al., 2017).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SWISH, (x,), (), n_outputs, outputs)
+
+
+_TANH = _index('tanh')
+
+
+def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic tangent, `y = tanh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TANH, (x,), (), n_outputs, outputs)
+
+
+_RELU = _index('relu')
+
+
+def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
+
+    Args:
+        x: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RELU, (x,), (inplace,), n_outputs, outputs)
+
+
 _LEAKY_RELU = _index('leaky_relu')
 
 
@@ -74,6 +324,327 @@ def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: i
         y: N-D array of x's shape.
     """
     return _call(_LEAKY_RELU, (x,), (alpha, inplace), n_outputs, outputs)
+
+
+_SOFTMAX = _index('softmax')
+
+
+def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Softmax, `y = exp(x) / sum(exp(x))` along an axis, without overflow.
+
+    Args:
+        x: N-D array, N > 0.
+        axis: Axis of the sum; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_SOFTMAX, (x,), (axis,), n_outputs, outputs)
+
+
+_LOG_SOFTMAX = _index('log_softmax')
+
+
+def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logarithm of softmax, `y = x - log(sum(exp(x)))` along an axis, without overflow.
+
+    Args:
+        x: N-D array, N > 0.
+        axis: Axis of the sum; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_LOG_SOFTMAX, (x,), (axis,), n_outputs, outputs)
+
+
+_ELU = _index('elu')
+
+
+def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Exponential linear unit, `y = x` where `x >= 0`, else `alpha (exp(x) - 1)` (Clevert et al., 2016).
+
+    Args:
+        x: N-D array.
+        alpha: Minus the limit for very negative x.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ELU, (x,), (alpha,), n_outputs, outputs)
+
+
+_SELU = _index('selu')
+
+
+def selu(x: Array, scale: float = 1.05070098735548, alpha: float = 1.673263242354377, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Scaled exponential linear unit, `y = scale x` where `x > 0`, else `scale alpha (exp(x) - 1)` (Klambauer et al.,
+     2017).
+
+    Args:
+        x: N-D array.
+        scale: Slope for positive values.
+        alpha: Minus the limit for very negative x, before scaling.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SELU, (x,), (scale, alpha), n_outputs, outputs)
+
+
+_CRELU = _index('crelu')
+
+
+def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Concatenated rectified linear units, `relu(x)` and `relu(-x)` along an axis (Shang et al., 2016).
+
+    Args:
+        x: N-D array.
+        axis: Axis of the concatenation; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array, twice as long as x on the axis.
+    """
+    return _call(_CRELU, (x,), (axis,), n_outputs, outputs)
+
+
+_CELU = _index('celu')
+
+
+def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
+
+    Args:
+        x: N-D array.
+        alpha: Minus the limit of each half.
+        axis: Axis of the concatenation; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array, twice as long as x on the axis.
+    """
+    return _call(_CELU, (x,), (alpha, axis), n_outputs, outputs)
+
+
+_PRELU = _index('prelu')
+
+
+def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Parametric rectified linear unit, `y = max(x0, 0) + x1 min(x0, 0)` with learned slopes x1 (He et al., 2015).
+
+    Args:
+        x0: N-D array.
+        x1: Slopes: one for all, or one for each place of the axis base_axis.
+        base_axis: Axis of the slopes; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x0's shape.
+    """
+    return _call(_PRELU, (x0, x1), (base_axis,), n_outputs, outputs)
+
+
+_GELU = _index('gelu')
+
+
+def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Gaussian error linear unit by its tanh formula, `y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`
+     (Hendrycks and Gimpel, 2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GELU, (x,), (), n_outputs, outputs)
+
+
+_MISH = _index('mish')
+
+
+def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mish, `y = x tanh(log(1 + exp(x)))` (Misra, 2019).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MISH, (x,), (), n_outputs, outputs)
+
+
+_RELU6 = _index('relu6')
+
+
+def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RELU6, (x,), (), n_outputs, outputs)
+
+
+_HARD_SIGMOID = _index('hard_sigmoid')
+
+
+def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Piecewise linear sigmoid, `y = 0.2 x + 0.5` cut to 0 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HARD_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_HARD_TANH = _index('hard_tanh')
+
+
+def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Piecewise linear tanh, x cut to -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HARD_TANH, (x,), (), n_outputs, outputs)
+
+
+_LOG_SIGMOID = _index('log_sigmoid')
+
+
+def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logarithm of the sigmoid, `y = -log(1 + exp(-x))`, without overflow.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOG_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_SOFTPLUS = _index('softplus')
+
+
+def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Softplus, `y = log(1 + exp(beta x)) / beta`: a smooth `relu`.
+
+    Args:
+        x: N-D array.
+        beta: Sharpness of the bend.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SOFTPLUS, (x,), (beta,), n_outputs, outputs)
+
+
+_TANH_SHRINK = _index('tanh_shrink')
+
+
+def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Tanh shrink, `y = x - tanh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TANH_SHRINK, (x,), (), n_outputs, outputs)
+
+
+_SINC = _index('sinc')
+
+
+def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Unnormalized sinc, `y = sin(x) / x`, 1 at 0.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SINC, (x,), (), n_outputs, outputs)
+
+
+_BINARY_SIGMOID = _index('binary_sigmoid')
+
+
+def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where `x > 0`, else 0. The gradient is that of a straight line, `gy / 2` where `|x| < 1`, else 0 (Courbariaux et
+     al., 2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_BINARY_TANH = _index('binary_tanh')
+
+
+def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where `x > 0`, else -1. The gradient is that of a straight line, `gy` where `|x| < 1`, else 0 (Courbariaux et al.,
+     2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_TANH, (x,), (), n_outputs, outputs)
 
 
 _SUM = _index('sum')
@@ -115,6 +686,43 @@ def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
+_ADD_N = _index('add_n')
+
+
+def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of any number of arrays of one shape, `y = x_1 + x_2 + ...`.
+
+    Args:
+        x: N-D arrays of one shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ADD_N, x, (), n_outputs, outputs)
+
+
+_BC_ADD2 = _index('bc_add2')
+
+
+def bc_add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of two arrays, `y = x0 + x1`: an old name of `add2`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_BC_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
 _SUB2 = _index('sub2')
 
 
@@ -153,6 +761,23 @@ def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
         y: N-D array of the broadcast shape.
     """
     return _call(_MUL2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_MUL_N = _index('mul_n')
+
+
+def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Product of any number of arrays of one shape, element by element, `y = x_1 x_2 ...`.
+
+    Args:
+        x: N-D arrays of one shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MUL_N, x, (), n_outputs, outputs)
 
 
 _DIV2 = _index('div2')
@@ -306,6 +931,946 @@ def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
+_SIGN = _index('sign')
+
+
+def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x is positive, -1 where it is negative, alpha at 0 and NaN. The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        alpha: The value at 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGN, (x,), (alpha,), n_outputs, outputs)
+
+
+_MINIMUM2 = _index('minimum2')
+
+
+def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smaller one of two elements; x1 where they are equal or one is NaN.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MINIMUM2, (x0, x1), (), n_outputs, outputs)
+
+
+_MAXIMUM2 = _index('maximum2')
+
+
+def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The larger one of two elements; x1 where they are equal or one is NaN.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MAXIMUM2, (x0, x1), (), n_outputs, outputs)
+
+
+_MINIMUM_SCALAR = _index('minimum_scalar')
+
+
+def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smaller one of x and a number; the number where x is NaN.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MINIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_MAXIMUM_SCALAR = _index('maximum_scalar')
+
+
+def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The larger one of x and a number; the number where x is NaN.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MAXIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_AND = _index('logical_and')
+
+
+def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 and x1 are both true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_AND, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_OR = _index('logical_or')
+
+
+def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 or x1 is true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_OR, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_XOR = _index('logical_xor')
+
+
+def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether just one of x0 and x1 is true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_XOR, (x0, x1), (), n_outputs, outputs)
+
+
+_EQUAL = _index('equal')
+
+
+def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 == x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_NOT_EQUAL = _index('not_equal')
+
+
+def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 != x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_NOT_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_GREATER_EQUAL = _index('greater_equal')
+
+
+def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 >= x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_GREATER = _index('greater')
+
+
+def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 > x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER, (x0, x1), (), n_outputs, outputs)
+
+
+_LESS_EQUAL = _index('less_equal')
+
+
+def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 <= x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_LESS = _index('less')
+
+
+def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 < x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_AND_SCALAR = _index('logical_and_scalar')
+
+
+def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 and x1 are both true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_AND_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_OR_SCALAR = _index('logical_or_scalar')
+
+
+def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 or x1 is true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_OR_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_XOR_SCALAR = _index('logical_xor_scalar')
+
+
+def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether just one of x0 and x1 is true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_XOR_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_EQUAL_SCALAR = _index('equal_scalar')
+
+
+def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 == x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_NOT_EQUAL_SCALAR = _index('not_equal_scalar')
+
+
+def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 != x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_NOT_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_GREATER_EQUAL_SCALAR = _index('greater_equal_scalar')
+
+
+def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 >= x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_GREATER_SCALAR = _index('greater_scalar')
+
+
+def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 > x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LESS_EQUAL_SCALAR = _index('less_equal_scalar')
+
+
+def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 <= x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LESS_SCALAR = _index('less_scalar')
+
+
+def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 < x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_NOT = _index('logical_not')
+
+
+def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is 0, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_NOT, (x0,), (), n_outputs, outputs)
+
+
+_ISNAN = _index('isnan')
+
+
+def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is NaN, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ISNAN, (x0,), (), n_outputs, outputs)
+
+
+_ISINF = _index('isinf')
+
+
+def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is infinite, of either sign, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ISINF, (x0,), (), n_outputs, outputs)
+
+
+_RESET_NAN = _index('reset_nan')
+
+
+def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x0 with a number in place of NaN, where the gradient is 0.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RESET_NAN, (x0,), (val,), n_outputs, outputs)
+
+
+_RESET_INF = _index('reset_inf')
+
+
+def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x0 with a number in place of both infinities, where the gradient is 0.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RESET_INF, (x0,), (val,), n_outputs, outputs)
+
+
+_WHERE = _index('where')
+
+
+def where(condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
+     whole rows. It gets no gradient.
+
+    Args:
+        condition: N-D array, M >= N >= 0, whose shape begins that of x_true.
+        x_true: M-D array.
+        x_false: M-D array of x_true's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: M-D array.
+    """
+    return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
+
+
+_CONSTANT = _index('constant')
+
+
+def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """An array full of `val`.
+
+    Args:
+        val: The number.
+        shape: Shape of the array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_CONSTANT, (), (val, shape), n_outputs, outputs)
+
+
+_ARANGE = _index('arange')
+
+
+def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
+     number the sum of the one before and step: so there may be one more than the quotient says.
+
+    Args:
+        start: The first number.
+        stop: Where the numbers end; itself left out.
+        step: The distance; may be negative, not 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 1-D array.
+    """
+    return _call(_ARANGE, (), (start, stop, step), n_outputs, outputs)
+
+
+_LINSPACE = _index('linspace')
+
+
+def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`num` numbers from start to stop, both included.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        num: How many.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 1-D array.
+    """
+    return _call(_LINSPACE, (), (start, stop, num), n_outputs, outputs)
+
+
+_ABS = _index('abs')
+
+
+def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Absolute value, `y = |x|`; its gradient at 0 is 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ABS, (x,), (), n_outputs, outputs)
+
+
+_EXP = _index('exp')
+
+
+def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Exponential function, `y = exp(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EXP, (x,), (), n_outputs, outputs)
+
+
+_LOG = _index('log')
+
+
+def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Natural logarithm, `y = log(x)`; -inf at 0, NaN below.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOG, (x,), (), n_outputs, outputs)
+
+
+_IDENTITY = _index('identity')
+
+
+def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x itself: the output is x's memory.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_IDENTITY, (x,), (), n_outputs, outputs)
+
+
+_ROUND = _index('round')
+
+
+def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The nearest integer, halves away from zero.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ROUND, (x,), (), n_outputs, outputs)
+
+
+_CEIL = _index('ceil')
+
+
+def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smallest integer that is not less.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_CEIL, (x,), (), n_outputs, outputs)
+
+
+_FLOOR = _index('floor')
+
+
+def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The largest integer that is not greater.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_FLOOR, (x,), (), n_outputs, outputs)
+
+
+_SIN = _index('sin')
+
+
+def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sine, `y = sin(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIN, (x,), (), n_outputs, outputs)
+
+
+_COS = _index('cos')
+
+
+def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cosine, `y = cos(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_COS, (x,), (), n_outputs, outputs)
+
+
+_TAN = _index('tan')
+
+
+def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Tangent, `y = tan(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TAN, (x,), (), n_outputs, outputs)
+
+
+_SINH = _index('sinh')
+
+
+def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic sine, `y = sinh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SINH, (x,), (), n_outputs, outputs)
+
+
+_COSH = _index('cosh')
+
+
+def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic cosine, `y = cosh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_COSH, (x,), (), n_outputs, outputs)
+
+
+_ASIN = _index('asin')
+
+
+def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus sine, `y = asin(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ASIN, (x,), (), n_outputs, outputs)
+
+
+_ACOS = _index('acos')
+
+
+def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus cosine, `y = acos(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ACOS, (x,), (), n_outputs, outputs)
+
+
+_ATAN = _index('atan')
+
+
+def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus tangent, `y = atan(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATAN, (x,), (), n_outputs, outputs)
+
+
+_ATAN2 = _index('atan2')
+
+
+def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Angle of the point (x1, x0), `y = atan2(x0, x1)`, as C's.
+
+    Args:
+        x0: N-D array of ordinates.
+        x1: N-D array of abscissas.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATAN2, (x0, x1), (), n_outputs, outputs)
+
+
+_ASINH = _index('asinh')
+
+
+def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic sine, `y = asinh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ASINH, (x,), (), n_outputs, outputs)
+
+
+_ACOSH = _index('acosh')
+
+
+def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic cosine, `y = acosh(x)`; NaN below 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ACOSH, (x,), (), n_outputs, outputs)
+
+
+_ATANH = _index('atanh')
+
+
+def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic tangent, `y = atanh(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATANH, (x,), (), n_outputs, outputs)
+
+
+_ERF = _index('erf')
+
+
+def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Error function, `y = 2 / sqrt(pi) int_0^x exp(-t^2) dt`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ERF, (x,), (), n_outputs, outputs)
+
+
 _BROADCAST = _index('broadcast')
 
 
@@ -341,6 +1906,197 @@ def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int
         y: The elements of x in the new shape.
     """
     return _call(_RESHAPE, (x,), (shape, inplace), n_outputs, outputs)
+
+
+_SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
+
+
+def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of sigmoid(x) and labels, `y = -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))`, without overflow.
+     Labels are cut to whole numbers, and get no gradient.
+
+    Args:
+        x: N-D array of scores.
+        target: N-D array of labels, 0 or 1, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGMOID_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
+
+
+_BINARY_CROSS_ENTROPY = _index('binary_cross_entropy')
+
+
+def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of probabilities and labels, `y = -t log(x) - (1 - t) log(1 - x)`. Logarithms are of 1.2e-38 at
+     least.
+
+    Args:
+        x: N-D array of probabilities.
+        target: N-D array of labels from 0 to 1, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
+
+
+_SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
+
+
+def softmax_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
+     label is negative, loss and gradient are 0.
+
+    Args:
+        x: N-D array of scores, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of target's shape.
+    """
+    return _call(_SOFTMAX_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
+
+
+_CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
+
+
+def categorical_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
+     least. Where the label is negative, loss and gradient are 0.
+
+    Args:
+        x: N-D array of probabilities, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of target's shape.
+    """
+    return _call(_CATEGORICAL_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
+
+
+_SQUARED_ERROR = _index('squared_error')
+
+
+def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Squared error, `y = (x0 - x1)^2`, element by element.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SQUARED_ERROR, (x0, x1), (), n_outputs, outputs)
+
+
+_ABSOLUTE_ERROR = _index('absolute_error')
+
+
+def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Absolute error, `y = |x0 - x1|`, element by element; where they are equal the gradient of x0 is -1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ABSOLUTE_ERROR, (x0, x1), (), n_outputs, outputs)
+
+
+_HUBER_LOSS = _index('huber_loss')
+
+
+def huber_loss(x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        delta: Where the square ends.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HUBER_LOSS, (x0, x1), (delta,), n_outputs, outputs)
+
+
+_EPSILON_INSENSITIVE_LOSS = _index('epsilon_insensitive_loss')
+
+
+def epsilon_insensitive_loss(x0: Array, x1: Array, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Epsilon-insensitive loss, `y = max(|x0 - x1| - epsilon, 0)`.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        epsilon: Differences up to this cost nothing.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
+
+
+_TOP_N_ERROR = _index('top_n_error')
+
+
+def top_n_error(x: Array, target: Array, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
+     0. No gradient.
+
+    Args:
+        x: N-D array of scores, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n: How many of the largest scores count as right.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of target's shape.
+    """
+    return _call(_TOP_N_ERROR, (x, target), (axis, n), n_outputs, outputs)
+
+
+_BINARY_ERROR = _index('binary_error')
+
+
+def binary_error(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where just one of x and target is 0.5 or more, else 0. No gradient.
+
+    Args:
+        x: N-D array of probabilities.
+        target: N-D array of labels, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
 
 
 def __getattr__(name: str) -> Any:

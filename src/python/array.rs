@@ -38,7 +38,7 @@ impl NdArray {
     #[new]
     #[pyo3(signature = (shape=None))]
     fn py_new(shape: Option<&Bound<'_, PyAny>>) -> PyResult<NdArray> {
-        let shape = shape.map_or(Ok([0usize; 0].into()), convert::shape)?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
         Ok(NdArray::new(Array::new(shape)))
     }
 

@@ -5,7 +5,7 @@ use super::variable::Variable;
 use super::{convert, errors, operators};
 use crate::array::NdArray as Array;
 use crate::error::{Error, ErrorKind};
-use crate::function::{ArgValue, Args, Def, Function, InputKind, registry};
+use crate::function::{ArgKind, ArgValue, Args, Def, Function, InputKind, registry};
 use crate::graph::{self, Variable as Var, mode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -63,11 +63,15 @@ fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
     Ok(Inputs { vars, imperative })
 }
 
+/// Lists of whole numbers that may also be given as one number, as in NNabla.
+const AXES: [&str; 4] = ["axis", "axes", "batch_axis", "reps"];
+
 fn build(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
     let py = given.py();
     let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
     for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
-        let converted = convert::argument(&value, arg.kind)?;
+        let listed = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name) || value.try_iter().is_ok();
+        let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = value.repr().map_or("?".into(), |r| r.to_string());
             let e = Error::new(ErrorKind::Type, arg.kind.hint()).argument(arg.name).actual(shown).function(def.snake);
@@ -148,7 +152,7 @@ fn wrap<'py>(
         return one(py, made.swap_remove(0));
     }
     let list = made.into_iter().map(|v| one(py, v)).collect::<PyResult<Vec<_>>>()?;
-    Ok(PyList::new(py, list)?.into_any())
+    Ok(PyTuple::new(py, list)?.into_any())
 }
 
 /// Number of a function in the registry.

@@ -159,6 +159,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         return Ok(Some(ArgValue::None));
     }
     Ok(match kind {
+        ArgKind::Bool if !value.hasattr(intern!(value.py(), "__bool__"))? => None,
         ArgKind::Bool => Some(ArgValue::Bool(value.is_truthy()?)),
         ArgKind::Int => int(value).map(ArgValue::Int),
         ArgKind::Float if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() => {

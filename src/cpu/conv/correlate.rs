@@ -1,6 +1,6 @@
 //! Forward and the data gradient: panels of weights against bands of the source.
 
-use super::geometry::{Bands, Geometry, Item};
+use super::geometry::{Bands, Geometry, Item, Order};
 use super::lanes::{Choose, Lanes, dispatch};
 use super::pack::{How, Move, band, weights};
 use super::tile::Tiles;
@@ -8,6 +8,7 @@ use super::{SendPtr, scratch};
 use crate::cpu::gemm::Output;
 use crate::cpu::pool;
 use crate::dtype::Real;
+use std::ops::Range;
 
 /// Bytes of a panel of weights: with the band it should fit the second-level cache.
 const PANEL: usize = 300 << 10;
@@ -52,6 +53,12 @@ impl<T: Real> Choose<T> for Correlate<'_, T> {
     }
 }
 
+/// Columns of taps where at least a fifth of the products would be with padding.
+fn order(g: &Geometry) -> Order {
+    let ((h, all_h), (w, all_w)) = (g.axes[1].share(), g.axes[2].share());
+    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { Order::Column } else { Order::Row }
+}
+
 /// The contribution of some of the summed channels.
 struct Part<'a, T, L> {
     c: &'a Correlate<'a, T>,
@@ -61,8 +68,7 @@ struct Part<'a, T, L> {
     weights: Vec<usize>,
     taps: Vec<isize>,
     points: Vec<isize>,
-    /// Whether rows are computed one at a time, without the taps that only see padding.
-    by_row: bool,
+    order: Order,
     output: Output,
     lanes: std::marker::PhantomData<L>,
 }
@@ -74,13 +80,12 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
         let g = c.g;
         let bands = Bands::new(g, channels, BAND / size_of::<T>(), 4096);
-        let rows = &g.axes[1];
-        let seen: usize = (0..rows.points).map(|p| rows.valid(p).len()).sum();
+        let order = order(g);
         Part {
-            weights: g.weight_table(channels),
-            taps: bands.tap_table(g, channels),
+            weights: g.weight_table(channels, order),
+            taps: bands.tap_table(g, channels, order),
             points: bands.point_table(g),
-            by_row: g.axes[0].taps.len() == 1 && seen * 20 < rows.points * rows.taps.len() * 17,
+            order,
             output: if first == 0 { c.output } else { Output::Accumulate },
             lanes: std::marker::PhantomData,
             c,
@@ -107,7 +112,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         }
     }
 
-    fn group(&self, panels: std::ops::Range<usize>, packed: &mut [T], size: usize) {
+    fn group(&self, panels: Range<usize>, packed: &mut [T], size: usize) {
         let shared = SendPtr(packed.as_mut_ptr());
         self.each_panel(panels.len(), &|p| {
             // SAFETY: each panel has its own `size` numbers.
@@ -137,7 +142,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         unsafe { weights(g, w, &self.weights, lanes, vectors * L::N, out) }
     }
 
-    fn task(&self, items: std::ops::Range<usize>, panels: std::ops::Range<usize>, packed: SendPtr<T>, size: usize) {
+    fn task(&self, items: Range<usize>, panels: Range<usize>, packed: SendPtr<T>, size: usize) {
         let g = self.c.g;
         let (len, run) = (scratch::line::<T>(self.bands.len), (RUN + 4 * L::ROWS) * 2 * L::N);
         scratch::with(len + run, |buffer: &mut [T]| {
@@ -163,34 +168,13 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     /// All points of a band for one panel.
     fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T]) {
         let width = self.c.g.axes[2].points;
-        let total = item.rows * width;
-        if !self.by_row {
-            for q in (0..total).step_by(RUN) {
-                self.block(item, x, panel, w, q..total.min(q + RUN), 0..self.taps.len(), sums);
-            }
-            return;
-        }
-        let rows = &self.c.g.axes[1];
-        let inner = self.taps.len() / rows.taps.len();
-        for r in 0..item.rows {
-            let seen = rows.valid(item.first + r);
-            for q in (0..width).step_by(RUN) {
-                let q = r * width + q..r * width + width.min(q + RUN);
-                self.block(item, x, panel, w, q, seen.start * inner..seen.end * inner, sums);
-            }
+        for q in (0..item.rows * width).step_by(RUN) {
+            self.block(item, x, panel, w, q..(item.rows * width).min(q + RUN), sums);
         }
     }
 
-    fn block(
-        &self,
-        item: Item,
-        x: *const T,
-        panel: usize,
-        w: *const T,
-        q: std::ops::Range<usize>,
-        taps: std::ops::Range<usize>,
-        sums: &mut [T],
-    ) {
+    /// The points `q` of a band: their sums, then the store.
+    fn block(&self, item: Item, x: *const T, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
         let (vectors, lane) = self.panel(panel);
         let width = vectors * L::N;
         let lanes = (self.c.g.lanes - lane).min(width);
@@ -201,9 +185,9 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         }
         let tiles = Tiles {
             x,
-            off: &self.taps[taps.clone()],
+            off: &self.taps,
             lane: &self.points[q.clone()],
-            w: w.wrapping_add(taps.start * width),
+            w,
             w_stride: width,
             vectors,
             init: init.as_ptr(),
@@ -211,12 +195,46 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
             out: out.as_mut_ptr(),
             out_stride: width,
         };
-        // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
-        unsafe { L::enter(tiles) }
+        match self.order {
+            // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
+            Order::Row => unsafe { L::enter(tiles) },
+            Order::Column => {
+                out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
+                let tiles = Tiles { init: out.as_ptr(), init_stride: width, ..tiles };
+                let points = self.c.g.axes[2].points;
+                for row in q.start / points..q.end.div_ceil(points) {
+                    let part = q.start.max(row * points)..q.end.min((row + 1) * points);
+                    self.columns(item, part, q.start, tiles);
+                }
+            }
+        }
         self.store(item, lane, lanes, width, q, out);
     }
 
-    fn store(&self, item: Item, lane: usize, lanes: usize, width: usize, q: std::ops::Range<usize>, rows: &mut [T]) {
+    /// Points of one row, of a block that starts at `start`: for each column of taps only the points and the taps that do not meet padding.
+    fn columns(&self, item: Item, q: Range<usize>, start: usize, tiles: Tiles<T>) {
+        let [_, h, w] = &self.c.g.axes;
+        let (row, first) = (q.start / w.points, q.start % w.points);
+        let seen = h.seen(item.first + row);
+        for t in 0..w.taps.len() {
+            let reached = w.reached(t);
+            let inside = |at: usize| at.clamp(first, first + q.len()) - first + q.start - start;
+            let (from, to) = (inside(reached.start), inside(reached.end.max(reached.start)));
+            let taps = (t * h.taps.len() + seen.start) * self.channels..(t * h.taps.len() + seen.end) * self.channels;
+            let part = Tiles {
+                off: &tiles.off[taps.clone()],
+                lane: &tiles.lane[from..to],
+                w: tiles.w.wrapping_add(taps.start * tiles.w_stride),
+                init: tiles.init.wrapping_add(from * tiles.out_stride),
+                out: tiles.out.wrapping_add(from * tiles.out_stride),
+                ..tiles
+            };
+            // SAFETY: as in `block`, for some of its taps and points.
+            unsafe { L::enter(part) }
+        }
+    }
+
+    fn store(&self, item: Item, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
         let g = self.c.g;
         let [_, h, w] = &g.axes;
         let whole = h.stride == 1 && w.stride == 1 && w.points == w.target;

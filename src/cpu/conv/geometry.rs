@@ -68,11 +68,26 @@ impl Axis {
     }
 
     /// The taps of a point that lie inside the source: they are neighbours in the list.
-    pub fn valid(&self, point: usize) -> std::ops::Range<usize> {
+    pub fn seen(&self, point: usize) -> std::ops::Range<usize> {
         let at = (point * self.step) as isize;
         let ok = |t: &(isize, usize)| (0..self.source as isize).contains(&(at + t.0));
         let Some(first) = self.taps.iter().position(ok) else { return 0..0 };
         first..first + self.taps[first..].iter().take_while(|t| ok(t)).count()
+    }
+}
+
+impl Axis {
+    /// Points that tap `t` takes to a place inside the source.
+    pub fn reached(&self, t: usize) -> std::ops::Range<usize> {
+        let (tap, step) = (self.taps[t].0, self.step as isize);
+        let first = |at: isize| (at.max(0) as usize).div_ceil(step as usize).min(self.points);
+        first(-tap)..first(self.source as isize - tap)
+    }
+
+    /// Pairs of points and taps that lie inside the source, of all pairs.
+    pub fn share(&self) -> (usize, usize) {
+        let pairs = (0..self.taps.len()).map(|t| self.reached(t).len()).sum();
+        (pairs, self.points * self.taps.len())
     }
 }
 
@@ -101,6 +116,15 @@ pub(super) struct WeightStrides {
     pub lane: usize,
     pub channel: usize,
     pub kernel: usize,
+}
+
+/// Order of the rows of a panel, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Depth, height, then what lies together in the source.
+    Row,
+    /// Width, height, channels: one column of taps at a time. Depth has one tap.
+    Column,
 }
 
 /// A correlation of one group: `lanes` channels out of `channels`.
@@ -168,29 +192,26 @@ impl Geometry {
         self.batch == 0 || self.lanes == 0 || self.axes.iter().any(|a| a.points == 0)
     }
 
-    /// Each tap in panel order as (summed channel, taps of the three axes).
-    fn each_tap(&self, channels: usize, mut f: impl FnMut(usize, [(isize, usize); 3], [usize; 3])) {
+    /// Calls `f` with each summed channel, the taps of the three axes and their numbers, in the panels' order.
+    fn each_tap(&self, channels: usize, order: Order, mut f: impl FnMut(usize, [(isize, usize); 3], [usize; 3])) {
         let [ad, ah, aw] = &self.axes;
-        for (i, &d) in ad.taps.iter().enumerate() {
-            for (j, &h) in ah.taps.iter().enumerate() {
-                match self.layout {
-                    Layout::ChannelFirst => (0..channels)
-                        .for_each(|c| aw.taps.iter().enumerate().for_each(|(k, &w)| f(c, [d, h, w], [i, j, k]))),
-                    Layout::ChannelLast => aw
-                        .taps
-                        .iter()
-                        .enumerate()
-                        .for_each(|(k, &w)| (0..channels).for_each(|c| f(c, [d, h, w], [i, j, k]))),
-                }
+        let [nd, nh, nw] = [ad, ah, aw].map(|a| a.taps.len());
+        let mut one = |c: usize, i: usize, j: usize, k: usize| f(c, [ad.taps[i], ah.taps[j], aw.taps[k]], [i, j, k]);
+        let first = self.layout == Layout::ChannelFirst;
+        for e in 0..nd * nh * nw * channels {
+            match order {
+                Order::Column => one(e % channels, 0, e / channels % nh, e / channels / nh),
+                Order::Row if first => one(e / nw % channels, e / nw / channels / nh, e / nw / channels % nh, e % nw),
+                Order::Row => one(e % channels, e / channels / nw / nh, e / channels / nw % nh, e / channels % nw),
             }
         }
     }
 
     /// The place of each row of a panel within the weights of one lane and channel block.
-    pub fn weight_table(&self, channels: usize) -> Vec<usize> {
+    pub fn weight_table(&self, channels: usize, order: Order) -> Vec<usize> {
         let mut table = Vec::with_capacity(channels * self.taps());
         let [_, kh, kw] = self.kernel;
-        self.each_tap(channels, |c, [d, h, w], _| {
+        self.each_tap(channels, order, |c, [d, h, w], _| {
             table.push(c * self.w.channel + ((d.1 * kh + h.1) * kw + w.1) * self.w.kernel)
         });
         table
@@ -242,10 +263,10 @@ impl Bands {
     }
 
     /// The distance of each row of a panel from the band's origin.
-    pub fn tap_table(&self, g: &Geometry, channels: usize) -> Vec<isize> {
+    pub fn tap_table(&self, g: &Geometry, channels: usize, order: Order) -> Vec<isize> {
         let mut table = Vec::with_capacity(channels * g.taps());
         let low = if self.copied { [0, g.axes[1].lowest(), g.axes[2].lowest()] } else { [0; 3] };
-        g.each_tap(channels, |c, taps, index| {
+        g.each_tap(channels, order, |c, taps, index| {
             let depth = if self.copied { index[0] as isize } else { taps[0].0 };
             let at = [depth, taps[1].0 - low[1], taps[2].0 - low[2]];
             let place: isize = (0..3).map(|i| at[i] * self.at[i] as isize).sum();

@@ -6,7 +6,7 @@
 use crate::dtype::Real;
 
 /// Vectors of `N` numbers. The methods are safe to call only inside `enter`.
-pub(super) trait Lanes<T: Real>: 'static {
+pub(in crate::cpu) trait Lanes<T: Real>: 'static {
     type V: Copy;
     /// Numbers in a vector.
     const N: usize;
@@ -42,7 +42,7 @@ pub(super) trait Lanes<T: Real>: 'static {
 
 /// A small block to transpose.
 #[derive(Clone, Copy)]
-pub(super) struct Block<T> {
+pub(in crate::cpu) struct Block<T> {
     pub src: *const T,
     pub src_stride: usize,
     pub rows: usize,
@@ -52,19 +52,19 @@ pub(super) struct Block<T> {
 }
 
 /// Work that is generic over the instruction set.
-pub(super) trait Job<T: Real> {
+pub(in crate::cpu) trait Job<T: Real> {
     /// # Safety
     /// Called inside `L::enter`; the memory that the job describes is valid.
     unsafe fn call<L: Lanes<T>>(self);
 }
 
 /// Work that is generic over the instruction set but does not itself run inside it.
-pub(super) trait Choose<T: Real> {
+pub(in crate::cpu) trait Choose<T: Real> {
     fn with<L: Lanes<T>>(self);
 }
 
 /// Arrays of four: what the compiler makes of them, on any machine.
-pub(super) struct Plain;
+pub(in crate::cpu) struct Plain;
 
 impl<T: Real> Lanes<T> for Plain {
     type V = [T; 4];
@@ -132,7 +132,7 @@ mod x86 {
                 unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
                     // SAFETY: no instruction at all, only an order for the compiler.
                     unsafe {
-                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, nomem, nostack, preserves_flags));
+                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, readonly, nostack, preserves_flags));
                     }
                     p
                 }
@@ -150,8 +150,8 @@ mod x86 {
         };
     }
 
-    pub(super) struct Avx2;
-    pub(super) struct Avx512;
+    pub(in crate::cpu) struct Avx2;
+    pub(in crate::cpu) struct Avx512;
     lanes!(
         Avx2,
         f32,
@@ -207,7 +207,7 @@ mod x86 {
     );
 
     /// `L`, whose numbers are `U`, for a `T` that is the same type: generic code cannot say so otherwise.
-    pub(super) struct Same<U, L>(std::marker::PhantomData<(U, L)>);
+    pub(in crate::cpu) struct Same<U, L>(std::marker::PhantomData<(U, L)>);
 
     struct Renamed<J, T>(J, std::marker::PhantomData<T>);
 
@@ -318,20 +318,19 @@ mod x86 {
 }
 
 /// Calls `choose` with the best lanes that the machine has for `T`.
-pub(super) fn dispatch<T: Real, C: Choose<T>>(choose: C) {
+pub(in crate::cpu) fn dispatch<T: Real, C: Choose<T>>(choose: C) {
     #[cfg(target_arch = "x86_64")]
     {
+        use crate::cpu::simd::{Isa, isa};
         use crate::dtype::DType;
-        use std::arch::is_x86_feature_detected as has;
-        let wide = has!("avx512f");
-        if wide || (has!("avx2") && has!("fma")) {
-            return match (T::DTYPE, wide) {
-                (DType::F32, true) => choose.with::<x86::Same<f32, x86::Avx512>>(),
-                (DType::F32, false) => choose.with::<x86::Same<f32, x86::Avx2>>(),
-                (_, true) => choose.with::<x86::Same<f64, x86::Avx512>>(),
-                (_, false) => choose.with::<x86::Same<f64, x86::Avx2>>(),
-            };
+        match (T::DTYPE, isa()) {
+            (_, Isa::Portable) => choose.with::<Plain>(),
+            (DType::F32, Isa::Avx512) => choose.with::<x86::Same<f32, x86::Avx512>>(),
+            (DType::F32, Isa::Avx2) => choose.with::<x86::Same<f32, x86::Avx2>>(),
+            (_, Isa::Avx512) => choose.with::<x86::Same<f64, x86::Avx512>>(),
+            (_, Isa::Avx2) => choose.with::<x86::Same<f64, x86::Avx2>>(),
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
     choose.with::<Plain>()
 }

@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Calls `f` with `len` numbers, aligned to a cache line: zeros, or what earlier work left there.
-pub(super) fn with<T: Real, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> R {
+pub(in crate::cpu) fn with<T: Real, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> R {
     let mut lines = FREE.with(|free| free.borrow_mut().pop()).unwrap_or_default();
     let need = (len * size_of::<T>()).div_ceil(64);
     if lines.len() < need {
@@ -30,6 +30,6 @@ pub(super) fn with<T: Real, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> R {
 }
 
 /// `n` rounded up so that the next piece of a buffer starts on a cache line.
-pub(super) fn line<T>(n: usize) -> usize {
+pub(in crate::cpu) fn line<T>(n: usize) -> usize {
     n.next_multiple_of(64 / size_of::<T>())
 }

@@ -138,6 +138,9 @@ fn strides_pads_dilations_and_groups() {
         (2, 2, 4, 6, [1, 6, 6], [1, 3, 3], ONE, [0, 1, 1], ONE),
         (2, 6, 6, 6, [1, 9, 9], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
         (1, 4, 4, 8, [3, 5, 5], [2, 3, 3], [2, 1, 2], [1, 1, 0], [1, 2, 1]),
+        (2, 70, 70, 70, [1, 6, 5], [1, 3, 3], [1, 2, 1], [0, 1, 1], ONE),
+        (1, 2, 2, 2, [3, 4, 20], [2, 3, 3], [1, 2, 2], [0, 2, 4], [1, 1, 2]),
+        (0, 2, 2, 2, [1, 4, 4], [1, 3, 3], ONE, NO, ONE),
         (1, 3, 3, 3, [1, 8, 40], [1, 3, 5], ONE, [0, 1, 2], ONE),
         (2, 1, 3, 2, [4, 5, 6], [3, 3, 1], [2, 2, 3], [2, 4, 1], [1, 1, 2]),
         (1, 1, 2, 2, [1, 9, 9], [1, 2, 2], [1, 5, 4], [0, 3, 2], ONE),
@@ -165,4 +168,29 @@ fn empty_sizes() {
         (2, 1, 3, 0, [1, 4, 5], [1, 3, 3], ONE, NO, ONE),
         (2, 1, 2, 3, [1, 1, 1], [1, 3, 3], ONE, [0, 5, 5], ONE),
     ]);
+}
+
+#[test]
+fn results_do_not_depend_on_the_thread_count() {
+    let sizes = [(9, 3, 34, 24, 0, 1), (2, 40, 70, 20, 1, 1), (4, 16, 16, 33, 1, 2), (16, 16, 16, 12, 4, 1)];
+    let before = crate::cpu::pool::num_threads();
+    for (batch, in_channels, out_channels, n, p, s) in sizes {
+        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+            let (input, kernel, stride, pad) = ([1, n, n], [1, 3, 3], [1, s, s], [0, p, p]);
+            let c =
+                Conv { batch, group: 1, in_channels, out_channels, input, kernel, stride, pad, dilation: ONE, layout };
+            let (x, w, gy) = (noise::<f32>(c.input_len(), 1), noise(c.weight_len(), 2), noise(c.output_len(), 3));
+            let results = [1, 2, 3].map(|threads| {
+                crate::cpu::pool::set_num_threads(threads);
+                let (mut y, mut gx, mut gw, mut gb) = (gy.clone(), x.clone(), w.clone(), vec![0.0; out_channels]);
+                c.forward(&x, &w, None, &mut y);
+                c.backward_data(&gy, &w, &mut gx, Output::Write);
+                c.backward_weight(&gy, &x, &mut gw, Output::Write);
+                c.backward_bias(&gy, &mut gb, Output::Write);
+                (y, gx, gw, gb)
+            });
+            crate::cpu::pool::set_num_threads(before);
+            assert!(results[0] == results[1] && results[0] == results[2], "{c:?}");
+        }
+    }
 }

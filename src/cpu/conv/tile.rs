@@ -8,7 +8,7 @@ use crate::dtype::Real;
 
 /// Operands of a run of tiles. `off` and `lane` are distances in elements from `x`.
 #[derive(Clone, Copy)]
-pub(super) struct Tiles<'a, T> {
+pub(in crate::cpu) struct Tiles<'a, T> {
     pub x: *const T,
     pub off: &'a [isize],
     pub lane: &'a [isize],
@@ -61,6 +61,8 @@ impl<T: Real> Tiles<'_, T> {
         choose!(1 2 3 4 5 6 7 8 9 10 11 12 13 14)
     }
 
+    // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     unsafe fn tile<L: Lanes<T>, const P: usize, const V: usize>(&self, from: usize) {
         // SAFETY: the tables say where operands lie, and the caller promised that they are valid.

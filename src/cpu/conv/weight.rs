@@ -1,6 +1,6 @@
 //! The weight gradient: for each tap and channel, the sum over points of source times output gradient.
 
-use super::geometry::{Bands, Geometry, Item};
+use super::geometry::{Bands, Geometry, Item, Order};
 use super::lanes::{Choose, Lanes, dispatch};
 use super::pack::{How, Move, band};
 use super::tile::Tiles;
@@ -127,7 +127,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     fn task(&self, p: &Panel, items: std::ops::Range<usize>, sums: &mut [T]) {
         let g = self.a.g;
         let (copy, rows) = (scratch::line::<T>(self.bands.len), self.points.len() * p.width);
-        let taps = self.bands.tap_table(g, p.channels);
+        let taps = self.bands.tap_table(g, p.channels, Order::Row);
         scratch::with(copy + rows, |buffer: &mut [T]| {
             let (copy, rows) = buffer.split_at_mut(copy);
             for i in items {
@@ -182,7 +182,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
             total.iter_mut().zip(part).for_each(|(t, &v)| *t += v);
         }
         let base = self.a.gw.0.wrapping_add(p.channel * g.w.channel + p.lane * g.w.lane);
-        for (row, at) in total.chunks_exact(p.width).zip(g.weight_table(p.channels)) {
+        for (row, at) in total.chunks_exact(p.width).zip(g.weight_table(p.channels, Order::Row)) {
             for (l, &v) in row[..p.lanes].iter().enumerate() {
                 // SAFETY: channels, taps and lanes of the panel are inside the weights, and no other panel has them.
                 unsafe {

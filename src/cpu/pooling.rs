@@ -1,0 +1,207 @@
+//! Max, sum and average pooling and their gradients.
+//!
+//! An output row is folded from shifted input rows, so the inner loops run over whole rows; windows of 2 x 2 with
+//! stride 2 have loops of their own. The maximum of a window is its first largest number, and NaN only where that
+//! comes first, as in NNabla.
+
+mod planes;
+#[cfg(test)]
+mod tests;
+
+use super::conv::SendPtr;
+use super::conv::lanes::{Choose, Job, Lanes, dispatch};
+use super::gemm::Output;
+use super::pool;
+use crate::dtype::Real;
+use planes::Planes;
+
+/// What becomes of windows that reach over the far border (`ignore_border`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Border {
+    /// They are left out: `(in + 2 pad - kernel) / stride + 1` outputs.
+    Ignore,
+    /// They are cut off: `ceil((in + pad) / stride)` outputs.
+    Keep,
+}
+
+/// What an average divides by (`including_pad`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divisor {
+    /// Nothing: the sum.
+    One,
+    /// Positions of the window within the padded input.
+    Padded,
+    /// Positions of the window within the input.
+    Inside,
+}
+
+/// Sizes of a pooling over arrays of `outer` x `input` x `inner`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pooling {
+    /// Batch, times the channels where they come before the spatial axes.
+    pub outer: usize,
+    /// The channels where they come last, otherwise 1.
+    pub inner: usize,
+    pub input: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub pad: [usize; 3],
+    pub border: Border,
+}
+
+impl Pooling {
+    pub fn output(&self) -> [usize; 3] {
+        std::array::from_fn(|i| match self.border {
+            Border::Ignore => {
+                let room = self.input[i] + 2 * self.pad[i];
+                if room < self.kernel[i] { 0 } else { (room - self.kernel[i]) / self.stride[i] + 1 }
+            }
+            Border::Keep => (self.input[i] + self.pad[i]).div_ceil(self.stride[i]),
+        })
+    }
+
+    pub fn input_len(&self) -> usize {
+        self.outer * self.input.iter().product::<usize>() * self.inner
+    }
+
+    pub fn output_len(&self) -> usize {
+        self.outer * self.output().iter().product::<usize>() * self.inner
+    }
+
+    /// The largest number of each window; a window that sees only padding gives minus infinity.
+    pub fn max_forward<T: Real>(&self, x: &[T], y: &mut [T]) {
+        self.run(x, y, x, Task::Max);
+    }
+
+    /// Adds each gradient to that of its window's first largest number.
+    pub fn max_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
+        self.run(gy, gx, x, Task::MaxBackward(output));
+    }
+
+    /// The sum of each window, over the divisor.
+    pub fn sum_forward<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+        self.run(x, y, x, Task::Sum(divisor));
+    }
+
+    /// Adds each gradient, over the divisor, to those of its window.
+    pub fn sum_backward<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
+        self.run(gy, gx, gy, Task::SumBackward(divisor, output));
+    }
+
+    fn run<T: Real>(&self, from: &[T], to: &mut [T], x: &[T], task: Task) {
+        let mut want = (self.input_len(), self.output_len());
+        if matches!(task, Task::MaxBackward(_) | Task::SumBackward(..)) {
+            want = (want.1, want.0);
+        }
+        assert_eq!((from.len(), to.len()), want, "the slices do not have the pooling's sizes");
+        assert!(
+            !matches!(task, Task::MaxBackward(_)) || x.len() == self.input_len(),
+            "x does not have the input's size"
+        );
+        if to.is_empty() {
+            return;
+        }
+        let axes = [0, 1, 2].map(|i| Axis::new(self, i));
+        let planes = Planes { axes, inner: self.inner, kernel: self.kernel, pad: self.pad, task };
+        dispatch(Whole { p: self, planes, from: SendPtr::of(from), to: SendPtr(to.as_mut_ptr()), x: SendPtr::of(x) });
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Max,
+    MaxBackward(Output),
+    Sum(Divisor),
+    SumBackward(Divisor, Output),
+}
+
+/// One axis: for each output the inputs that it sees, and how many positions there are with padding.
+#[derive(Clone)]
+struct Axis {
+    windows: Vec<Window>,
+    input: usize,
+    stride: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Window {
+    from: usize,
+    to: usize,
+    padded: usize,
+}
+
+impl Axis {
+    fn new(p: &Pooling, i: usize) -> Self {
+        let (input, pad, stride) = (p.input[i], p.pad[i], p.stride[i]);
+        let window = |o: usize| {
+            let (from, to) = (o * stride, o * stride + p.kernel[i]);
+            let inside = |v: usize| v.saturating_sub(pad).min(input);
+            Window { from: inside(from), to: inside(to), padded: to.min(input + 2 * pad).saturating_sub(from) }
+        };
+        Axis { windows: (0..p.output()[i]).map(window).collect(), input, stride }
+    }
+
+    /// Outputs whose window has its position `k` inside the input.
+    fn seen(&self, k: usize, pad: usize) -> std::ops::Range<usize> {
+        let from = pad.saturating_sub(k).div_ceil(self.stride);
+        let to = (self.input + pad).saturating_sub(k).div_ceil(self.stride);
+        from.min(self.windows.len())..to.clamp(from.min(self.windows.len()), self.windows.len())
+    }
+}
+
+/// Numbers that are worth a task.
+const TASK: usize = 1 << 15;
+
+/// The whole pooling, cut into chunks of planes.
+struct Whole<'a, T> {
+    p: &'a Pooling,
+    planes: Planes,
+    from: SendPtr<T>,
+    to: SendPtr<T>,
+    x: SendPtr<T>,
+}
+
+impl<T: Real> Choose<T> for Whole<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let (x, y) = (self.p.input_len() / self.p.outer.max(1), self.p.output_len() / self.p.outer.max(1));
+        let back = matches!(self.planes.task, Task::MaxBackward(_) | Task::SumBackward(..));
+        let (from, to) = if back { (y, x) } else { (x, y) };
+        let each = (TASK / (x + y).max(1)).clamp(1, self.p.outer.max(1));
+        pool::run(self.p.outer.div_ceil(each), &|t| {
+            let (first, n) = (t * each, each.min(self.p.outer - t * each));
+            // SAFETY: the sizes were checked; each task writes its own planes; L is what the machine has.
+            unsafe {
+                let (from, to) = (self.from.read(first * from, n * from), self.to.slice(first * to, n * to));
+                let x =
+                    if matches!(self.planes.task, Task::MaxBackward(_)) { self.x.read(first * x, n * x) } else { &[] };
+                L::enter(Some { planes: &self.planes, n, from, to, x });
+            }
+        });
+    }
+}
+
+/// Some planes of a pooling.
+struct Some<'a, T> {
+    planes: &'a Planes,
+    n: usize,
+    from: &'a [T],
+    to: &'a mut [T],
+    x: &'a [T],
+}
+
+impl<T: Real> Job<T> for Some<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
+        for i in 0..self.n {
+            let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
+            match self.planes.task {
+                Task::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
+                Task::Max => self.planes.max(from, to),
+                Task::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
+                Task::Sum(d) => self.planes.sum(from, to, d),
+                Task::SumBackward(d, o) => self.planes.sum_backward(from, to, d, o),
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `convolution` over any number of spatial axes, with groups and dilation.
+
+use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
+use super::spatial::{Sizes, Spec, all_but_channels, check_bias, list};
+use crate::error::Result;
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Convolution (a cross-correlation, to be exact) over any number of spatial axes:
+    /// `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
+    /// Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
+    Convolution convolution in Layer
+    inputs {
+        x: "Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.",
+        weight: "Kernels of shape (O, C / group, kernel..); (O, kernel.., C / group) if channel_last.",
+        bias [optional]: "Bias of shape (O,).",
+    }
+    args {
+        base_axis: i64 = 1, "Number of leading axes that only repeat the convolution; may count from the end.";
+        pad: Option<Vec<i64>> = None, "Zeros on both ends of each spatial axis; None: no padding.";
+        stride: Option<Vec<i64>> = None, "Distance of windows on each spatial axis; None: 1.";
+        dilation: Option<Vec<i64>> = None, "Distance of a kernel's elements on each spatial axis; None: 1.";
+        group: i64 = 1, "Number of groups of channels that are convolved apart.";
+        channel_last: bool = false, "Whether the channels are the last axis."
+    }
+    outputs { y: "Images of shape (.., O, new spatial..); channels last if channel_last." }
+}
+
+impl Convolution {
+    fn sizes(&self, x: &Shape, w: &Shape) -> Result<Sizes> {
+        let spec = Spec {
+            base_axis: self.base_axis,
+            pad: self.pad.as_deref(),
+            stride: self.stride.as_deref(),
+            dilation: self.dilation.as_deref(),
+            group: self.group,
+            channel_last: self.channel_last,
+        };
+        spec.convolution(x, w)
+    }
+
+    /// With all arguments as numbers.
+    pub(super) fn of(s: &Sizes) -> Convolution {
+        Convolution {
+            base_axis: s.lead.ndim() as i64,
+            pad: list(&s.pad),
+            stride: list(&s.stride),
+            dilation: list(&s.dilation),
+            group: s.group as i64,
+            channel_last: s.channel_last,
+        }
+    }
+}
+
+impl Function for Convolution {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let s = self.sizes(&x[0], &x[1])?;
+        check_bias(x.get(2), s.out_channels)?;
+        Ok(smallvec![s.output_shape()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let s = self.sizes(x[0].shape, x[1].shape)?;
+        with_real!(run.dtype, T => {
+            let bias = x.get(2).map(|b| b.slice::<T>());
+            s.forward(x[0].slice::<T>(), x[1].slice(), bias, y[0].slice());
+        });
+        Ok(())
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        with_real!(run.dtype, T => {
+            let gy = gy.slice::<T>();
+            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
+                let out = gx.output;
+                s.backward_data(gy, w.slice::<T>(), gx.slice(), out);
+            }
+            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
+                let out = gw.output;
+                s.backward_weight(gy, x.slice::<T>(), gw.slice(), out);
+            }
+            if let Some(Some(gb)) = gx.get_mut(2) {
+                let out = gb.output;
+                s.backward_bias(gy, gb.slice::<T>(), out);
+            }
+        });
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (x, w, gy) = (&g.x[0], &g.x[1], &g.gy[0]);
+        let s = self.sizes(&x.shape(), &w.shape())?;
+        let gx = g.want[0].then(|| f::deconvolution(gy, w, None, f::Deconvolution::of(&s))).transpose()?;
+        let gw = g.want[1].then(|| convolution_weight_grad(x, gy, ConvolutionWeightGrad::of(&s))).transpose()?;
+        let mut grads = vec![gx, gw];
+        if g.x.len() > 2 {
+            grads.push(g.want[2].then(|| sum_of_channels(gy, &s)).transpose()?);
+        }
+        Ok(grads)
+    }
+}
+
+/// The gradient of a bias.
+pub(super) fn sum_of_channels(gy: &Variable, s: &Sizes) -> Result<Variable> {
+    let axis = all_but_channels(gy.ndim(), s.lead.ndim(), s.channel_last);
+    f::sum(gy, f::Sum { axis: Some(axis), keepdims: false })
+}

@@ -1,0 +1,82 @@
+//! The gradient of a convolution's weight as a function of its own. Its gradients are again a deconvolution and a
+//! convolution, so the three are closed under differentiation. Internal: not in the registry.
+
+use super::spatial::{Sizes, Spec, list};
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Sums of products of a convolution's input and its output's gradient, at each place of the kernel.
+    ConvolutionWeightGrad convolution_weight_grad in Layer
+    inputs { x: "What is convolved.", gy: "Gradient of the convolution's result." }
+    args {
+        base_axis: i64 = 1, "As convolution's.";
+        pad: Option<Vec<i64>> = None, "As convolution's.";
+        stride: Option<Vec<i64>> = None, "As convolution's.";
+        dilation: Option<Vec<i64>> = None, "As convolution's.";
+        group: i64 = 1, "As convolution's.";
+        channel_last: bool = false, "As convolution's.";
+        weight: Vec<i64>, "Shape of the weight."
+    }
+    outputs { gw: "Gradient of the weight." }
+}
+
+impl ConvolutionWeightGrad {
+    fn weight(&self) -> Shape {
+        self.weight.iter().map(|&n| n.max(0) as usize).collect()
+    }
+
+    fn sizes(&self, x: &Shape) -> Result<Sizes> {
+        let spec = Spec {
+            base_axis: self.base_axis,
+            pad: self.pad.as_deref(),
+            stride: self.stride.as_deref(),
+            dilation: self.dilation.as_deref(),
+            group: self.group,
+            channel_last: self.channel_last,
+        };
+        spec.convolution(x, &self.weight())
+    }
+
+    /// That of a convolution of the given sizes.
+    pub(super) fn of(s: &Sizes) -> ConvolutionWeightGrad {
+        ConvolutionWeightGrad {
+            base_axis: s.lead.ndim() as i64,
+            pad: list(&s.pad),
+            stride: list(&s.stride),
+            dilation: list(&s.dilation),
+            group: s.group as i64,
+            channel_last: s.channel_last,
+            weight: s.weight_shape().iter().map(|&n| n as i64).collect(),
+        }
+    }
+}
+
+impl Function for ConvolutionWeightGrad {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let y = self.sizes(&x[0])?.output_shape();
+        match x[1] == y {
+            true => Ok(smallvec![self.weight()]),
+            false => Err(Error::shape("gy", format!("shape {y}")).actual(&x[1])),
+        }
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let s = self.sizes(x[0].shape)?;
+        let write = crate::function::Output::Write;
+        with_real!(run.dtype, T => s.backward_weight(x[1].slice::<T>(), x[0].slice(), y[0].slice(), write));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (x, gy, ggw) = (&g.x[0], &g.x[1], &g.gy[0]);
+        let s = self.sizes(&x.shape())?;
+        let gx = g.want[0].then(|| f::deconvolution(gy, ggw, None, f::Deconvolution::of(&s))).transpose()?;
+        let ggy = g.want[1].then(|| f::convolution(x, ggw, None, f::Convolution::of(&s))).transpose()?;
+        Ok(vec![gx, ggy])
+    }
+}

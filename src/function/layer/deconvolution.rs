@@ -1,0 +1,121 @@
+//! `deconvolution`: the transpose of a convolution, and so also the gradient of its data.
+
+use super::convolution::sum_of_channels;
+use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
+use super::spatial::{Sizes, Spec, check_bias, list};
+use crate::error::Result;
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+    /// through a convolution with the same arguments.
+    /// Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
+    Deconvolution deconvolution in Layer
+    inputs {
+        x: "Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.",
+        weight: "Kernels of shape (C, O / group, kernel..); (C, kernel.., O / group) if channel_last.",
+        bias [optional]: "Bias of shape (O,).",
+    }
+    args {
+        base_axis: i64 = 1, "Number of leading axes that only repeat the deconvolution; may count from the end.";
+        pad: Option<Vec<i64>> = None, "What is cut off both ends of each spatial axis of y; None: nothing.";
+        stride: Option<Vec<i64>> = None, "Distance in y of neighbours in x on each spatial axis; None: 1.";
+        dilation: Option<Vec<i64>> = None, "Distance of a kernel's elements on each spatial axis; None: 1.";
+        group: i64 = 1, "Number of groups of channels that are treated apart.";
+        channel_last: bool = false, "Whether the channels are the last axis.";
+        output_padding: Option<Vec<i64>> = None, "Added to the end of each spatial axis of y, less than stride; None: 0."
+    }
+    outputs { y: "Images of shape (.., O, new spatial..); channels last if channel_last." }
+}
+
+impl Deconvolution {
+    fn sizes(&self, x: &Shape, w: &Shape) -> Result<Sizes> {
+        let spec = Spec {
+            base_axis: self.base_axis,
+            pad: self.pad.as_deref(),
+            stride: self.stride.as_deref(),
+            dilation: self.dilation.as_deref(),
+            group: self.group,
+            channel_last: self.channel_last,
+        };
+        spec.deconvolution(x, w, self.output_padding.as_deref())
+    }
+
+    /// The one that turns the output's shape of a convolution into its input's.
+    pub(super) fn of(s: &Sizes) -> Deconvolution {
+        Deconvolution {
+            base_axis: s.lead.ndim() as i64,
+            pad: list(&s.pad),
+            stride: list(&s.stride),
+            dilation: list(&s.dilation),
+            group: s.group as i64,
+            channel_last: s.channel_last,
+            output_padding: Some(s.output_padding()),
+        }
+    }
+}
+
+impl Function for Deconvolution {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let s = self.sizes(&x[0], &x[1])?;
+        check_bias(x.get(2), s.in_channels)?;
+        Ok(smallvec![s.input_shape()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let s = self.sizes(x[0].shape, x[1].shape)?;
+        with_real!(run.dtype, T => {
+            let bias = x.get(2).map(|b| b.slice::<T>());
+            s.transposed(x[0].slice::<T>(), x[1].slice(), bias, y[0].slice());
+        });
+        Ok(())
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        with_real!(run.dtype, T => {
+            let gy = gy.slice::<T>();
+            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
+                let out = gx.output;
+                s.forward_to(gy, w.slice::<T>(), gx.slice(), out);
+            }
+            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
+                let out = gw.output;
+                s.backward_weight(x.slice::<T>(), gy, gw.slice(), out);
+            }
+            if let Some(Some(gb)) = gx.get_mut(2) {
+                let out = gb.output;
+                s.sum_channels(gy, s.in_channels, gb.slice::<T>(), out);
+            }
+        });
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (x, w, gy) = (&g.x[0], &g.x[1], &g.gy[0]);
+        let s = self.sizes(&x.shape(), &w.shape())?;
+        let gx = g.want[0].then(|| f::convolution(gy, w, None, f::Convolution::of(&s))).transpose()?;
+        let gw = g.want[1].then(|| convolution_weight_grad(gy, x, ConvolutionWeightGrad::of(&s))).transpose()?;
+        let mut grads = vec![gx, gw];
+        if g.x.len() > 2 {
+            grads.push(g.want[2].then(|| sum_of_channels(gy, &s)).transpose()?);
+        }
+        Ok(grads)
+    }
+}

@@ -1,0 +1,217 @@
+//! Arguments that all poolings share, and the internal functions that their gradients are.
+
+use super::spatial::{numbers, three};
+use crate::cpu::pooling::{Border, Divisor, Pooling};
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+/// The arguments of a pooling.
+pub(super) struct Spec<'a> {
+    pub kernel: &'a [i64],
+    pub stride: Option<&'a [i64]>,
+    pub ignore_border: bool,
+    pub pad: Option<&'a [i64]>,
+    pub channel_last: bool,
+}
+
+/// The `Spec` of a function with the usual arguments.
+macro_rules! spec {
+    ($f:expr) => {
+        $crate::function::layer::pooling::Spec {
+            kernel: &$f.kernel,
+            stride: $f.stride.as_deref(),
+            ignore_border: $f.ignore_border,
+            pad: $f.pad.as_deref(),
+            channel_last: $f.channel_last,
+        }
+    };
+}
+pub(super) use spec;
+
+impl Spec<'_> {
+    /// Sizes for the kernels, and the output's shape.
+    pub fn pooling(&self, x: &Shape) -> Result<(Pooling, Shape)> {
+        let n = self.kernel.len();
+        if !(2..=3).contains(&n) {
+            return Err(Error::arg("kernel", "2 or 3 numbers").actual(format!("{:?}", self.kernel)));
+        }
+        let channel = self.channel_last as usize;
+        if x.ndim() < n + channel {
+            return Err(Error::shape("x", format!("{} axes at least for a kernel of {n}", n + channel)).actual(x));
+        }
+        let first = x.ndim() - n - channel;
+        let spatial = &x[first..first + n];
+        let p = Pooling {
+            outer: x.size_to(first),
+            inner: if self.channel_last { x[first + n] } else { 1 },
+            ..self.sizes(spatial)?
+        };
+        let out = p.output();
+        let y: Shape = x[..first].iter().chain(&out[3 - n..]).chain(&x[first + n..]).copied().collect();
+        Ok((p, y))
+    }
+
+    fn sizes(&self, spatial: &[usize]) -> Result<Pooling> {
+        let kernel = numbers("kernel", Some(self.kernel), self.kernel, 1)?;
+        let stride = numbers("stride", self.stride, self.kernel, 1)?;
+        let pad = numbers("pad", self.pad, &vec![0; kernel.len()], 0)?;
+        if kernel.iter().zip(&pad).any(|(k, p)| p >= k) {
+            return Err(Error::arg("pad", format!("numbers below the kernel {:?}", self.kernel))
+                .actual(format!("{:?}", &pad[..]))
+                .hint("a wider padding makes windows with nothing in them"));
+        }
+        for i in 0..kernel.len() {
+            // C's division, as NNabla's: a kernel larger than the image, by less than a stride, makes one output.
+            let room = (spatial[i] + 2 * pad[i]) as i64 - kernel[i] as i64;
+            if spatial[i] == 0 || (self.ignore_border && room <= -(stride[i] as i64)) {
+                return Err(Error::shape("x", format!("spatial sizes that kernel {:?} fits", self.kernel))
+                    .actual(format!("{spatial:?} with pad {:?} and stride {:?}", &pad[..], &stride[..])));
+            }
+        }
+        let fitted: Vec<usize> = (0..kernel.len()).map(|i| kernel[i].min(spatial[i] + 2 * pad[i])).collect();
+        Ok(Pooling {
+            outer: 1,
+            inner: 1,
+            input: three(spatial, 1),
+            kernel: three(&fitted, 1),
+            stride: three(&stride, 1),
+            pad: three(&pad, 0),
+            border: if self.ignore_border { Border::Ignore } else { Border::Keep },
+        })
+    }
+}
+
+/// Checks that `gy` has the shape of the pooling's output.
+pub(super) fn check_gradient(arg: &str, gy: &Shape, y: &Shape) -> Result<()> {
+    match gy == y {
+        true => Ok(()),
+        false => Err(Error::shape(arg, format!("shape {y}, the result of the pooling")).actual(gy)),
+    }
+}
+
+function! {
+    /// The gradient of `sum_pooling` or `average_pooling`: each number goes to all places of its window.
+    SumPoolingBackward sum_pooling_backward in Layer
+    inputs { gy: "Gradient of the pooling's result." }
+    args {
+        kernel: Vec<i64>, "As the pooling's.";
+        stride: Option<Vec<i64>> = None, "As the pooling's.";
+        ignore_border: bool = true, "As the pooling's.";
+        pad: Option<Vec<i64>> = None, "As the pooling's.";
+        channel_last: bool = false, "As the pooling's.";
+        average: bool = false, "Whether it is average_pooling's.";
+        including_pad: bool = true, "As the pooling's.";
+        shape: Vec<i64>, "Shape of x."
+    }
+    outputs { gx: "Gradient of x." }
+}
+
+impl SumPoolingBackward {
+    fn shape(&self) -> Shape {
+        self.shape.iter().map(|&n| n.max(0) as usize).collect()
+    }
+}
+
+impl Function for SumPoolingBackward {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let (_, y) = spec!(self).pooling(&self.shape())?;
+        check_gradient("gy", &x[0], &y)?;
+        Ok(smallvec![self.shape()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (p, _) = spec!(self).pooling(y[0].shape)?;
+        let (divisor, write) = (divisor(self.average, self.including_pad), crate::function::Output::Write);
+        with_real!(run.dtype, T => p.sum_backward(x[0].slice::<T>(), y[0].slice(), divisor, write));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (kernel, stride, pad) = (self.kernel.clone(), self.stride.clone(), self.pad.clone());
+        let (ignore_border, channel_last, including_pad) = (self.ignore_border, self.channel_last, self.including_pad);
+        let y = match self.average {
+            false => f::sum_pooling(&g.gy[0], f::SumPooling { kernel, stride, ignore_border, pad, channel_last })?,
+            true => f::average_pooling(
+                &g.gy[0],
+                f::AveragePooling { kernel, stride, ignore_border, pad, channel_last, including_pad },
+            )?,
+        };
+        Ok(vec![Some(y)])
+    }
+}
+
+/// What the sums of a pooling are divided by.
+pub(super) fn divisor(average: bool, including_pad: bool) -> Divisor {
+    match (average, including_pad) {
+        (false, _) => Divisor::One,
+        (true, true) => Divisor::Padded,
+        (true, false) => Divisor::Inside,
+    }
+}
+
+function! {
+    /// The numbers of `g` at the places where `x` has the maxima of the pooling's windows.
+    MaxPoolingGather max_pooling_gather in Layer
+    inputs { g: "N-D array of x's shape.", x: "N-D array that decides on the places." }
+    args {
+        kernel: Vec<i64>, "As max_pooling's.";
+        stride: Option<Vec<i64>> = None, "As max_pooling's.";
+        ignore_border: bool = true, "As max_pooling's.";
+        pad: Option<Vec<i64>> = None, "As max_pooling's.";
+        channel_last: bool = false, "As max_pooling's."
+    }
+    outputs { y: "N-D array of the pooling's shape." }
+}
+
+impl Function for MaxPoolingGather {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        if x[0] != x[1] {
+            return Err(Error::shape("g", format!("shape {}", x[1])).actual(&x[0]));
+        }
+        Ok(smallvec![spec!(self).pooling(&x[1])?.1])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (p, _) = spec!(self).pooling(x[1].shape)?;
+        with_real!(run.dtype, T => {
+            let (g, x, y) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
+            y.iter_mut().enumerate().for_each(|(i, y)| *y = g[largest(&p, x, i)]);
+        });
+        Ok(())
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i == 0
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let args = f::MaxPoolingBackward {
+            kernel: self.kernel.clone(),
+            stride: self.stride.clone(),
+            ignore_border: self.ignore_border,
+            pad: self.pad.clone(),
+            channel_last: self.channel_last,
+        };
+        Ok(vec![Some(f::max_pooling_backward(&g.gy[0], &g.x[1], args)?), None])
+    }
+}
+
+/// The place of the first largest number of window `i`.
+fn largest<T: crate::dtype::Real>(p: &Pooling, x: &[T], i: usize) -> usize {
+    let (out, c) = (p.output(), i % p.inner);
+    let (o, plane) = (i / p.inner, i / p.inner / out.iter().product::<usize>());
+    let at = [o / out[2] / out[1] % out[0], o / out[2] % out[1], o % out[2]];
+    let range = |a: usize| {
+        let from = at[a] * p.stride[a];
+        from.saturating_sub(p.pad[a])..(from + p.kernel[a]).saturating_sub(p.pad[a]).min(p.input[a])
+    };
+    let place =
+        |d: usize, h: usize, w: usize| (((plane * p.input[0] + d) * p.input[1] + h) * p.input[2] + w) * p.inner + c;
+    let rows = range(0).flat_map(|d| range(1).map(move |h| (d, h)));
+    let places = rows.flat_map(|(d, h)| range(2).map(move |w| (d, h, w))).map(|(d, h, w)| place(d, h, w));
+    places.reduce(|best, v| if x[v] > x[best] { v } else { best }).unwrap_or(0)
+}

@@ -1,0 +1,351 @@
+//! What convolutions and poolings share: their lists of numbers, and the sizes of a convolution with all checks, so
+//! that kernels never see sizes that do not fit.
+
+use super::direct;
+use crate::cpu::conv::{Conv, Layout};
+use crate::cpu::gemm::Output;
+use crate::cpu::reduce;
+use crate::cpu::simd::{self, SimdReal};
+use crate::error::{Error, Result};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+
+/// One number for each spatial axis.
+pub(super) type Dims = SmallVec<[usize; 3]>;
+
+/// The largest stride, padding and so on: sums and products of a few of them stay far from overflow.
+const MOST: i64 = i32::MAX as i64;
+/// Elements of a padded image that are never too many; above, padding must not be nearly all of it.
+const PADDED: i128 = 1 << 28;
+
+/// The numbers of argument `name`, one for each of `n` axes and none below `least`; `default` where none are given.
+pub(super) fn numbers(name: &str, given: Option<&[i64]>, default: &[i64], least: i64) -> Result<Dims> {
+    let values = given.unwrap_or(default);
+    if values.len() != default.len() {
+        return Err(Error::arg(name, format!("{} numbers, one for each spatial axis", default.len()))
+            .actual(format!("{values:?}")));
+    }
+    if values.iter().any(|v| !(least..=MOST).contains(v)) {
+        return Err(Error::arg(name, format!("numbers from {least} to {MOST}")).actual(format!("{values:?}")));
+    }
+    Ok(values.iter().map(|&v| v as usize).collect())
+}
+
+/// The arguments that convolution, deconvolution and the weight's gradient have in common.
+pub(super) struct Spec<'a> {
+    pub base_axis: i64,
+    pub pad: Option<&'a [i64]>,
+    pub stride: Option<&'a [i64]>,
+    pub dilation: Option<&'a [i64]>,
+    pub group: i64,
+    pub channel_last: bool,
+}
+
+/// An image's axes.
+struct Image {
+    lead: Shape,
+    channels: usize,
+    spatial: Dims,
+}
+
+/// All sizes of a convolution from `input` to `output` (a deconvolution is one read backwards).
+pub(super) struct Sizes {
+    pub lead: Shape,
+    pub group: usize,
+    pub in_channels: usize,
+    pub out_channels: usize,
+    pub input: Dims,
+    pub output: Dims,
+    pub kernel: Dims,
+    pub stride: Dims,
+    pub pad: Dims,
+    pub dilation: Dims,
+    pub channel_last: bool,
+}
+
+impl Spec<'_> {
+    /// A convolution of `x`.
+    pub fn convolution(&self, x: &Shape, weight: &Shape) -> Result<Sizes> {
+        let image = self.image(x)?;
+        if image.spatial.contains(&0) {
+            return Err(Error::shape("x", "spatial sizes of at least 1").actual(x));
+        }
+        let (out_channels, each, kernel) = self.weight(weight, image.spatial.len())?;
+        let group = self.group(&[("x", image.channels), ("weight", out_channels)])?;
+        if each.checked_mul(group) != Some(image.channels) {
+            return Err(self.channels_error(weight, each, image.channels, group));
+        }
+        let mut s = self.sizes(image.lead, group, kernel)?;
+        (s.in_channels, s.out_channels, s.input) = (image.channels, out_channels, image.spatial);
+        let room = |i: usize| s.input[i] as i128 + 2 * s.pad[i] as i128 - s.window(i);
+        s.output = s.positive(|i| if room(i) < 0 { 0 } else { room(i) / s.stride[i] as i128 + 1 })?;
+        s.check_padding()?;
+        Ok(s)
+    }
+
+    /// The convolution whose gradient the deconvolution of `x` is: x has the place of its output.
+    pub fn deconvolution(&self, x: &Shape, weight: &Shape, output_padding: Option<&[i64]>) -> Result<Sizes> {
+        let image = self.image(x)?;
+        let (out_channels, each, kernel) = self.weight(weight, image.spatial.len())?;
+        if out_channels != image.channels {
+            return Err(Error::shape(
+                "weight",
+                format!("{} maps in its first axis, the channels of x", image.channels),
+            )
+            .actual(weight));
+        }
+        let group = self.group(&[("x", image.channels)])?;
+        let mut s = self.sizes(image.lead, group, kernel)?;
+        let more = numbers("output_padding", output_padding, &vec![0; s.kernel.len()], 0)?;
+        if more.iter().zip(&s.stride).any(|(m, s)| m >= s) {
+            return Err(Error::arg("output_padding", format!("numbers below the stride {:?}", &s.stride[..]))
+                .actual(format!("{:?}", &more[..])));
+        }
+        (s.out_channels, s.output) = (image.channels, image.spatial);
+        s.in_channels = each.saturating_mul(group);
+        let full = |i: usize| s.stride[i] as i128 * (s.output[i] as i128 - 1) + s.window(i);
+        let empty = s.output.contains(&0);
+        s.input = s.positive(|i| if empty { 0 } else { full(i) - 2 * s.pad[i] as i128 + more[i] as i128 })?;
+        s.check_padding()?;
+        Ok(s)
+    }
+
+    fn image(&self, x: &Shape) -> Result<Image> {
+        let n = x.ndim() as i64;
+        let base = if self.base_axis < 0 { self.base_axis + n } else { self.base_axis };
+        if !(0..n - 1).contains(&base) {
+            return Err(Error::arg(
+                "base_axis",
+                format!("an axis of x {x} with a channel and a spatial axis after it"),
+            )
+            .actual(self.base_axis));
+        }
+        let (base, last) = (base as usize, x.ndim() - 1);
+        let channels = x[if self.channel_last { last } else { base }];
+        let spatial = if self.channel_last { &x[base..last] } else { &x[base + 1..] };
+        Ok(Image { lead: Shape::from(&x[..base]), channels, spatial: spatial.into() })
+    }
+
+    /// Maps, channels a group and kernel of a weight.
+    fn weight(&self, w: &Shape, n: usize) -> Result<(usize, usize, Dims)> {
+        let form = if self.channel_last { "(maps, kernel.., channels)" } else { "(maps, channels, kernel..)" };
+        if w.ndim() != n + 2 {
+            return Err(Error::shape("weight", format!("{} axes {form} for {n} spatial axes of x", n + 2)).actual(w));
+        }
+        let (each, kernel) = if self.channel_last { (w[n + 1], &w[1..=n]) } else { (w[1], &w[2..]) };
+        if kernel.contains(&0) {
+            return Err(Error::shape("weight", format!("a kernel of size 1 at least in {form}")).actual(w));
+        }
+        Ok((w[0], each, kernel.into()))
+    }
+
+    fn group(&self, divides: &[(&str, usize)]) -> Result<usize> {
+        let fits = |n: usize| self.group > 0 && n.is_multiple_of(self.group as usize);
+        match divides.iter().find(|(_, n)| !fits(*n)) {
+            None => Ok(self.group as usize),
+            Some((of, n)) => {
+                Err(Error::arg("group", format!("a divisor of the {n} channels of {of}")).actual(self.group))
+            }
+        }
+    }
+
+    fn channels_error(&self, w: &Shape, each: usize, channels: usize, group: usize) -> Error {
+        let want = format!("{} channels, the {channels} of x over group={group}", channels / group);
+        let form = if self.channel_last { "(maps, kernel.., channels)" } else { "(maps, channels, kernel..)" };
+        Error::shape("weight", want).actual(format!("{each} of shape {w}")).hint(format!("its axes are {form}"))
+    }
+
+    fn sizes(&self, lead: Shape, group: usize, kernel: Dims) -> Result<Sizes> {
+        let (zeros, ones) = (vec![0; kernel.len()], vec![1; kernel.len()]);
+        Ok(Sizes {
+            lead,
+            group,
+            pad: numbers("pad", self.pad, &zeros, 0)?,
+            stride: numbers("stride", self.stride, &ones, 1)?,
+            dilation: numbers("dilation", self.dilation, &ones, 1)?,
+            kernel,
+            channel_last: self.channel_last,
+            in_channels: 0,
+            out_channels: 0,
+            input: Dims::new(),
+            output: Dims::new(),
+        })
+    }
+}
+
+impl Sizes {
+    /// Positions that the kernel spans on axis `i`.
+    fn window(&self, i: usize) -> i128 {
+        self.dilation[i] as i128 * (self.kernel[i] as i128 - 1) + 1
+    }
+
+    fn positive(&self, size: impl Fn(usize) -> i128) -> Result<Dims> {
+        let sizes: SmallVec<[i128; 3]> = (0..self.kernel.len()).map(size).collect();
+        if sizes.iter().all(|&n| n > 0 && n <= isize::MAX as i128) {
+            return Ok(sizes.iter().map(|&n| n as usize).collect());
+        }
+        Err(Error::shape("x", "spatial sizes that the kernel fits, so that there is an output")
+            .actual(format!(
+                "output sizes {:?} with kernel {:?}, pad {:?}, stride {:?}, dilation {:?}",
+                &sizes[..],
+                &self.kernel[..],
+                &self.pad[..],
+                &self.stride[..],
+                &self.dilation[..]
+            ))
+            .hint("pad more, or use a smaller kernel or dilation"))
+    }
+
+    /// Refuses paddings and strides that would make kernels work through gigantic empty images.
+    fn check_padding(&self) -> Result<()> {
+        let size = |d: &Dims| d.iter().try_fold(1i128, |n, &d| n.checked_mul(d as i128));
+        let padded: Dims = self.input.iter().zip(&self.pad).map(|(n, p)| n.saturating_add(2 * p)).collect();
+        let real = size(&self.input).zip(size(&self.output)).map(|(i, o)| i.saturating_add(o).saturating_mul(64));
+        match (size(&padded), real) {
+            (Some(p), Some(real)) if p <= PADDED.max(real) => Ok(()),
+            _ => Err(Error::arg("pad", "an image that is not padding alone").actual(format!("{:?}", &self.pad[..]))),
+        }
+    }
+
+    /// Shape of the image that the convolution reads.
+    pub fn input_shape(&self) -> Shape {
+        self.shape(self.in_channels, &self.input)
+    }
+
+    /// Shape of the image that the convolution makes.
+    pub fn output_shape(&self) -> Shape {
+        self.shape(self.out_channels, &self.output)
+    }
+
+    fn shape(&self, channels: usize, spatial: &Dims) -> Shape {
+        let [first, last] = if self.channel_last { [None, Some(channels)] } else { [Some(channels), None] };
+        self.lead.iter().copied().chain(first).chain(spatial.iter().copied()).chain(last).collect()
+    }
+
+    pub fn weight_shape(&self) -> Shape {
+        let each = self.in_channels / self.group;
+        let [first, last] = if self.channel_last { [None, Some(each)] } else { [Some(each), None] };
+        [self.out_channels].into_iter().chain(first).chain(self.kernel.iter().copied()).chain(last).collect()
+    }
+
+    /// The numbers that make a deconvolution's result as large as the input.
+    pub fn output_padding(&self) -> Vec<i64> {
+        let rest = |i: usize| (self.input[i] + 2 * self.pad[i] - self.window(i) as usize) % self.stride[i];
+        (0..self.kernel.len()).map(|i| rest(i) as i64).collect()
+    }
+
+    fn kernel_sizes(&self) -> Option<Conv> {
+        (self.kernel.len() <= 3).then(|| Conv {
+            batch: self.lead.size(),
+            group: self.group,
+            in_channels: self.in_channels,
+            out_channels: self.out_channels,
+            input: three(&self.input, 1),
+            kernel: three(&self.kernel, 1),
+            stride: three(&self.stride, 1),
+            pad: three(&self.pad, 0),
+            dilation: three(&self.dilation, 1),
+            layout: if self.channel_last { Layout::ChannelLast } else { Layout::ChannelFirst },
+        })
+    }
+
+    pub fn forward<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+        match self.kernel_sizes() {
+            Some(c) => c.forward(x, w, bias, y),
+            None => {
+                self.fill(y, bias, self.out_channels, &self.output);
+                direct::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
+            }
+        }
+    }
+
+    pub fn backward_data<T: SimdReal>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+        match self.kernel_sizes() {
+            Some(c) => c.backward_data(gy, w, gx, output),
+            None => {
+                direct::start(gx, output);
+                direct::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
+            }
+        }
+    }
+
+    pub fn backward_weight<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
+        match self.kernel_sizes() {
+            Some(c) => c.backward_weight(gy, x, gw, output),
+            None => {
+                direct::start(gw, output);
+                direct::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
+            }
+        }
+    }
+
+    pub fn backward_bias<T: SimdReal>(&self, gy: &[T], gb: &mut [T], output: Output) {
+        match self.kernel_sizes() {
+            Some(c) => c.backward_bias(gy, gb, output),
+            None => self.sum_channels(gy, self.out_channels, gb, output),
+        }
+    }
+
+    /// The convolution of `x` written or added to `y`.
+    pub fn forward_to<T: SimdReal>(&self, x: &[T], w: &[T], y: &mut [T], output: Output) {
+        if output == Output::Write {
+            return self.forward(x, w, None, y);
+        }
+        let mut part = vec![T::ZERO; y.len()];
+        self.forward(x, w, None, &mut part);
+        simd::add_assign(y, &part);
+    }
+
+    /// What a deconvolution makes of x: the data gradient, plus a bias for each of its maps.
+    pub fn transposed<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+        let Some(bias) = bias else { return self.backward_data(x, w, y, Output::Write) };
+        self.fill(y, Some(bias), self.in_channels, &self.input);
+        self.backward_data(x, w, y, Output::Accumulate);
+    }
+
+    /// The sums over all but the channels, which lie in `gb`'s order.
+    pub fn sum_channels<T: SimdReal>(&self, gy: &[T], channels: usize, gb: &mut [T], output: Output) {
+        let (n, points) = (self.lead.size(), gy.len() / (self.lead.size() * channels).max(1));
+        match self.channel_last {
+            true => reduce::sum_axes(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
+            false => reduce::sum_axes(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
+        }
+    }
+
+    /// Fills an image with a number for each channel.
+    fn fill<T: SimdReal>(&self, y: &mut [T], bias: Option<&[T]>, channels: usize, spatial: &Dims) {
+        let Some(b) = bias.filter(|b| !b.is_empty()) else { return y.fill(T::ZERO) };
+        if self.channel_last {
+            return y.chunks_exact_mut(channels).for_each(|row| row.copy_from_slice(b));
+        }
+        let rows = y.chunks_exact_mut(spatial.iter().product());
+        rows.zip(b.iter().cycle()).for_each(|(row, &b)| row.fill(b));
+    }
+}
+
+/// Checks a bias of one number for each of `channels` maps.
+pub(super) fn check_bias(bias: Option<&Shape>, channels: usize) -> Result<()> {
+    match bias {
+        Some(b) if **b != [channels] => {
+            Err(Error::shape("bias", format!("shape ({channels},), one number for each map")).actual(b))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The axes of an image but for its channel axis, which is the first after `lead` axes or the last.
+pub(super) fn all_but_channels(ndim: usize, lead: usize, channel_last: bool) -> Vec<i64> {
+    let channel = if channel_last { ndim - 1 } else { lead };
+    (0..ndim).filter(|&a| a != channel).map(|a| a as i64).collect()
+}
+
+/// `n` numbers as an argument.
+pub(super) fn list(d: &Dims) -> Option<Vec<i64>> {
+    Some(d.iter().map(|&v| v as i64).collect())
+}
+
+/// One to three numbers as those of the last of three axes.
+pub(super) fn three(d: &[usize], fill: usize) -> [usize; 3] {
+    let missing = 3 - d.len();
+    std::array::from_fn(|i| if i < missing { fill } else { d[i - missing] })
+}
