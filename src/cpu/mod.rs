@@ -2,6 +2,7 @@
 
 pub mod conv;
 pub mod gemm;
+pub mod normalize;
 pub mod pool;
 pub mod pooling;
 pub mod reduce;

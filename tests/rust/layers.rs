@@ -129,9 +129,8 @@ impl Conv {
     fn check_deconvolution(&self, name: &str, second: bool) {
         let ints = |v: &[usize]| Some(v.iter().map(|&n| n as i64).collect());
         let out = self.output();
-        let rest = |i: usize| {
-            (self.size[i] + 2 * self.pad[i] - self.dilation[i] * (self.kernel[i] - 1) - 1) % self.stride[i]
-        };
+        let rest =
+            |i: usize| (self.size[i] + 2 * self.pad[i] - self.dilation[i] * (self.kernel[i] - 1) - 1) % self.stride[i];
         let output_padding = Some((0..out.len()).map(|i| rest(i) as i64).collect::<Vec<i64>>());
         let build = |v: &[Variable]| {
             let args = f::Deconvolution {

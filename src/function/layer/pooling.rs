@@ -209,9 +209,8 @@ fn largest<T: crate::dtype::Real>(p: &Pooling, x: &[T], i: usize) -> usize {
         let from = at[a] * p.stride[a];
         from.saturating_sub(p.pad[a])..(from + p.kernel[a]).saturating_sub(p.pad[a]).min(p.input[a])
     };
-    let place = |d: usize, h: usize, w: usize| {
-        (((plane * p.input[0] + d) * p.input[1] + h) * p.input[2] + w) * p.inner + c
-    };
+    let place =
+        |d: usize, h: usize, w: usize| (((plane * p.input[0] + d) * p.input[1] + h) * p.input[2] + w) * p.inner + c;
     let rows = range(0).flat_map(|d| range(1).map(move |h| (d, h)));
     let places = rows.flat_map(|(d, h)| range(2).map(move |w| (d, h, w))).map(|(d, h, w)| place(d, h, w));
     places.reduce(|best, v| if x[v] > x[best] { v } else { best }).unwrap_or(0)

@@ -88,8 +88,11 @@ impl Spec<'_> {
         let image = self.image(x)?;
         let (out_channels, each, kernel) = self.weight(weight, image.spatial.len())?;
         if out_channels != image.channels {
-            return Err(Error::shape("weight", format!("{} maps in its first axis, the channels of x", image.channels))
-                .actual(weight));
+            return Err(Error::shape(
+                "weight",
+                format!("{} maps in its first axis, the channels of x", image.channels),
+            )
+            .actual(weight));
         }
         let group = self.group(&[("x", image.channels)])?;
         let mut s = self.sizes(image.lead, group, kernel)?;
@@ -111,8 +114,11 @@ impl Spec<'_> {
         let n = x.ndim() as i64;
         let base = if self.base_axis < 0 { self.base_axis + n } else { self.base_axis };
         if !(0..n - 1).contains(&base) {
-            return Err(Error::arg("base_axis", format!("an axis of x {x} with a channel and a spatial axis after it"))
-                .actual(self.base_axis));
+            return Err(Error::arg(
+                "base_axis",
+                format!("an axis of x {x} with a channel and a spatial axis after it"),
+            )
+            .actual(self.base_axis));
         }
         let (base, last) = (base as usize, x.ndim() - 1);
         let channels = x[if self.channel_last { last } else { base }];
@@ -137,7 +143,9 @@ impl Spec<'_> {
         let fits = |n: usize| self.group > 0 && n.is_multiple_of(self.group as usize);
         match divides.iter().find(|(_, n)| !fits(*n)) {
             None => Ok(self.group as usize),
-            Some((of, n)) => Err(Error::arg("group", format!("a divisor of the {n} channels of {of}")).actual(self.group)),
+            Some((of, n)) => {
+                Err(Error::arg("group", format!("a divisor of the {n} channels of {of}")).actual(self.group))
+            }
         }
     }
 
