@@ -74,6 +74,10 @@ fn convolutions() {
         dilation: [1; 3],
         layout,
     };
+    for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+        convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 1, layout) });
+        convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 2, layout) });
+    }
     for (n, c, h, oc, k, p, s) in [
         (64, 1, 28, 16, 5, 0, 1),
         (64, 16, 12, 16, 5, 0, 1),
@@ -102,7 +106,8 @@ fn convolution(c: &Conv) {
     });
     let gf = 2e-3 * (gy.len() * w.len() / c.out_channels) as f64;
     println!(
-        "conv {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        "conv g{} {:3}x{:3}x{:3} -> {:3} k{} s{} {:?}: forward {forward:7.0} us {:4.0} GFLOP/s, data {data:7.0} {:4.0}, weight+bias {weight:7.0} {:4.0}",
+        c.group,
         c.batch,
         c.in_channels,
         c.input[2],

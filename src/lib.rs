@@ -7,7 +7,11 @@ pub mod dtype;
 pub mod error;
 pub mod function;
 pub mod graph;
+#[cfg(feature = "python")]
+mod python;
+pub mod random;
 pub mod shape;
+pub mod solver;
 
 pub use array::NdArray;
 pub use context::Context;
@@ -15,6 +19,7 @@ pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{BackwardOptions, ForwardOptions, Seed, Variable, forward_all};
 pub use shape::Shape;
+pub use solver::Solver;
 
 /// Builders of all functions.
 pub mod functions {

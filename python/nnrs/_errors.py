@@ -11,6 +11,26 @@ class ArgumentError(Error, ValueError):
     """A value, shape or name that does not fit."""
 
 
+class ShapeError(Error, ValueError):
+    """Shapes that do not fit."""
+
+
+class ParameterError(Error, ValueError):
+    """A parameter that is missing or does not fit."""
+
+
+class GraphError(Error, RuntimeError):
+    """A graph that is not in a state that allows this."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory is used up, or its limit is reached."""
+
+
+class FileError(Error, OSError):
+    """A file that cannot be read or written."""
+
+
 class ArgumentTypeError(Error, TypeError):
     """An argument of the wrong type."""
 

@@ -2,6 +2,12 @@
 //!
 //! The tiles, and so the order of every element's sum, depend on the sizes alone.
 
+#[cfg(test)]
+mod tests;
+
+use super::conv::lanes::{Choose, Lanes, dispatch};
+use super::conv::scratch;
+use super::conv::tile::Tiles;
 use super::pool;
 use crate::dtype::Real;
 
@@ -205,9 +211,11 @@ impl<T: Real> Product<T> {
     /// Halves the longer side until there are enough tasks or the tiles are as small as is good.
     fn tile_size(&self) -> (usize, usize) {
         let (mut tm, mut tn) = (self.m, self.n);
+        let cost = |s: isize| if s == 1 { 1 } else { 4 };
         let target = (self.work() / SERIAL).clamp(1, TASKS);
         while self.m.div_ceil(tm) * self.n.div_ceil(tn) < target {
-            let longer = if tm >= tn { &mut tm } else { &mut tn };
+            // A tile packs its rows of A and columns of B; what lies across is slower to pack, so is split less.
+            let longer = if tm * cost(self.a.cs) >= tn * cost(self.b.cs) { &mut tm } else { &mut tn };
             if *longer < 2 * MIN_TILE {
                 break;
             }
@@ -254,8 +262,11 @@ impl<T: Real> Product<T> {
         }
         // SAFETY: as the caller promised.
         unsafe {
-            if self.work() < TINY && self.tiny(output) {
-                return;
+            // The vectors are along C's rows, so the longer side is better there.
+            let p = if self.c.cs != 1 || self.n < self.m.min(16) { self.transposed() } else { *self };
+            let cheap = p.b.cs == 1 || p.k * p.n <= 512;
+            if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
+                return dispatch(Tiny { p, output });
             }
             self.crate_gemm(output)
         }
@@ -291,147 +302,86 @@ impl<T: Real> Product<T> {
         }
     }
 
-    /// A small product by plain loops over rows of C, or false where the layout does not suit them.
-    unsafe fn tiny(&self, output: Output) -> bool {
-        // Rows of B and of C must be contiguous; where their columns are, the transposed product has that.
-        let p = if self.c.cs == 1 && self.b.cs == 1 { *self } else { self.transposed() };
-        if p.c.cs != 1 || p.b.cs != 1 || p.n > TINY_ROW {
-            return false;
-        }
-        // SAFETY: the same product; rows are contiguous as was just checked.
-        unsafe { p.row_loops(output) }
-        true
-    }
-
     fn transposed(&self) -> Self {
         let flip = |s: Side<T>| Side { data: s.data, rs: s.cs, cs: s.rs };
         let c = Dest { data: self.c.data, rs: self.c.cs, cs: self.c.rs };
         Product { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
     }
+}
 
-    unsafe fn row_loops(&self, output: Output) {
-        let mut sum = [T::ZERO; TINY_ROW];
-        for i in 0..self.m as isize {
-            let sum = &mut sum[..self.n];
-            sum.fill(T::ZERO);
-            for l in 0..self.k as isize {
-                // SAFETY: row l of B has n contiguous elements, and A has element (i, l).
-                let (s, row) = unsafe {
-                    (
-                        *self.a.data.offset(i * self.a.rs + l * self.a.cs),
-                        std::slice::from_raw_parts(self.b.data.offset(l * self.b.rs), self.n),
-                    )
-                };
-                sum.iter_mut().zip(row).for_each(|(o, &b)| *o += s * b);
+/// A small product on the convolutions' inner loop.
+struct Tiny<T> {
+    p: Product<T>,
+    output: Output,
+}
+
+/// Rows and inner dimension that a small product has at most.
+const TINY_SIDE: usize = 64;
+
+impl<T: Real> Choose<T> for Tiny<T> {
+    fn with<L: Lanes<T>>(self) {
+        let Product { m, n, k, a, c, .. } = self.p;
+        let (mut off, mut lane) = ([0; TINY_SIDE], [0; TINY_SIDE]);
+        (0..k).for_each(|l| off[l] = l as isize * a.cs);
+        (0..m).for_each(|i| lane[i] = i as isize * a.rs);
+        scratch::with((m + k + 1) * 2 * L::N, |buffer: &mut [T]| {
+            for j in (0..n).step_by(2 * L::N) {
+                let vectors = if n - j > L::N { 2 } else { 1 };
+                let (width, cols) = (vectors * L::N, (n - j).min(vectors * L::N));
+                let (zero, rest) = buffer.split_at_mut(2 * L::N);
+                let (rows, sums) = rest.split_at_mut(k * width);
+                zero.fill(T::ZERO);
+                let (w, w_stride) = self.columns(j, cols, width, rows);
+                let (off, lane, init, out) = (&off[..k], &lane[..m], zero.as_ptr(), sums.as_mut_ptr());
+                let tiles =
+                    Tiles { x: a.data, off, lane, w, w_stride, vectors, init, init_stride: 0, out, out_stride: width };
+                // SAFETY: the tables reach A's elements; `w` has k rows of `width` numbers, `sums` has m.
+                unsafe { L::enter(tiles) }
+                for (i, row) in sums.chunks_exact(width).take(m).enumerate() {
+                    let to = c.data.wrapping_offset(i as isize * c.rs + j as isize * c.cs);
+                    // SAFETY: the elements are in row i of C.
+                    unsafe { store_row(to, c.cs, &row[..cols], self.output) }
+                }
             }
-            for (j, &v) in sum.iter().enumerate() {
-                // SAFETY: row i of C has n contiguous elements.
-                unsafe { store(self.c.data.offset(i * self.c.rs + j as isize), v, output) }
-            }
-        }
+        });
     }
 }
 
-/// The longest row that the plain loops keep on the stack.
-const TINY_ROW: usize = 64;
+impl<T: Real> Tiny<T> {
+    /// Columns of B from `j` on as rows of `width` numbers: in place where they are, otherwise copied.
+    fn columns(&self, j: usize, cols: usize, width: usize, rows: &mut [T]) -> (*const T, usize) {
+        let b = self.p.b;
+        let from = b.data.wrapping_offset(j as isize * b.cs);
+        if b.cs == 1 && cols == width && b.rs >= 0 {
+            return (from, b.rs as usize);
+        }
+        for (l, row) in rows.chunks_exact_mut(width).enumerate() {
+            let from = from.wrapping_offset(l as isize * b.rs);
+            // SAFETY: the elements are in row l of B.
+            unsafe {
+                if b.cs == 1 {
+                    row[..cols].copy_from_slice(std::slice::from_raw_parts(from, cols));
+                } else {
+                    row[..cols].iter_mut().enumerate().for_each(|(i, v)| *v = *from.wrapping_offset(i as isize * b.cs));
+                }
+            }
+        }
+        (rows.as_ptr(), width)
+    }
+}
+
+unsafe fn store_row<T: Real>(to: *mut T, step: isize, row: &[T], output: Output) {
+    // SAFETY: the caller's pointers are valid.
+    unsafe {
+        if step == 1 && output == Output::Write {
+            return std::slice::from_raw_parts_mut(to, row.len()).copy_from_slice(row);
+        }
+        row.iter().enumerate().for_each(|(l, &v)| store(to.wrapping_offset(l as isize * step), v, output));
+    }
+}
 
 #[inline(always)]
 unsafe fn store<T: Real>(to: *mut T, v: T, output: Output) {
     // SAFETY: the caller's pointer is valid.
     unsafe { *to = if output == Output::Accumulate { *to + v } else { v } }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn noise<T: Real>(n: usize, seed: u64) -> Vec<T> {
-        let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut next = || {
-            s ^= s << 13;
-            s ^= s >> 7;
-            s ^= s << 17;
-            T::from_f64((s >> 40) as f64 / (1u64 << 24) as f64 - 0.5)
-        };
-        (0..n).map(|_| next()).collect()
-    }
-
-    fn check<T: Real>(m: usize, n: usize, k: usize, ta: bool, tb: bool, batch: usize, eps: f64) {
-        let (a, b) = (noise::<T>(batch * m * k, 1), noise::<T>(batch * k * n, 2));
-        let view_a = if ta { Mat::new(&a, k, m).each().t() } else { Mat::new(&a, m, k).each() };
-        let view_b = if tb { Mat::new(&b, n, k).each().t() } else { Mat::new(&b, k, n).each() };
-        for output in [Output::Write, Output::Accumulate] {
-            let old = noise::<T>(batch * m * n, 3);
-            let mut c = old.clone();
-            batch_matmul(batch, view_a, view_b, MatMut::new(&mut c, m, n), output);
-            for e in 0..batch * m * n {
-                let (p, i, j) = (e / (m * n), e / n % m, e % n);
-                let at = |l: usize| p * m * k + if ta { l * m + i } else { i * k + l };
-                let bt = |l: usize| p * k * n + if tb { j * k + l } else { l * n + j };
-                let sum: f64 = (0..k).map(|l| a[at(l)].to_f64() * b[bt(l)].to_f64()).sum();
-                let want = sum + if output == Output::Accumulate { old[e].to_f64() } else { 0.0 };
-                let close = (c[e].to_f64() - want).abs() <= eps * (k as f64 + 1.0).sqrt();
-                assert!(close, "{m} {n} {k} {ta} {tb}: {:?} for {want}", c[e]);
-            }
-        }
-    }
-
-    #[test]
-    fn products_of_all_shapes() {
-        for (m, n, k) in
-            [(1, 1, 1), (3, 5, 2), (7, 1, 9), (1, 8, 33), (16, 16, 16), (17, 65, 3), (70, 33, 40), (5, 4, 0)]
-        {
-            for t in 0..4 {
-                check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 1, 1e-6);
-                check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 3, 1e-15);
-            }
-        }
-    }
-
-    #[test]
-    fn split_products() {
-        check::<f32>(260, 150, 40, false, true, 1, 1e-6);
-        check::<f32>(150, 300, 31, true, false, 1, 1e-6);
-        check::<f64>(8, 12, 33_000, false, false, 1, 1e-13);
-        check::<f32>(12, 8, 33_000, true, true, 1, 1e-4);
-        check::<f32>(130, 130, 64, false, false, 2, 1e-6);
-    }
-
-    #[test]
-    fn empty_products() {
-        let mut c = [5.0f32; 4];
-        matmul(Mat::new(&[], 0, 3), Mat::new(&[1.0; 6], 3, 2), MatMut::new(&mut c, 0, 2), Output::Write);
-        assert_eq!(c, [5.0; 4]);
-        matmul(Mat::new(&[], 2, 0), Mat::new(&[], 0, 2), MatMut::new(&mut c, 2, 2), Output::Accumulate);
-        assert_eq!(c, [5.0; 4]);
-        matmul(Mat::new(&[], 2, 0), Mat::new(&[], 0, 2), MatMut::new(&mut c, 2, 2), Output::Write);
-        assert_eq!(c, [0.0; 4]);
-    }
-
-    #[test]
-    fn one_operand_for_the_whole_batch() {
-        let (a, b) = (noise::<f64>(6, 1), noise::<f64>(4 * 12, 2));
-        let (mut c, mut d) = (vec![0.0; 4 * 8], vec![0.0; 8]);
-        batch_matmul(4, Mat::new(&a, 2, 3), Mat::new(&b, 3, 4).each(), MatMut::new(&mut c, 2, 4), Output::Write);
-        for i in 0..4 {
-            matmul(Mat::new(&a, 2, 3), Mat::new(&b[i * 12..], 3, 4), MatMut::new(&mut d, 2, 4), Output::Write);
-            assert_eq!(d, c[i * 8..][..8]);
-        }
-    }
-
-    #[test]
-    fn results_do_not_depend_on_the_thread_count() {
-        let before = pool::num_threads();
-        for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30)] {
-            let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
-            let results = [1, 2, 3].map(|threads| {
-                pool::set_num_threads(threads);
-                let mut c = vec![0.0; m * n];
-                matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
-                c
-            });
-            pool::set_num_threads(before);
-            assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
-        }
-    }
 }

@@ -127,6 +127,14 @@ pub trait Described {
     fn key(&self) -> super::args::Key;
 }
 
+/// The name without the `r#` that Rust wants before its own words (`where`).
+pub const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
 /// Declares a function: its struct (one field an argument), its registry entry and its Rust builder.
 ///
 /// ```ignore
@@ -162,7 +170,7 @@ macro_rules! function {
             /// The registry entry.
             pub const DEF: &'static $crate::function::Def = &$crate::function::Def {
                 name: stringify!($name),
-                snake: stringify!($snake),
+                snake: $crate::function::describe::plain(stringify!($snake)),
                 group: $crate::function::Group::$group,
                 doc: concat!($($doc, "\n"),*),
                 elementwise: $crate::function!(@elementwise $($mark)?),

@@ -2,10 +2,11 @@
 //! share a table file.
 
 pub mod args;
-mod describe;
+pub mod describe;
 pub mod elementwise;
 pub mod expr;
 mod registry;
+mod table;
 mod view;
 
 pub mod activation;

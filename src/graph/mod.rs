@@ -1,5 +1,6 @@
 //! The computation graph: variables, function nodes, and how they run.
 
+mod grad;
 pub mod hooks;
 pub mod mode;
 mod node;
@@ -10,6 +11,8 @@ mod run;
 mod variable;
 
 pub use crate::context::Context;
+pub use grad::grad;
+pub(crate) use grad::rule;
 pub(crate) use node::FnNode;
 pub use node::{apply, apply_into, live_functions};
 pub(crate) use plan::AnyProgram;

@@ -29,11 +29,10 @@ impl Variable {
             return Ok(());
         };
         let (data, grad) = (self.raw_data(), self.grad());
+        target.node().set_arrays(data, grad);
         parent.replace_output(i as usize, target.node());
         let old = {
             let mut s = target.node().lock();
-            s.data = data;
-            s.grad = Some(grad);
             s.inherited = self.need_grad();
             s.elided = None;
             s.parent.replace((parent, i))

@@ -27,8 +27,36 @@ pub fn live_variables() -> u64 {
     LIVE.load(Relaxed)
 }
 
+/// What unlinked copies of a variable share: its arrays, and its identity for users.
+pub(crate) struct Core {
+    id: u64,
+    arrays: Mutex<Arrays>,
+    version: AtomicU64,
+}
+
+struct Arrays {
+    data: NdArray,
+    grad: Option<NdArray>,
+}
+
+impl Core {
+    fn new(data: NdArray) -> Arc<Core> {
+        Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays { data, grad: None }), version: AtomicU64::new(0) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arrays> {
+        self.arrays.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn changed(&self) {
+        self.version.fetch_add(1, Relaxed);
+        EPOCH.fetch_add(1, Relaxed);
+    }
+}
+
 pub(crate) struct VarNode {
     pub(crate) id: u64,
+    core: Arc<Core>,
     handles: AtomicU32,
     version: AtomicU64,
     /// Part of some plan: changes must be noticed.
@@ -37,8 +65,6 @@ pub(crate) struct VarNode {
 }
 
 pub(crate) struct VarState {
-    pub(crate) data: NdArray,
-    pub(crate) grad: Option<NdArray>,
     /// As set by the user.
     pub(crate) need_grad: Option<bool>,
     /// As inherited from the inputs of the parent.
@@ -60,10 +86,12 @@ pub(crate) struct VarState {
 
 impl VarNode {
     pub(crate) fn new(data: NdArray, need_grad: Option<bool>) -> VarRef {
+        VarNode::over(Core::new(data), need_grad)
+    }
+
+    fn over(core: Arc<Core>, need_grad: Option<bool>) -> VarRef {
         LIVE.fetch_add(1, Relaxed);
         let state = VarState {
-            data,
-            grad: None,
             need_grad,
             inherited: false,
             parent: None,
@@ -79,6 +107,7 @@ impl VarNode {
         };
         Arc::new(VarNode {
             id: next_id(),
+            core,
             handles: AtomicU32::new(0),
             version: AtomicU64::new(0),
             planned: AtomicBool::new(false),
@@ -91,20 +120,24 @@ impl VarNode {
     }
 
     pub(crate) fn data(&self) -> NdArray {
-        self.lock().data.clone()
+        self.core.lock().data.clone()
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        self.lock().data.shape()
+        self.core.lock().data.shape()
     }
 
     /// The gradient array, made when first asked for.
     pub(crate) fn grad(&self) -> NdArray {
-        let mut s = self.lock();
-        if s.grad.is_none() {
-            s.grad = Some(NdArray::new(s.data.shape()));
-        }
-        s.grad.clone().expect("made above")
+        let mut s = self.core.lock();
+        let shape = s.data.shape();
+        s.grad.get_or_insert_with(|| NdArray::new(shape)).clone()
+    }
+
+    /// Takes the arrays of another variable.
+    pub(crate) fn set_arrays(&self, data: NdArray, grad: NdArray) {
+        *self.core.lock() = Arrays { data, grad: Some(grad) };
+        self.core.changed();
     }
 
     pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {
@@ -116,7 +149,7 @@ impl VarNode {
     }
 
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Relaxed)
+        self.version.load(Relaxed) + self.core.version.load(Relaxed)
     }
 
     pub(crate) fn mark_planned(&self) {
@@ -143,7 +176,7 @@ impl Drop for VarNode {
         let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            parent.output_dropped(i as usize, s.data.clone());
+            parent.output_dropped(i as usize, self.core.lock().data.clone());
             reap::later(parent);
         }
         drop(plans);
@@ -252,12 +285,9 @@ impl Variable {
         if data.size() != shape.size() {
             return Err(Error::shape("data", format!("{} elements as in {shape}", shape.size())).actual(data.shape()));
         }
-        {
-            let mut s = self.node.lock();
-            s.data = if data.shape() == shape { data } else { data.view(shape)? };
-            s.elided = None;
-        }
-        self.node.changed();
+        self.node.core.lock().data = if data.shape() == shape { data } else { data.view(shape)? };
+        self.node.lock().elided = None;
+        self.node.core.changed();
         Ok(())
     }
 
@@ -266,14 +296,20 @@ impl Variable {
         self.node.grad()
     }
 
+    /// True if the last backward run did not keep this variable's gradient.
+    pub fn grad_was_dropped(&self) -> bool {
+        self.node.lock().grad_elided && self.grad().storage().is_empty()
+    }
+
     /// Puts another array of the same size in the gradient's place.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
         if grad.size() != shape.size() {
             return Err(Error::shape("grad", format!("{} elements as in {shape}", shape.size())).actual(grad.shape()));
         }
-        self.node.lock().grad = Some(if grad.shape() == shape { grad } else { grad.view(shape)? });
-        self.node.changed();
+        self.node.core.lock().grad = Some(if grad.shape() == shape { grad } else { grad.view(shape)? });
+        self.node.lock().grad_elided = false;
+        self.node.core.changed();
         Ok(())
     }
 
@@ -342,15 +378,13 @@ impl Variable {
     /// Another shape; with `force` also another size. Noticed by the graphs that use the variable.
     pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
         let shape = shape.into();
-        let (data, grad) = {
-            let s = self.node.lock();
-            (s.data.clone(), s.grad.clone())
-        };
-        data.reset_shape(shape.clone(), force)?;
-        if let Some(g) = grad {
+        let arrays = self.node.core.lock();
+        arrays.data.reset_shape(shape.clone(), force)?;
+        if let Some(g) = &arrays.grad {
             g.reset_shape(shape, force)?;
         }
-        self.node.changed();
+        drop(arrays);
+        self.node.core.changed();
         Ok(())
     }
 
@@ -361,17 +395,20 @@ impl Variable {
 
     /// As [`Variable::unlinked`], with `need_grad` set.
     pub fn unlinked_with(&self, need_grad: Option<bool>) -> Variable {
-        let (data, grad) = (self.node.data(), self.node.grad());
-        let v = VarNode::new(data, need_grad.or(Some(self.need_grad()).filter(|&n| n)));
-        v.lock().grad = Some(grad);
-        Variable::handle(v)
+        let need_grad = need_grad.or(Some(self.need_grad()));
+        Variable::handle(VarNode::over(self.node.core.clone(), need_grad))
+    }
+
+    /// Equal for a variable and its unlinked copies: they are one variable to a user.
+    pub fn identity(&self) -> u64 {
+        self.node.core.id
     }
 
     /// A variable of another shape that shares data and gradient memory.
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
         let v = VarNode::new(data, self.need_grad_setting());
-        v.lock().grad = Some(grad);
+        v.core.lock().grad = Some(grad);
         Ok(Variable::handle(v))
     }
 

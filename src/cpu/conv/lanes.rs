@@ -321,17 +321,16 @@ mod x86 {
 pub(in crate::cpu) fn dispatch<T: Real, C: Choose<T>>(choose: C) {
     #[cfg(target_arch = "x86_64")]
     {
+        use crate::cpu::simd::{Isa, isa};
         use crate::dtype::DType;
-        use std::arch::is_x86_feature_detected as has;
-        let wide = has!("avx512f");
-        if wide || (has!("avx2") && has!("fma")) {
-            return match (T::DTYPE, wide) {
-                (DType::F32, true) => choose.with::<x86::Same<f32, x86::Avx512>>(),
-                (DType::F32, false) => choose.with::<x86::Same<f32, x86::Avx2>>(),
-                (_, true) => choose.with::<x86::Same<f64, x86::Avx512>>(),
-                (_, false) => choose.with::<x86::Same<f64, x86::Avx2>>(),
-            };
+        match (T::DTYPE, isa()) {
+            (_, Isa::Portable) => choose.with::<Plain>(),
+            (DType::F32, Isa::Avx512) => choose.with::<x86::Same<f32, x86::Avx512>>(),
+            (DType::F32, Isa::Avx2) => choose.with::<x86::Same<f32, x86::Avx2>>(),
+            (_, Isa::Avx512) => choose.with::<x86::Same<f64, x86::Avx512>>(),
+            (_, Isa::Avx2) => choose.with::<x86::Same<f64, x86::Avx2>>(),
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
     choose.with::<Plain>()
 }

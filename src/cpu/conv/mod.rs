@@ -5,11 +5,12 @@
 
 mod bias;
 mod correlate;
+mod depthwise;
 mod geometry;
 pub(super) mod lanes;
 mod pack;
 pub(super) mod scratch;
-mod tile;
+pub(super) mod tile;
 mod weight;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 use super::gemm::Output;
 use crate::dtype::Real;
 use correlate::Correlate;
+use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use weight::WeightGradient;
 
@@ -72,6 +74,10 @@ impl Conv {
         self.assert_sizes(x.len(), w.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
         let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x, w, y, bias }.run() };
+        }
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
             let (x, w, y) =
@@ -85,6 +91,11 @@ impl Conv {
     pub fn backward_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
         self.assert_sizes(gx.len(), w.len(), gy.len());
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            let (g, pass) = (Geometry::forward(self), Pass::Data(output));
+            // SAFETY: the sizes were checked.
+            return unsafe { Depthwise { c: self, g: &g, pass, x: gx, w, y: gy, bias: None }.run() };
+        }
         for g in Geometry::data(self) {
             for i in 0..self.group {
                 let (x, y) = (gy.add(i * g.channels * g.x.channel), gx.add(i * g.lanes * g.y.channel));
@@ -102,6 +113,12 @@ impl Conv {
             return;
         }
         let (g, x, gy, gw) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(gy), SendPtr(gw.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe {
+                Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
+            };
+        }
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             // SAFETY: the sizes were checked.
@@ -145,6 +162,13 @@ impl<T> SendPtr<T> {
 
     fn add(self, n: usize) -> Self {
         SendPtr(self.0.wrapping_add(n))
+    }
+
+    /// # Safety
+    /// The numbers exist, and nobody writes them while the slice lives.
+    pub(super) unsafe fn read<'a>(self, from: usize, len: usize) -> &'a [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.0.add(from), len) }
     }
 
     /// # Safety

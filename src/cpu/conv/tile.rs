@@ -8,7 +8,7 @@ use crate::dtype::Real;
 
 /// Operands of a run of tiles. `off` and `lane` are distances in elements from `x`.
 #[derive(Clone, Copy)]
-pub(super) struct Tiles<'a, T> {
+pub(in crate::cpu) struct Tiles<'a, T> {
     pub x: *const T,
     pub off: &'a [isize],
     pub lane: &'a [isize],

@@ -99,7 +99,11 @@ pub fn tanh<V: F32Vector>(x: V) -> V {
 pub fn sigmoid<V: F32Vector>(x: V) -> V {
     let one = V::splat(1.0);
     let e = exp(-x.abs());
-    V::select(x.lt(V::splat(0.0)), e, one) / (one + e)
+    let sum = one + e;
+    let y = V::select(x.lt(V::splat(0.0)), e, one) / sum;
+    // What the sum lost matters for negative x, where y (1 - y) is y / sum; elsewhere this is too small to harm.
+    let lost = e - (sum - one);
+    (lost * -y).fma(one - y, y)
 }
 
 /// The error function, 2 ULP.

@@ -312,8 +312,9 @@ fn all_floats() {
 #[test]
 #[ignore = "prints a measurement"]
 fn tile_speed() {
-    let (x, b) = (vec![0.7f32; 1024], vec![1.3f32; 1024]);
-    let mut y = vec![0f32; 1024];
+    #[repr(align(64))]
+    struct Tile([f32; 1024]);
+    let (Tile(x), Tile(b), y) = (&Tile([0.7; 1024]), &Tile([1.3; 1024]), &mut Tile([0.0; 1024]).0);
     let show = |isa: Isa, name: String, f: &mut dyn FnMut()| {
         let mut best = f64::INFINITY;
         for _ in 0..30 {
@@ -333,10 +334,10 @@ fn tile_speed() {
                 (k.binary)(op)(y.as_mut_ptr(), x.as_ptr(), b.as_ptr(), 1024)
             });
         }
-        show(isa, "sum".into(), &mut || _ = std::hint::black_box(unsafe { (k.sum)(&x) }));
-        show(isa, "dot".into(), &mut || _ = std::hint::black_box(unsafe { (k.dot)(&x, &b) }));
-        show(isa, "max".into(), &mut || _ = std::hint::black_box(unsafe { (k.max)(&x) }));
-        show(isa, "axpy".into(), &mut || unsafe { (k.axpy)(&mut y, 0.5, &x) });
+        show(isa, "sum".into(), &mut || _ = std::hint::black_box(unsafe { (k.sum)(x) }));
+        show(isa, "dot".into(), &mut || _ = std::hint::black_box(unsafe { (k.dot)(x, b) }));
+        show(isa, "max".into(), &mut || _ = std::hint::black_box(unsafe { (k.max)(x) }));
+        show(isa, "axpy".into(), &mut || unsafe { (k.axpy)(y, 0.5, x) });
     }
-    show(isa(), "exp_sum".into(), &mut || _ = std::hint::black_box(exp_sum(&mut y, &x, 0.1)));
+    show(isa(), "exp_sum".into(), &mut || _ = std::hint::black_box(exp_sum(y, x, 0.1)));
 }

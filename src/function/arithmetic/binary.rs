@@ -1,4 +1,4 @@
-//! `add2`, `sub2`, `mul2`, `div2`, `pow2`: arithmetic of two arrays, one formula a row.
+//! `add2`, `sub2`, `mul2`, `div2`, `pow2`, `bc_add2`: arithmetic of two arrays, one formula a row.
 
 use crate::function;
 use crate::function::Elementwise;
@@ -35,4 +35,6 @@ binary! {
     Div2 div2 |a, b| a / b;
     #[doc = "Power of two arrays, `y = x0 ** x1`, as C's `pow`."]
     Pow2 pow2 |a, b| a.pow(b);
+    #[doc = "Sum of two arrays, `y = x0 + x1`: an old name of `add2`."]
+    BcAdd2 bc_add2 |a, b| a + b;
 }

@@ -1,17 +1,22 @@
 //! Arithmetic functions.
 
 mod binary;
+mod many;
 mod scalar;
 
 use super::Def;
 pub use binary::*;
+pub use many::*;
 pub use scalar::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[
     Add2::DEF,
+    AddN::DEF,
+    BcAdd2::DEF,
     Sub2::DEF,
     Mul2::DEF,
+    MulN::DEF,
     Div2::DEF,
     Pow2::DEF,
     AddScalar::DEF,

@@ -16,6 +16,13 @@ function! {
     outputs { y: "N-D array of the given shape." }
 }
 
+impl Broadcast {
+    /// To a known shape.
+    pub fn to(shape: &Shape) -> Broadcast {
+        Broadcast { shape: shape.iter().map(|&d| d as i64).collect() }
+    }
+}
+
 impl Function for Broadcast {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let fail = || {

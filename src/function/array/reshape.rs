@@ -30,7 +30,8 @@ impl Reshape {
         let size = x.size();
         let inferred = if known == 0 { 0 } else { size / known };
         let y: Shape = self.shape.iter().map(|&d| if d < 0 { inferred } else { d as usize }).collect();
-        (open <= 1 && y.size() == size).then_some(y)
+        let clear = open == 0 || (open == 1 && known > 0);
+        (clear && y.size() == size).then_some(y)
     }
 }
 

@@ -10,9 +10,9 @@ use std::rc::Rc;
 pub(super) fn derive(f: &Formula) -> Formula {
     let n = f.inputs;
     let Some(out) = f.outputs.first().copied().flatten() else {
-        return Formula { ins: vec![], inputs: n + 2, outputs: vec![None; n] };
+        return Formula { ins: vec![], inputs: n + 2, scalars: f.scalars, outputs: vec![None; n] };
     };
-    Formula::new(n + 2, |x| {
+    Formula::with_scalars(n + 2, f.scalars, |x, _| {
         let values = replay(f, &x[..n], out, &x[n]);
         let mut adjoint: Vec<Option<Expr>> = vec![None; f.ins.len()];
         adjoint[out as usize] = Some(x[n + 1].clone());

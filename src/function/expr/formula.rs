@@ -11,6 +11,7 @@ use std::rc::Rc;
 pub struct Formula {
     pub(super) ins: Vec<Ins>,
     pub(super) inputs: usize,
+    pub(super) scalars: usize,
     pub(super) outputs: Vec<Option<Id>>,
 }
 
@@ -23,19 +24,39 @@ impl Formula {
     /// assert_eq!(square_plus_one.eval(&[3.0]), [Some(10.0)]);
     /// ```
     pub fn new(inputs: usize, f: impl FnOnce(&[Expr]) -> Vec<Option<Expr>>) -> Formula {
+        Formula::with_scalars(inputs, 0, |x, _| f(x))
+    }
+
+    /// Builds a formula of `inputs` inputs and `scalars` numbers that are given anew at each run.
+    ///
+    /// ```
+    /// use nnrs::function::expr::Formula;
+    /// let step = Formula::with_scalars(2, 1, |x, rate| vec![Some(&x[0] - &rate[0] * &x[1])]);
+    /// assert_eq!(step.eval_with(&[3.0, 2.0], &[0.5]), [Some(2.0)]);
+    /// ```
+    pub fn with_scalars(
+        inputs: usize,
+        scalars: usize,
+        f: impl FnOnce(&[Expr], &[Expr]) -> Vec<Option<Expr>>,
+    ) -> Formula {
         let ssa = Rc::new(RefCell::new(Ssa::default()));
-        let x: Vec<Expr> = (0..inputs)
-            .map(|k| {
-                let id = ssa.borrow_mut().push(Ins::Input(k as u32));
-                Expr { ssa: ssa.clone(), id }
-            })
-            .collect();
-        let outputs = f(&x).into_iter().map(|e| e.map(|e| e.id)).collect();
-        Formula { ins: ssa.borrow().ins().to_vec(), inputs, outputs }.pruned()
+        let leaf = |ins| {
+            let id = ssa.borrow_mut().push(ins);
+            Expr { ssa: ssa.clone(), id }
+        };
+        let x: Vec<Expr> = (0..inputs as u32).map(|k| leaf(Ins::Input(k))).collect();
+        let s: Vec<Expr> = (0..scalars as u32).map(|k| leaf(Ins::Scalar(k))).collect();
+        let outputs = f(&x, &s).into_iter().map(|e| e.map(|e| e.id)).collect();
+        Formula { ins: ssa.borrow().ins().to_vec(), inputs, scalars, outputs }.pruned()
     }
 
     pub fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    /// How many numbers a run gives.
+    pub fn scalars(&self) -> usize {
+        self.scalars
     }
 
     /// For each output, whether it exists.
@@ -67,7 +88,25 @@ impl Formula {
 
     /// The formula of output `k` alone.
     pub fn only(&self, k: usize) -> Formula {
-        Formula { ins: self.ins.clone(), inputs: self.inputs, outputs: vec![self.outputs[k]] }.pruned()
+        let ins = self.ins.clone();
+        Formula { ins, inputs: self.inputs, scalars: self.scalars, outputs: vec![self.outputs[k]] }.pruned()
+    }
+
+    /// The same formula with only the inputs `used`, in that order; the others must not be read.
+    pub fn keep(&self, used: &[usize]) -> Formula {
+        let rename = |ins: &Ins| match ins {
+            Ins::Input(k) => {
+                used.iter().position(|u| *u == *k as usize).map_or(Ins::Const(0), |i| Ins::Input(i as u32))
+            }
+            other => *other,
+        };
+        Formula {
+            ins: self.ins.iter().map(rename).collect(),
+            inputs: used.len(),
+            scalars: self.scalars,
+            outputs: self.outputs.clone(),
+        }
+        .pruned()
     }
 
     /// Drops instructions that no output needs.
@@ -83,7 +122,7 @@ impl Formula {
             ins.push(i.map(|o| renamed[o as usize]));
         }
         let outputs = outputs.into_iter().map(|o| o.map(|o| renamed[o as usize])).collect();
-        Formula { ins, inputs: self.inputs, outputs }
+        Formula { ins, inputs: self.inputs, scalars: self.scalars, outputs }
     }
 
     /// Places the formula into `ssa` with `args` for its inputs; gives its outputs.
@@ -117,12 +156,17 @@ impl Formula {
 
     /// Evaluates the formula for one element in double precision (tests, constant folding).
     pub fn eval(&self, x: &[f64]) -> Vec<Option<f64>> {
+        self.eval_with(x, &[])
+    }
+
+    /// As [`Formula::eval`], with the numbers of the run.
+    pub fn eval_with(&self, x: &[f64], scalars: &[f64]) -> Vec<Option<f64>> {
         let mut v = Vec::with_capacity(self.ins.len());
         for ins in &self.ins {
             let of = |id: Id| -> f64 { v[id as usize] };
             let value = match *ins {
                 Ins::Input(k) => x[k as usize],
-                Ins::Scalar(_) => f64::NAN,
+                Ins::Scalar(k) => scalars.get(k as usize).copied().unwrap_or(f64::NAN),
                 Ins::Const(bits) => f64::from_bits(bits),
                 Ins::Unary(op, a) => op.eval(of(a)),
                 Ins::Binary(op, a, b) => op.eval(of(a), of(b)),

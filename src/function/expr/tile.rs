@@ -100,7 +100,7 @@ impl<T: SimdReal> Program<T> {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..f.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
-        Program::compile(&ssa, f.inputs(), 0, &outputs)
+        Program::compile(&ssa, f.inputs(), f.scalars(), &outputs)
     }
 
     /// Runs over `n` elements.
@@ -119,6 +119,21 @@ impl<T: SimdReal> Program<T> {
         let run = &run;
         // SAFETY: the caller's promise; chunks do not overlap.
         pool::run(n.div_ceil(CHUNK), &move |i| unsafe { run.range(i * CHUNK, n.min((i + 1) * CHUNK)) });
+    }
+
+    /// Runs over elements `from .. to` on this thread, for callers that divide the work themselves.
+    ///
+    /// # Safety
+    /// As [`Program::run`], for `to` elements.
+    pub unsafe fn run_part(&self, from: usize, to: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
+        debug_assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
+        // SAFETY: the caller's promise.
+        unsafe { Run { program: self, n: to, sources, sinks, scalars }.range(from, to) }
+    }
+
+    /// Loops over a tile that one run of all the code takes: what an element costs.
+    pub fn loops(&self) -> usize {
+        self.code.len()
     }
 }
 

@@ -33,7 +33,7 @@ impl Affine {
     fn base(&self, x: &Shape) -> Result<usize> {
         let n = x.ndim() as i64;
         let base = if self.base_axis < 0 { self.base_axis + n } else { self.base_axis };
-        match (0..=n).contains(&base) && self.base_axis < n.max(1) {
+        match (0..n).contains(&base) {
             true => Ok(base as usize),
             false => Err(Error::arg("base_axis", format!("an axis of x {x}")).actual(self.base_axis)),
         }

@@ -1,6 +1,25 @@
-//! loss functions.
+//! Loss functions.
+
+mod categorical_cross_entropy;
+mod difference;
+mod entropy;
+pub(crate) mod labels;
+mod softmax_cross_entropy;
 
 use super::Def;
+pub use categorical_cross_entropy::*;
+pub use difference::*;
+pub use entropy::*;
+pub use softmax_cross_entropy::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[];
+pub(super) const FUNCTIONS: &[&Def] = &[
+    SigmoidCrossEntropy::DEF,
+    BinaryCrossEntropy::DEF,
+    SoftmaxCrossEntropy::DEF,
+    CategoricalCrossEntropy::DEF,
+    SquaredError::DEF,
+    AbsoluteError::DEF,
+    HuberLoss::DEF,
+    EpsilonInsensitiveLoss::DEF,
+];

@@ -1,6 +1,39 @@
-//! math functions.
+//! Math functions.
+
+mod constant;
+mod identity;
+mod range;
+mod unary;
 
 use super::Def;
+pub use constant::*;
+pub use identity::*;
+pub use range::*;
+pub use unary::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[];
+pub(super) const FUNCTIONS: &[&Def] = &[
+    Constant::DEF,
+    Arange::DEF,
+    Linspace::DEF,
+    Abs::DEF,
+    Exp::DEF,
+    Log::DEF,
+    Identity::DEF,
+    Round::DEF,
+    Ceil::DEF,
+    Floor::DEF,
+    Sin::DEF,
+    Cos::DEF,
+    Tan::DEF,
+    Sinh::DEF,
+    Cosh::DEF,
+    ASin::DEF,
+    ACos::DEF,
+    ATan::DEF,
+    ATan2::DEF,
+    ASinh::DEF,
+    ACosh::DEF,
+    ATanh::DEF,
+    Erf::DEF,
+];

@@ -59,5 +59,5 @@ impl Function for Sum {
 pub(crate) fn spread(gy: &Variable, x: &Shape, axis: &Option<Vec<i64>>) -> Result<Variable> {
     let kept = reduced(x, &mask(x, axis)?, true);
     let gy = f::reshape(gy, f::Reshape::to(&kept))?;
-    f::broadcast(&gy, f::Broadcast { shape: x.iter().map(|&d| d as i64).collect() })
+    f::broadcast(&gy, f::Broadcast::to(x))
 }

@@ -551,7 +551,7 @@ impl Backward {
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
 impl What {
-    fn node(&self) -> u32 {
+    pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(c) => c.node,
             What::View(n, _) => *n,

@@ -1,6 +1,10 @@
-//! What a plan will need in memory, before it runs.
+//! What a run will need in memory, before it runs: the plans' steps played through with sizes alone.
 
-use super::ForwardOptions;
+use super::backward::{self, How, Target};
+use super::build::{self, Forward, Slot};
+use super::{Backward, ForwardOptions, backward_plan, forward_plan};
+use crate::array::alloc::rounded;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Variable;
 
@@ -15,8 +19,202 @@ pub struct Report {
     pub largest: Vec<(usize, String)>,
 }
 
+/// Buffers listed in a report.
+const LISTED: usize = 10;
+
 /// Plans forward and backward of `y` and adds up their buffers step by step.
 pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Report> {
-    let _ = (y, options, clear_buffer);
-    Ok(Report { peak: 0, leaves: 0, largest: Vec::new() })
+    let roots = [y.node().clone()];
+    let mut play = Play::default();
+    let report = |play: Play| Ok(play.report());
+    if !y.has_parent() {
+        play.take(y.size() * 4, || format!("variable {}", y.shape()));
+        return report(play);
+    }
+    let forward = forward_plan(&roots, build::key(options, false))?;
+    play.forward(&forward);
+    if y.need_grad() {
+        let back = backward_plan(&roots[0], clear_buffer, false)?;
+        play.backward(&forward, &back);
+    }
+    report(play)
+}
+
+/// A buffer: bytes, and how many slots share it.
+struct Buffer {
+    bytes: usize,
+    owners: usize,
+    name: String,
+}
+
+#[derive(Default)]
+struct Play {
+    buffers: Vec<Buffer>,
+    data: Vec<Option<usize>>,
+    grads: Vec<Option<usize>>,
+    live: usize,
+    peak: usize,
+    leaves: usize,
+}
+
+impl Play {
+    fn take(&mut self, bytes: usize, name: impl FnOnce() -> String) -> usize {
+        let bytes = rounded(bytes);
+        self.live += bytes;
+        self.peak = self.peak.max(self.live);
+        self.buffers.push(Buffer { bytes, owners: 1, name: name() });
+        self.buffers.len() - 1
+    }
+
+    fn give(&mut self, buffer: Option<usize>) {
+        let Some(b) = buffer.map(|i| &mut self.buffers[i]) else { return };
+        b.owners -= 1;
+        if b.owners == 0 {
+            self.live -= b.bytes;
+        }
+    }
+
+    /// A buffer that is gone at the end of the step.
+    fn passing(&mut self, bytes: usize, name: impl FnOnce() -> String) {
+        let b = self.take(bytes, name);
+        self.give(Some(b));
+    }
+
+    fn leaf(&mut self, bytes: usize, name: String) -> Option<usize> {
+        self.leaves += rounded(bytes);
+        Some(self.take(bytes, || name))
+    }
+
+    fn forward(&mut self, plan: &Forward) {
+        self.data = vec![None; plan.slots.len()];
+        for (v, _) in &plan.leaves {
+            let slot = &plan.slots[*v as usize];
+            let bytes = slot.data.storage().bytes().max(slot.shape.size() * slot.data.dtype().size());
+            self.data[*v as usize] = self.leaf(bytes, format!("leaf {}", slot.shape));
+        }
+        for step in &plan.steps {
+            let node = &plan.nodes[step.what.node() as usize];
+            let dtype = node.f.context.dtype();
+            match &step.what {
+                build::What::View(_) => self.share(node.x[0], node.y[0]),
+                build::What::Tile(t) => {
+                    for &sink in &t.sinks {
+                        match t.steal.iter().find(|(s, _)| *s == sink) {
+                            Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
+                            None => self.output(plan, sink, dtype, node.f.name()),
+                        }
+                    }
+                }
+                build::What::Call(_) => {
+                    node.y.iter().for_each(|&y| self.output(plan, y, dtype, node.f.name()));
+                    self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
+                }
+            }
+            for &v in &step.free {
+                let b = self.data[v as usize].take();
+                self.give(b);
+            }
+        }
+    }
+
+    fn output(&mut self, plan: &Forward, v: u32, dtype: DType, name: &str) {
+        let shape = &plan.slots[v as usize].shape;
+        let b = self.take(shape.size() * dtype.size(), || format!("output of {name} {shape}"));
+        let old = self.data[v as usize].replace(b);
+        self.give(old);
+    }
+
+    fn share(&mut self, x: u32, y: u32) {
+        let b = self.data[x as usize];
+        if let Some(i) = b {
+            self.buffers[i].owners += 1;
+        }
+        let old = std::mem::replace(&mut self.data[y as usize], b);
+        self.give(old);
+    }
+
+    /// Copies of half-type arrays in the type that kernels compute in.
+    fn converted<'a>(&mut self, slots: impl Iterator<Item = &'a u32>, of: &[Slot], dtype: DType) {
+        if matches!(dtype, DType::F16 | DType::BF16) {
+            let bytes = slots.map(|&v| rounded(of[v as usize].shape.size() * 4)).sum();
+            self.passing(bytes, || "values in the type to compute in".into());
+        }
+    }
+
+    fn backward(&mut self, forward: &Forward, plan: &Backward) {
+        self.grads = vec![None; plan.slots.len()];
+        let data: Vec<Option<u32>> = plan
+            .slots
+            .iter()
+            .map(|s| forward.slots.iter().position(|f| f.var_id == s.var_id).map(|i| i as u32))
+            .collect();
+        for step in &plan.steps {
+            let node = &plan.nodes[step.what.node() as usize];
+            let dtype = node.f.context.dtype();
+            match &step.what {
+                backward::What::View(_, t) => {
+                    let ends = step.free_grads.contains(&node.y[0]);
+                    match self.grads[node.y[0] as usize].filter(|_| ends && t.how == How::Write) {
+                        Some(b) => {
+                            self.buffers[b].owners += 1;
+                            self.grads[t.slot as usize] = Some(b);
+                        }
+                        None => self.gradient(plan, t, dtype),
+                    }
+                }
+                backward::What::Tile(t) => {
+                    let mut ending: Vec<u32> = step.free_grads.to_vec();
+                    for target in &t.targets {
+                        let slot = &plan.slots[target.slot as usize];
+                        if slot.shape != t.shape {
+                            self.passing(t.shape.size() * dtype.size().max(4), || {
+                                format!("gradient before summing {}", t.shape)
+                            });
+                        }
+                        let fits = |v: &u32| {
+                            plan.slots[*v as usize].shape.size() == slot.shape.size()
+                                && self.grads[*v as usize].is_some()
+                        };
+                        let from =
+                            ending.iter().position(fits).filter(|_| target.how == How::Write && slot.shape == t.shape);
+                        match from.map(|i| ending.remove(i)) {
+                            Some(v) => self.grads[target.slot as usize] = self.grads[v as usize].take(),
+                            None => self.gradient(plan, target, dtype),
+                        }
+                    }
+                }
+                backward::What::Call(c) => {
+                    c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
+                    self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
+                }
+            }
+            for &v in &step.free_grads {
+                let b = self.grads[v as usize].take();
+                self.give(b);
+            }
+            for &v in &step.free_data {
+                let b = data[v as usize].and_then(|i| self.data[i as usize].take());
+                self.give(b);
+            }
+        }
+    }
+
+    fn gradient(&mut self, plan: &Backward, t: &Target, dtype: DType) {
+        if self.grads[t.slot as usize].is_some() {
+            return;
+        }
+        let shape = &plan.slots[t.slot as usize].shape;
+        let bytes = shape.size() * dtype.size();
+        let name = format!("gradient {shape}");
+        self.grads[t.slot as usize] = match t.how {
+            How::Leaf => self.leaf(bytes, name),
+            _ => Some(self.take(bytes, || name)),
+        };
+    }
+
+    fn report(mut self) -> Report {
+        self.buffers.sort_by_key(|b| std::cmp::Reverse(b.bytes));
+        let largest = self.buffers.into_iter().take(LISTED).map(|b| (b.bytes, b.name)).collect();
+        Report { peak: self.peak, leaves: self.leaves, largest }
+    }
 }

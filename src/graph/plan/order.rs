@@ -147,5 +147,5 @@ impl Var {
 
 /// True if somebody outside the graph may look at the variable or its array.
 fn is_held(v: &VarNode) -> bool {
-    v.is_held() || v.lock().data.is_held()
+    v.is_held() || v.data().is_held()
 }

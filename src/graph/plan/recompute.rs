@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) fn materialize(v: &VarRef) -> Result<()> {
     let Some(plan) = pending(v)? else { return Ok(()) };
     let slot = plan.slot_of(v).ok_or_else(|| gone(v))?;
+    plan.check_leaves(&plan.missing(slot).1)?;
     plan.compute_again(slot)?;
     v.changed();
     Ok(())
@@ -21,10 +22,7 @@ pub(crate) fn materialize(v: &VarRef) -> Result<()> {
 
 /// The plan that left the data out, if it is missing.
 fn pending(v: &VarNode) -> Result<Option<Arc<Forward>>> {
-    let (elided, data) = {
-        let s = v.lock();
-        (s.elided.clone(), s.data.clone())
-    };
+    let (elided, data) = (v.lock().elided.clone(), v.data());
     match elided {
         Some(plan) if data.storage().is_empty() => plan.upgrade().map(Some).ok_or_else(|| gone(v)),
         _ => Ok(None),
@@ -46,8 +44,7 @@ impl Forward {
 
     /// Computes slot `target` and everything that is missing on the way; only `target` stays.
     pub(crate) fn compute_again(&self, target: u32) -> Result<()> {
-        let (nodes, reads) = self.missing(target);
-        self.check_leaves(&reads)?;
+        let (nodes, _) = self.missing(target);
         for &n in &nodes {
             let node = &self.nodes[n as usize];
             let of = |v: &u32| self.slots[*v as usize].data.clone();

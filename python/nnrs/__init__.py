@@ -1,0 +1,85 @@
+"""nnrs: NNabla's computation graph on a Rust engine. `import nnrs as nn` runs NNabla's scripts."""
+
+from __future__ import annotations
+
+from . import memory
+from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
+from ._modes import (
+    auto_forward,
+    context_scope,
+    forward_all,
+    get_auto_forward,
+    get_current_context,
+    no_grad,
+    recompute,
+    recompute_fn,
+    set_auto_forward,
+    set_default_context,
+    set_function_post_hook,
+    set_function_pre_hook,
+    set_fusion,
+    set_global_recompute,
+    unset_function_post_hook,
+    unset_function_pre_hook,
+)
+from ._version import __version__, show_versions
+from .grad import grad
+from .logger import logger
+from .parameter import (
+    clear_parameters,
+    get_current_parameter_scope,
+    get_parameters,
+    load_parameters,
+    parameter_scope,
+    save_parameters,
+)
+from .random import seed
+
+__all__ = [
+    "Context",
+    "Error",
+    "NdArray",
+    "Variable",
+    "__version__",
+    "auto_forward",
+    "clear_parameters",
+    "context_scope",
+    "forward_all",
+    "get_auto_forward",
+    "get_current_context",
+    "get_current_parameter_scope",
+    "get_num_threads",
+    "get_parameters",
+    "grad",
+    "load_parameters",
+    "logger",
+    "memory",
+    "no_grad",
+    "parameter_scope",
+    "recompute",
+    "recompute_fn",
+    "save_parameters",
+    "seed",
+    "set_auto_forward",
+    "set_default_context",
+    "set_function_post_hook",
+    "set_function_pre_hook",
+    "set_fusion",
+    "set_global_recompute",
+    "set_num_threads",
+    "show_versions",
+    "unset_function_post_hook",
+    "unset_function_pre_hook",
+]
+
+# NNabla's names that are still to come: they raise an AttributeError that says so.
+_LATER = """
+Module Sequential ProtoVariable add_available_context array_classes graph_def prefer_cached_array reset_array_preference
+set_solver_post_hook set_solver_pre_hook unset_solver_post_hook unset_solver_pre_hook
+"""
+
+
+def __getattr__(name: str) -> object:
+    from ._errors import missing_name
+
+    raise missing_name("nnrs", name, _LATER)

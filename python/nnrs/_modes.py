@@ -1,0 +1,136 @@
+"""Modes of the current thread, hooks, and running several variables at once."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from . import _core
+from ._core import Context, Variable, get_auto_forward, get_current_context
+
+__all__ = ["get_auto_forward", "get_current_context"]
+
+
+def forward_all(
+    variables: Sequence[Variable],
+    clear_buffer: bool = False,
+    clear_no_need_grad: bool = False,
+    function_pre_hook: Callable[[Any], None] | None = None,
+    function_post_hook: Callable[[Any], None] | None = None,
+) -> None:
+    """Run the graphs behind several variables in one pass; what they share runs once.
+
+    Args:
+        variables: The variables to compute.
+        clear_buffer: Drop data between the leaves and the variables as soon as it is used.
+        clear_no_need_grad: Drop data that the backward pass does not read.
+        function_pre_hook: Called with each function before it runs.
+        function_post_hook: Called with each function after it ran.
+    """
+    _core.forward_all(list(variables), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+
+
+def set_auto_forward(auto: bool) -> None:
+    """Compute functions as soon as they are applied (dynamic graphs), or only on `forward` (static graphs)."""
+    _core.set_auto_forward(auto)
+
+
+@contextlib.contextmanager
+def auto_forward(auto: bool = True) -> Iterator[None]:
+    """Dynamic graphs within the `with` block.
+
+    >>> import nnrs as nn
+    >>> with nn.auto_forward():
+    ...     y = nn.Variable.from_numpy_array([1.0, 2.0]) * 2
+    >>> y.d.tolist()
+    [2.0, 4.0]
+    """
+    old = _core.set_auto_forward(auto)
+    try:
+        yield
+    finally:
+        _core.set_auto_forward(old)
+
+
+@contextlib.contextmanager
+def no_grad(no_grad_: bool = True) -> Iterator[None]:
+    """Within the `with` block, new variables need no gradient and keep nothing for one."""
+    old = _core.set_no_grad(no_grad_)
+    try:
+        yield
+    finally:
+        _core.set_no_grad(old)
+
+
+def set_global_recompute(recompute: bool) -> None:
+    """Mark the outputs of new functions for recomputation, or stop doing so."""
+    _core.set_recompute(recompute)
+
+
+@contextlib.contextmanager
+def recompute(recompute_: bool = True) -> Iterator[None]:
+    """Within the `with` block, outputs of new functions are dropped in forward and computed again for backward."""
+    old = _core.set_recompute(recompute_)
+    try:
+        yield
+    finally:
+        _core.set_recompute(old)
+
+
+def recompute_fn(recompute_: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function body runs within `recompute`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kw: Any) -> Any:
+            with recompute(recompute_):
+                return function(*args, **kw)
+
+        return wrapped
+
+    return decorate
+
+
+def set_default_context(ctx: Context) -> None:
+    """Run the functions made from now on in `ctx`."""
+    _core.set_context(ctx)
+
+
+@contextlib.contextmanager
+def context_scope(ctx: Context) -> Iterator[None]:
+    """Run the functions made within the `with` block in `ctx`."""
+    old = _core.set_context(ctx)
+    try:
+        yield
+    finally:
+        _core.set_context(old)
+
+
+def set_function_pre_hook(key: str, function_pre_hook: Callable[[Any], None]) -> None:
+    """Call a hook with each function before it runs, in every run, until `unset_function_pre_hook(key)`."""
+    _core.set_function_hook(True, key, function_pre_hook)
+
+
+def set_function_post_hook(key: str, function_post_hook: Callable[[Any], None]) -> None:
+    """Call a hook with each function after it ran, in every run, until `unset_function_post_hook(key)`."""
+    _core.set_function_hook(False, key, function_post_hook)
+
+
+def unset_function_pre_hook(key: str) -> None:
+    """Remove a hook set by `set_function_pre_hook`."""
+    _core.unset_function_hook(True, key)
+
+
+def unset_function_post_hook(key: str) -> None:
+    """Remove a hook set by `set_function_post_hook`."""
+    _core.unset_function_hook(False, key)
+
+
+def set_fusion(on: bool) -> bool:
+    """Run neighbouring element-wise functions as one (the default), or each alone; gives the old setting.
+
+    Results are the same to the bit. The environment variable NNRS_FUSION=0 turns it off from the start.
+    """
+    return _core.set_fusion(on)

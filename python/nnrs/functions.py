@@ -1,0 +1,2647 @@
+"""The function library. Generated from the registry by tools/generate.py: do not edit."""
+
+# ruff: noqa: E501, F405
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _composites, _core
+from ._composites import *  # noqa: F403
+from ._core import NdArray, Variable
+
+_call = _core.call
+_index = _core.function_index
+
+Array = Variable | NdArray
+
+
+_AFFINE = _index('affine')
+
+
+def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Fully connected layer, `y = x A + b`: the axes of `x` from `base_axis` on are taken as one vector.
+
+    Args:
+        x: Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.
+        weight: Weight of shape (D_B * .. * D_N, L_0, .., L_I).
+        bias: Bias of shape (L_0, .., L_I).
+        base_axis: First axis that belongs to the vector; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+    """
+    return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
+
+
+_BATCH_MATMUL = _index('batch_matmul')
+
+
+def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Matrix product over the last two axes; leading axes broadcast.
+
+    Args:
+        a: N-D array, N >= 2: matrices (.., M, K), or (.., K, M) if transposed.
+        b: N-D array, N >= 2: matrices (.., K, N), or (.., N, K) if transposed.
+        transpose_a: Transpose the matrices of a.
+        transpose_b: Transpose the matrices of b.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Products (.., M, N).
+    """
+    return _call(_BATCH_MATMUL, (a, b), (transpose_a, transpose_b), n_outputs, outputs)
+
+
+_CONVOLUTION = _index('convolution')
+
+
+def convolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Convolution (a cross-correlation, to be exact) over any number of spatial axes:
+     `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
+     Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.
+        weight: Kernels of shape (O, C / group, kernel..); (O, kernel.., C / group) if channel_last.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..); channels last if channel_last.
+    """
+    return _call(_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last), n_outputs, outputs)
+
+
+_DECONVOLUTION = _index('deconvolution')
+
+
+def deconvolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+     through a convolution with the same arguments.
+     Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.
+        weight: Kernels of shape (C, O / group, kernel..); (C, kernel.., O / group) if channel_last.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the deconvolution; may count from the end.
+        pad: What is cut off both ends of each spatial axis of y; None: nothing.
+        stride: Distance in y of neighbours in x on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are treated apart.
+        channel_last: Whether the channels are the last axis.
+        output_padding: Added to the end of each spatial axis of y, less than stride; None: 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..); channels last if channel_last.
+    """
+    return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
+
+
+_MAX_POOLING = _index('max_pooling')
+
+
+def max_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
+     gets the gradient.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Maxima.
+    """
+    return _call(_MAX_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_AVERAGE_POOLING = _index('average_pooling')
+
+
+def average_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, including_pad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean of each window over the last two or three axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding with zeros on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        including_pad: Whether padding counts as zeros.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Means.
+    """
+    return _call(_AVERAGE_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last, including_pad), n_outputs, outputs)
+
+
+_SUM_POOLING = _index('sum_pooling')
+
+
+def sum_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of each window over the last two or three axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are pooled.
+        kernel: Sizes of the window, for 2 or 3 axes.
+        stride: Distance of windows; None: the kernel's sizes.
+        ignore_border: Leave out windows that reach over the far border; if not, they are cut.
+        pad: Padding with zeros on both ends of each axis; None: none.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sums.
+    """
+    return _call(_SUM_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_GLOBAL_AVERAGE_POOLING = _index('global_average_pooling')
+
+
+def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean over all axes after the first two.
+
+    Args:
+        x: Array of shape (N, C, ..).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (N, C, 1, 1).
+    """
+    return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
+
+
+_MAX_POOLING_BACKWARD = _index('max_pooling_backward')
+
+
+def max_pooling_backward(dy: Array, x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
+
+    Args:
+        dy: Gradient of the pooling's result.
+        x: What was pooled.
+        kernel: As max_pooling's.
+        stride: As max_pooling's.
+        ignore_border: As max_pooling's.
+        pad: As max_pooling's.
+        channel_last: As max_pooling's.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        dx: Gradient of x.
+    """
+    return _call(_MAX_POOLING_BACKWARD, (dy, x), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
+
+
+_EMBED = _index('embed')
+
+
+def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Looks up rows: `y[i] = w[x0[i]]`. The gradient of w sums over repeated indices.
+
+    Args:
+        x0: N-D array of row numbers, from 0 to the number of rows less 1.
+        w: Table of shape (rows, ..).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x0's shape and then a row's.
+    """
+    return _call(_EMBED, (x0, w), (), n_outputs, outputs)
+
+
+_SIGMOID = _index('sigmoid')
+
+
+def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logistic sigmoid, `y = 1 / (1 + exp(-x))`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_SWISH = _index('swish')
+
+
+def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Swish or SiLU, `y = x sigmoid(x)` (Ramachandran et al., 2017).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SWISH, (x,), (), n_outputs, outputs)
+
+
+_TANH = _index('tanh')
+
+
+def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic tangent, `y = tanh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TANH, (x,), (), n_outputs, outputs)
+
+
+_RELU = _index('relu')
+
+
+def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
+
+    Args:
+        x: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RELU, (x,), (inplace,), n_outputs, outputs)
+
+
+_LEAKY_RELU = _index('leaky_relu')
+
+
+def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).
+
+    Args:
+        x: N-D array.
+        alpha: Slope for negative values.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_LEAKY_RELU, (x,), (alpha, inplace), n_outputs, outputs)
+
+
+_SOFTMAX = _index('softmax')
+
+
+def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Softmax, `y = exp(x) / sum(exp(x))` along an axis, without overflow.
+
+    Args:
+        x: N-D array, N > 0.
+        axis: Axis of the sum; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_SOFTMAX, (x,), (axis,), n_outputs, outputs)
+
+
+_LOG_SOFTMAX = _index('log_softmax')
+
+
+def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logarithm of softmax, `y = x - log(sum(exp(x)))` along an axis, without overflow.
+
+    Args:
+        x: N-D array, N > 0.
+        axis: Axis of the sum; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_LOG_SOFTMAX, (x,), (axis,), n_outputs, outputs)
+
+
+_ELU = _index('elu')
+
+
+def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Exponential linear unit, `y = x` where `x >= 0`, else `alpha (exp(x) - 1)` (Clevert et al., 2016).
+
+    Args:
+        x: N-D array.
+        alpha: Minus the limit for very negative x.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ELU, (x,), (alpha,), n_outputs, outputs)
+
+
+_SELU = _index('selu')
+
+
+def selu(x: Array, scale: float = 1.05070098735548, alpha: float = 1.673263242354377, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Scaled exponential linear unit, `y = scale x` where `x > 0`, else `scale alpha (exp(x) - 1)` (Klambauer et al.,
+     2017).
+
+    Args:
+        x: N-D array.
+        scale: Slope for positive values.
+        alpha: Minus the limit for very negative x, before scaling.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SELU, (x,), (scale, alpha), n_outputs, outputs)
+
+
+_CRELU = _index('crelu')
+
+
+def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Concatenated rectified linear units, `relu(x)` and `relu(-x)` along an axis (Shang et al., 2016).
+
+    Args:
+        x: N-D array.
+        axis: Axis of the concatenation; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array, twice as long as x on the axis.
+    """
+    return _call(_CRELU, (x,), (axis,), n_outputs, outputs)
+
+
+_CELU = _index('celu')
+
+
+def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
+
+    Args:
+        x: N-D array.
+        alpha: Minus the limit of each half.
+        axis: Axis of the concatenation; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array, twice as long as x on the axis.
+    """
+    return _call(_CELU, (x,), (alpha, axis), n_outputs, outputs)
+
+
+_PRELU = _index('prelu')
+
+
+def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Parametric rectified linear unit, `y = max(x0, 0) + x1 min(x0, 0)` with learned slopes x1 (He et al., 2015).
+
+    Args:
+        x0: N-D array.
+        x1: Slopes: one for all, or one for each place of the axis base_axis.
+        base_axis: Axis of the slopes; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x0's shape.
+    """
+    return _call(_PRELU, (x0, x1), (base_axis,), n_outputs, outputs)
+
+
+_GELU = _index('gelu')
+
+
+def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Gaussian error linear unit by its tanh formula, `y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`
+     (Hendrycks and Gimpel, 2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GELU, (x,), (), n_outputs, outputs)
+
+
+_MISH = _index('mish')
+
+
+def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mish, `y = x tanh(log(1 + exp(x)))` (Misra, 2019).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MISH, (x,), (), n_outputs, outputs)
+
+
+_RELU6 = _index('relu6')
+
+
+def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RELU6, (x,), (), n_outputs, outputs)
+
+
+_HARD_SIGMOID = _index('hard_sigmoid')
+
+
+def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Piecewise linear sigmoid, `y = 0.2 x + 0.5` cut to 0 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HARD_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_HARD_TANH = _index('hard_tanh')
+
+
+def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Piecewise linear tanh, x cut to -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HARD_TANH, (x,), (), n_outputs, outputs)
+
+
+_LOG_SIGMOID = _index('log_sigmoid')
+
+
+def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Logarithm of the sigmoid, `y = -log(1 + exp(-x))`, without overflow.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOG_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_SOFTPLUS = _index('softplus')
+
+
+def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Softplus, `y = log(1 + exp(beta x)) / beta`: a smooth `relu`.
+
+    Args:
+        x: N-D array.
+        beta: Sharpness of the bend.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SOFTPLUS, (x,), (beta,), n_outputs, outputs)
+
+
+_TANH_SHRINK = _index('tanh_shrink')
+
+
+def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Tanh shrink, `y = x - tanh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TANH_SHRINK, (x,), (), n_outputs, outputs)
+
+
+_SINC = _index('sinc')
+
+
+def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Unnormalized sinc, `y = sin(x) / x`, 1 at 0.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SINC, (x,), (), n_outputs, outputs)
+
+
+_BINARY_SIGMOID = _index('binary_sigmoid')
+
+
+def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where `x > 0`, else 0. The gradient is that of a straight line, `gy / 2` where `|x| < 1`, else 0 (Courbariaux et
+     al., 2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_SIGMOID, (x,), (), n_outputs, outputs)
+
+
+_BINARY_TANH = _index('binary_tanh')
+
+
+def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where `x > 0`, else -1. The gradient is that of a straight line, `gy` where `|x| < 1`, else 0 (Courbariaux et al.,
+     2016).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_TANH, (x,), (), n_outputs, outputs)
+
+
+_SUM = _index('sum')
+
+
+def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum over axes.
+
+    Args:
+        x: N-D array.
+        axis: Axes to sum over; None: all. They may count from the end.
+        keepdims: Whether the summed axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the summed axes.
+    """
+    return _call(_SUM, (x,), (axis, keepdims), n_outputs, outputs)
+
+
+_MEAN = _index('mean')
+
+
+def mean(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean over axes. The mean of no elements is NaN.
+
+    Args:
+        x: N-D array.
+        axis: Axes to average over; None: all. They may count from the end.
+        keepdims: Whether the averaged axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the averaged axes.
+    """
+    return _call(_MEAN, (x,), (axis, keepdims), n_outputs, outputs)
+
+
+_MAX = _index('max')
+
+
+def max(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Largest element over axes.
+     NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
+
+    Args:
+        x: N-D array.
+        axis: Axes to look over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        with_index: Also give the index of the element.
+        only_index: Give the index alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Largest elements, or [largest elements, indices], or indices: flat over the reduced axes in their
+            order.
+    """
+    return _call(_MAX, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
+
+
+_MIN = _index('min')
+
+
+def min(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Smallest element over axes.
+     NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
+
+    Args:
+        x: N-D array.
+        axis: Axes to look over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        with_index: Also give the index of the element.
+        only_index: Give the index alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Smallest elements, or [smallest elements, indices], or indices: flat over the reduced axes in their
+            order.
+    """
+    return _call(_MIN, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
+
+
+_NORM = _index('norm')
+
+
+def norm(x: Array, p: float | None = None, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
+
+    Args:
+        x: N-D array.
+        p: Order of the norm, 1 or more; None: 2.
+        axis: Axes to reduce; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the reduced axes.
+    """
+    return _call(_NORM, (x,), (p, axis, keepdims), n_outputs, outputs)
+
+
+_PROD = _index('prod')
+
+
+def prod(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Product over axes. The product of no elements is 1.
+
+    Args:
+        x: N-D array.
+        axis: Axes to multiply over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the reduced axes.
+    """
+    return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
+
+
+_ADD2 = _index('add2')
+
+
+def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of two arrays, `y = x0 + x1`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_ADD_N = _index('add_n')
+
+
+def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of any number of arrays of one shape, `y = x_1 + x_2 + ...`.
+
+    Args:
+        x: N-D arrays of one shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ADD_N, x, (), n_outputs, outputs)
+
+
+_BC_ADD2 = _index('bc_add2')
+
+
+def bc_add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sum of two arrays, `y = x0 + x1`: an old name of `add2`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_BC_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_SUB2 = _index('sub2')
+
+
+def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Difference of two arrays, `y = x0 - x1`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_SUB2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_MUL2 = _index('mul2')
+
+
+def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Product of two arrays, element by element, `y = x0 * x1`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_MUL2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_MUL_N = _index('mul_n')
+
+
+def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Product of any number of arrays of one shape, element by element, `y = x_1 x_2 ...`.
+
+    Args:
+        x: N-D arrays of one shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MUL_N, x, (), n_outputs, outputs)
+
+
+_DIV2 = _index('div2')
+
+
+def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Quotient of two arrays, `y = x0 / x1`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_DIV2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_POW2 = _index('pow2')
+
+
+def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Power of two arrays, `y = x0 ** x1`, as C's `pow`.
+     Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the broadcast shape.
+    """
+    return _call(_POW2, (x0, x1), (inplace,), n_outputs, outputs)
+
+
+_ADD_SCALAR = _index('add_scalar')
+
+
+def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Adds a number, `y = x + val`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_ADD_SCALAR, (x,), (val, inplace), n_outputs, outputs)
+
+
+_MUL_SCALAR = _index('mul_scalar')
+
+
+def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Multiplies by a number, `y = x * val`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_MUL_SCALAR, (x,), (val, inplace), n_outputs, outputs)
+
+
+_POW_SCALAR = _index('pow_scalar')
+
+
+def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Raises to a power, `y = x ** val`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_POW_SCALAR, (x,), (val, inplace), n_outputs, outputs)
+
+
+_R_SUB_SCALAR = _index('r_sub_scalar')
+
+
+def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Subtracts from a number, `y = val - x`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_R_SUB_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_R_DIV_SCALAR = _index('r_div_scalar')
+
+
+def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Divides a number, `y = val / x`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_R_DIV_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_R_POW_SCALAR = _index('r_pow_scalar')
+
+
+def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Raises a number to powers, `y = val ** x`.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_SIGN = _index('sign')
+
+
+def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x is positive, -1 where it is negative, alpha at 0 and NaN. The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        alpha: The value at 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGN, (x,), (alpha,), n_outputs, outputs)
+
+
+_MINIMUM2 = _index('minimum2')
+
+
+def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smaller one of two elements; x1 where they are equal or one is NaN.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MINIMUM2, (x0, x1), (), n_outputs, outputs)
+
+
+_MAXIMUM2 = _index('maximum2')
+
+
+def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The larger one of two elements; x1 where they are equal or one is NaN.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MAXIMUM2, (x0, x1), (), n_outputs, outputs)
+
+
+_MINIMUM_SCALAR = _index('minimum_scalar')
+
+
+def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smaller one of x and a number; the number where x is NaN.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MINIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_MAXIMUM_SCALAR = _index('maximum_scalar')
+
+
+def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The larger one of x and a number; the number where x is NaN.
+
+    Args:
+        x: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MAXIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_AND = _index('logical_and')
+
+
+def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 and x1 are both true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_AND, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_OR = _index('logical_or')
+
+
+def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 or x1 is true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_OR, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_XOR = _index('logical_xor')
+
+
+def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether just one of x0 and x1 is true, element by element.
+     1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_XOR, (x0, x1), (), n_outputs, outputs)
+
+
+_EQUAL = _index('equal')
+
+
+def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 == x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_NOT_EQUAL = _index('not_equal')
+
+
+def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 != x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_NOT_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_GREATER_EQUAL = _index('greater_equal')
+
+
+def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 >= x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_GREATER = _index('greater')
+
+
+def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 > x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER, (x0, x1), (), n_outputs, outputs)
+
+
+_LESS_EQUAL = _index('less_equal')
+
+
+def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 <= x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_EQUAL, (x0, x1), (), n_outputs, outputs)
+
+
+_LESS = _index('less')
+
+
+def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 < x1`, element by element.
+     1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS, (x0, x1), (), n_outputs, outputs)
+
+
+_LOGICAL_AND_SCALAR = _index('logical_and_scalar')
+
+
+def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 and x1 are both true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_AND_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_OR_SCALAR = _index('logical_or_scalar')
+
+
+def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether x0 or x1 is true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_OR_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_XOR_SCALAR = _index('logical_xor_scalar')
+
+
+def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Whether just one of x0 and x1 is true, element by element.
+     Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The other truth.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_XOR_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_EQUAL_SCALAR = _index('equal_scalar')
+
+
+def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 == x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_NOT_EQUAL_SCALAR = _index('not_equal_scalar')
+
+
+def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 != x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_NOT_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_GREATER_EQUAL_SCALAR = _index('greater_equal_scalar')
+
+
+def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 >= x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_GREATER_SCALAR = _index('greater_scalar')
+
+
+def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 > x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_GREATER_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LESS_EQUAL_SCALAR = _index('less_equal_scalar')
+
+
+def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 <= x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LESS_SCALAR = _index('less_scalar')
+
+
+def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`x0 < x1`, element by element.
+     Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LESS_SCALAR, (x0,), (val,), n_outputs, outputs)
+
+
+_LOGICAL_NOT = _index('logical_not')
+
+
+def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is 0, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOGICAL_NOT, (x0,), (), n_outputs, outputs)
+
+
+_ISNAN = _index('isnan')
+
+
+def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is NaN, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ISNAN, (x0,), (), n_outputs, outputs)
+
+
+_ISINF = _index('isinf')
+
+
+def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where x0 is infinite, of either sign, else 0. No gradient.
+
+    Args:
+        x0: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ISINF, (x0,), (), n_outputs, outputs)
+
+
+_RESET_NAN = _index('reset_nan')
+
+
+def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x0 with a number in place of NaN, where the gradient is 0.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RESET_NAN, (x0,), (val,), n_outputs, outputs)
+
+
+_RESET_INF = _index('reset_inf')
+
+
+def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x0 with a number in place of both infinities, where the gradient is 0.
+
+    Args:
+        x0: N-D array.
+        val: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_RESET_INF, (x0,), (val,), n_outputs, outputs)
+
+
+_WHERE = _index('where')
+
+
+def where(condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
+     whole rows. It gets no gradient.
+
+    Args:
+        condition: N-D array, M >= N >= 0, whose shape begins that of x_true.
+        x_true: M-D array.
+        x_false: M-D array of x_true's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: M-D array.
+    """
+    return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
+
+
+_CONSTANT = _index('constant')
+
+
+def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """An array full of `val`.
+
+    Args:
+        val: The number.
+        shape: Shape of the array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_CONSTANT, (), (val, shape), n_outputs, outputs)
+
+
+_ARANGE = _index('arange')
+
+
+def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
+     number the sum of the one before and step: so there may be one more than the quotient says.
+
+    Args:
+        start: The first number.
+        stop: Where the numbers end; itself left out.
+        step: The distance; may be negative, not 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 1-D array.
+    """
+    return _call(_ARANGE, (), (start, stop, step), n_outputs, outputs)
+
+
+_LINSPACE = _index('linspace')
+
+
+def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """`num` numbers from start to stop, both included.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        num: How many.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 1-D array.
+    """
+    return _call(_LINSPACE, (), (start, stop, num), n_outputs, outputs)
+
+
+_ABS = _index('abs')
+
+
+def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Absolute value, `y = |x|`; its gradient at 0 is 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ABS, (x,), (), n_outputs, outputs)
+
+
+_EXP = _index('exp')
+
+
+def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Exponential function, `y = exp(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EXP, (x,), (), n_outputs, outputs)
+
+
+_LOG = _index('log')
+
+
+def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Natural logarithm, `y = log(x)`; -inf at 0, NaN below.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_LOG, (x,), (), n_outputs, outputs)
+
+
+_IDENTITY = _index('identity')
+
+
+def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """x itself: the output is x's memory.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_IDENTITY, (x,), (), n_outputs, outputs)
+
+
+_ROUND = _index('round')
+
+
+def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The nearest integer, halves away from zero.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ROUND, (x,), (), n_outputs, outputs)
+
+
+_CEIL = _index('ceil')
+
+
+def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The smallest integer that is not less.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_CEIL, (x,), (), n_outputs, outputs)
+
+
+_FLOOR = _index('floor')
+
+
+def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The largest integer that is not greater.
+     The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_FLOOR, (x,), (), n_outputs, outputs)
+
+
+_SIN = _index('sin')
+
+
+def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sine, `y = sin(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIN, (x,), (), n_outputs, outputs)
+
+
+_COS = _index('cos')
+
+
+def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cosine, `y = cos(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_COS, (x,), (), n_outputs, outputs)
+
+
+_TAN = _index('tan')
+
+
+def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Tangent, `y = tan(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_TAN, (x,), (), n_outputs, outputs)
+
+
+_SINH = _index('sinh')
+
+
+def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic sine, `y = sinh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SINH, (x,), (), n_outputs, outputs)
+
+
+_COSH = _index('cosh')
+
+
+def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Hyperbolic cosine, `y = cosh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_COSH, (x,), (), n_outputs, outputs)
+
+
+_ASIN = _index('asin')
+
+
+def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus sine, `y = asin(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ASIN, (x,), (), n_outputs, outputs)
+
+
+_ACOS = _index('acos')
+
+
+def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus cosine, `y = acos(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ACOS, (x,), (), n_outputs, outputs)
+
+
+_ATAN = _index('atan')
+
+
+def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Arcus tangent, `y = atan(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATAN, (x,), (), n_outputs, outputs)
+
+
+_ATAN2 = _index('atan2')
+
+
+def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Angle of the point (x1, x0), `y = atan2(x0, x1)`, as C's.
+
+    Args:
+        x0: N-D array of ordinates.
+        x1: N-D array of abscissas.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATAN2, (x0, x1), (), n_outputs, outputs)
+
+
+_ASINH = _index('asinh')
+
+
+def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic sine, `y = asinh(x)`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ASINH, (x,), (), n_outputs, outputs)
+
+
+_ACOSH = _index('acosh')
+
+
+def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic cosine, `y = acosh(x)`; NaN below 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ACOSH, (x,), (), n_outputs, outputs)
+
+
+_ATANH = _index('atanh')
+
+
+def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Inverse hyperbolic tangent, `y = atanh(x)`; NaN outside of -1 .. 1.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ATANH, (x,), (), n_outputs, outputs)
+
+
+_ERF = _index('erf')
+
+
+def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Error function, `y = 2 / sqrt(pi) int_0^x exp(-t^2) dt`.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ERF, (x,), (), n_outputs, outputs)
+
+
+_CONCATENATE = _index('concatenate')
+
+
+def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Joins arrays along an axis. Their sizes along the other axes must agree.
+
+    Args:
+        x: N-D arrays.
+        axis: Axis to join along; None: the last one. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The joined array.
+    """
+    return _call(_CONCATENATE, x, (axis,), n_outputs, outputs)
+
+
+_SPLIT = _index('split')
+
+
+def split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
+
+    Args:
+        x: N-D array.
+        axis: Axis to cut along; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The pieces.
+    """
+    return _call(_SPLIT, (x,), (axis,), n_outputs, outputs)
+
+
+_STACK = _index('stack')
+
+
+def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Joins arrays of one shape along a new axis.
+
+    Args:
+        x: N-D arrays of one shape.
+        axis: Place of the new axis in the result; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The joined array, with one axis more.
+    """
+    return _call(_STACK, x, (axis,), n_outputs, outputs)
+
+
+_SLICE = _index('slice')
+
+
+def slice(x: Array, start: Sequence[int] | None = None, stop: Sequence[int] | None = None, step: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """A part of an array, as `x[start:stop:step]` in Python for each axis.
+    
+     Lists that are shorter than x has axes are about the last axes. The number -2^63 stands for Python's None.
+
+    Args:
+        x: N-D array.
+        start: First position of each axis; None: the first one (with a negative step the last one).
+        stop: Position before which each axis ends; None: none is left out.
+        step: Distance of the positions, may be negative; None: 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The part.
+    """
+    return _call(_SLICE, (x,), (start, stop, step), n_outputs, outputs)
+
+
+_PAD = _index('pad')
+
+
+def pad(x: Array, pad_width: Sequence[int], mode: str = 'constant', constant_value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts a border around an array. With mode 'reflect' the array is mirrored at its first and last elements, which are not repeated;
+     with 'repeat' they are the border.
+
+    Args:
+        x: N-D array.
+        pad_width: Widths before and after each of the last axes: (before, after, before, after, ..).
+        mode: 'constant', 'reflect' or 'repeat'.
+        constant_value: The border's value for mode 'constant'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_PAD, (x,), (pad_width, mode, constant_value), n_outputs, outputs)
+
+
+_TRANSPOSE = _index('transpose')
+
+
+def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts the axes into another order: axis i of the result is axis `axes[i]` of x.
+
+    Args:
+        x: N-D array.
+        axes: The axes of x in their new order, each once. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_TRANSPOSE, (x,), (axes,), n_outputs, outputs)
+
+
+_BROADCAST = _index('broadcast')
+
+
+def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Repeats an array along axes of size 1 to a larger shape, as NumPy's `broadcast_to`.
+
+    Args:
+        x: N-D array.
+        shape: Shape of the result; x's axes are matched from the last.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the given shape.
+    """
+    return _call(_BROADCAST, (x,), (shape,), n_outputs, outputs)
+
+
+_TILE = _index('tile')
+
+
+def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Repeats an array, as NumPy's `tile`. A list shorter than x has axes is about the last axes; a longer one adds axes in front.
+
+    Args:
+        x: N-D array.
+        reps: How often each axis is repeated.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The repeated array.
+    """
+    return _call(_TILE, (x,), (reps,), n_outputs, outputs)
+
+
+_ONE_HOT = _index('one_hot')
+
+
+def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """One-hot vectors, or arrays of more axes: 1 at the place that the last axis of x names, 0 elsewhere. Places may count from the end;
+     a place out of range leaves zeros.
+
+    Args:
+        x: Places, of shape (.., M); M is the length of `shape`.
+        shape: Shape of each one-hot array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: Array of x's shape without its last axis, then `shape`.
+    """
+    return _call(_ONE_HOT, (x,), (shape,), n_outputs, outputs)
+
+
+_FLIP = _index('flip')
+
+
+def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Reverses the order of elements along axes.
+
+    Args:
+        x: N-D array.
+        axes: Axes to reverse; None: the last one. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_FLIP, (x,), (axes,), n_outputs, outputs)
+
+
+_RESHAPE = _index('reshape')
+
+
+def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Another shape for the same elements. One negative size is inferred.
+
+    Args:
+        x: N-D array.
+        shape: Sizes of the result; one of them may be -1.
+        inplace: Whether the result is x's memory; if not, a copy.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The elements of x in the new shape.
+    """
+    return _call(_RESHAPE, (x,), (shape, inplace), n_outputs, outputs)
+
+
+_MATRIX_DIAG = _index('matrix_diag')
+
+
+def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Diagonal matrices: the last axis of x becomes a diagonal, with zeros elsewhere.
+
+    Args:
+        x: N-D array of shape (.., M).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape (.., M, M).
+    """
+    return _call(_MATRIX_DIAG, (x,), (), n_outputs, outputs)
+
+
+_MATRIX_DIAG_PART = _index('matrix_diag_part')
+
+
+def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The diagonals of matrices.
+
+    Args:
+        x: N-D array of shape (.., M, M).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape (.., M).
+    """
+    return _call(_MATRIX_DIAG_PART, (x,), (), n_outputs, outputs)
+
+
+_ASSIGN = _index('assign')
+
+
+def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Writes `src` into the data of `dst` whenever it runs, and gives a copy. The gradient goes to `dst`.
+
+    Args:
+        dst: N-D array that is written.
+        src: N-D array of the same shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of that shape.
+    """
+    return _call(_ASSIGN, (dst, src), (), n_outputs, outputs)
+
+
+_GATHER = _index('gather')
+
+
+def gather(x: Array, Indices: Array, axis: int | None = None, batch_dims: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Picks slices of x along an axis: `y[.., i, ..] = x[.., Indices[i], ..]`. With `batch_dims`, the first axes of both are matched.
+
+    Args:
+        x: N-D array.
+        Indices: Indices into the axis, 0 or more.
+        axis: Axis to pick from; None: 0. It may count from the end.
+        batch_dims: How many leading axes x and Indices share; None: 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.shape[:axis] + Indices.shape[batch_dims:] + x.shape[axis + 1:].
+    """
+    return _call(_GATHER, (x, Indices), (axis, batch_dims), n_outputs, outputs)
+
+
+_GATHER_ND = _index('gather_nd')
+
+
+def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Elements or slices at coordinates: `y[i] = data[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
+
+    Args:
+        data: N-D array.
+        indices: Coordinates, of shape (M, ..): M of them for each place, for the first M axes of data.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: indices.shape[1:] + data.shape[M:].
+    """
+    return _call(_GATHER_ND, (data, indices), (), n_outputs, outputs)
+
+
+_SCATTER_ND = _index('scatter_nd')
+
+
+def scatter_nd(data: Array, indices: Array, out: Array | None = None, shape: Sequence[int] | None = None, add: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Writes elements or slices to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`, elsewhere y is `out`, or 0.
+     Coordinates may count from the end. Of several values for one place the last one stays, or they are added up.
+
+    Args:
+        data: indices.shape[1:] + shape[M:].
+        indices: Coordinates, of shape (M, ..).
+        out: What the result is elsewhere. Zeros by default.
+        shape: Shape of the result; None: of `out`.
+        add: Whether values are added to what is there.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the given shape.
+    """
+    return _call(_SCATTER_ND, (data, indices, out), (shape, add), n_outputs, outputs)
+
+
+_SCATTER_ADD = _index('scatter_add')
+
+
+def scatter_add(x0: Array, indices: Array, x1: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
+
+    Args:
+        x0: N-D array that is added to.
+        indices: Places along the axis, 0 or more; not larger than x1, nor than x0 along the other axes.
+        x1: N-D array of what is added.
+        axis: The axis; None: 0. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x0's shape.
+    """
+    return _call(_SCATTER_ADD, (x0, indices, x1), (axis,), n_outputs, outputs)
+
+
+_BOOL_SCATTER = _index('bool_scatter')
+
+
+def bool_scatter(input: Array, mask: Array, output: Array | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
+
+    Args:
+        input: Rows, of shape (n, ..), n the number of places where the mask is not zero.
+        mask: N-D array.
+        output: What the result is elsewhere. Zeros by default.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape mask.shape + input.shape[1:].
+    """
+    return _call(_BOOL_SCATTER, (input, mask, output), (), n_outputs, outputs)
+
+
+_BOOL_FILL = _index('bool_fill')
+
+
+def bool_fill(data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """A number where the mask is not zero, x elsewhere.
+
+    Args:
+        data: N-D array.
+        mask: N-D array that broadcasts to data's shape.
+        value: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of data's shape.
+    """
+    return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
+
+
+_UNLINK = _index('unlink')
+
+
+def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The data of x under another variable; no gradient flows back to x.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_UNLINK, (x,), (), n_outputs, outputs)
+
+
+_DROPOUT = _index('dropout')
+
+
+def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Drops elements with probability p and divides the others by 1 - p (Srivastava et al., 2014).
+    
+     Each run drops other elements; its backward pass drops the same ones.
+
+    Args:
+        x: N-D array.
+        p: Probability of an element to be dropped, at least 0 and less than 1.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_DROPOUT, (x,), (p, seed), n_outputs, outputs)
+
+
+_RAND = _index('rand')
+
+
+def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Uniform random numbers, at least `low` and less than `high`.
+
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RAND, (), (low, high, shape, seed), n_outputs, outputs)
+
+
+_RANDN = _index('randn')
+
+
+def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Normal random numbers.
+
+    Args:
+        mu: The mean.
+        sigma: The standard deviation.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RANDN, (), (mu, sigma, shape, seed), n_outputs, outputs)
+
+
+_RANDINT = _index('randint')
+
+
+def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Random integers, at least `low` and less than `high`.
+
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RANDINT, (), (low, high, shape, seed), n_outputs, outputs)
+
+
+_SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
+
+
+def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of sigmoid(x) and labels, `y = -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))`, without overflow.
+     Labels are cut to whole numbers, and get no gradient.
+
+    Args:
+        x: N-D array of scores.
+        target: N-D array of labels, 0 or 1, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SIGMOID_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
+
+
+_BINARY_CROSS_ENTROPY = _index('binary_cross_entropy')
+
+
+def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of probabilities and labels, `y = -t log(x) - (1 - t) log(1 - x)`. Logarithms are of 1.2e-38 at
+     least.
+
+    Args:
+        x: N-D array of probabilities.
+        target: N-D array of labels from 0 to 1, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
+
+
+_SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
+
+
+def softmax_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
+     label is negative, loss and gradient are 0.
+
+    Args:
+        x: N-D array of scores, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of target's shape.
+    """
+    return _call(_SOFTMAX_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
+
+
+_CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
+
+
+def categorical_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
+     least. Where the label is negative, loss and gradient are 0.
+
+    Args:
+        x: N-D array of probabilities, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of target's shape.
+    """
+    return _call(_CATEGORICAL_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
+
+
+_SQUARED_ERROR = _index('squared_error')
+
+
+def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Squared error, `y = (x0 - x1)^2`, element by element.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_SQUARED_ERROR, (x0, x1), (), n_outputs, outputs)
+
+
+_ABSOLUTE_ERROR = _index('absolute_error')
+
+
+def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Absolute error, `y = |x0 - x1|`, element by element; where they are equal the gradient of x0 is -1.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_ABSOLUTE_ERROR, (x0, x1), (), n_outputs, outputs)
+
+
+_HUBER_LOSS = _index('huber_loss')
+
+
+def huber_loss(x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        delta: Where the square ends.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_HUBER_LOSS, (x0, x1), (delta,), n_outputs, outputs)
+
+
+_EPSILON_INSENSITIVE_LOSS = _index('epsilon_insensitive_loss')
+
+
+def epsilon_insensitive_loss(x0: Array, x1: Array, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Epsilon-insensitive loss, `y = max(|x0 - x1| - epsilon, 0)`.
+
+    Args:
+        x0: N-D array.
+        x1: N-D array.
+        epsilon: Differences up to this cost nothing.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
+
+
+_TOP_N_ERROR = _index('top_n_error')
+
+
+def top_n_error(x: Array, target: Array, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
+     0. No gradient.
+
+    Args:
+        x: N-D array of scores, N > 0.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n: How many of the largest scores count as right.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of target's shape.
+    """
+    return _call(_TOP_N_ERROR, (x, target), (axis, n), n_outputs, outputs)
+
+
+_BINARY_ERROR = _index('binary_error')
+
+
+def binary_error(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """1 where just one of x and target is 0.5 or more, else 0. No gradient.
+
+    Args:
+        x: N-D array of probabilities.
+        target: N-D array of labels, of x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
+
+
+def __getattr__(name: str) -> Any:
+    from ._errors import missing_name
+
+    raise missing_name("nnrs.functions", name, _composites.LATER)

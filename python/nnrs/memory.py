@@ -1,0 +1,81 @@
+"""Memory: statistics of the allocator, a limit, and what a graph will need before it runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import _core
+from ._core import Variable
+
+
+class Stats(NamedTuple):
+    """Bytes that the allocator holds."""
+
+    live: int
+    cached: int
+    peak: int
+    blocks: int
+    limit: int | None
+
+
+def stats() -> Stats:
+    """Bytes in use, kept for re-use, the most in use since `reset_peak`, blocks in use, and the limit.
+
+    >>> stats().live >= 0
+    True
+    """
+    return Stats(**_core.memory_stats())
+
+
+def reset_peak() -> None:
+    """Start a new measurement of the peak."""
+    _core.memory_reset_peak()
+
+
+def set_limit(limit: int | None) -> None:
+    """Let arrays hold `limit` bytes together at most (None: no limit); beyond it a MemoryError is raised."""
+    _core.memory_set_limit(limit)
+
+
+def clear_cache() -> None:
+    """Give memory that is kept for re-use back to the system."""
+    _core.clear_memory_cache()
+
+
+class Plan(NamedTuple):
+    """What a run of a graph will need."""
+
+    peak: int
+    leaves: int
+    largest: list[tuple[int, str]]
+
+    def __str__(self) -> str:
+        lines = [f"peak {_human(self.peak)}, of it leaves {_human(self.leaves)}; the largest buffers:"]
+        lines += [f"  {_human(size):>10}  {what}" for size, what in self.largest]
+        return "\n".join(lines)
+
+
+def plan(
+    y: Variable, clear_buffer: bool = False, clear_no_need_grad: bool = False, backward_clear_buffer: bool = False
+) -> Plan:
+    """The peak memory of forward and backward of `y`, and the largest buffers, before anything runs.
+
+    Args:
+        y: The variable that `forward` and `backward` will be called on.
+        clear_buffer: As of `forward`.
+        clear_no_need_grad: As of `forward`.
+        backward_clear_buffer: `clear_buffer` as of `backward`.
+
+    >>> import nnrs as nn
+    >>> print(plan(nn.Variable((1000,), need_grad=True) * 2))  # doctest: +ELLIPSIS
+    peak ..., of it leaves ...
+    """
+    return Plan(*_core.plan_memory(y, clear_buffer, clear_no_need_grad, backward_clear_buffer))
+
+
+def _human(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

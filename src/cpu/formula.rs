@@ -1,0 +1,61 @@
+//! Runs a formula over slices: for functions with a structure of their own whose work is element-wise all the same.
+
+use super::gemm::Output;
+use super::simd::SimdReal;
+use crate::function::expr::Formula;
+use crate::function::expr::tile::{Program, Sink, Source, Walk};
+use crate::shape::Shape;
+
+/// An input of a formula.
+pub struct Operand<'a, T> {
+    pub data: &'a [T],
+    pub walk: Walk,
+}
+
+impl<'a, T> Operand<'a, T> {
+    /// Read element by element.
+    pub fn dense(data: &'a [T]) -> Self {
+        Operand { data, walk: Walk::Dense }
+    }
+
+    /// Of shape `from`, which broadcasts to `over`.
+    pub fn over(data: &'a [T], from: &Shape, over: &Shape) -> Self {
+        Operand { data, walk: Walk::new(from, over) }
+    }
+
+    /// Whether all that is read for `n` elements lies in the data.
+    fn reaches(&self, n: usize) -> bool {
+        match &self.walk {
+            Walk::Dense => n <= self.data.len(),
+            Walk::Splat => !self.data.is_empty(),
+            Walk::Constant(_) => true,
+            Walk::Strided(axes) => {
+                let last: usize = axes.iter().map(|(size, stride)| (size - 1) * stride).sum();
+                axes.iter().map(|a| a.0).product::<usize>() == n && last < self.data.len()
+            }
+        }
+    }
+}
+
+/// `y = f(x..)`, or `y += f(x..)`.
+///
+/// # Panics
+/// If an input is too short.
+pub fn apply<T: SimdReal>(f: &Formula, x: &[Operand<T>], y: &mut [T], output: Output) {
+    if y.is_empty() {
+        return;
+    }
+    assert!(x.iter().all(|o| o.reaches(y.len())), "inputs as long as their walks");
+    let k = x.len();
+    let with_old = |v: &[crate::function::expr::Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
+    let program = match output {
+        Output::Write => Program::<T>::of(f),
+        Output::Accumulate => Program::<T>::of(&Formula::new(k + 1, with_old)),
+    };
+    let ptr = y.as_mut_ptr() as *mut u8;
+    let source = |o: &Operand<T>| Source { ptr: o.data.as_ptr() as *const u8, dtype: T::DTYPE, walk: o.walk.clone() };
+    let old = Source { ptr, dtype: T::DTYPE, walk: Walk::Dense };
+    let sources: Vec<Source> = x.iter().map(source).chain((output == Output::Accumulate).then_some(old)).collect();
+    // SAFETY: `reaches` says that all reads stay inside; the one input that overlaps the output is the output itself.
+    unsafe { program.run(y.len(), &sources, &[Sink { ptr, dtype: T::DTYPE }], &[]) };
+}

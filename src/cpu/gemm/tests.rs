@@ -1,0 +1,91 @@
+//! Products against naive sums in f64.
+
+use super::*;
+
+fn noise<T: Real>(n: usize, seed: u64) -> Vec<T> {
+    let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        T::from_f64((s >> 40) as f64 / (1u64 << 24) as f64 - 0.5)
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn check<T: Real>(m: usize, n: usize, k: usize, ta: bool, tb: bool, batch: usize, eps: f64) {
+    let (a, b) = (noise::<T>(batch * m * k, 1), noise::<T>(batch * k * n, 2));
+    let view_a = if ta { Mat::new(&a, k, m).each().t() } else { Mat::new(&a, m, k).each() };
+    let view_b = if tb { Mat::new(&b, n, k).each().t() } else { Mat::new(&b, k, n).each() };
+    for output in [Output::Write, Output::Accumulate] {
+        let old = noise::<T>(batch * m * n, 3);
+        let mut c = old.clone();
+        batch_matmul(batch, view_a, view_b, MatMut::new(&mut c, m, n), output);
+        for e in 0..batch * m * n {
+            let (p, i, j) = (e / (m * n), e / n % m, e % n);
+            let at = |l: usize| p * m * k + if ta { l * m + i } else { i * k + l };
+            let bt = |l: usize| p * k * n + if tb { j * k + l } else { l * n + j };
+            let sum: f64 = (0..k).map(|l| a[at(l)].to_f64() * b[bt(l)].to_f64()).sum();
+            let want = sum + if output == Output::Accumulate { old[e].to_f64() } else { 0.0 };
+            let close = (c[e].to_f64() - want).abs() <= eps * (k as f64 + 1.0).sqrt();
+            assert!(close, "{m} {n} {k} {ta} {tb}: {:?} for {want}", c[e]);
+        }
+    }
+}
+
+#[test]
+fn products_of_all_shapes() {
+    for (m, n, k) in [(1, 1, 1), (3, 5, 2), (7, 1, 9), (1, 8, 33), (16, 16, 16), (17, 65, 3), (70, 33, 40), (5, 4, 0)] {
+        for t in 0..4 {
+            check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 1, 1e-6);
+            check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 3, 1e-15);
+        }
+    }
+}
+
+#[test]
+fn split_products() {
+    check::<f32>(260, 150, 40, false, true, 1, 1e-6);
+    check::<f32>(150, 300, 31, true, false, 1, 1e-6);
+    check::<f64>(8, 12, 33_000, false, false, 1, 1e-13);
+    check::<f32>(12, 8, 33_000, true, true, 1, 1e-4);
+    check::<f32>(130, 130, 64, false, false, 2, 1e-6);
+}
+
+#[test]
+fn empty_products() {
+    let mut c = [5.0f32; 4];
+    matmul(Mat::new(&[], 0, 3), Mat::new(&[1.0; 6], 3, 2), MatMut::new(&mut c, 0, 2), Output::Write);
+    assert_eq!(c, [5.0; 4]);
+    matmul(Mat::new(&[], 2, 0), Mat::new(&[], 0, 2), MatMut::new(&mut c, 2, 2), Output::Accumulate);
+    assert_eq!(c, [5.0; 4]);
+    matmul(Mat::new(&[], 2, 0), Mat::new(&[], 0, 2), MatMut::new(&mut c, 2, 2), Output::Write);
+    assert_eq!(c, [0.0; 4]);
+}
+
+#[test]
+fn one_operand_for_the_whole_batch() {
+    let (a, b) = (noise::<f64>(6, 1), noise::<f64>(4 * 12, 2));
+    let (mut c, mut d) = (vec![0.0; 4 * 8], vec![0.0; 8]);
+    batch_matmul(4, Mat::new(&a, 2, 3), Mat::new(&b, 3, 4).each(), MatMut::new(&mut c, 2, 4), Output::Write);
+    for i in 0..4 {
+        matmul(Mat::new(&a, 2, 3), Mat::new(&b[i * 12..], 3, 4), MatMut::new(&mut d, 2, 4), Output::Write);
+        assert_eq!(d, c[i * 8..][..8]);
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_thread_count() {
+    let before = pool::num_threads();
+    for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30)] {
+        let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
+        let results = [1, 2, 3].map(|threads| {
+            pool::set_num_threads(threads);
+            let mut c = vec![0.0; m * n];
+            matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
+            c
+        });
+        pool::set_num_threads(before);
+        assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Softmax and what is made of it, along one axis: forward, backward, and cross entropy with labels.
+//!
+//! An array is seen as (outer, n, inner), the axis in the middle. Where inner is 1 the work goes row by row; else by
+//! blocks of neighbouring columns, so that all loops run over neighbours. The grid of blocks depends on sizes alone.
+
+mod block;
+mod row;
+
+use super::gemm::Output;
+use super::pool;
+use super::simd::{self, SimdReal};
+use crate::shape::Shape;
+use block::{Block, Rows};
+
+/// Columns of a block at most.
+const WIDTH: usize = 256;
+/// Elements of one task of the pool, about.
+const GRAIN: usize = 1 << 14;
+
+/// An array's sizes around one of its axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    pub outer: usize,
+    pub n: usize,
+    pub inner: usize,
+}
+
+impl Axis {
+    pub fn new(shape: &Shape, axis: usize) -> Axis {
+        Axis { outer: shape.size_to(axis), n: shape[axis], inner: shape.size_from(axis + 1) }
+    }
+
+    /// Calls `f` with each block.
+    fn each(&self, f: &(dyn Fn(Block) + Sync)) {
+        let width = self.inner.min(WIDTH);
+        if self.outer * width == 0 {
+            return;
+        }
+        let across = self.inner.div_ceil(width);
+        let blocks = self.outer * across;
+        let per_task = (GRAIN / (width * self.n).max(1)).max(1);
+        pool::run(blocks.div_ceil(per_task), &|task| {
+            (task * per_task..blocks.min((task + 1) * per_task)).for_each(|b| {
+                let (o, column) = (b / across, b % across * width);
+                f(Block {
+                    first: o * self.n * self.inner + column,
+                    at: o * self.inner + column,
+                    n: self.n,
+                    stride: self.inner,
+                    width: width.min(self.inner - column),
+                })
+            })
+        });
+    }
+}
+
+/// An output that several threads write to, each its own part.
+struct Shared<T> {
+    ptr: *mut T,
+    len: usize,
+}
+
+// SAFETY: `part` leaves it to the caller that parts do not overlap.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn new(y: &mut [T]) -> Shared<T> {
+        Shared { ptr: y.as_mut_ptr(), len: y.len() }
+    }
+
+    /// # Safety
+    /// Parts in use at the same time must not overlap.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn part(&self, at: usize, len: usize) -> &mut [T] {
+        assert!(at + len <= self.len, "a part inside the output");
+        // SAFETY: inside the output by the check, and nobody else's by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(at), len) }
+    }
+}
+
+/// `y = exp(x - max) / sum(exp(x - max))`
+pub fn softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
+    written(a, y, Output::Write, &|b, y| match a.inner {
+        1 => row::softmax(b.row(x), y.row()),
+        _ => block::softmax(b, x, y),
+    });
+}
+
+/// `y = x - max - log(sum(exp(x - max)))`
+pub fn log_softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
+    written(a, y, Output::Write, &|b, y| match a.inner {
+        1 => row::log_softmax(b.row(x), y.row()),
+        _ => block::log_softmax(b, x, y),
+    });
+}
+
+/// `gx = y (gy - sum(y gy))`
+pub fn softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
+    written(a, gx, output, &|b, gx| match a.inner {
+        1 => row::softmax_backward(b.row(y), b.row(gy), gx.row()),
+        _ => block::softmax_backward(b, y, gy, gx),
+    });
+}
+
+/// `gx = gy - exp(y) sum(gy)`
+pub fn log_softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
+    written(a, gx, output, &|b, gx| match a.inner {
+        1 => row::log_softmax_backward(b.row(y), b.row(gy), gx.row()),
+        _ => block::log_softmax_backward(b, y, gy, gx),
+    });
+}
+
+/// `y = -log_softmax(x)[label]`; 0 where the label is negative. Labels must be less than n.
+pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) {
+    let y = Shared::new(y);
+    a.each(&|b| {
+        // SAFETY: blocks do not overlap.
+        let y = unsafe { y.part(b.at, b.width) };
+        match a.inner {
+            1 => y[0] = row::cross_entropy(b.row(x), label[b.at]),
+            _ => block::cross_entropy(&b, x, &label[b.at..][..b.width], y),
+        }
+    });
+}
+
+/// `gx = gy (softmax(x) - [k = label])`; 0 where the label is negative.
+pub fn cross_entropy_backward<T: SimdReal>(a: Axis, x: &[T], label: &[i64], gy: &[T], gx: &mut [T], output: Output) {
+    written(a, gx, output, &|b, gx| match a.inner {
+        1 => row::cross_entropy_backward(b.row(x), label[b.at], gy[b.at], gx.row()),
+        _ => block::cross_entropy_backward(b, x, &label[b.at..][..b.width], &gy[b.at..][..b.width], gx),
+    });
+}
+
+/// Runs a kernel that writes a block; what is to be added goes through a buffer.
+fn written<T: SimdReal>(a: Axis, y: &mut [T], output: Output, kernel: &(dyn Fn(&Block, &mut Rows<T>) + Sync)) {
+    let y = Shared::new(y);
+    a.each(&|b| {
+        // SAFETY: the only one for this block.
+        let mut target = unsafe { Rows::of(&b, &y) };
+        if output == Output::Write {
+            return kernel(&b, &mut target);
+        }
+        let mut buffer = vec![T::ZERO; b.n * b.width];
+        let shared = Shared::new(&mut buffer);
+        // SAFETY: the buffer is used through this alone until it is read.
+        kernel(&b, &mut unsafe { Rows::buffer(&b, &shared) });
+        if a.inner == 1 {
+            return simd::add_assign(target.row(), &buffer);
+        }
+        let parts = buffer.chunks_exact(b.width).enumerate();
+        parts.for_each(|(k, part)| simd::add_assign(target.columns(k), part));
+    });
+}
+
+#[cfg(test)]
+mod tests;

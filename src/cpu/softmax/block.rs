@@ -1,0 +1,202 @@
+//! Along an axis that is not the last: blocks of neighbouring columns, one vector loop a place of the axis.
+
+use super::{Shared, WIDTH};
+use crate::cpu::simd::{self, SimdReal};
+use crate::function::expr::op::{Binary, Unary};
+
+/// Some neighbouring columns of the array.
+pub(super) struct Block {
+    /// Index of the first element in the whole array.
+    pub(super) first: usize,
+    /// Index of the first column in an array without the axis.
+    pub(super) at: usize,
+    pub(super) n: usize,
+    /// Elements from one place of the axis to the next.
+    pub(super) stride: usize,
+    pub(super) width: usize,
+}
+
+impl Block {
+    /// The columns at place `k` of the axis.
+    fn columns<'a, T>(&self, x: &'a [T], k: usize) -> &'a [T] {
+        &x[self.first + k * self.stride..][..self.width]
+    }
+
+    /// The block as a row, where the axis is the last.
+    pub(super) fn row<'a, T>(&self, x: &'a [T]) -> &'a [T] {
+        &x[self.first..][..self.n]
+    }
+}
+
+/// Where a block's results go.
+pub(super) struct Rows<'a, T> {
+    y: &'a Shared<T>,
+    first: usize,
+    n: usize,
+    stride: usize,
+    width: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// The block's place in an output.
+    ///
+    /// # Safety
+    /// Only one `Rows` of a block may be in use.
+    pub(super) unsafe fn of(b: &Block, y: &'a Shared<T>) -> Rows<'a, T> {
+        Rows { y, first: b.first, n: b.n, stride: b.stride, width: b.width }
+    }
+
+    /// A buffer for one block.
+    ///
+    /// # Safety
+    /// Nobody else may use the buffer.
+    pub(super) unsafe fn buffer(b: &Block, y: &'a Shared<T>) -> Rows<'a, T> {
+        Rows { y, first: 0, n: b.n, stride: b.width, width: b.width }
+    }
+
+    /// The columns at place `k` of the axis.
+    pub(super) fn columns(&mut self, k: usize) -> &mut [T] {
+        // SAFETY: blocks do not overlap, and this is the only user of this one.
+        unsafe { self.y.part(self.first + k * self.stride, self.width) }
+    }
+
+    /// The block as a row, where the axis is the last.
+    pub(super) fn row(&mut self) -> &mut [T] {
+        debug_assert!(self.width == 1 && self.stride == 1);
+        // SAFETY: as above.
+        unsafe { self.y.part(self.first, self.n) }
+    }
+}
+
+/// A number for each column.
+type Numbers<T> = [T; WIDTH];
+
+pub(super) fn softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
+    let mut factor = exponentials(b, x, y);
+    factor[..b.width].iter_mut().for_each(|f| *f = T::ONE / *f);
+    (0..b.n).for_each(|k| update(Binary::Mul, y.columns(k), &factor));
+}
+
+pub(super) fn log_softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
+    let (max, log) = log_sum(b, x);
+    for k in 0..b.n {
+        let y = y.columns(k);
+        combine(Binary::Sub, y, b.columns(x, k), &max);
+        update(Binary::Sub, y, &log);
+    }
+}
+
+pub(super) fn softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &mut Rows<T>) {
+    let mut mean = [T::ZERO; WIDTH];
+    for k in 0..b.n {
+        let product = gx.columns(k);
+        combine(Binary::Mul, product, b.columns(y, k), b.columns(gy, k));
+        simd::add_assign(&mut mean[..b.width], product);
+    }
+    for k in 0..b.n {
+        let gx = gx.columns(k);
+        combine(Binary::Sub, gx, b.columns(gy, k), &mean);
+        update(Binary::Mul, gx, b.columns(y, k));
+    }
+}
+
+pub(super) fn log_softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &mut Rows<T>) {
+    let mut sum = [T::ZERO; WIDTH];
+    (0..b.n).for_each(|k| simd::add_assign(&mut sum[..b.width], b.columns(gy, k)));
+    for k in 0..b.n {
+        let gx = gx.columns(k);
+        map(Unary::Exp, gx, b.columns(y, k));
+        let terms = b.columns(gy, k).iter().zip(&sum);
+        gx.iter_mut().zip(terms).for_each(|(gx, (&gy, &sum))| *gx = gy - *gx * sum);
+    }
+}
+
+pub(super) fn cross_entropy<T: SimdReal>(b: &Block, x: &[T], label: &[i64], y: &mut [T]) {
+    let (max, log) = log_sum(b, x);
+    for (j, (y, &label)) in y.iter_mut().zip(label).enumerate() {
+        *y = if label < 0 { T::ZERO } else { log[j] - (b.columns(x, label as usize)[j] - max[j]) };
+    }
+}
+
+pub(super) fn cross_entropy_backward<T: SimdReal>(b: &Block, x: &[T], label: &[i64], gy: &[T], gx: &mut Rows<T>) {
+    let mut factor = exponentials(b, x, gx);
+    for (f, (&label, &gy)) in factor.iter_mut().zip(label.iter().zip(gy)) {
+        *f = if label < 0 { T::ZERO } else { gy / *f };
+    }
+    for k in 0..b.n {
+        // Where there is no gradient, NaN and infinities leave no trace.
+        let scaled = |(gx, &f): (&mut T, &T)| *gx = if f == T::ZERO { T::ZERO } else { *gx * f };
+        gx.columns(k).iter_mut().zip(&factor).for_each(scaled);
+    }
+    for (j, (&label, &gy)) in label.iter().zip(gy).enumerate().filter(|(_, (l, _))| **l >= 0) {
+        let gx = &mut gx.columns(label as usize)[j];
+        *gx = *gx - gy;
+    }
+}
+
+/// `y = exp(x - max)`; gives the sums.
+fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> Numbers<T> {
+    let max = maximum(b, x);
+    let mut sum = [T::ZERO; WIDTH];
+    for k in 0..b.n {
+        let y = y.columns(k);
+        shifted_exp(y, b.columns(x, k), &max);
+        simd::add_assign(&mut sum[..b.width], y);
+    }
+    sum
+}
+
+/// The maximum, and the logarithm of `sum(exp(x - max))`.
+fn log_sum<T: SimdReal>(b: &Block, x: &[T]) -> (Numbers<T>, Numbers<T>) {
+    let max = maximum(b, x);
+    let (mut sum, mut term) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
+    for k in 0..b.n {
+        shifted_exp(&mut term[..b.width], b.columns(x, k), &max);
+        simd::add_assign(&mut sum[..b.width], &term);
+    }
+    map(Unary::Log, &mut term[..b.width], &sum);
+    (max, term)
+}
+
+/// NaN left out, as `simd::max` does; the sums find it again.
+fn maximum<T: SimdReal>(b: &Block, x: &[T]) -> Numbers<T> {
+    let mut max = [-T::INFINITY; WIDTH];
+    for k in 0..b.n {
+        let (y, x) = (&mut max[..b.width], b.columns(x, k));
+        assert_eq!(y.len(), x.len());
+        let y = y.as_mut_ptr();
+        // SAFETY: both are of this length; the output is one of the inputs.
+        unsafe { simd::binary(Binary::Max, y, x.as_ptr(), y, x.len()) };
+    }
+    max
+}
+
+/// `y = exp(x - shift)`
+fn shifted_exp<T: SimdReal>(y: &mut [T], x: &[T], shift: &[T]) {
+    combine(Binary::Sub, y, x, shift);
+    let (p, n) = (y.as_mut_ptr(), y.len());
+    // SAFETY: a slice is good for its length.
+    unsafe { simd::unary(Unary::Exp, p, p, n) };
+}
+
+/// `y = op(x)`
+fn map<T: SimdReal>(op: Unary, y: &mut [T], x: &[T]) {
+    let x = &x[..y.len()];
+    // SAFETY: both are of this length, and apart.
+    unsafe { simd::unary(op, y.as_mut_ptr(), x.as_ptr(), x.len()) };
+}
+
+/// `y = op(a, b)`
+fn combine<T: SimdReal>(op: Binary, y: &mut [T], a: &[T], b: &[T]) {
+    let (a, b) = (&a[..y.len()], &b[..y.len()]);
+    // SAFETY: all are of this length, and apart.
+    unsafe { simd::binary(op, y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), y.len()) };
+}
+
+/// `y = op(y, b)`
+fn update<T: SimdReal>(op: Binary, y: &mut [T], b: &[T]) {
+    let b = &b[..y.len()];
+    let (p, n) = (y.as_mut_ptr(), y.len());
+    // SAFETY: both are of this length; the output is one of the inputs.
+    unsafe { simd::binary(op, p, p, b.as_ptr(), n) };
+}

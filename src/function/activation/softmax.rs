@@ -1,0 +1,65 @@
+//! `softmax`: exp(x) over its sum along an axis.
+
+use crate::cpu::softmax::{self as kernel, Axis};
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Softmax, `y = exp(x) / sum(exp(x))` along an axis, without overflow.
+    Softmax softmax in Activation
+    inputs { x: "N-D array, N > 0." }
+    args { axis: Option<i64> = None, "Axis of the sum; None: the last one. May count from the end." }
+    outputs { y: "N-D array of x's shape." }
+}
+
+/// The axis meant by `axis`: the last one by default.
+pub(crate) fn chosen_axis(x: &Shape, axis: Option<i64>) -> Result<usize> {
+    if x.ndim() == 0 {
+        return Err(Error::shape("x", "1 or more axes").actual(x));
+    }
+    x.axis(axis.unwrap_or(-1), "axis")
+}
+
+impl Function for Softmax {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        chosen_axis(&x[0], self.axis)?;
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let a = Axis::new(x[0].shape, chosen_axis(x[0].shape, self.axis)?);
+        with_real!(run.dtype, T => kernel::softmax::<T>(a, x[0].slice(), y[0].slice()));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 0, y: 1 })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let a = Axis::new(y.shape, chosen_axis(y.shape, self.axis)?);
+        let output = gx.output;
+        with_real!(run.dtype, T => kernel::softmax_backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (y, gy) = (&g.y[0], &g.gy[0]);
+        let axis = chosen_axis(&y.shape(), self.axis)? as i64;
+        let mul = |a, b| f::mul2(a, b, f::Mul2::default());
+        let mean = f::sum(&mul(y, gy)?, f::Sum { axis: Some(vec![axis]), keepdims: true })?;
+        Ok(vec![Some(mul(y, &f::sub2(gy, &mean, f::Sub2::default())?)?)])
+    }
+}

@@ -1,0 +1,89 @@
+//! `where`: one of two arrays, as a condition says.
+
+use crate::cpu::formula::{Operand, apply};
+use crate::error::{Error, Result};
+use crate::function::expr::{Expr, Formula};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
+    /// whole rows. It gets no gradient.
+    Where r#where in Logical
+    inputs {
+        condition: "N-D array, M >= N >= 0, whose shape begins that of x_true.",
+        x_true: "M-D array.",
+        x_false: "M-D array of x_true's shape.",
+    }
+    args {}
+    outputs { y: "M-D array." }
+}
+
+/// The condition's shape as it broadcasts.
+fn spread(condition: &Shape, x: &Shape) -> Shape {
+    condition.iter().copied().chain(std::iter::repeat_n(1, x.ndim() - condition.ndim())).collect()
+}
+
+impl Function for Where {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        if x[1] != x[2] {
+            return Err(Error::shape("x_false", format!("shape {}, x_true's", x[1])).actual(&x[2]));
+        }
+        if !x[1].starts_with(&x[0]) {
+            return Err(Error::shape("condition", format!("the first axes of x_true {}", x[1]))
+                .actual(&x[0])
+                .hint("the condition does not broadcast, but may lack the last axes"));
+        }
+        Ok(smallvec![x[1].clone()])
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i > 0
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let shape = x[1].shape;
+        let formula = Formula::new(3, |v| vec![Some(v[0].select(&v[1], &v[2]))]);
+        with_real!(run.dtype, T => {
+            let c = Operand::over(x[0].slice::<T>(), &spread(x[0].shape, shape), shape);
+            apply(&formula, &[c, Operand::dense(x[1].slice()), Operand::dense(x[2].slice())], y[0].slice(), Output::Write)
+        });
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 1, y: 0 })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(c), Some(gy)) = (&x[0], &gy[0]) else { return Ok(()) };
+        let spread = spread(c.shape, gy.shape);
+        for (i, gx) in gx.iter_mut().enumerate() {
+            let Some(gx) = gx else { continue };
+            let part = |c: &Expr, g: &Expr| if i == 1 { c.select(g, 0.0) } else { c.select(c.constant(0.0), g) };
+            let formula = Formula::new(2, |v| vec![Some(part(&v[0], &v[1]))]);
+            let output = gx.output;
+            with_real!(run.dtype, T => {
+                let c = Operand::over(c.slice::<T>(), &spread, gy.shape);
+                apply(&formula, &[c, Operand::dense(gy.slice())], gx.slice(), output)
+            });
+        }
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (c, gy) = (&g.x[0], &g.gy[0]);
+        let zero = f::constant(f::Constant { val: 0.0, shape: gy.shape().iter().map(|&d| d as i64).collect() })?;
+        Ok(vec![None, Some(r#where(c, gy, &zero)?), Some(r#where(c, &zero, gy)?)])
+    }
+}

@@ -1,0 +1,79 @@
+//! Labels along an axis: what the losses and errors of many classes share.
+
+use crate::cpu::softmax::Axis;
+use crate::error::{Error, Result};
+use crate::function::activation::chosen_axis;
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{dtype::Element, function, with_real};
+use smallvec::smallvec;
+
+/// The output's shape: x's with 1 at the axis, which the labels must have too.
+pub(crate) fn infer(x: &Shape, target: &Shape, axis: Option<i64>) -> Result<Shapes> {
+    let axis = chosen_axis(x, axis)?;
+    let y: Shape = x.iter().enumerate().map(|(i, &n)| if i == axis { 1 } else { n }).collect();
+    if *target != y {
+        let hint = "the labels keep the axis of the classes, with size 1; axis is the last one by default";
+        return Err(Error::shape("target", format!("shape {y}")).actual(target).hint(hint));
+    }
+    Ok(smallvec![y])
+}
+
+/// The sizes around the axis, after a check that all labels are less than the number of classes.
+pub(crate) fn checked(x: &Shape, labels: &[i64], axis: Option<i64>) -> Result<Axis> {
+    let a = Axis::new(x, chosen_axis(x, axis)?);
+    match labels.iter().find(|l| **l >= a.n as i64) {
+        Some(l) => Err(Error::arg("target", format!("labels less than {}, the number of classes", a.n)).actual(l)),
+        None => Ok(a),
+    }
+}
+
+/// Index of the labelled element of row number `r`; none for a negative label.
+pub(crate) fn position(a: Axis, r: usize, label: i64) -> Option<usize> {
+    let k = usize::try_from(label).ok()?;
+    Some((r / a.inner * a.n + k) * a.inner + r % a.inner)
+}
+
+function! {
+    /// 1 at the labels along an axis, 0 elsewhere and for negative labels: internal, for gradients.
+    LabelMask label_mask in Special
+    inputs { target [index]: "Labels, with size 1 at the axis." }
+    args {
+        axis: i64, "The axis, from the start.";
+        n: i64, "Number of classes."
+    }
+    outputs { y: "Array of the labels' shape, but n at the axis." }
+}
+
+impl LabelMask {
+    /// As wide as `x` at the axis.
+    pub(crate) fn like(x: &Shape, axis: Option<i64>) -> Result<LabelMask> {
+        let axis = chosen_axis(x, axis)?;
+        Ok(LabelMask { axis: axis as i64, n: x[axis] as i64 })
+    }
+}
+
+impl Function for LabelMask {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let axis = x[0].axis(self.axis, "axis")?;
+        let size = |(i, &n): (usize, &usize)| if i == axis { self.n as usize } else { n };
+        Ok(smallvec![x[0].iter().enumerate().map(size).collect()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let labels = x[0].slice::<i64>();
+        let a = checked(y[0].shape, labels, Some(self.axis))?;
+        with_real!(run.dtype, T => {
+            let y = y[0].slice::<T>();
+            y.fill(T::from_f64(0.0));
+            let hits = labels.iter().enumerate().filter_map(|(r, &l)| position(a, r, l));
+            hits.for_each(|i| y[i] = T::from_f64(1.0));
+        });
+        Ok(())
+    }
+
+    fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+}

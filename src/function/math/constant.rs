@@ -1,0 +1,38 @@
+//! `constant`: an array full of one number.
+
+use crate::dtype::Element;
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// An array full of `val`.
+    Constant constant in Math
+    inputs {}
+    args {
+        val: f64 = 0.0, "The number.";
+        shape: Vec<i64> = vec![], "Shape of the array."
+    }
+    outputs { y: "N-D array." }
+}
+
+impl Function for Constant {
+    fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
+        let size = |&n: &i64| usize::try_from(n).ok();
+        let shape: Option<Shape> = self.shape.iter().map(size).collect::<Option<Vec<_>>>().map(Shape::from);
+        let fail = || Error::arg("shape", "sizes that are not negative").actual(format!("{:?}", self.shape));
+        Ok(smallvec![shape.ok_or_else(fail)?])
+    }
+
+    fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        with_real!(run.dtype, T => y[0].slice::<T>().fill(T::from_f64(self.val)));
+        Ok(())
+    }
+
+    fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![])
+    }
+}

@@ -1,0 +1,35 @@
+//! `identity`: x itself, in its own type.
+
+use crate::error::Result;
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// x itself: the output is x's memory.
+    Identity identity in Math
+    inputs { x: "N-D array." }
+    args {}
+    outputs { y: "x." }
+}
+
+impl Function for Identity {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        with_real!(run.dtype, T => y[0].slice::<T>().copy_from_slice(x[0].slice()));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(identity(&g.gy[0])?)])
+    }
+}

@@ -1,0 +1,58 @@
+//! `top_n_error`: whether the label is not among the n largest scores.
+
+use crate::cpu::simd::SimdReal;
+use crate::cpu::softmax::Axis;
+use crate::error::Result;
+use crate::function::loss::labels::{checked, infer, position};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, with_real};
+
+function! {
+    /// 1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
+    /// 0. No gradient.
+    TopNError top_n_error in Validation
+    inputs {
+        x: "N-D array of scores, N > 0.",
+        target [index]: "Labels from 0 on; N-D array of x's shape, but 1 at the axis.",
+    }
+    args {
+        axis: Option<i64> = None, "Axis of the classes; None: the last one. May count from the end.";
+        n: i64 = 1, "How many of the largest scores count as right."
+    }
+    outputs { output: "N-D array of target's shape." }
+}
+
+fn errors<T: SimdReal>(a: Axis, n: i64, x: &[T], labels: &[i64], y: &mut [T]) {
+    for (r, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
+        let Some(mine) = position(a, r, label).map(|i| x[i]) else {
+            *y = T::ZERO;
+            continue;
+        };
+        let first = r / a.inner * a.n * a.inner + r % a.inner;
+        let count = x[first..].iter().step_by(a.inner).take(a.n).filter(|v| **v >= mine).count();
+        *y = if count as i64 > n { T::ONE } else { T::ZERO };
+    }
+}
+
+impl Function for TopNError {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        infer(&x[0], &x[1], self.axis)
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let labels = x[1].slice::<i64>();
+        let a = checked(x[0].shape, labels, self.axis)?;
+        with_real!(run.dtype, T => errors::<T>(a, self.n, x[0].slice(), labels, y[0].slice()));
+        Ok(())
+    }
+
+    fn differentiable(&self, _i: usize) -> bool {
+        false
+    }
+
+    fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None, None])
+    }
+}

@@ -1,0 +1,130 @@
+//! Gradients as a graph: each function's rule, applied from the outputs back to the inputs.
+
+use super::node::FnNode;
+use super::plan::collect;
+use super::variable::{VarRef, Variable};
+use super::{apply, mode};
+use crate::array::NdArray;
+use crate::error::{Error, Result};
+use crate::function::elementwise::{FormulaFunction, rules};
+use crate::function::expr::Formula;
+use crate::function::expr::ssa::MixMap;
+use crate::function::{Grad, InputKind};
+use crate::functions as f;
+use std::sync::Arc;
+
+type Grads = MixMap<u64, Variable>;
+
+/// Gradients of the sum of `outputs` (weighted by `seeds`, 1 where `None`) with respect to `inputs`; `None` for an input
+/// that no output depends on. The result is a graph like any other: it can be differentiated again.
+pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
+    let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
+    let nodes = collect(&roots);
+    let needed = paths(&nodes, inputs);
+    let mut grads = Grads::default();
+    for (i, y) in outputs.iter().enumerate() {
+        let seed = match seeds.get(i).copied().flatten() {
+            Some(s) if s.shape() == y.shape() => s.clone(),
+            Some(s) => {
+                return Err(Error::shape("grad_outputs", format!("shape {}", y.shape()))
+                    .actual(s.shape())
+                    .function("grad"));
+            }
+            None => constant(1.0, y)?,
+        };
+        add(&mut grads, y.node().id, seed)?;
+    }
+    for node in nodes.iter().rev().filter(|n| needed.contains_key(&n.id)) {
+        spread(node, &needed, &mut grads)?;
+    }
+    Ok(inputs.iter().map(|x| grads.get(&x.node().id).cloned()).collect())
+}
+
+/// A variable of `like`'s shape with one number for all elements.
+fn constant(v: f64, like: &Variable) -> Result<Variable> {
+    let a = NdArray::new(like.shape());
+    a.fill(v)?;
+    Ok(Variable::from_array(a).with_need_grad(false))
+}
+
+/// Ids of the functions, and of the variables, on the way from the inputs.
+fn paths(nodes: &[Arc<FnNode>], inputs: &[&Variable]) -> MixMap<u64, ()> {
+    let mut on: MixMap<u64, ()> = inputs.iter().map(|x| (x.node().id, ())).collect();
+    for n in nodes {
+        let reaches = |(i, x): (usize, &VarRef)| on.contains_key(&x.id) && differentiable(n, i);
+        if n.inputs().iter().enumerate().any(reaches) {
+            on.insert(n.id, ());
+            n.outputs().iter().for_each(|y| drop(on.insert(y.id, ())));
+        }
+    }
+    on
+}
+
+fn differentiable(n: &FnNode, i: usize) -> bool {
+    n.function.differentiable(i) && n.function.def().input(i).kind != InputKind::Index
+}
+
+fn add(grads: &mut Grads, id: u64, part: Variable) -> Result<()> {
+    let total = match grads.remove(&id) {
+        Some(old) => f::add2(&old, &part, f::Add2::default())?,
+        None => part,
+    };
+    grads.insert(id, total);
+    Ok(())
+}
+
+/// Adds what `node` passes from its outputs' gradients to its inputs.
+fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Result<()> {
+    let outputs = node.outputs();
+    if !outputs.iter().any(|y| grads.contains_key(&y.id)) {
+        return Ok(());
+    }
+    let (x, y): (Vec<Variable>, Vec<Variable>) = (
+        node.inputs().into_iter().map(Variable::handle).collect(),
+        outputs.into_iter().map(Variable::handle).collect(),
+    );
+    let gy = y
+        .iter()
+        .map(|y| grads.get(&y.node().id).cloned().map_or_else(|| constant(0.0, y), Ok))
+        .collect::<Result<Vec<_>>>()?;
+    let want =
+        x.iter().enumerate().map(|(i, x)| needed.contains_key(&x.node().id) && differentiable(node, i)).collect();
+    let ids: Vec<u64> = x.iter().map(|x| x.node().id).collect();
+    let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+    let old = mode::set_context(node.context.clone());
+    let parts = rule(node, &g);
+    mode::set_context(old);
+    for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
+        if let Some(part) = part.filter(|_| want) {
+            add(grads, id, part)?;
+        }
+    }
+    Ok(())
+}
+
+/// The gradient rule of a node: its own, or derived from its formula.
+pub(crate) fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
+    let Some(e) = node.function.elementwise() else { return node.function.grad(g) };
+    let backward = &rules(e, g.x.len()).backward;
+    let inputs: Vec<&Variable> = g.x.iter().chain(&g.y).chain(&g.gy).collect();
+    let mut parts = Vec::new();
+    for (i, x) in g.x.iter().enumerate() {
+        let wanted = g.want[i] && backward.outputs()[i].is_some();
+        parts.push(if wanted { Some(part(backward, i, &inputs, x)?) } else { None });
+    }
+    Ok(parts)
+}
+
+fn part(backward: &Formula, i: usize, inputs: &[&Variable], x: &Variable) -> Result<Variable> {
+    let formula = backward.only(i);
+    let used: Vec<usize> = formula.uses(0).iter().enumerate().filter(|(_, u)| **u).map(|(k, _)| k).collect();
+    let picked: Vec<&Variable> = used.iter().map(|&k| inputs[k]).collect();
+    let gy = inputs[inputs.len() - 1];
+    if picked.is_empty() {
+        let value = formula.eval(&vec![0.0; inputs.len()])[0].unwrap_or(0.0);
+        return constant(value, x);
+    }
+    let full = apply(Arc::new(FormulaFunction::new(formula.keep(&used))), &picked, None)?.swap_remove(0);
+    let full = if full.shape() == gy.shape() { full } else { f::broadcast(&full, f::Broadcast::to(&gy.shape()))? };
+    crate::function::array::sum_to(&full, &x.shape())
+}

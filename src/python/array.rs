@@ -1,0 +1,317 @@
+//! `nnrs.NdArray`.
+
+use super::{convert, errors, operators};
+use crate::array::NdArray as Array;
+use crate::dtype::DType;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
+#[pyclass(frozen, weakref, module = "nnrs._core")]
+pub(crate) struct NdArray {
+    array: Array,
+}
+
+impl NdArray {
+    /// A user's handle: the engine will not plan the array away.
+    pub(crate) fn new(array: Array) -> NdArray {
+        array.handles().fetch_add(1, Relaxed);
+        NdArray { array }
+    }
+
+    pub(crate) fn inner(&self) -> &Array {
+        &self.array
+    }
+}
+
+impl Drop for NdArray {
+    fn drop(&mut self) {
+        self.array.handles().fetch_sub(1, Relaxed);
+    }
+}
+
+#[pymethods]
+impl NdArray {
+    #[new]
+    #[pyo3(signature = (shape=None))]
+    fn py_new(shape: Option<&Bound<'_, PyAny>>) -> PyResult<NdArray> {
+        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
+        Ok(NdArray::new(Array::new(shape)))
+    }
+
+    #[staticmethod]
+    fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+        convert::from_numpy(nparr).map(NdArray::new)
+    }
+
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        convert::tuple(py, &self.array.shape())
+    }
+
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        convert::tuple(py, &self.array.shape().strides())
+    }
+
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.array.shape().ndim()
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.array.size()
+    }
+
+    #[pyo3(signature = (axis=-1))]
+    fn size_from_axis(&self, py: Python<'_>, axis: i64) -> PyResult<usize> {
+        size_from_axis(py, &self.array.shape(), axis)
+    }
+
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::dtype_object(py, self.array.dtype())
+    }
+
+    #[getter]
+    fn get_data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::writable(py, &self.array)
+    }
+
+    #[setter]
+    fn set_data(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        assign(&self.array, value)
+    }
+
+    #[pyo3(name = "get_data", signature = (mode="rw", dtype=None))]
+    fn data_as<'py>(
+        &self,
+        py: Python<'py>,
+        mode: &str,
+        dtype: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let dtype = dtype.filter(|d| !d.is_none()).map_or(Ok(self.array.dtype()), convert::dtype_of)?;
+        let a = &self.array;
+        let data = match mode {
+            "r" => errors::run(py, || a.read(dtype))?,
+            "w" => errors::run(py, || a.overwrite(dtype))?,
+            "rw" => errors::run(py, || a.modify(dtype))?,
+            _ => {
+                let e = crate::Error::arg("mode", "'r', 'w' or 'rw'").actual(format!("'{mode}'")).function("get_data");
+                return Err(errors::raise(py, e));
+            }
+        };
+        let array = convert::to_numpy(py, data, a.shape())?;
+        if mode == "r" {
+            array.call_method1("setflags", (false,))?;
+        }
+        Ok(array)
+    }
+
+    #[pyo3(signature = (dtype, ctx=None))]
+    fn cast<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: &Bound<'py, PyAny>,
+        ctx: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = ctx;
+        let dtype = convert::dtype_of(dtype)?;
+        errors::run(py, || self.array.cast(dtype))?;
+        convert::writable(py, &self.array)
+    }
+
+    #[pyo3(signature = (dtype, ctx=None, write_only=false))]
+    fn data_ptr(
+        &self,
+        py: Python<'_>,
+        dtype: &Bound<'_, PyAny>,
+        ctx: Option<&Bound<'_, PyAny>>,
+        write_only: bool,
+    ) -> PyResult<usize> {
+        let _ = ctx;
+        let dtype = convert::dtype_of(dtype)?;
+        let a = &self.array;
+        let data = errors::run(py, || if write_only { a.overwrite(dtype) } else { a.modify(dtype) })?;
+        Ok(data.ptr() as usize)
+    }
+
+    fn fill(&self, py: Python<'_>, value: f64) -> PyResult<()> {
+        errors::run(py, || self.array.fill(value))
+    }
+
+    fn zero(&self, py: Python<'_>) -> PyResult<()> {
+        errors::run(py, || self.array.zero())
+    }
+
+    fn clear(&self) {
+        self.array.clear();
+    }
+
+    #[getter]
+    fn clear_called(&self) -> bool {
+        self.array.storage().is_cleared()
+    }
+
+    #[getter]
+    fn zeroing(&self) -> bool {
+        self.array.storage().is_zero()
+    }
+
+    #[getter]
+    fn modification_count(&self) -> u64 {
+        self.array.modification_count()
+    }
+
+    #[pyo3(signature = (arr, use_current_context=true))]
+    fn copy_from(&self, py: Python<'_>, arr: &NdArray, use_current_context: bool) -> PyResult<()> {
+        let _ = use_current_context;
+        errors::run(py, || self.array.copy_from(&arr.array))
+    }
+
+    fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+        let shape = convert::shape(shape)?;
+        errors::run(py, || self.array.view(shape)).map(NdArray::new)
+    }
+
+    fn narrow(&self, py: Python<'_>, dim: i64, start: i64, length: i64) -> PyResult<NdArray> {
+        errors::run(py, || self.array.narrow(dim, start, length)).map(NdArray::new)
+    }
+
+    fn masked_fill<'py>(
+        slf: &Bound<'py, NdArray>,
+        mask: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("nnrs._indexing")?.call_method1("bool_fill", (slf, mask, value))
+    }
+
+    fn bool_fill<'py>(
+        slf: &Bound<'py, NdArray>,
+        mask: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        NdArray::masked_fill(slf, mask, value)
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        as_numpy(py, &self.array, dtype, copy)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.array.shape().first().copied().ok_or_else(|| PyTypeError::new_err("len() of a 0-d array"))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        scalar(py, &self.array)
+    }
+
+    fn __int__(&self, py: Python<'_>) -> PyResult<i64> {
+        scalar(py, &self.array).map(|v| v as i64)
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        scalar(py, &self.array).map(|v| v != 0.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<NdArray({}) at {:#x}>", self.array.shape(), self.array.address())
+    }
+
+    fn __hash__(&self) -> usize {
+        self.array.address()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        let data = errors::run(py, || self.array.read(self.array.dtype())?.converted(self.array.dtype()))?;
+        let class = py.get_type::<NdArray>();
+        Ok((class.getattr("from_numpy_array")?, (convert::to_numpy(py, data, self.array.shape())?,)))
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, NdArray>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operators::compare(slf.as_any(), other, op)
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, NdArray>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
+    }
+
+    fn __setitem__(slf: &Bound<'_, NdArray>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
+    }
+}
+
+operators::arithmetic!(NdArray);
+operators::in_place!(NdArray);
+
+/// Sizes from `axis` on; a negative one counts from the end, and -1, the default, means all as in NNabla.
+pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) -> PyResult<usize> {
+    if axis < 0 {
+        return Ok(shape.size());
+    }
+    match axis as usize <= shape.ndim() {
+        true => Ok(shape.size_from(axis as usize)),
+        false => Err(errors::raise(
+            py,
+            crate::Error::arg("axis", format!("at most {}", shape.ndim())).actual(axis).function("size_from_axis"),
+        )),
+    }
+}
+
+/// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
+pub(crate) fn assign(a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+        let v = value.extract()?;
+        return errors::run(py, || a.fill(v));
+    }
+    let numpy = convert::numpy(py)?;
+    let values = numpy.call_method1("asarray", (value,))?;
+    let shape = convert::tuple(py, &a.shape())?;
+    let values = numpy.call_method1("broadcast_to", (values, shape))?;
+    let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
+    let dtype = match (is_scalar, a.dtype()) {
+        (true, DType::BF16) => DType::F32,
+        (true, d) => d,
+        (false, _) => convert::dtype_of(&values.getattr("dtype")?)?,
+    };
+    let data = errors::run(py, || a.overwrite(dtype))?;
+    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), values)
+}
+
+pub(crate) fn as_numpy<'py>(
+    py: Python<'py>,
+    a: &Array,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let array = convert::writable(py, a)?;
+    let array = match dtype.filter(|d| !d.is_none()) {
+        Some(d) => array.call_method("astype", (d,), None)?,
+        None => array,
+    };
+    if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+}
+
+pub(crate) fn scalar(py: Python<'_>, a: &Array) -> PyResult<f64> {
+    let shape = a.shape();
+    if shape.size() != 1 {
+        let e = crate::Error::shape("self", "an array with one element").actual(format!("shape {shape}"));
+        return Err(errors::raise(py, e.hint("use .d or .data for the NumPy array")));
+    }
+    Ok(errors::run(py, || a.to_vec::<f64>())?[0])
+}

@@ -1,0 +1,207 @@
+//! Calling functions: the registry for the generator, and one entry for all generated Python functions.
+
+use super::array::NdArray;
+use super::variable::Variable;
+use super::{convert, errors, operators};
+use crate::array::NdArray as Array;
+use crate::error::{Error, ErrorKind};
+use crate::function::{ArgKind, ArgValue, Args, Def, Function, InputKind, registry};
+use crate::graph::{self, Variable as Var, mode};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use smallvec::SmallVec;
+use std::sync::{Arc, OnceLock};
+
+static DEFS: OnceLock<Vec<&'static Def>> = OnceLock::new();
+
+fn defs() -> &'static [&'static Def] {
+    DEFS.get_or_init(|| registry().collect())
+}
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(call, m)?)?;
+    m.add_function(wrap_pyfunction!(registry_list, m)?)?;
+    m.add_function(wrap_pyfunction!(function_index, m)?)?;
+    m.add_function(wrap_pyfunction!(grad, m)?)
+}
+
+/// Inputs of a call, and whether they are to be computed at once.
+struct Inputs {
+    vars: SmallVec<[Var; 4]>,
+    imperative: bool,
+}
+
+fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
+    let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
+    let mut imperative = false;
+    let mut absent = false;
+    for (i, v) in given.iter_borrowed().enumerate() {
+        if let Ok(v) = v.cast::<Variable>() {
+            vars.push(v.get().var().clone());
+        } else if let Ok(a) = v.cast::<NdArray>() {
+            vars.push(Var::from_array(a.get().inner().clone()));
+            imperative = true;
+        } else if v.is_none() && def.input(i).kind == InputKind::Optional {
+            absent = true;
+            continue;
+        } else {
+            let e =
+                Error::new(ErrorKind::Type, "a Variable or NdArray").argument(def.input(i).name).function(def.snake);
+            return Err(errors::raise(
+                given.py(),
+                e.actual(v.get_type().name()?).hint("nn.Variable.from_numpy_array makes one of an array"),
+            ));
+        }
+        if absent {
+            let e = Error::new(ErrorKind::Type, "the optional inputs before it to be given too")
+                .argument(def.input(i).name);
+            return Err(errors::raise(given.py(), e.function(def.snake)));
+        }
+    }
+    Ok(Inputs { vars, imperative })
+}
+
+/// Lists of whole numbers that may also be given as one number, as in NNabla.
+const AXES: [&str; 4] = ["axis", "axes", "batch_axis", "reps"];
+
+fn build(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
+    let py = given.py();
+    let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
+    for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
+        let listed =
+            arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name) || value.try_iter().is_ok();
+        let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
+        let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
+            let shown = value.repr().map_or("?".into(), |r| r.to_string());
+            let e = Error::new(ErrorKind::Type, arg.kind.hint()).argument(arg.name).actual(shown).function(def.snake);
+            errors::raise(py, e)
+        })?;
+        values.push((arg.name, v));
+    }
+    errors::run(py, || (def.build)(&mut Args::new(values)).map_err(|e| e.function(def.snake)))
+}
+
+/// Applies function number `index` of the registry.
+#[pyfunction]
+#[pyo3(signature = (index, given, args, n_outputs=-1, outputs=None))]
+fn call<'py>(
+    py: Python<'py>,
+    index: usize,
+    given: &Bound<'py, PyTuple>,
+    args: &Bound<'py, PyTuple>,
+    n_outputs: i64,
+    outputs: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = n_outputs;
+    let def = defs()
+        .get(index)
+        .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
+    let f = build(def, args)?;
+    apply(py, f, inputs(def, given)?, into_arrays(outputs)?)
+}
+
+/// Applies a function by name, with at most one number.
+pub(crate) fn by_name<'py>(
+    py: Python<'py>,
+    name: &str,
+    given: &Bound<'py, PyTuple>,
+    val: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let f = errors::run(py, || operators::build(name, val))?;
+    apply(py, f.clone(), inputs(f.def(), given)?, None)
+}
+
+fn into_arrays(outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
+    let Some(list) = outputs else { return Ok(None) };
+    let wrong = || PyTypeError::new_err("argument 'outputs': expected a list of NdArray");
+    let items = list.cast::<PyList>().map_err(|_| wrong())?;
+    let array = |a: Bound<'_, PyAny>| Ok(a.cast::<NdArray>().map_err(|_| wrong())?.get().inner().clone());
+    items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)
+}
+
+fn apply<'py>(
+    py: Python<'py>,
+    f: Arc<dyn Function>,
+    inputs: Inputs,
+    into: Option<Vec<Array>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let refs: SmallVec<[&Var; 4]> = inputs.vars.iter().collect();
+    if inputs.imperative {
+        let context = mode::context();
+        let run = || mode::inner(context, || graph::apply_into(f, &refs, into, None));
+        let made = errors::detached(py, run)?;
+        return wrap(py, made, |py, v| Ok(Bound::new(py, NdArray::new(v.raw_data()))?.into_any()));
+    }
+    let made = match mode::auto_forward() {
+        true => errors::run(py, || graph::apply_into(f, &refs, into, None))?,
+        false => {
+            let origin = convert::script_line(py);
+            errors::run(py, || graph::apply_into(f, &refs, into, origin))?
+        }
+    };
+    wrap(py, made, |py, v| Ok(Bound::new(py, Variable::new(v))?.into_any()))
+}
+
+fn wrap<'py>(
+    py: Python<'py>,
+    mut made: Vec<Var>,
+    one: impl Fn(Python<'py>, Var) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if made.len() == 1 {
+        return one(py, made.swap_remove(0));
+    }
+    let list = made.into_iter().map(|v| one(py, v)).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, list)?.into_any())
+}
+
+/// Number of a function in the registry.
+#[pyfunction]
+fn function_index(name: &str) -> Option<usize> {
+    defs().iter().position(|d| d.snake == name)
+}
+
+static REGISTRY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Everything that the registry knows, for generators and tests.
+#[pyfunction]
+#[pyo3(name = "registry")]
+fn registry_list(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let make = || -> PyResult<Py<PyAny>> {
+        let list = defs().iter().map(|d| describe(py, d)).collect::<PyResult<Vec<_>>>()?;
+        Ok(PyList::new(py, list)?.into_any().unbind())
+    };
+    Ok(REGISTRY.get_or_try_init(py, make)?.bind(py).clone())
+}
+
+fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item("name", def.snake)?;
+    d.set_item("class_name", def.name)?;
+    d.set_item("group", format!("{:?}", def.group))?;
+    d.set_item("doc", def.doc)?;
+    d.set_item("elementwise", def.elementwise)?;
+    let inputs = def.inputs.iter().map(|i| (i.name, format!("{:?}", i.kind).to_lowercase(), i.doc));
+    d.set_item("inputs", inputs.collect::<Vec<_>>())?;
+    let args = def.args.iter().map(|a| (a.name, a.kind.hint(), a.optional, a.default.map(|f| f().repr()), a.doc));
+    d.set_item("args", args.collect::<Vec<_>>())?;
+    let outputs = def.outputs.iter().map(|o| (o.name, o.variadic, o.doc));
+    d.set_item("outputs", outputs.collect::<Vec<_>>())?;
+    Ok(d)
+}
+
+/// Gradients of the sum of `outputs` with respect to `inputs` as a graph.
+#[pyfunction]
+fn grad<'py>(
+    py: Python<'py>,
+    outputs: Vec<PyRef<'py, Variable>>,
+    inputs: Vec<PyRef<'py, Variable>>,
+    seeds: Vec<Option<PyRef<'py, Variable>>>,
+) -> PyResult<Vec<Option<Variable>>> {
+    let outs: Vec<&Var> = outputs.iter().map(|v| v.var()).collect();
+    let ins: Vec<&Var> = inputs.iter().map(|v| v.var()).collect();
+    let seeds: Vec<Option<&Var>> = seeds.iter().map(|s| s.as_ref().map(|v| v.var())).collect();
+    let grads = errors::run(py, || graph::grad(&outs, &ins, &seeds))?;
+    Ok(grads.into_iter().map(|g| g.map(Variable::new)).collect())
+}

@@ -1,0 +1,245 @@
+//! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
+
+use super::errors;
+use crate::array::{Data, NdArray};
+use crate::dtype::DType;
+use crate::function::{ArgKind, ArgValue};
+use crate::shape::Shape;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Memory of an array as NumPy sees it: keeps the memory alive.
+#[pyclass(frozen, module = "nnrs._core")]
+struct Memory {
+    data: Data,
+    shape: Shape,
+}
+
+#[pymethods]
+impl Memory {
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let d = PyDict::new(py);
+        d.set_item(intern!(py, "shape"), tuple(py, &self.shape)?)?;
+        d.set_item(intern!(py, "typestr"), typestr(self.data.dtype()))?;
+        d.set_item(intern!(py, "data"), (self.data.ptr() as usize, false))?;
+        d.set_item(intern!(py, "version"), 3)?;
+        Ok(d)
+    }
+}
+
+fn typestr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "|b1",
+        DType::I8 => "|i1",
+        DType::U8 => "|u1",
+        DType::I16 => "<i2",
+        DType::U16 => "<u2",
+        DType::I32 => "<i4",
+        DType::U32 => "<u4",
+        DType::I64 => "<i8",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        DType::BF16 => "<V2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+    }
+}
+
+/// The element type of a NumPy dtype (or anything that `numpy.dtype` takes); bfloat16 by name.
+pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = dtype.py();
+    if let Ok(name) = dtype.extract::<String>()
+        && let Some(d) = DType::from_name(&name)
+    {
+        return Ok(d);
+    }
+    let name: String =
+        numpy(py)?.getattr(intern!(py, "dtype"))?.call1((dtype,))?.getattr(intern!(py, "name"))?.extract()?;
+    DType::from_name(&name).ok_or_else(|| PyTypeError::new_err(format!("arrays of dtype {name} are not supported")))
+}
+
+/// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
+pub(crate) fn dtype_object<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+    match dtype {
+        DType::BF16 => Ok(PyString::new(py, "bfloat16").into_any()),
+        d => numpy(py)?.getattr(if d == DType::Bool { "bool_" } else { d.name() }),
+    }
+}
+
+static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// A NumPy array over `data`'s memory.
+pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+    let asarray = ASARRAY.get_or_try_init(py, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
+    asarray.bind(py).call1((Bound::new(py, Memory { data, shape })?,))
+}
+
+/// A NumPy array over an array's memory, for reading and writing.
+pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
+    let data = errors::run(py, || a.modify(dtype))?;
+    to_numpy(py, data, a.shape())
+}
+
+/// Copies anything that NumPy makes an array of; keeps its element type.
+pub(crate) fn from_numpy(value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+    let py = value.py();
+    let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
+    let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
+    let dtype = DType::from_name(&name)
+        .ok_or_else(|| PyTypeError::new_err(format!("expected an array of numbers or booleans, got dtype {name}")))?;
+    let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
+    let a = NdArray::new(errors::run(py, || Shape::from(shape).checked())?);
+    let data = errors::run(py, || a.overwrite(dtype))?;
+    to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), array)?;
+    Ok(a)
+}
+
+pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, s)
+}
+
+/// A shape given by a user: a sequence of non-negative integers.
+pub(crate) fn shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    let sizes: Vec<i64> = ints(value)?.ok_or_else(|| {
+        PyTypeError::new_err(format!("argument 'shape': expected a sequence of int, got {}", describe(value)))
+    })?;
+    let shape: Option<Shape> = sizes.iter().map(|&d| usize::try_from(d).ok()).collect();
+    let shape = shape.ok_or_else(|| {
+        PyValueError::new_err(format!("argument 'shape': expected sizes of 0 or more, got {sizes:?}"))
+    })?;
+    errors::run(value.py(), || shape.checked())
+}
+
+fn describe(value: &Bound<'_, PyAny>) -> String {
+    let kind = value.get_type().name().map_or("?".into(), |n| n.to_string());
+    let text = value.repr().map_or("?".into(), |r| r.to_string());
+    let short: String = text.chars().take(60).collect();
+    format!("{kind} {short}")
+}
+
+/// An integer: anything with `__index__`, or a whole float.
+fn int(value: &Bound<'_, PyAny>) -> Option<i64> {
+    if let Ok(i) = value.extract::<i64>() {
+        return Some(i);
+    }
+    let f: f64 = value.extract().ok()?;
+    (f.fract() == 0.0 && f.abs() < 9e15).then_some(f as i64)
+}
+
+fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    let Ok(items) = value.try_iter() else { return Ok(None) };
+    items.map(|item| Ok(int(&item?))).collect()
+}
+
+fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
+    let Ok(items) = value.try_iter() else { return Ok(None) };
+    items.map(|item| Ok(item?.extract::<f64>().ok())).collect()
+}
+
+/// An argument of kind `kind`; `None` for a value that does not fit.
+pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
+    if value.is_none() {
+        return Ok(Some(ArgValue::None));
+    }
+    Ok(match kind {
+        ArgKind::Bool if !value.hasattr(intern!(value.py(), "__bool__"))? => None,
+        ArgKind::Bool => Some(ArgValue::Bool(value.is_truthy()?)),
+        ArgKind::Int => int(value).map(ArgValue::Int),
+        ArgKind::Float if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() => {
+            value.extract().ok().map(ArgValue::Float)
+        }
+        ArgKind::Float if value.is_instance_of::<PyString>() => None,
+        ArgKind::Float => value.extract().ok().map(ArgValue::Float),
+        ArgKind::Str => value.extract().ok().map(ArgValue::Str),
+        ArgKind::Ints => match ints(value)? {
+            Some(v) => Some(ArgValue::Ints(v)),
+            None => int(value).map(ArgValue::Int),
+        },
+        ArgKind::Floats => match floats(value)? {
+            Some(v) => Some(ArgValue::Floats(v)),
+            None => value.extract().ok().map(ArgValue::Float),
+        },
+    })
+}
+
+/// An argument as a Python object.
+pub(crate) fn to_object<'py>(py: Python<'py>, v: &ArgValue) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match v {
+        ArgValue::None => py.None().into_bound(py),
+        ArgValue::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
+        ArgValue::Int(i) => i.into_pyobject(py)?.into_any(),
+        ArgValue::Float(f) => f.into_pyobject(py)?.into_any(),
+        ArgValue::Str(s) => s.into_pyobject(py)?.into_any(),
+        ArgValue::Ints(v) => v.into_pyobject(py)?.into_any(),
+        ArgValue::Floats(v) => v.into_pyobject(py)?.into_any(),
+    })
+}
+
+type Lines = HashMap<(usize, i32), (Py<PyAny>, Option<Arc<str>>)>;
+
+thread_local! {
+    /// Known lines by code object (which the entry keeps alive) and line; `None` for code of this package.
+    static LINES: RefCell<Lines> = RefCell::new(HashMap::new());
+}
+
+/// Lines kept at most.
+const MOST_LINES: usize = 10_000;
+
+/// File and line of the innermost frame outside this package.
+pub(crate) fn script_line(py: Python<'_>) -> Option<Arc<str>> {
+    // SAFETY: the GIL is held; the result is borrowed, or null outside Python code.
+    let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame() as *mut ffi::PyObject) }?;
+    let mut frame = frame;
+    for _ in 0..16 {
+        // SAFETY: `frame` is a frame object.
+        let (code, line) = unsafe {
+            let f = frame.as_ptr() as *mut ffi::PyFrameObject;
+            (
+                Bound::from_owned_ptr_or_opt(py, ffi::PyFrame_GetCode(f) as *mut ffi::PyObject)?,
+                ffi::PyFrame_GetLineNumber(f),
+            )
+        };
+        if let Some(text) = known_line(&code, line) {
+            return Some(text);
+        }
+        frame = frame.getattr(intern!(py, "f_back")).ok()?;
+        if frame.is_none() {
+            return None;
+        }
+    }
+    None
+}
+
+fn known_line(code: &Bound<'_, PyAny>, line: i32) -> Option<Arc<str>> {
+    let key = (code.as_ptr() as usize, line);
+    if let Some(known) = LINES.with_borrow(|l| l.get(&key).map(|(_, text)| text.clone())) {
+        return known;
+    }
+    let file: String = code.getattr(intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
+    let ours = file.contains("/nnrs/") && !file.contains("/tests/") || file.contains("\\nnrs\\");
+    let text: Option<Arc<str>> = (!ours).then(|| format!("{file}:{line}").into());
+    LINES.with_borrow_mut(|l| {
+        if l.len() >= MOST_LINES {
+            l.clear();
+        }
+        l.insert(key, (code.clone().unbind(), text.clone()));
+    });
+    text
+}

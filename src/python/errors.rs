@@ -1,0 +1,69 @@
+//! Errors as Python raises them: `nnrs.Error` and the built-in kind at once. Panics become errors too.
+
+use crate::error::{Error as Fault, ErrorKind, Result};
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+create_exception!(nnrs, Error, PyException, "Base of all errors that nnrs raises.");
+
+/// The class in `nnrs._errors` for a kind.
+fn class_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Shape => "ShapeError",
+        ErrorKind::Dtype | ErrorKind::Type => "ArgumentTypeError",
+        ErrorKind::Argument => "ArgumentError",
+        ErrorKind::OutOfMemory => "OutOfMemoryError",
+        ErrorKind::Parameter => "ParameterError",
+        ErrorKind::Format => "FormatError",
+        ErrorKind::Io => "FileError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        _ => "GraphError",
+    }
+}
+
+/// The Python exception for an error of the engine.
+pub(crate) fn raise(py: Python<'_>, e: Fault) -> PyErr {
+    let e = match e.into_payload() {
+        Ok(payload) => match payload.downcast::<PyErr>() {
+            Ok(own) => return *own,
+            Err(_) => return Error::new_err("an error of user code without a message"),
+        },
+        Err(e) => e,
+    };
+    let make = || -> PyResult<PyErr> {
+        let class = py.import("nnrs._errors")?.getattr(class_name(e.kind()))?;
+        Ok(PyErr::from_value(class.call1((e.to_string(),))?))
+    };
+    make().unwrap_or_else(|failed| failed)
+}
+
+/// Runs engine code with the GIL held.
+pub(crate) fn run<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
+    guarded(f).map_err(|e| raise(py, e))
+}
+
+/// Runs engine code with the GIL released.
+pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    py.detach(|| guarded(f)).map_err(|e| raise(py, e))
+}
+
+fn guarded<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Fault::graph(format!("internal error: {text}"))
+            .hint("this is a bug of nnrs; please report it with the script"))
+    })
+}
+
+/// Carries a Python exception through the engine.
+pub(crate) fn carry(e: PyErr) -> Fault {
+    Fault::external(Box::new(e), "an exception in Python code")
+}
+
+/// Ctrl-C between two functions.
+pub(crate) fn check_signals() -> Result<()> {
+    Python::attach(|py| py.check_signals()).map_err(carry)
+}

@@ -1,0 +1,28 @@
+//! The extension module `nnrs._core`: PyO3 glue, no logic of its own.
+
+mod array;
+mod call;
+mod context;
+mod convert;
+mod errors;
+mod function;
+mod memory;
+mod modes;
+mod operators;
+mod variable;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("Error", m.py().get_type::<errors::Error>())?;
+    m.add_class::<variable::Variable>()?;
+    m.add_class::<array::NdArray>()?;
+    m.add_class::<context::Context>()?;
+    m.add_class::<function::Function>()?;
+    call::register(m)?;
+    modes::register(m)?;
+    memory::register(m)?;
+    crate::graph::set_interrupt(errors::check_signals);
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Modes of the thread, hooks, threads, and running several variables, as plain functions for the Python side.
+
+use super::context::Context;
+use super::variable::{Variable, call_hook, forward_vars};
+use crate::graph::hooks::{self, When};
+use crate::graph::{ForwardOptions, mode};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(set_auto_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(get_auto_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(set_no_grad, m)?)?;
+    m.add_function(wrap_pyfunction!(no_grad_active, m)?)?;
+    m.add_function(wrap_pyfunction!(set_recompute, m)?)?;
+    m.add_function(wrap_pyfunction!(get_current_context, m)?)?;
+    m.add_function(wrap_pyfunction!(set_context, m)?)?;
+    m.add_function(wrap_pyfunction!(set_function_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(unset_function_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(forward_all, m)?)?;
+    m.add_function(wrap_pyfunction!(set_fusion, m)?)?;
+    m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(set_function_seed, m)?)?;
+    m.add_function(wrap_pyfunction!(get_num_threads, m)?)
+}
+
+#[pyfunction]
+fn set_auto_forward(auto: bool) -> bool {
+    mode::set_auto_forward(auto)
+}
+
+#[pyfunction]
+fn get_auto_forward() -> bool {
+    mode::auto_forward()
+}
+
+#[pyfunction]
+fn set_no_grad(on: bool) -> bool {
+    mode::set_no_grad(on)
+}
+
+#[pyfunction]
+fn no_grad_active() -> bool {
+    mode::no_grad()
+}
+
+#[pyfunction]
+fn set_recompute(on: bool) -> bool {
+    mode::set_recompute(on)
+}
+
+#[pyfunction]
+fn get_current_context() -> Context {
+    Context { inner: mode::context() }
+}
+
+#[pyfunction]
+fn set_context(ctx: &Context) -> Context {
+    Context { inner: mode::set_context(ctx.inner.clone()) }
+}
+
+fn when(before: bool) -> When {
+    if before { When::Before } else { When::After }
+}
+
+#[pyfunction]
+fn set_function_hook(before: bool, key: &str, hook: Py<PyAny>) {
+    hooks::set(when(before), key, Arc::new(move |f| call_hook(&hook, f)));
+}
+
+#[pyfunction]
+fn unset_function_hook(before: bool, key: &str) {
+    hooks::unset(when(before), key);
+}
+
+#[pyfunction]
+#[pyo3(signature = (variables, clear_buffer=false, clear_no_need_grad=false, function_pre_hook=None, function_post_hook=None))]
+fn forward_all(
+    py: Python<'_>,
+    variables: Vec<PyRef<'_, Variable>>,
+    clear_buffer: bool,
+    clear_no_need_grad: bool,
+    function_pre_hook: Option<Py<PyAny>>,
+    function_post_hook: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let vars: Vec<_> = variables.iter().map(|v| v.var()).collect();
+    if vars.is_empty() {
+        return Ok(());
+    }
+    let options = ForwardOptions { clear_buffer, clear_no_need_grad };
+    forward_vars(py, &vars, options, function_pre_hook, function_post_hook)
+}
+
+#[pyfunction]
+fn set_fusion(on: bool) -> bool {
+    crate::graph::set_fusion(on)
+}
+
+#[pyfunction]
+fn set_num_threads(n: usize) {
+    crate::cpu::pool::set_num_threads(n);
+}
+
+#[pyfunction]
+fn get_num_threads() -> usize {
+    crate::cpu::pool::num_threads()
+}
+
+#[pyfunction]
+fn set_function_seed(seed: i64) {
+    crate::random::set_function_seed(seed);
+}

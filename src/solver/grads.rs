@@ -1,0 +1,131 @@
+//! What solvers do to gradients between backward and update: decay, scale, clip, look for infinities and NaN.
+
+use super::params::Entry;
+use super::pass::{Grid, Job, Kernel};
+use crate::array::Data;
+use crate::context::compute_dtype;
+use crate::cpu::simd::{self, SimdReal};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::expr::Formula;
+use crate::with_real;
+use smallvec::smallvec;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// `g = k g`
+static SCALE: LazyLock<Kernel> =
+    LazyLock::new(|| Kernel::new(Formula::with_scalars(1, 1, |x, k| vec![Some(&x[0] * &k[0])])));
+/// `g = g + k w`
+static DECAY: LazyLock<Kernel> =
+    LazyLock::new(|| Kernel::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
+
+/// A floating-point type as it is, float for all others.
+pub(super) fn as_float(dtype: DType) -> DType {
+    if dtype.is_float() { dtype } else { DType::F32 }
+}
+
+fn job_on_gradient(e: &Entry, factor: f64) -> Result<Job> {
+    e.check()?;
+    let g = e.param.grad();
+    let dtype = as_float(g.dtype());
+    let mut job = Job::new(g.size(), dtype, smallvec![factor]);
+    job.modify(&g, dtype)?;
+    Ok(job)
+}
+
+/// Adds `rate * w` to each gradient.
+pub(super) fn decay(entries: &[&Entry], rate: f64) -> Result<()> {
+    let job = |e: &&Entry| {
+        let mut job = job_on_gradient(e, rate)?;
+        job.read(&e.param.data()?)?;
+        Ok(job)
+    };
+    let jobs = entries.iter().map(job).collect::<Result<Vec<Job>>>()?;
+    DECAY.run(&jobs);
+    Ok(())
+}
+
+/// Multiplies each gradient by its own factor.
+fn scale_each(entries: &[&Entry], factors: &[f64]) -> Result<()> {
+    let changed = entries.iter().zip(factors).filter(|(_, f)| **f != 1.0);
+    let jobs = changed.map(|(e, &f)| job_on_gradient(e, f)).collect::<Result<Vec<Job>>>()?;
+    SCALE.run(&jobs);
+    Ok(())
+}
+
+/// Those whose gradient has memory; one that was never touched is zero and stays so.
+fn touched<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
+    entries.iter().filter(|e| !e.param.grad().storage().is_empty()).copied().collect()
+}
+
+/// Multiplies all gradients by `factor`.
+pub(super) fn scale(entries: &[&Entry], factor: f64) -> Result<()> {
+    scale_each(&touched(entries), &vec![factor; entries.len()])
+}
+
+/// Scales each gradient whose L2 norm is above `limit` down to it (each on its own).
+pub(super) fn clip_by_norm(entries: &[&Entry], limit: f64) -> Result<()> {
+    let factor = |norm: f64| if limit != 0.0 && norm > limit && norm > 0.0 { limit / norm } else { 1.0 };
+    let entries = touched(entries);
+    let factors: Vec<f64> = norms(&entries)?.into_iter().map(factor).collect();
+    scale_each(&entries, &factors)
+}
+
+/// The gradients for reading, in the types that kernels compute in.
+fn contents(entries: &[&Entry]) -> Result<Vec<Data>> {
+    entries.iter().map(|e| e.param.grad()).map(|g| g.read(compute_dtype(g.dtype()))).collect()
+}
+
+fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {
+    let data = contents(entries)?;
+    let grid = Grid::new(data.iter().map(Data::len));
+    let sums: Vec<AtomicU64> = grid.parts().iter().map(|_| AtomicU64::new(0)).collect();
+    grid.run(1, &|p| {
+        let d = &data[p.array];
+        let sum = with_real!(d.dtype(), T => sum_squares(&d.as_slice::<T>()[p.from..p.to]));
+        sums[p.index].store(sum.to_bits(), Relaxed);
+    });
+    let mut totals = vec![0.0; data.len()];
+    grid.parts().iter().for_each(|p| totals[p.array] += f64::from_bits(sums[p.index].load(Relaxed)));
+    Ok(totals.into_iter().map(f64::sqrt).collect())
+}
+
+/// The squares of large floats are beyond float: such sums are done again in double.
+fn sum_squares<T: SimdReal>(x: &[T]) -> f64 {
+    let sum = simd::sum_squares(x).to_f64();
+    if sum.is_finite() { sum } else { x.iter().map(|v| v.to_f64() * v.to_f64()).sum() }
+}
+
+/// What `check_*_grad` looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Odd {
+    Inf,
+    NaN,
+    InfOrNaN,
+}
+
+/// True if any gradient has such an element.
+pub(super) fn any(entries: &[&Entry], odd: Odd) -> Result<bool> {
+    let data = contents(&touched(entries))?;
+    let found = AtomicBool::new(false);
+    Grid::new(data.iter().map(Data::len)).run(1, &|p| {
+        let d = &data[p.array];
+        let here = || with_real!(d.dtype(), T => has(&d.as_slice::<T>()[p.from..p.to], odd));
+        if !found.load(Relaxed) && here() {
+            found.store(true, Relaxed);
+        }
+    });
+    Ok(found.into_inner())
+}
+
+fn has<T: SimdReal>(x: &[T], odd: Odd) -> bool {
+    // Without an early exit the compiler makes vector loops of these.
+    let nan = |x: &[T]| x.iter().fold(false, |any, v| any | v.is_nan());
+    let inf = |x: &[T]| x.iter().fold(false, |any, v| any | (v.abs() == T::INFINITY));
+    x.chunks(4096).any(|x| match odd {
+        Odd::Inf => inf(x),
+        Odd::NaN => nan(x),
+        Odd::InfOrNaN => inf(x) | nan(x),
+    })
+}

@@ -1,0 +1,63 @@
+//! Hooks of solvers: called, without arguments, before and after the work on each parameter.
+
+use crate::error::Result;
+pub use crate::graph::hooks::When;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A hook of one call.
+pub type Hook<'a> = Option<&'a dyn Fn() -> Result<()>>;
+
+/// The hooks of one call.
+#[derive(Clone, Copy, Default)]
+pub struct Hooks<'a> {
+    pub pre: Hook<'a>,
+    pub post: Hook<'a>,
+}
+
+/// A hook of all solvers.
+pub type GlobalHook = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+type List = Vec<(String, GlobalHook)>;
+static BEFORE: Mutex<List> = Mutex::new(Vec::new());
+static AFTER: Mutex<List> = Mutex::new(Vec::new());
+
+fn list(when: When) -> MutexGuard<'static, List> {
+    let list = if when == When::Before { &BEFORE } else { &AFTER };
+    list.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Sets the hook of name `key`, which all solvers call.
+pub fn set(when: When, key: &str, hook: GlobalHook) {
+    unset(when, key);
+    list(when).push((key.into(), hook));
+}
+
+/// Removes the hook of name `key`, if there is one.
+pub fn unset(when: When, key: &str) {
+    let mut hooks = list(when);
+    let old = hooks.iter().position(|(k, _)| k == key).map(|i| hooks.remove(i));
+    drop(hooks);
+    // What a hook holds is freed without the lock: it may be anything.
+    drop(old);
+}
+
+impl Hooks<'_> {
+    /// True if nobody is to be called.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pre.is_none() && self.post.is_none() && list(When::Before).is_empty() && list(When::After).is_empty()
+    }
+
+    /// Runs `body` between the hooks: global ones outside, as NNabla.
+    pub(super) fn around(&self, body: impl FnOnce() -> Result<()>) -> Result<()> {
+        fire(When::Before)?;
+        self.pre.map_or(Ok(()), |h| h())?;
+        body()?;
+        self.post.map_or(Ok(()), |h| h())?;
+        fire(When::After)
+    }
+}
+
+fn fire(when: When) -> Result<()> {
+    let hooks: List = list(when).clone();
+    hooks.iter().try_for_each(|(_, hook)| hook())
+}

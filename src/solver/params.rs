@@ -1,0 +1,133 @@
+//! A solver's parameters with their states: which there are, and how they come and go.
+
+use crate::array::NdArray;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::Variable;
+use std::collections::HashMap;
+
+/// What `set_parameters` keeps of the parameters that are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing: the new ones take the place of all (NNabla's `reset=True`).
+    #[default]
+    Nothing,
+    /// The others; parameters of the names given start afresh (`reset=False`).
+    Others,
+    /// The others, and the states of those given (`reset=False, retain_state=True`).
+    States,
+}
+
+/// The state of one parameter.
+#[derive(Clone, Default, Debug)]
+pub struct State {
+    /// Updates done.
+    pub t: u64,
+    /// State arrays by name, in the solver's order.
+    pub arrays: Vec<(String, Variable)>,
+}
+
+/// A parameter under its name.
+pub(super) struct Entry {
+    pub name: String,
+    pub param: Variable,
+    pub state: State,
+}
+
+impl Entry {
+    /// The gradient is zero without having been computed: such a parameter takes no part.
+    pub fn is_idle(&self) -> bool {
+        self.param.grad().storage().is_zero()
+    }
+
+    pub fn array(&self, i: usize) -> NdArray {
+        self.state.arrays[i].1.raw_data()
+    }
+
+    /// Whether gradient and states have the parameter's size.
+    pub fn check(&self) -> Result<()> {
+        let n = self.param.size();
+        let grad = self.param.grad();
+        if grad.size() != n {
+            return Err(self.misfit("its gradient", &grad));
+        }
+        match self.state.arrays.iter().find(|(_, v)| v.size() != n) {
+            Some((name, v)) => Err(self.misfit(&format!("its state '{name}'"), &v.raw_data())),
+            None => Ok(()),
+        }
+    }
+
+    fn misfit(&self, what: &str, a: &NdArray) -> Error {
+        let shape = self.param.shape();
+        Error::new(ErrorKind::Parameter, format!("{what} of shape {shape}, as parameter '{}'", self.name))
+            .actual(a.shape())
+            .hint("after a change of a parameter's shape, give it to the solver again with set_parameters")
+    }
+}
+
+/// Parameters in the order in which they were added.
+#[derive(Default)]
+pub(super) struct Entries {
+    pub list: Vec<Entry>,
+    index: HashMap<String, usize>,
+}
+
+impl Entries {
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    /// Adds or replaces parameters; checks all before it changes any. Gives what is no longer here, to be freed later.
+    pub fn set(
+        &mut self,
+        params: &[(String, Variable)],
+        keep: Keep,
+        fresh: impl Fn(&Variable) -> State,
+    ) -> Result<Vec<Entry>> {
+        if keep == Keep::States {
+            params.iter().try_for_each(|(name, v)| self.check_retained(name, v))?;
+        }
+        let mut gone = if keep == Keep::Nothing { self.clear() } else { Vec::new() };
+        for (name, param) in params {
+            gone.extend(self.put(name, param.clone(), keep, &fresh));
+        }
+        Ok(gone)
+    }
+
+    fn check_retained(&self, name: &str, v: &Variable) -> Result<()> {
+        let Some(i) = self.position(name) else { return Ok(()) };
+        let (old, new) = (self.list[i].param.shape(), v.shape());
+        if old == new {
+            return Ok(());
+        }
+        Err(Error::graph(format!("could not retain the state of '{name}': its shape was {old}, now it is {new}"))
+            .hint("call set_parameters with retain_state=False for parameters of another shape"))
+    }
+
+    fn put(&mut self, name: &str, param: Variable, keep: Keep, fresh: impl Fn(&Variable) -> State) -> Option<Entry> {
+        let mut entry = Entry { name: name.to_string(), state: fresh(&param), param };
+        let Some(i) = self.position(name) else {
+            self.index.insert(name.to_string(), self.list.len());
+            self.list.push(entry);
+            return None;
+        };
+        if keep == Keep::States {
+            entry.state = self.list[i].state.clone();
+        }
+        Some(std::mem::replace(&mut self.list[i], entry))
+    }
+
+    /// Removes parameters; unknown names are ignored. Gives what is no longer here.
+    pub fn remove(&mut self, names: &[&str]) -> Vec<Entry> {
+        let gone = |e: &Entry| names.contains(&e.name.as_str());
+        let (gone, kept) = std::mem::take(&mut self.list).into_iter().partition(gone);
+        self.list = kept;
+        self.index = self.list.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
+        gone
+    }
+
+    /// Removes all, and gives them.
+    pub fn clear(&mut self) -> Vec<Entry> {
+        self.index.clear();
+        std::mem::take(&mut self.list)
+    }
+}

@@ -1,0 +1,158 @@
+//! One parallel pass of a tile program over many arrays: the elements of all of them lie on one grid of chunks that
+//! depends on the sizes alone, so results are the same bits for any number of threads.
+
+use crate::array::{Data, NdArray};
+use crate::context::compute_dtype;
+use crate::cpu::pool;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::expr::Formula;
+use crate::function::expr::tile::{Program, Sink, Source, Walk};
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// Elements of one task.
+const CHUNK: usize = 1 << 15;
+/// Loops times elements below which the calling thread does all.
+const MIN_PARALLEL: usize = 1 << 17;
+
+/// A formula ready to run in single and in double precision.
+pub(super) struct Kernel {
+    formula: Formula,
+    single: OnceLock<Program<f32>>,
+    double: OnceLock<Program<f64>>,
+}
+
+/// One array's part of a pass: memory to read, memory to write, and the numbers of this step.
+pub(super) struct Job {
+    n: usize,
+    dtype: DType,
+    sources: SmallVec<[Source; 4]>,
+    sinks: SmallVec<[Sink; 3]>,
+    scalars: super::Scalars,
+    /// Keeps the memory alive.
+    held: SmallVec<[Data; 4]>,
+}
+
+// SAFETY: the pointers belong to `held`, which may be used by any thread.
+unsafe impl Sync for Job {}
+
+impl Job {
+    /// A job over `n` elements that computes as fits results of type `dtype`.
+    pub fn new(n: usize, dtype: DType, scalars: super::Scalars) -> Job {
+        let (sources, sinks, held) = Default::default();
+        Job { n, dtype: compute_dtype(dtype), sources, sinks, scalars, held }
+    }
+
+    /// Adds an array to read; constant ones are not laid out in memory.
+    pub fn read(&mut self, a: &NdArray) -> Result<()> {
+        let storage = a.storage();
+        let constant = if storage.is_empty() { Some(0.0) } else { storage.constant() };
+        if let Some(v) = constant {
+            self.sources.push(Source { ptr: std::ptr::null(), dtype: self.dtype, walk: Walk::Constant(v) });
+            return Ok(());
+        }
+        let data = a.read(a.dtype())?;
+        self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
+        self.held.push(data);
+        Ok(())
+    }
+
+    /// Adds an array to read and to write as `dtype`, which is floating point.
+    pub fn modify(&mut self, a: &NdArray, dtype: DType) -> Result<()> {
+        let data = a.modify(dtype)?;
+        self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
+        self.sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
+        self.held.push(data);
+        Ok(())
+    }
+
+    /// Where the memory that is written begins and ends.
+    fn written(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.sinks.iter().map(|s| (s.ptr as usize, s.ptr as usize + self.n * s.dtype.size()))
+    }
+}
+
+impl Kernel {
+    pub fn new(formula: Formula) -> Kernel {
+        Kernel { formula, single: OnceLock::new(), double: OnceLock::new() }
+    }
+
+    /// Does all jobs, in parallel unless two of them write the same memory (one array under two names).
+    pub fn run(&self, jobs: &[Job]) {
+        if overlap(jobs) { jobs.chunks(1).for_each(|job| self.run_apart(job)) } else { self.run_apart(jobs) }
+    }
+
+    fn run_apart(&self, jobs: &[Job]) {
+        let grid = Grid::new(jobs.iter().map(|j| j.n));
+        let loops = self.single().loops() + 1;
+        grid.run(loops, &|part| self.part(&jobs[part.array], part));
+    }
+
+    fn part(&self, job: &Job, part: Part) {
+        // SAFETY: the job holds memory of n elements for each array; tasks do not overlap, nor do jobs (see `run`).
+        unsafe {
+            match job.dtype {
+                DType::F64 => {
+                    self.double().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars);
+                }
+                _ => self.single().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars),
+            }
+        }
+    }
+
+    fn single(&self) -> &Program<f32> {
+        self.single.get_or_init(|| Program::of(&self.formula))
+    }
+
+    fn double(&self) -> &Program<f64> {
+        self.double.get_or_init(|| Program::of(&self.formula))
+    }
+}
+
+fn overlap(jobs: &[Job]) -> bool {
+    let mut written: Vec<(usize, usize)> = jobs.iter().flat_map(Job::written).filter(|(a, b)| a < b).collect();
+    written.sort_unstable();
+    written.windows(2).any(|w| w[1].0 < w[0].1)
+}
+
+/// Elements `from .. to` of one array.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub array: usize,
+    pub from: usize,
+    pub to: usize,
+    /// Number of the part among all.
+    pub index: usize,
+}
+
+/// The elements of several arrays as parts of one size (the last of each array may be shorter).
+pub(super) struct Grid {
+    parts: Vec<Part>,
+    elements: usize,
+}
+
+impl Grid {
+    pub fn new(sizes: impl Iterator<Item = usize>) -> Grid {
+        let (mut parts, mut elements) = (Vec::new(), 0);
+        for (array, n) in sizes.enumerate() {
+            for from in (0..n).step_by(CHUNK) {
+                parts.push(Part { array, from, to: n.min(from + CHUNK), index: parts.len() });
+            }
+            elements += n;
+        }
+        Grid { parts, elements }
+    }
+
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Calls `f` for each part, in parallel if the work (`loops` an element) is worth it.
+    pub fn run(&self, loops: usize, f: &(dyn Fn(Part) + Sync)) {
+        if self.elements.saturating_mul(loops) < MIN_PARALLEL {
+            return self.parts.iter().for_each(|&part| f(part));
+        }
+        pool::run(self.parts.len(), &|i| f(self.parts[i]));
+    }
+}
