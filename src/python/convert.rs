@@ -145,7 +145,8 @@ fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
         return Ok(None);
     }
     let Ok(items) = value.try_iter() else { return Ok(None) };
-    items.map(|item| Ok(int(&item?))).collect()
+    // None inside a list is an open end of a slice.
+    items.map(|item| item.map(|i| if i.is_none() { Some(crate::functions::OPEN) } else { int(&i) })).collect()
 }
 
 fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
