@@ -666,6 +666,110 @@ def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_o
     return _call(_SUM, (x,), (axis, keepdims), n_outputs, outputs)
 
 
+_MEAN = _index('mean')
+
+
+def mean(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Mean over axes. The mean of no elements is NaN.
+
+    Args:
+        x: N-D array.
+        axis: Axes to average over; None: all. They may count from the end.
+        keepdims: Whether the averaged axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the averaged axes.
+    """
+    return _call(_MEAN, (x,), (axis, keepdims), n_outputs, outputs)
+
+
+_MAX = _index('max')
+
+
+def max(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Largest element over axes.
+     NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
+
+    Args:
+        x: N-D array.
+        axis: Axes to look over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        with_index: Also give the index of the element.
+        only_index: Give the index alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Largest elements, or [largest elements, indices], or indices: flat over the reduced axes in their
+            order.
+    """
+    return _call(_MAX, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
+
+
+_MIN = _index('min')
+
+
+def min(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Smallest element over axes.
+     NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
+
+    Args:
+        x: N-D array.
+        axis: Axes to look over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        with_index: Also give the index of the element.
+        only_index: Give the index alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Smallest elements, or [smallest elements, indices], or indices: flat over the reduced axes in their
+            order.
+    """
+    return _call(_MIN, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
+
+
+_NORM = _index('norm')
+
+
+def norm(x: Array, p: float | None = None, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
+
+    Args:
+        x: N-D array.
+        p: Order of the norm, 1 or more; None: 2.
+        axis: Axes to reduce; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the reduced axes.
+    """
+    return _call(_NORM, (x,), (p, axis, keepdims), n_outputs, outputs)
+
+
+_PROD = _index('prod')
+
+
+def prod(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Product over axes. The product of no elements is 1.
+
+    Args:
+        x: N-D array.
+        axis: Axes to multiply over; None: all. They may count from the end.
+        keepdims: Whether the reduced axes stay, with size 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x without the reduced axes.
+    """
+    return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
+
+
 _ADD2 = _index('add2')
 
 
@@ -1871,6 +1975,121 @@ def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_ERF, (x,), (), n_outputs, outputs)
 
 
+_CONCATENATE = _index('concatenate')
+
+
+def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Joins arrays along an axis. Their sizes along the other axes must agree.
+
+    Args:
+        x: N-D arrays.
+        axis: Axis to join along; None: the last one. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The joined array.
+    """
+    return _call(_CONCATENATE, x, (axis,), n_outputs, outputs)
+
+
+_SPLIT = _index('split')
+
+
+def split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
+
+    Args:
+        x: N-D array.
+        axis: Axis to cut along; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The pieces.
+    """
+    return _call(_SPLIT, (x,), (axis,), n_outputs, outputs)
+
+
+_STACK = _index('stack')
+
+
+def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Joins arrays of one shape along a new axis.
+
+    Args:
+        x: N-D arrays of one shape.
+        axis: Place of the new axis in the result; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The joined array, with one axis more.
+    """
+    return _call(_STACK, x, (axis,), n_outputs, outputs)
+
+
+_SLICE = _index('slice')
+
+
+def slice(x: Array, start: Sequence[int] | None = None, stop: Sequence[int] | None = None, step: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """A part of an array, as `x[start:stop:step]` in Python for each axis.
+    
+     Lists that are shorter than x has axes are about the last axes. The number -2^63 stands for Python's None.
+
+    Args:
+        x: N-D array.
+        start: First position of each axis; None: the first one (with a negative step the last one).
+        stop: Position before which each axis ends; None: none is left out.
+        step: Distance of the positions, may be negative; None: 1.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The part.
+    """
+    return _call(_SLICE, (x,), (start, stop, step), n_outputs, outputs)
+
+
+_PAD = _index('pad')
+
+
+def pad(x: Array, pad_width: Sequence[int], mode: str = 'constant', constant_value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts a border around an array. With mode 'reflect' the array is mirrored at its first and last elements, which are not repeated;
+     with 'repeat' they are the border.
+
+    Args:
+        x: N-D array.
+        pad_width: Widths before and after each of the last axes: (before, after, before, after, ..).
+        mode: 'constant', 'reflect' or 'repeat'.
+        constant_value: The border's value for mode 'constant'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_PAD, (x,), (pad_width, mode, constant_value), n_outputs, outputs)
+
+
+_TRANSPOSE = _index('transpose')
+
+
+def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts the axes into another order: axis i of the result is axis `axes[i]` of x.
+
+    Args:
+        x: N-D array.
+        axes: The axes of x in their new order, each once. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array.
+    """
+    return _call(_TRANSPOSE, (x,), (axes,), n_outputs, outputs)
+
+
 _BROADCAST = _index('broadcast')
 
 
@@ -1887,6 +2106,61 @@ def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list
         y: N-D array of the given shape.
     """
     return _call(_BROADCAST, (x,), (shape,), n_outputs, outputs)
+
+
+_TILE = _index('tile')
+
+
+def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Repeats an array, as NumPy's `tile`. A list shorter than x has axes is about the last axes; a longer one adds axes in front.
+
+    Args:
+        x: N-D array.
+        reps: How often each axis is repeated.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The repeated array.
+    """
+    return _call(_TILE, (x,), (reps,), n_outputs, outputs)
+
+
+_ONE_HOT = _index('one_hot')
+
+
+def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """One-hot vectors, or arrays of more axes: 1 at the place that the last axis of x names, 0 elsewhere. Places may count from the end;
+     a place out of range leaves zeros.
+
+    Args:
+        x: Places, of shape (.., M); M is the length of `shape`.
+        shape: Shape of each one-hot array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: Array of x's shape without its last axis, then `shape`.
+    """
+    return _call(_ONE_HOT, (x,), (shape,), n_outputs, outputs)
+
+
+_FLIP = _index('flip')
+
+
+def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Reverses the order of elements along axes.
+
+    Args:
+        x: N-D array.
+        axes: Axes to reverse; None: the last one. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_FLIP, (x,), (axes,), n_outputs, outputs)
 
 
 _RESHAPE = _index('reshape')
@@ -1906,6 +2180,274 @@ def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int
         y: The elements of x in the new shape.
     """
     return _call(_RESHAPE, (x,), (shape, inplace), n_outputs, outputs)
+
+
+_MATRIX_DIAG = _index('matrix_diag')
+
+
+def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Diagonal matrices: the last axis of x becomes a diagonal, with zeros elsewhere.
+
+    Args:
+        x: N-D array of shape (.., M).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape (.., M, M).
+    """
+    return _call(_MATRIX_DIAG, (x,), (), n_outputs, outputs)
+
+
+_MATRIX_DIAG_PART = _index('matrix_diag_part')
+
+
+def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The diagonals of matrices.
+
+    Args:
+        x: N-D array of shape (.., M, M).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape (.., M).
+    """
+    return _call(_MATRIX_DIAG_PART, (x,), (), n_outputs, outputs)
+
+
+_ASSIGN = _index('assign')
+
+
+def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Writes `src` into the data of `dst` whenever it runs, and gives a copy. The gradient goes to `dst`.
+
+    Args:
+        dst: N-D array that is written.
+        src: N-D array of the same shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of that shape.
+    """
+    return _call(_ASSIGN, (dst, src), (), n_outputs, outputs)
+
+
+_GATHER = _index('gather')
+
+
+def gather(x: Array, Indices: Array, axis: int | None = None, batch_dims: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Picks slices of x along an axis: `y[.., i, ..] = x[.., Indices[i], ..]`. With `batch_dims`, the first axes of both are matched.
+
+    Args:
+        x: N-D array.
+        Indices: Indices into the axis, 0 or more.
+        axis: Axis to pick from; None: 0. It may count from the end.
+        batch_dims: How many leading axes x and Indices share; None: 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.shape[:axis] + Indices.shape[batch_dims:] + x.shape[axis + 1:].
+    """
+    return _call(_GATHER, (x, Indices), (axis, batch_dims), n_outputs, outputs)
+
+
+_GATHER_ND = _index('gather_nd')
+
+
+def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Elements or slices at coordinates: `y[i] = data[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
+
+    Args:
+        data: N-D array.
+        indices: Coordinates, of shape (M, ..): M of them for each place, for the first M axes of data.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: indices.shape[1:] + data.shape[M:].
+    """
+    return _call(_GATHER_ND, (data, indices), (), n_outputs, outputs)
+
+
+_SCATTER_ND = _index('scatter_nd')
+
+
+def scatter_nd(data: Array, indices: Array, out: Array | None = None, shape: Sequence[int] | None = None, add: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Writes elements or slices to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`, elsewhere y is `out`, or 0.
+     Coordinates may count from the end. Of several values for one place the last one stays, or they are added up.
+
+    Args:
+        data: indices.shape[1:] + shape[M:].
+        indices: Coordinates, of shape (M, ..).
+        out: What the result is elsewhere. Zeros by default.
+        shape: Shape of the result; None: of `out`.
+        add: Whether values are added to what is there.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the given shape.
+    """
+    return _call(_SCATTER_ND, (data, indices, out), (shape, add), n_outputs, outputs)
+
+
+_SCATTER_ADD = _index('scatter_add')
+
+
+def scatter_add(x0: Array, indices: Array, x1: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
+
+    Args:
+        x0: N-D array that is added to.
+        indices: Places along the axis, 0 or more; not larger than x1, nor than x0 along the other axes.
+        x1: N-D array of what is added.
+        axis: The axis; None: 0. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x0's shape.
+    """
+    return _call(_SCATTER_ADD, (x0, indices, x1), (axis,), n_outputs, outputs)
+
+
+_BOOL_SCATTER = _index('bool_scatter')
+
+
+def bool_scatter(input: Array, mask: Array, output: Array | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
+
+    Args:
+        input: Rows, of shape (n, ..), n the number of places where the mask is not zero.
+        mask: N-D array.
+        output: What the result is elsewhere. Zeros by default.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of shape mask.shape + input.shape[1:].
+    """
+    return _call(_BOOL_SCATTER, (input, mask, output), (), n_outputs, outputs)
+
+
+_BOOL_FILL = _index('bool_fill')
+
+
+def bool_fill(data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """A number where the mask is not zero, x elsewhere.
+
+    Args:
+        data: N-D array.
+        mask: N-D array that broadcasts to data's shape.
+        value: The number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of data's shape.
+    """
+    return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
+
+
+_UNLINK = _index('unlink')
+
+
+def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The data of x under another variable; no gradient flows back to x.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_UNLINK, (x,), (), n_outputs, outputs)
+
+
+_DROPOUT = _index('dropout')
+
+
+def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Drops elements with probability p and divides the others by 1 - p (Srivastava et al., 2014).
+    
+     Each run drops other elements; its backward pass drops the same ones.
+
+    Args:
+        x: N-D array.
+        p: Probability of an element to be dropped, at least 0 and less than 1.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_DROPOUT, (x,), (p, seed), n_outputs, outputs)
+
+
+_RAND = _index('rand')
+
+
+def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Uniform random numbers, at least `low` and less than `high`.
+
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RAND, (), (low, high, shape, seed), n_outputs, outputs)
+
+
+_RANDN = _index('randn')
+
+
+def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Normal random numbers.
+
+    Args:
+        mu: The mean.
+        sigma: The standard deviation.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RANDN, (), (mu, sigma, shape, seed), n_outputs, outputs)
+
+
+_RANDINT = _index('randint')
+
+
+def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Random integers, at least `low` and less than `high`.
+
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RANDINT, (), (low, high, shape, seed), n_outputs, outputs)
 
 
 _SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
