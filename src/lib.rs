@@ -9,6 +9,7 @@ pub mod function;
 pub mod graph;
 #[cfg(feature = "python")]
 mod python;
+pub mod random;
 pub mod shape;
 pub mod solver;
 

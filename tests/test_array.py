@@ -217,7 +217,14 @@ def test_modification_count_rises_with_every_write_and_not_with_reads():
         "data again": lambda: a.data,
     }
     assert {k: rises(w) for k, w in writes.items()} == dict.fromkeys(writes, True)
-    reads = [lambda: a.get_data("r"), lambda: a.shape, lambda: a.dtype, lambda: a.zeroing, lambda: a + 1, lambda: repr(a)]
+    reads = [
+        lambda: a.get_data("r"),
+        lambda: a.shape,
+        lambda: a.dtype,
+        lambda: a.zeroing,
+        lambda: a + 1,
+        lambda: repr(a),
+    ]
     assert not any(rises(r) for r in reads)
 
 
@@ -439,7 +446,9 @@ def test_narrow_outlives_its_origin():
     assert np.array_equal(part.data, [500, 501, 502])
 
 
-@pytest.mark.parametrize("where", [(0, 2, 2), (0, 4, 1), (0, 0, 4), (2, 0, 1), (-3, 0, 1), (1, 0, 2), (0, 0, -1), (0, -5, 1)])
+@pytest.mark.parametrize(
+    "where", [(0, 2, 2), (0, 4, 1), (0, 0, 4), (2, 0, 1), (-3, 0, 1), (1, 0, 2), (0, 0, -1), (0, -5, 1)]
+)
 def test_narrow_beyond_the_array_or_not_contiguous(where):
     with pytest.raises(ValueError):
         array(np.arange(12).reshape(3, 4)).narrow(*where)

@@ -306,7 +306,10 @@ def test_gradients_as_graphs_of_any_order():
 
 # Clear flags and persistence
 
-FLAGS = [dict(zip(("clear_buffer", "clear_no_need_grad"), v, strict=True)) for v in itertools.product((False, True), repeat=2)]
+FLAGS = [
+    dict(zip(("clear_buffer", "clear_no_need_grad"), v, strict=True))
+    for v in itertools.product((False, True), repeat=2)
+]
 
 
 def chain(x):

@@ -1,10 +1,17 @@
 //! CPU kernels with a structure of their own.
 
+pub mod axes;
 pub mod conv;
+pub mod extreme;
 pub mod formula;
 pub mod gemm;
+pub mod moves;
+pub mod philox;
 pub mod pool;
 pub mod pooling;
+pub mod product;
 pub mod reduce;
+pub mod rows;
 pub mod simd;
 pub mod softmax;
+pub mod tasks;

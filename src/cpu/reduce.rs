@@ -1,33 +1,30 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
+use super::axes::Axes;
 use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
+use super::tasks::{MIN_PARALLEL, Shared};
 use crate::function::expr::Formula;
 use crate::function::expr::tile::{Program, Sink, Source, Walk};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
-/// Sizes of merged axes, and whether an axis is summed.
-type Axes = SmallVec<[(usize, bool); 6]>;
-
 /// Rows added up before the sum goes to the total: keeps the rounding error small.
 const BLOCK: usize = 64;
-const MIN_PARALLEL: usize = 1 << 16;
+/// Neighbouring elements that one task sums, where there are too few rows to share out. A multiple of the pairwise sum's block.
+const PART: usize = 1 << 15;
 
 /// Sums `x` of shape `from` over `axes` (true: summed) into `y`.
 pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T], output: Output) {
-    let axes = merge(from.iter().copied().zip(summed.iter().copied()));
+    let axes = Axes::new(from, summed);
     if x.is_empty() || y.is_empty() {
         if output == Output::Write {
             y.fill(T::ZERO);
         }
         return;
     }
-    let inner = match axes.last() {
-        Some(&(n, false)) => n,
-        _ => 1,
-    };
+    let inner = axes.inner();
     let out = Rows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
     let rows = y.len() / inner;
     if x.len() < MIN_PARALLEL {
@@ -37,6 +34,9 @@ pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T]
         let per = rows.div_ceil(64);
         pool::run(rows.div_ceil(per), &|i| (i * per..rows.min((i + 1) * per)).for_each(|r| out.row(r, 0, inner)));
         return;
+    }
+    if axes.reduced_last().is_some_and(|n| n >= 2 * PART) {
+        return (0..rows).for_each(|r| out.long_row(r));
     }
     let cols = inner.div_ceil(16).max(64);
     for r in 0..rows {
@@ -63,17 +63,6 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
     unsafe { program.run(y.len(), &[x, dense], &[Sink { ptr, dtype: T::DTYPE }], &[]) };
 }
 
-fn merge(axes: impl Iterator<Item = (usize, bool)>) -> Axes {
-    let mut merged = Axes::new();
-    for (n, summed) in axes.filter(|(n, _)| *n != 1) {
-        match merged.last_mut() {
-            Some((m, s)) if *s == summed => *m *= n,
-            _ => merged.push((n, summed)),
-        }
-    }
-    merged
-}
-
 /// A result as rows of `inner` neighbouring elements.
 struct Rows<'a, T> {
     y: *mut T,
@@ -91,46 +80,47 @@ impl<T: SimdReal> Rows<'_, T> {
     fn row(&self, r: usize, from: usize, to: usize) {
         // SAFETY: inside the result; rows and columns of different calls do not overlap.
         let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(r * self.inner + from), to - from) };
-        let base = self.offset(r, false) + from;
-        if let Some(&(n, true)) = self.axes.last() {
-            let outer = self.count(true) / n;
-            let total = (0..outer).map(|k| simd::sum(&self.x[base + self.offset(k * n, true)..][..n])).sum::<T>();
+        let base = self.axes.row_offset(r) + from;
+        if let Some(n) = self.axes.reduced_last() {
+            let outer = self.axes.count(true) / n;
+            let total =
+                (0..outer).map(|k| simd::sum(&self.x[base + self.axes.reduced_offset(k * n)..][..n])).sum::<T>();
             y[0] = if self.output == Output::Write { total } else { y[0] + total };
             return;
         }
-        let n = self.count(true);
+        let n = self.axes.count(true);
         if self.output == Output::Write {
             y.fill(T::ZERO);
         }
         if n <= BLOCK {
-            return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.offset(k, true)..][..y.len()]));
+            return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
         }
         let mut part = vec![T::ZERO; y.len()];
         for first in (0..n).step_by(BLOCK) {
             part.fill(T::ZERO);
             (first..n.min(first + BLOCK))
-                .for_each(|k| simd::add_assign(&mut part, &self.x[base + self.offset(k, true)..][..y.len()]));
+                .for_each(|k| simd::add_assign(&mut part, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
             simd::add_assign(y, &part);
         }
     }
 
-    /// Number of positions on the summed axes.
-    fn count(&self, summed: bool) -> usize {
-        self.axes.iter().filter(|a| a.1 == summed).map(|a| a.0).product()
-    }
-
-    /// Offset in x of position number `k` on the summed or the kept axes (the innermost kept axis left out).
-    fn offset(&self, mut k: usize, summed: bool) -> usize {
-        let (mut stride, mut offset) = (1, 0);
-        for (i, &(n, s)) in self.axes.iter().enumerate().rev() {
-            let innermost = i + 1 == self.axes.len() && !s;
-            if s == summed && !innermost {
-                offset += k % n * stride;
-                k /= n;
-            }
-            stride *= n;
-        }
-        offset
+    /// The one sum of row `r`, its neighbouring elements in parts that all threads share.
+    fn long_row(&self, r: usize) {
+        let n = self.axes.reduced_last().unwrap_or(1);
+        let parts = n.div_ceil(PART);
+        let mut sums = vec![T::ZERO; self.axes.count(true) / n * parts];
+        let (base, shared) = (self.axes.row_offset(r), Shared(sums.as_mut_ptr()));
+        let shared = &shared;
+        pool::run(sums.len(), &move |i| {
+            let (k, first) = (i / parts, i % parts * PART);
+            let row = &self.x[base + self.axes.reduced_offset(k * n)..][..n];
+            // SAFETY: task i alone writes sum i.
+            unsafe { shared.0.add(i).write(simd::sum(&row[first..n.min(first + PART)])) };
+        });
+        let total = simd::sum(&sums);
+        // SAFETY: r is one of the rows, and this thread alone writes it.
+        let y = unsafe { &mut *self.y.add(r) };
+        *y = if self.output == Output::Write { total } else { *y + total };
     }
 }
 
@@ -148,6 +138,8 @@ mod tests {
             (&[7, 200], &[false, true]),
             (&[300, 400], &[true, false]),
             (&[2, 3, 2, 3], &[true, false, true, false]),
+            (&[70_001], &[true]),
+            (&[3, 70_001, 2], &[false, true, true]),
             (&[], &[]),
             (&[0, 3], &[true, false]),
         ];

@@ -10,7 +10,7 @@ from function.case import Case, Error
 def reference(x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None, base_axis: int = 1) -> np.ndarray:
     base_axis %= x.ndim
     rows = x.reshape(int(np.prod(x.shape[:base_axis])), w.shape[0])
-    y = (rows @ w.reshape(w.shape[0], -1)).reshape(x.shape[:base_axis] + w.shape[1:])
+    y = (rows @ w.reshape(w.shape[0], int(np.prod(w.shape[1:])))).reshape(x.shape[:base_axis] + w.shape[1:])
     return y if b is None else y + b
 
 

@@ -21,7 +21,13 @@ CASES = [
         ],
         differentiable=False,
     ),
-    Case(name="ranks", inputs=[(2, 3), (3,)], oracle=False, reason="NNabla wants equal numbers of axes"),
+    Case(
+        name="ranks",
+        inputs=[(2, 3), (3,)],
+        differentiable=False,
+        oracle=False,
+        reason="NNabla wants equal numbers of axes",
+    ),
 ]
 
 ERRORS = [

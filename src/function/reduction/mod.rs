@@ -1,15 +1,24 @@
 //! Reductions over axes.
 
+mod max_min;
+mod mean;
+mod norm;
+mod prod;
 mod sum;
+mod winner_mask;
 
 use super::Def;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
+pub use max_min::*;
+pub use mean::*;
+pub use norm::*;
+pub use prod::*;
 use smallvec::SmallVec;
 pub use sum::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF];
+pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF, Norm::DEF, Prod::DEF];
 
 /// Which axes of a shape are reduced.
 pub(crate) type Mask = SmallVec<[bool; 6]>;

@@ -1,0 +1,248 @@
+//! Largest and smallest elements over axes, and where they are: the first of equal ones; NaN loses to everything.
+
+use super::axes::Axes;
+use super::gemm::Output;
+use super::pool;
+use super::simd::{self, SimdReal};
+use super::tasks::{MIN_PARALLEL, Shared, share};
+use crate::shape::Shape;
+
+/// Neighbouring elements that one task looks through.
+const PART: usize = 1 << 15;
+/// Neighbouring results that are found together.
+const COLUMNS: usize = 256;
+
+/// Which element wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Largest,
+    Smallest,
+}
+
+/// For each result the winner's value and its number among the reduced elements. No axis that is reduced may be empty.
+pub fn winners<T: SimdReal>(
+    x: &[T],
+    shape: &Shape,
+    reduced: &[bool],
+    order: Order,
+    f: impl Fn(usize, T, usize) + Sync,
+) {
+    if x.is_empty() {
+        return;
+    }
+    let axes = Axes::new(shape, reduced);
+    let s = Search { x, axes: &axes, order };
+    let count = axes.count(true);
+    match axes.reduced_last() {
+        Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),
+        Some(n) => share(axes.count(false), x.len(), |r| {
+            let (v, k) = s.row(r, n);
+            f(r, v, k);
+        }),
+        None if count <= u32::MAX as usize => s.columns(count, &f),
+        None => (0..axes.count(false)).for_each(|r| {
+            let (v, k) = s.scan(s.base(r));
+            f(r, v, k);
+        }),
+    }
+}
+
+/// Adds or writes each result's gradient at its winner.
+pub fn spread<T: SimdReal>(
+    x: &[T],
+    shape: &Shape,
+    reduced: &[bool],
+    order: Order,
+    gy: &[T],
+    gx: &mut [T],
+    output: Output,
+) {
+    if output == Output::Write {
+        gx.fill(T::ZERO);
+    }
+    let axes = Axes::new(shape, reduced);
+    let shared = Shared(gx.as_mut_ptr());
+    let (shared, inner) = (&shared, axes.inner());
+    winners(x, shape, reduced, order, move |r, _, k| {
+        let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
+        // SAFETY: inside the gradient; each result has elements of its own.
+        unsafe { *shared.0.add(at) += gy[r] };
+    });
+}
+
+struct Search<'a, T> {
+    x: &'a [T],
+    axes: &'a Axes,
+    order: Order,
+}
+
+impl<T: SimdReal> Search<'_, T> {
+    /// True if v wins over the best so far.
+    #[inline(always)]
+    fn beats(&self, v: T, best: T) -> bool {
+        let holds = if self.order == Order::Largest { best >= v } else { best <= v };
+        !holds && !v.is_nan()
+    }
+
+    /// The best of neighbours, -inf or inf where there are only NaN.
+    fn best(&self, x: &[T]) -> T {
+        if self.order == Order::Largest { simd::max(x) } else { simd::min(x) }
+    }
+
+    fn base(&self, r: usize) -> usize {
+        let inner = self.axes.inner();
+        self.axes.row_offset(r / inner) + r % inner
+    }
+
+    /// The winner of one result, element by element.
+    fn scan(&self, base: usize) -> (T, usize) {
+        let at = |k: usize| self.x[base + self.axes.reduced_offset(k)];
+        let mut winner = (at(0), 0);
+        for k in 1..self.axes.count(true) {
+            if self.beats(at(k), winner.0) {
+                winner = (at(k), k);
+            }
+        }
+        winner
+    }
+
+    /// A result over runs of `n` neighbours.
+    fn row(&self, r: usize, n: usize) -> (T, usize) {
+        let base = self.axes.row_offset(r);
+        let runs = (0..self.axes.count(true) / n).map(|k| base + self.axes.reduced_offset(k * n));
+        let best = runs.map(|at| self.best(&self.x[at..at + n])).enumerate();
+        let best = best.reduce(|a, b| if self.beats(b.1, a.1) { b } else { a });
+        self.place(base, n, best)
+    }
+
+    /// The place of the best run's best element.
+    fn place(&self, base: usize, n: usize, best: Option<(usize, T)>) -> (T, usize) {
+        let found = best.and_then(|(run, v)| {
+            let at = base + self.axes.reduced_offset(run * n);
+            position(&self.x[at..at + n], v).map(|i| (v, run * n + i))
+        });
+        // None where a run is all NaN.
+        found.unwrap_or_else(|| self.scan(base))
+    }
+
+    /// Few results over many neighbours: parts of the runs are looked through on all threads.
+    fn long_rows(&self, n: usize, f: &impl Fn(usize, T, usize)) {
+        let (runs, parts) = (self.axes.count(true) / n, n.div_ceil(PART));
+        let mut bests = vec![T::ZERO; runs * parts];
+        for r in 0..self.axes.count(false) {
+            let base = self.axes.row_offset(r);
+            let shared = Shared(bests.as_mut_ptr());
+            let shared = &shared;
+            pool::run(runs * parts, &move |i| {
+                let run = &self.x[base + self.axes.reduced_offset(i / parts * n)..][..n];
+                let first = i % parts * PART;
+                // SAFETY: task i alone writes element i.
+                unsafe { shared.0.add(i).write(self.best(&run[first..n.min(first + PART)])) };
+            });
+            let best = bests.iter().copied().enumerate().reduce(|a, b| if self.beats(b.1, a.1) { b } else { a });
+            let (v, k) = self.place(base, n, best.map(|(i, v)| (i / parts, v)));
+            f(r, v, k);
+        }
+    }
+
+    /// Neighbouring results over `count` rows, some columns at a time.
+    fn columns(&self, count: usize, f: &(impl Fn(usize, T, usize) + Sync)) {
+        let inner = self.axes.inner();
+        let blocks = inner.div_ceil(COLUMNS);
+        share(self.axes.count(false) / inner * blocks, self.x.len(), |task| {
+            let (row, first) = (task / blocks, task % blocks * COLUMNS);
+            let width = COLUMNS.min(inner - first);
+            let base = self.axes.row_offset(row) + first;
+            let (mut best, mut at) = ([T::ZERO; COLUMNS], [0u32; COLUMNS]);
+            best[..width].copy_from_slice(&self.x[base..base + width]);
+            for k in 1..count {
+                let x = &self.x[base + self.axes.reduced_offset(k)..][..width];
+                self.update(&mut best, &mut at, x, k as u32);
+            }
+            (0..width).for_each(|j| f(row * inner + first + j, best[j], at[j] as usize));
+        });
+    }
+
+    fn update(&self, best: &mut [T; COLUMNS], at: &mut [u32; COLUMNS], x: &[T], k: u32) {
+        for ((best, at), &v) in best.iter_mut().zip(at).zip(x) {
+            let wins = self.beats(v, *best);
+            *best = if wins { v } else { *best };
+            *at = if wins { k } else { *at };
+        }
+    }
+}
+
+/// Where v is first, a block at a time.
+fn position<T: SimdReal>(x: &[T], v: T) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let block = x.chunks(BLOCK).position(|b| b.iter().fold(false, |found, e| found | (*e == v)))?;
+    x[block * BLOCK..].iter().position(|e| *e == v).map(|i| block * BLOCK + i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// By the definition, over the whole index space.
+    fn slow(x: &[f64], shape: &Shape, reduced: &[bool], order: Order) -> Vec<(f64, usize)> {
+        let strides = shape.strides();
+        let number = |i: usize, which: bool| {
+            (0..shape.ndim()).filter(|&a| reduced[a] == which).fold(0, |n, a| n * shape[a] + i / strides[a] % shape[a])
+        };
+        let results: usize = (0..shape.ndim()).filter(|&a| !reduced[a]).map(|a| shape[a]).product();
+        let mut winners = vec![(f64::NAN, 0); results];
+        for (i, &v) in x.iter().enumerate() {
+            let w = &mut winners[number(i, false)];
+            let better = if order == Order::Largest { v > w.0 } else { v < w.0 };
+            if better || w.0.is_nan() && !v.is_nan() {
+                *w = (v, number(i, true));
+            }
+        }
+        winners
+    }
+
+    fn check(x: &[f64], shape: &Shape, reduced: &[bool]) {
+        for order in [Order::Largest, Order::Smallest] {
+            let want = slow(x, shape, reduced, order);
+            let got = Mutex::new(vec![(0.0, usize::MAX); want.len()]);
+            winners(x, shape, reduced, order, |r, v, k| got.lock().unwrap()[r] = (v, k));
+            for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
+                assert!((g.0 == w.0 || g.0.is_nan() && w.0.is_nan()) && g.1 == w.1, "{shape} {reduced:?}: {g:?} {w:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn winners_match_loops() {
+        let cases: &[(&[usize], &[bool])] = &[
+            (&[3, 4, 5], &[false, true, false]),
+            (&[3, 4, 5], &[true, false, true]),
+            (&[3, 4, 5], &[true, true, true]),
+            (&[3, 4, 5], &[false, false, false]),
+            (&[200, 300], &[true, false]),
+            (&[300, 400], &[false, true]),
+            (&[2, 70_000], &[false, true]),
+            (&[2, 3, 2, 3], &[true, false, true, false]),
+            (&[], &[]),
+        ];
+        for (shape, reduced) in cases {
+            let shape = Shape::from(*shape);
+            let x: Vec<f64> = (0..shape.size()).map(|i| (i * 7919 % 31) as f64 - 15.0).collect();
+            check(&x, &shape, reduced);
+            let holes: Vec<f64> = x.iter().map(|v| if v.abs() > 12.0 { f64::NAN } else { *v }).collect();
+            check(&holes, &shape, reduced);
+        }
+    }
+
+    #[test]
+    fn not_a_number_loses_and_infinity_is_a_number() {
+        let (nan, inf) = (f64::NAN, f64::INFINITY);
+        for x in [[nan, nan, nan], [nan, -inf, nan], [nan, inf, -inf], [-inf, -inf, nan], [nan, 1.0, 1.0]] {
+            check(&x, &[3].into(), &[true]);
+            check(&x, &[3, 1].into(), &[true, false]);
+            let twice: Vec<f64> = x.iter().flat_map(|v| [*v, *v]).collect();
+            check(&twice, &[3, 2].into(), &[true, false]);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `bool_scatter`: rows put where a mask is not zero; and the reverse. `bool_fill`: a number where a mask is not zero.
+
+use crate::cpu::rows;
+use crate::error::{Error, Result};
+use crate::function::expr::Expr;
+use crate::function::{Elementwise, Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
+    BoolScatter bool_scatter in Array
+    inputs {
+        input: "Rows, of shape (n, ..), n the number of places where the mask is not zero.",
+        mask: "N-D array.",
+        output [optional]: "What the result is elsewhere. Zeros by default."
+    }
+    args { }
+    outputs { y: "N-D array of shape mask.shape + input.shape[1:]." }
+}
+
+function! {
+    /// A number where the mask is not zero, x elsewhere.
+    BoolFill bool_fill in Array
+    inputs { data: "N-D array.", mask: "N-D array that broadcasts to data's shape." }
+    args { value: f64 = 0.0, "The number." }
+    outputs { output: "N-D array of data's shape." }
+}
+
+function! {
+    /// The first rows of x where the mask is not zero, in their order: the reverse of `bool_scatter`, its derivative.
+    BoolPick bool_pick in Special
+    inputs { x: "N-D array of a shape that begins with the mask's.", mask: "N-D array." }
+    args { n: i64 = 0, "Number of rows." }
+    outputs { y: "N-D array of shape (n,) + x.shape[mask.ndim:]." }
+}
+
+/// Offsets of the rows where the mask is not zero; there must be `n` of them.
+fn places(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
+    let at: Vec<usize> = with_real!(run.dtype, T => {
+        let mask = mask.slice::<T>().iter().enumerate();
+        mask.filter(|(_, m)| **m != 0.0).map(|(i, _)| i * size).collect()
+    });
+    if at.len() == n {
+        return Ok(at);
+    }
+    Err(Error::arg("mask", format!("{n} places that are not 0, as many as there are rows")).actual(at.len()))
+}
+
+impl Function for BoolScatter {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        if x[0].ndim() == 0 {
+            return Err(Error::shape("input", "one axis at least").actual(&x[0]));
+        }
+        let y: Shape = x[1].iter().chain(&x[0][1..]).copied().collect();
+        match x.get(2).filter(|o| **o != y) {
+            Some(o) => Err(Error::shape("output", format!("shape {y}")).actual(o)),
+            None => Ok(smallvec![y]),
+        }
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let size = x[0].shape.size_from(1);
+        let at = places(run, &x[1], x[0].shape[0], size)?;
+        with_real!(run.dtype, T => {
+            let y = y[0].slice::<T>();
+            match x.get(2) {
+                Some(out) => y.copy_from_slice(out.slice()),
+                None => y.fill(0.0),
+            }
+            rows::scatter(x[0].slice(), &at, size, y, Output::Write);
+        });
+        Ok(())
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i != 1
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (gy, mask, input) = (&g.gy[0], &g.x[1], g.x[0].shape());
+        let pick = BoolPick { n: input[0] as i64 };
+        let mut grads = vec![g.want[0].then(|| bool_pick(gy, mask, pick)).transpose()?, None];
+        if g.x.len() > 2 {
+            let wide: Shape = mask.shape().iter().copied().chain(input[1..].iter().map(|_| 1)).collect();
+            let mask = f::reshape(mask, f::Reshape::to(&wide))?;
+            grads.push(Some(bool_fill(gy, &mask, BoolFill { value: 0.0 })?));
+        }
+        Ok(grads)
+    }
+}
+
+impl Function for BoolPick {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let n = x[1].ndim();
+        if n > x[0].ndim() || x[0][..n] != x[1][..] {
+            return Err(Error::shape("x", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
+        }
+        Ok(smallvec![std::iter::once(self.n.max(0) as usize).chain(x[0][n..].iter().copied()).collect()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let size = y[0].shape.size_from(1);
+        let at = places(run, &x[1], y[0].shape[0], size)?;
+        with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, size, y[0].slice(), Output::Write));
+        Ok(())
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i == 0
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(bool_scatter(&g.gy[0], &g.x[1], None)?), None])
+    }
+}
+
+impl Function for BoolFill {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        if x[0].broadcast(&x[1]).as_ref() != Some(&x[0]) {
+            return Err(Error::shape("mask", format!("a shape that broadcasts to data's {}", x[0])).actual(&x[1]));
+        }
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn elementwise(&self) -> Option<&dyn Elementwise> {
+        Some(self)
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i == 0
+    }
+}
+
+impl Elementwise for BoolFill {
+    fn formula(&self, x: &[Expr]) -> Expr {
+        x[1].not_equal(0.0).select(self.value, &x[0])
+    }
+}

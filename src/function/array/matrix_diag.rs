@@ -1,0 +1,117 @@
+//! `matrix_diag` and `matrix_diag_part`: diagonal matrices of vectors, and the diagonals of matrices. Each is the other's derivative.
+
+use crate::cpu::moves::Moves;
+use crate::cpu::simd::SimdReal;
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Diagonal matrices: the last axis of x becomes a diagonal, with zeros elsewhere.
+    MatrixDiag matrix_diag in Array
+    inputs { x: "N-D array of shape (.., M)." }
+    args { }
+    outputs { y: "N-D array of shape (.., M, M)." }
+}
+
+function! {
+    /// The diagonals of matrices.
+    MatrixDiagPart matrix_diag_part in Array
+    inputs { x: "N-D array of shape (.., M, M)." }
+    args { }
+    outputs { y: "N-D array of shape (.., M)." }
+}
+
+/// Writes vectors of `m` to the diagonals.
+fn spread<T: SimdReal>(x: &[T], m: usize, y: &mut [T], output: Output) {
+    if output == Output::Write {
+        y.fill(T::ZERO);
+    }
+    let (rows, n) = (x.len() / m.max(1), m as isize);
+    Moves::new(0, 0).axis(rows, n * n, n).axis(m, n + 1, 1).run(y, x, output);
+}
+
+/// Reads the diagonals as vectors of `m`.
+fn pick<T: SimdReal>(x: &[T], m: usize, y: &mut [T], output: Output) {
+    let (rows, n) = (y.len() / m.max(1), m as isize);
+    Moves::new(0, 0).axis(rows, n, n * n).axis(m, 1, n + 1).run(y, x, output);
+}
+
+fn last(s: &Shape) -> usize {
+    s.last().copied().unwrap_or(0)
+}
+
+impl Function for MatrixDiag {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        match x[0].last() {
+            Some(m) => Ok(smallvec![x[0].iter().chain([m]).copied().collect()]),
+            None => Err(Error::shape("x", "one axis at least").actual(&x[0])),
+        }
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        with_real!(run.dtype, T => spread(x[0].slice::<T>(), last(x[0].shape), y[0].slice(), Output::Write));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let (m, output) = (last(gx.shape), gx.output);
+        with_real!(run.dtype, T => pick(gy.slice::<T>(), m, gx.slice(), output));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(matrix_diag_part(&g.gy[0])?)])
+    }
+}
+
+impl Function for MatrixDiagPart {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        match x[0].split_last() {
+            Some((m, lead)) if lead.last() == Some(m) => Ok(smallvec![lead.into()]),
+            _ => Err(Error::shape("x", "square matrices in the last two axes").actual(&x[0])),
+        }
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        with_real!(run.dtype, T => pick(x[0].slice::<T>(), last(x[0].shape), y[0].slice(), Output::Write));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let (m, output) = (last(gx.shape), gx.output);
+        with_real!(run.dtype, T => spread(gy.slice::<T>(), m, gx.slice(), output));
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(matrix_diag(&g.gy[0])?)])
+    }
+}

@@ -1,0 +1,82 @@
+//! `mean` over axes.
+
+use super::sum::spread;
+use super::{mask, reduced};
+use crate::cpu::reduce;
+use crate::cpu::simd::SimdReal;
+use crate::error::Result;
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::{function, functions as f, with_real};
+use smallvec::smallvec;
+
+function! {
+    /// Mean over axes. The mean of no elements is NaN.
+    Mean mean in Reduction
+    inputs { x: "N-D array." }
+    args {
+        axis: Option<Vec<i64>> = None, "Axes to average over; None: all. They may count from the end.";
+        keepdims: bool = false, "Whether the averaged axes stay, with size 1."
+    }
+    outputs { y: "x without the averaged axes." }
+}
+
+impl Mean {
+    /// Number of elements in each mean.
+    fn count(&self, x: &Shape) -> Result<usize> {
+        let mask = mask(x, &self.axis)?;
+        Ok(x.iter().zip(&mask).filter(|(_, m)| **m).map(|(n, _)| n).product())
+    }
+}
+
+impl Function for Mean {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        Ok(smallvec![reduced(&x[0], &mask(&x[0], &self.axis)?, self.keepdims)])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (mask, n) = (mask(x[0].shape, &self.axis)?, self.count(x[0].shape)?);
+        with_real!(run.dtype, T => {
+            let y = y[0].slice::<T>();
+            reduce::sum_axes(x[0].slice(), x[0].shape, &mask, y, Output::Write);
+            divide(y, n);
+        });
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
+        let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(gx.shape)?);
+        with_real!(run.dtype, T => {
+            let mut share = gy.slice::<T>().to_vec();
+            divide(&mut share, n);
+            reduce::broadcast(&share, &kept, gx.slice(), &shape, output);
+        });
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let x = g.x[0].shape();
+        let val = 1.0 / self.count(&x)? as f64;
+        let share = f::mul_scalar(&g.gy[0], f::MulScalar { val, inplace: false })?;
+        Ok(vec![Some(spread(&share, &x, &self.axis)?)])
+    }
+}
+
+fn divide<T: SimdReal>(y: &mut [T], n: usize) {
+    let n = T::from_f64(n as f64);
+    y.iter_mut().for_each(|v| *v = *v / n);
+}

@@ -1,0 +1,46 @@
+//! 1 at the largest or smallest elements over axes, 0 elsewhere: the derivative of `max` and `min`.
+
+use super::mask;
+use crate::cpu::extreme::{Order, spread};
+use crate::error::Result;
+use crate::function;
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::graph::Variable;
+use crate::shape::Shape;
+use crate::with_real;
+use smallvec::smallvec;
+
+function! {
+    /// 1 where `max` or `min` find their element, 0 elsewhere.
+    WinnerMask winner_mask in Special
+    inputs { x: "N-D array." }
+    args {
+        axis: Option<Vec<i64>> = None, "Axes to look over; None: all.";
+        smallest: bool = false, "Whether the smallest element wins, not the largest."
+    }
+    outputs { y: "N-D array of x's shape." }
+}
+
+impl Function for WinnerMask {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let mask = mask(x[0].shape, &self.axis)?;
+        let order = if self.smallest { Order::Smallest } else { Order::Largest };
+        with_real!(run.dtype, T => {
+            let x = (x[0].slice::<T>(), x[0].shape);
+            spread(x.0, x.1, &mask, order, &vec![1.0 as T; x.0.len()], y[0].slice(), Output::Write);
+        });
+        Ok(())
+    }
+
+    fn differentiable(&self, _i: usize) -> bool {
+        false
+    }
+
+    fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+}

@@ -1,0 +1,148 @@
+//! Random state: the global stream of random functions, and the streams of functions that have a seed of their own.
+//!
+//! A draw is named by a key (the seed) and a number (how many draws came before); its words come from [`crate::cpu::philox`].
+//! Nothing else is stored: whoever knows a draw's name makes its numbers again, on any device.
+
+pub use crate::cpu::philox::Draw;
+
+use crate::function::{ArgKind, ArgType, ArgValue, Run};
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The next draw of the global stream; `None` before its first use.
+static GLOBAL: Mutex<Option<Draw>> = Mutex::new(None);
+
+/// Draws of functions with a seed count from here, apart from the global stream's.
+const OWN: u64 = 1 << 63;
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the global stream of random functions anew; -1 (or any negative number) takes a seed that differs from run to run.
+pub fn set_function_seed(seed: i64) {
+    let key = u64::try_from(seed).unwrap_or_else(|_| fresh_key());
+    *lock(&GLOBAL) = Some(Draw { key, number: 0 });
+}
+
+/// The next draw of the global stream.
+pub fn next_draw() -> Draw {
+    let mut global = lock(&GLOBAL);
+    let draw = global.unwrap_or_else(|| Draw { key: fresh_key(), number: 0 });
+    *global = Some(Draw { number: draw.number + 1, ..draw });
+    draw
+}
+
+/// The standard library's hash maps get their seeds from the system: so do we.
+fn fresh_key() -> u64 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+/// The argument `seed` of random functions, and the last draw that the function made. Clones start without one.
+#[derive(Debug)]
+pub struct Seed {
+    value: i64,
+    last: Arc<Mutex<Option<Draw>>>,
+}
+
+/// What a gradient's graph reads at run time: the last draw of the function that it belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct LastDraw(Arc<Mutex<Option<Draw>>>);
+
+impl PartialEq for LastDraw {
+    fn eq(&self, o: &LastDraw) -> bool {
+        Arc::ptr_eq(&self.0, &o.0)
+    }
+}
+
+/// Not an argument that anybody can give: it links two functions.
+impl ArgType for LastDraw {
+    const KIND: ArgKind = ArgKind::Int;
+    fn from_value(_: ArgValue) -> Option<LastDraw> {
+        None
+    }
+    fn to_value(&self) -> ArgValue {
+        ArgValue::None
+    }
+}
+
+impl Seed {
+    /// The draw of this run: the next one of the stream, or the last one if the run is a repetition.
+    pub(crate) fn draw(&self, run: &Run) -> Draw {
+        let last = run.saved::<Draw>();
+        let draw = match (run.again, last) {
+            (true, Some(last)) => *last,
+            (_, last) => self.next(last.as_deref()),
+        };
+        run.save(draw);
+        *lock(&self.last) = Some(draw);
+        draw
+    }
+
+    fn next(&self, last: Option<&Draw>) -> Draw {
+        match u64::try_from(self.value) {
+            Ok(key) => Draw { key, number: last.map_or(OWN, |d| d.number + 1) },
+            Err(_) => next_draw(),
+        }
+    }
+
+    pub(crate) fn last(&self) -> LastDraw {
+        LastDraw(self.last.clone())
+    }
+}
+
+impl LastDraw {
+    pub(crate) fn get(&self) -> Option<Draw> {
+        *lock(&self.0)
+    }
+}
+
+impl From<i64> for Seed {
+    fn from(value: i64) -> Seed {
+        Seed { value, last: Arc::default() }
+    }
+}
+
+impl Default for Seed {
+    fn default() -> Seed {
+        (-1).into()
+    }
+}
+
+impl Clone for Seed {
+    fn clone(&self) -> Seed {
+        self.value.into()
+    }
+}
+
+impl PartialEq for Seed {
+    fn eq(&self, o: &Seed) -> bool {
+        self.value == o.value
+    }
+}
+
+impl ArgType for Seed {
+    const KIND: ArgKind = ArgKind::Int;
+    fn from_value(v: ArgValue) -> Option<Seed> {
+        i64::from_value(v).map(Seed::from)
+    }
+    fn to_value(&self) -> ArgValue {
+        ArgValue::Int(self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_starts_the_stream_again() {
+        set_function_seed(5);
+        let first = [next_draw(), next_draw()];
+        assert!(first[0] != first[1] && first[0].key == 5);
+        set_function_seed(5);
+        assert_eq!([next_draw(), next_draw()], first);
+        set_function_seed(-1);
+        assert_ne!(next_draw().key, 5);
+    }
+}
