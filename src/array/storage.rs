@@ -293,7 +293,9 @@ impl Data {
         unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
     }
 
-    fn bytes_mut(&self) -> &mut [u8] {
+    /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn bytes_mut(&self) -> &mut [u8] {
         // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
         unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
     }
