@@ -123,6 +123,11 @@ impl Storage {
         self.touch();
     }
 
+    /// True if a view of another library over the memory is alive.
+    pub(crate) fn is_exported(&self) -> bool {
+        matches!(&self.state().content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)
+    }
+
     /// True if nobody else has the memory.
     pub(crate) fn is_exclusive(&self) -> bool {
         matches!(&self.state().content, Content::Bytes(b) if Arc::strong_count(b) == 1)
@@ -243,8 +248,10 @@ impl Data {
         Ok(Data { block, dtype, offset: 0, len })
     }
 
-    pub(crate) fn from_block(block: Arc<Block>, dtype: DType, len: usize) -> Data {
-        Data { block, dtype, offset: 0, len }
+    /// Views of other libraries over this memory.
+    #[cfg(feature = "python")]
+    pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
+        self.block.exports()
     }
 
     pub fn dtype(&self) -> DType {
