@@ -57,6 +57,22 @@ impl Convolution<'_> {
     }
 }
 
+/// Options of [`batch_normalization`].
+#[derive(Clone, Default)]
+pub struct BatchNormalization {
+    /// As in [`f::BatchNormalization`]: axes, decay_rate, eps, batch_stat, no_scale, no_bias.
+    pub rule: f::BatchNormalization,
+    pub fix_parameters: bool,
+}
+
+/// Options of [`layer_normalization`].
+#[derive(Clone, Default)]
+pub struct LayerNormalization {
+    /// As in [`f::LayerNormalization`]: batch_axis, eps, no_scale, no_bias.
+    pub rule: f::LayerNormalization,
+    pub fix_parameters: bool,
+}
+
 /// Options of [`embed`].
 #[derive(Clone, Copy, Default)]
 pub struct Embed<'a> {
@@ -134,4 +150,57 @@ pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Em
         let w = parameter("W", &[n_inputs, n_features], o.initializer.unwrap_or(&usual), o.fix_parameters)?;
         f::embed(x, &w)
     })
+}
+
+/// Batch normalization: each channel is normalized over all other axes. Keeps running statistics, `bn/mean` and `bn/var`.
+pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> Result<Variable> {
+    in_scope(name, "bn", || {
+        let shape = sizes(x, &o.rule.axes, "axes", Sizes::AtAxes)?;
+        let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
+        let mean = get_parameter_or_create("mean", shape.clone(), &Constant(0.0), false)?;
+        let var = get_parameter_or_create("var", shape, &Constant(1.0), false)?;
+        let rule = f::BatchNormalization { output_stat: false, ..o.rule };
+        first(f::batch_normalization(x, beta.as_ref(), gamma.as_ref(), Some(&mean), Some(&var), rule)?)
+    })
+}
+
+/// Layer normalization: each sample is normalized over all its other axes.
+pub fn layer_normalization(name: &str, x: &Variable, o: LayerNormalization) -> Result<Variable> {
+    in_scope(name, "layer_normalization", || {
+        let shape = sizes(x, &o.rule.batch_axis, "batch_axis", Sizes::Elsewhere)?;
+        let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
+        let rule = f::LayerNormalization { output_stat: false, ..o.rule };
+        first(f::layer_normalization(x, beta.as_ref(), gamma.as_ref(), rule)?)
+    })
+}
+
+/// The result itself, without statistics.
+fn first(mut y: Vec<Variable>) -> Result<Variable> {
+    Ok(y.swap_remove(0))
+}
+
+/// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.
+#[derive(PartialEq)]
+enum Sizes {
+    AtAxes,
+    Elsewhere,
+}
+
+fn sizes(x: &Variable, axes: &[i64], arg: &str, kept: Sizes) -> Result<Shape> {
+    let shape = x.shape();
+    let axes = axes.iter().map(|&a| shape.axis(a, arg)).collect::<Result<Vec<usize>>>()?;
+    let keep = |i: usize| axes.contains(&i) == (kept == Sizes::AtAxes);
+    Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
+}
+
+/// Shift and scale, each `None` where it is not wanted.
+fn beta_gamma(
+    shape: &Shape,
+    no_bias: bool,
+    no_scale: bool,
+    fixed: bool,
+) -> Result<(Option<Variable>, Option<Variable>)> {
+    let beta = (!no_bias).then(|| parameter("beta", shape, &Constant(0.0), fixed)).transpose()?;
+    let gamma = (!no_scale).then(|| parameter("gamma", shape, &Constant(1.0), fixed)).transpose()?;
+    Ok((beta, gamma))
 }
