@@ -5,10 +5,12 @@ mod call;
 mod context;
 mod convert;
 mod errors;
+mod files;
 mod function;
 mod memory;
 mod modes;
 mod operators;
+mod solver;
 mod variable;
 
 use pyo3::prelude::*;
@@ -23,6 +25,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
+    files::register(m)?;
+    solver::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }
