@@ -115,7 +115,7 @@ pub(crate) fn by_name<'py>(
 
 fn into_arrays(outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
     let Some(list) = outputs else { return Ok(None) };
-    let wrong = || PyTypeError::new_err("argument 'outputs': expected a list of NdArray");
+    let wrong = || errors::wrong_type(list.py(), "outputs", "a list of NdArray", list.get_type());
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
     let array = |a: Bound<'_, PyAny>| Ok(a.cast::<NdArray>().map_err(|_| wrong())?.get().inner().clone());
     items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)

@@ -62,7 +62,9 @@ impl Forward {
     /// True if the leaves are as they were when the plan last ran.
     fn check_leaves(&self, slots: &[u32]) -> Result<()> {
         let changed = self.leaves.iter().any(|(slot, count)| {
-            slots.contains(slot) && self.slots[*slot as usize].data.modification_count() != count.load(Relaxed)
+            let data = &self.slots[*slot as usize].data;
+            let written = data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
+            slots.contains(slot) && written
         });
         match changed {
             false => Ok(()),
@@ -78,7 +80,7 @@ impl Forward {
         let plan = self;
         let mut made_by: MixMap<u32, u32> = MixMap::default();
         for (n, node) in plan.nodes.iter().enumerate() {
-            node.y.iter().for_each(|&y| drop(made_by.insert(y, n as u32)));
+            made_by.extend(node.y.iter().map(|&y| (y, n as u32)));
         }
         let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![target]);
         let mut seen: MixMap<u32, ()> = MixMap::default();

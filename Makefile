@@ -1,0 +1,98 @@
+# What one does with nnrs. Needs Rust (https://rustup.rs) and Python >= 3.10; everything else comes from crates.io and PyPI.
+#
+# Two builds, two environments: .venv holds the release wheel (demo, bench), .venv-test the development build, whose
+# overflow checks and debug assertions the Python tests shall meet too. It shares its compiled dependencies with
+# `cargo test`; clippy only checks types, so the engine is compiled once for each of: Rust tests, Python tests, release.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# The first interpreter that is new enough and can make a virtual environment (`make PYTHON=... demo` to choose).
+FITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))
+CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11 python3.10 $(wildcard $(HOME)/.pyenv/versions/3.*/bin/python)
+PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/dev/null 2>&1 && echo "$$p" && break; done))
+
+PIP_QUIET := -q --disable-pip-version-check
+SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
+  $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
+
+.PHONY: help demo test bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.installed ## Build nnrs, train on handwritten digits, write pictures and parameters to out/
+	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
+
+test: lint-rust test-rust lint-python test-python ## Check formats, lints and types; run all tests, Rust and Python
+
+bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
+	@.venv/bin/python benches/run.py $(ARGS)
+
+wheel: dist/.built ## Build the release wheel into dist/
+	@ls -l dist/*.whl
+
+fmt: .venv-test/.tools ## Format Rust and Python
+	cargo fmt
+	.venv-test/bin/ruff check -q --fix-only .
+	.venv-test/bin/ruff format -q .
+
+lint: lint-rust lint-python ## Check formats, lints and types only
+
+clean: ## Remove what was built, the virtual environments included
+	cargo clean
+	rm -rf .venv .venv-test .bench dist out .pytest_cache .mypy_cache .ruff_cache
+
+lint-rust: tools
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+
+test-rust: tools
+	cargo test --locked
+
+lint-python: .venv-test/.installed
+	.venv-test/bin/ruff check .
+	.venv-test/bin/ruff format --check .
+	.venv-test/bin/mypy python/nnrs
+	.venv-test/bin/python -m mypy.stubtest nnrs._core
+
+# Last, and pytest last in it: its summary ends the output.
+test-python: .venv-test/.installed
+	.venv-test/bin/python examples/digits.py --epochs 3 --output-dir target/digits
+	.venv-test/bin/python -m pytest
+
+tools:
+	@command -v cargo >/dev/null || { echo "Rust is missing: see https://rustup.rs" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python >= 3.10 with the venv module is missing (on Debian: apt install python3-venv)" >&2; exit 1; }
+
+# Environments: .tools is there when the packages from PyPI are, .installed when the current nnrs is.
+
+.venv/.tools: pyproject.toml | tools
+	"$(PYTHON)" -m venv .venv
+	.venv/bin/pip install $(PIP_QUIET) "maturin>=1.14,<2"
+	@touch $@
+
+dist/.built: $(SOURCES) .venv/.tools
+	rm -rf dist
+	.venv/bin/maturin build --release --locked --out dist --interpreter .venv/bin/python
+	@touch $@
+
+.venv/.installed: dist/.built
+	.venv/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps dist/*.whl
+	wheel=$$(ls dist/*.whl) && .venv/bin/pip install $(PIP_QUIET) "$$wheel[demo]"
+	@touch $@
+
+.venv-test/.tools: pyproject.toml | tools
+	"$(PYTHON)" -m venv .venv-test
+	.venv-test/bin/pip install $(PIP_QUIET) "maturin>=1.14,<2" ruff
+	@touch $@
+
+.venv-test/.installed: $(SOURCES) .venv-test/.tools
+	rm -rf target/wheels-test
+	.venv-test/bin/maturin build --profile dev --locked --out target/wheels-test --interpreter .venv-test/bin/python
+	.venv-test/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps target/wheels-test/*.whl
+	wheel=$$(ls target/wheels-test/*.whl) && .venv-test/bin/pip install $(PIP_QUIET) "$$wheel[test]"
+	@touch $@

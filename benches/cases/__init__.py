@@ -1,0 +1,13 @@
+"""All cases, in the order of the table. A group's file imports no engine until one of its steps is built."""
+
+from . import convolution, elementwise, matmul, memory, networks, package, small_graph, solvers
+
+TIMED = [
+    *small_graph.CASES,
+    *elementwise.CASES,
+    *matmul.CASES,
+    *networks.CASES,
+    *convolution.CASES,
+    *solvers.CASES,
+]
+WHOLE = [*memory.CASES, *package.CASES]

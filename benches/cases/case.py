@@ -1,0 +1,45 @@
+"""What a case is: a step to time, written once for NNabla's API (nnrs has the same) and once for torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+# A step is timed by the worker, unless it returns seconds: it then measured the part that counts itself.
+Step = Callable[[], "float | None"]
+
+
+class Kit:
+    """NNabla's modules, from `nnrs` or from `nnabla`: one adapter serves both."""
+
+    def __init__(self, package: str) -> None:
+        self.nn: Any = import_module(package)
+        self.F: Any = import_module(f"{package}.functions")
+        self.PF: Any = import_module(f"{package}.parametric_functions")
+        self.S: Any = import_module(f"{package}.solvers")
+
+
+@dataclass
+class Case:
+    """One row of the table. `limits` holds the largest ratio nnrs may have to each engine."""
+
+    name: str
+    title: str
+    nabla: Callable[[Kit], Step]
+    torch: Callable[[], Step] | None
+    limits: dict[str, float] = field(default_factory=dict)
+    operators: int = 1  # in one step: the table shows time per operator
+
+
+@dataclass
+class Whole:
+    """A row measured on whole processes: `measure(engines, quick)` returns a value for each engine."""
+
+    name: str
+    title: str
+    unit: str
+    measure: Callable[[dict[str, str], bool], dict[str, Any]]
+    limits: dict[str, float] = field(default_factory=dict)
+    ceiling: float | None = None  # largest value nnrs may have by itself

@@ -1,0 +1,191 @@
+"""Measures nnrs beside torch and NNabla, and prints the table of ratios.
+
+    make bench                                             # everything; builds nnrs in release mode first
+    .venv/bin/python benches/run.py --case conv --quick    # cases whose name begins so, short rounds
+
+Each engine lives in a process of its own for as long as a number of threads is measured; only one works at a time. A
+case runs in short rounds in turn (nnrs, torch, NNabla, nnrs, ...), so that a machine that slows down slows all of them.
+An engine's figure is the median of the better half of its rounds. Results also go to .bench/results.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cases
+import environments
+import report
+from cases.case import Case, Whole
+from engine import Engine
+
+ENGINES = ("nnrs", "torch", "nnabla")
+
+
+@dataclass
+class Pace:
+    """How long to measure: rounds of `seconds`; an engine whose rounds took `patience` together has had enough."""
+
+    rounds: int = 12
+    seconds: float = 0.15
+    patience: float = 5.0
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown CPU"
+    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown CPU")
+
+
+def figure(times: list[float], operators: int) -> dict[str, Any]:
+    best = sorted(times)[: (len(times) + 1) // 2]
+    return {"value": statistics.median(best) / operators, "rounds": [t / operators for t in times]}
+
+
+def build(case: Case, engines: list[Engine]) -> tuple[list[Engine], dict[str, Any]]:
+    """The engines that can run the case, and the errors of those that cannot."""
+    able, errors = [], {}
+    for engine in engines:
+        if engine.name == "torch" and case.torch is None:
+            continue
+        reply = engine.ask("build", name=case.name)
+        if "error" in reply:
+            errors[engine.name] = reply
+            engine.ask("drop")
+        else:
+            able.append(engine)
+    return able, errors
+
+
+def measure(case: Case, engines: list[Engine], pace: Pace) -> dict[str, Any]:
+    able, values = build(case, engines)
+    times: dict[str, list[float]] = {e.name: [] for e in able}
+    spent = dict.fromkeys(times, 0.0)
+    for _ in range(pace.rounds):
+        for engine in able:
+            if engine.name in values or (spent[engine.name] > pace.patience and len(times[engine.name]) >= 3):
+                continue
+            start = time.perf_counter()
+            reply = engine.ask("round", seconds=pace.seconds)
+            spent[engine.name] += time.perf_counter() - start
+            if "error" in reply:
+                values[engine.name] = reply
+            else:
+                times[engine.name].append(reply["seconds"])
+    for engine in able:
+        engine.ask("drop")
+        if engine.name not in values:
+            values[engine.name] = figure(times[engine.name], case.operators)
+    return values
+
+
+def row(case: Case | Whole, threads: int, values: dict[str, Any]) -> dict[str, Any]:
+    whole = isinstance(case, Whole)
+    return {
+        "name": case.name,
+        "title": case.title,
+        "threads": threads,
+        "unit": case.unit if whole else "s",
+        "values": values,
+        "limits": case.limits,
+        "ceiling": case.ceiling if whole else None,
+    }
+
+
+def show(found: dict[str, Any]) -> dict[str, Any]:
+    print(report.line(report.cells(found)), flush=True)
+    return found
+
+
+def timed_rows(chosen: list[Case], pythons: dict[str, str], threads: int, pace: Pace) -> list[dict[str, Any]]:
+    """Every case with a fresh set of workers."""
+    engines = [
+        Engine(name, python, threads, environments.HOME / f"{name}-{threads}.log") for name, python in pythons.items()
+    ]
+    try:
+        return [show(row(case, threads, measure(case, engines, pace))) for case in chosen]
+    finally:
+        for engine in engines:
+            engine.stop()
+
+
+def find_engines(wanted: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Interpreters of the engines that answer, and lines that say what was found."""
+    pythons, lines = {}, []
+    for name in wanted:
+        try:
+            python = environments.interpreter(name)
+        except RuntimeError as error:
+            lines.append(f"{name}: left out: {error}")
+            continue
+        engine = Engine(name, python, 1, environments.HOME / f"{name}-hello.log")
+        reply = engine.ask("hello")
+        engine.stop()
+        if "error" in reply:
+            lines.append(f"{name}: left out: {reply['error']}")
+        else:
+            pythons[name] = python
+            lines.append(f"{name} {reply['version']} on Python {reply['python']}")
+    return pythons, lines
+
+
+def thread_counts(text: str) -> list[int]:
+    counts = [cores() if part == "all" else int(part) for part in text.split(",")]
+    return sorted(set(counts))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
+    parser.add_argument("--quick", action="store_true", help="few short rounds: a first look")
+    parser.add_argument("--threads", type=thread_counts, default="1,all", metavar="N,...", help="default: 1,all")
+    parser.add_argument("--engines", type=lambda s: s.split(","), default=list(ENGINES), metavar="NAME,...")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    return parser.parse_args()
+
+
+def write(rows: list[dict[str, Any]], heading: list[str]) -> None:
+    text = report.document(rows, heading)
+    (environments.HOME / "results.md").write_text(text)
+    (environments.HOME / "results.json").write_text(json.dumps({"about": heading, "rows": rows}, indent=1) + "\n")
+    remarks = report.notes(rows)
+    if remarks:
+        print("\n" + "\n".join(remarks))
+    print(f"\nwritten: {environments.HOME / 'results.md'}, results.json", file=sys.stderr)
+
+
+def main() -> None:
+    args = arguments()
+    prefixes = tuple(args.case or ("",))
+    timed = [c for c in cases.TIMED if c.name.startswith(prefixes)]
+    whole = [c for c in cases.WHOLE if c.name.startswith(prefixes)]
+    if args.list or not timed + whole:
+        print("\n".join(c.name for c in [*cases.TIMED, *cases.WHOLE]))
+        sys.exit(0 if args.list else f"no case begins with {' or '.join(prefixes)}")
+
+    environments.HOME.mkdir(exist_ok=True)
+    pythons, lines = find_engines(args.engines)
+    heading = [f"{cpu_name()}, {cores()} cores, {time.strftime('%Y-%m-%d %H:%M')}", *lines]
+    print("\n".join([*heading, "", report.header()]), flush=True)
+    pace = Pace(5, 0.05, 2.0) if args.quick else Pace()
+    rows = [r for threads in args.threads if timed for r in timed_rows(timed, pythons, threads, pace)]
+    rows += [show(row(case, cores(), case.measure(pythons, args.quick))) for case in whole]
+    write(rows, heading)
+
+
+if __name__ == "__main__":
+    main()
