@@ -6,8 +6,9 @@ from typing import Any
 
 from ._core import NdArray, Variable
 from ._errors import ArgumentTypeError, describe, message
+from ._normalization import batch_normalization, layer_normalization
 
-__all__ = ["clip_by_value"]
+__all__ = ["batch_normalization", "clip_by_value", "layer_normalization"]
 
 # NNabla's functions that are still to come.
 LATER = ""
