@@ -150,11 +150,32 @@ fn poolings() {
     }
 }
 
+fn softmaxes() {
+    use nnrs::cpu::softmax::{self, Axis};
+    for (outer, n, inner) in [(64, 10, 1), (256, 1000, 1), (4096, 512, 1), (8, 21, 65536), (32, 1000, 49)] {
+        let a = Axis { outer, n, inner };
+        let (x, gy, mut y) = (noise(outer * n * inner), noise(outer * n * inner), vec![0.0; outer * n * inner]);
+        let label: Vec<i64> = (0..outer * inner).map(|i| (i * 7 % n) as i64).collect();
+        let (ones, mut loss) = (vec![1.0; outer * inner], vec![0.0; outer * inner]);
+        let entropy = time(|| softmax::cross_entropy(a, &x, &label, &mut loss));
+        let entropy_back = time(|| softmax::cross_entropy_backward(a, &x, &label, &ones, &mut y, Output::Write));
+        let log = time(|| softmax::log_softmax(a, &x, &mut y));
+        let log_back = time(|| softmax::log_softmax_backward(a, &x, &gy, &mut y, Output::Write));
+        let soft = time(|| softmax::softmax(a, &x, &mut y));
+        let soft_back = time(|| softmax::softmax_backward(a, &x, &gy, &mut y, Output::Write));
+        println!(
+            "softmax {outer}x{n}x{inner}: {soft:7.1} us, backward {soft_back:7.1}, log {log:7.1}, backward {log_back:7.1}, cross entropy {entropy:7.1}, backward {entropy_back:7.1}"
+        );
+    }
+}
+
 fn main() {
     let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
     nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings)] {
+    for (name, run) in
+        [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings), ("softmax", softmaxes)]
+    {
         if name.contains(&filter) {
             run();
         }

@@ -1,8 +1,55 @@
-"""Makes the test helpers importable from anywhere; which package is under test is said by `function_harness.py`."""
+"""Makes the test helpers importable from anywhere, and checks that the tests of arrays and graphs give back all memory.
+
+Which package is under test is said by `function_harness.py`.
+"""
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Files whose tests must leave no node, no variable and no byte behind.
+TIDY = {"test_array", "test_graph", "test_memory", "test_threads", "test_errors", "test_bad_input"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--regenerate", action="store_true", help="write tests/golden/errors.txt anew")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
+
+
+PASSED = pytest.StashKey[bool]()
+
+
+def _alive() -> tuple[int, int, int]:
+    import nnrs as nn
+
+    return (*nn._core.live_nodes(), nn.memory.stats().live)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No more functions, variables and bytes are alive after a test that passes than before it."""
+    if request.module.__name__ not in TIDY:
+        yield
+        return
+    before = _alive()
+    yield
+    if not request.node.stash.get(PASSED, False) or all(a <= b for a, b in zip(_alive(), before, strict=True)):
+        return
+    gc.collect()
+    left = _alive()
+    text = f"functions, variables, bytes alive before {before} and after {left}"
+    assert all(a <= b for a, b in zip(left, before, strict=True)), text

@@ -142,7 +142,7 @@ impl NdArray {
         let axis = place.shape.axis(dim, "dim")?;
         let n = place.shape[axis] as i64;
         let from = if start < 0 { start + n } else { start };
-        if !(0..=n).contains(&from) || length < 1 || from + length > n {
+        if !(0..=n).contains(&from) || length < 0 || from + length > n {
             return Err(Error::arg("start, length", format!("a part of axis {axis} of {}", place.shape))
                 .actual(format!("start {start}, length {length}")));
         }

@@ -243,10 +243,6 @@ impl Data {
         Ok(Data { block, dtype, offset: 0, len })
     }
 
-    pub(crate) fn from_block(block: Arc<Block>, dtype: DType, len: usize) -> Data {
-        Data { block, dtype, offset: 0, len }
-    }
-
     pub fn dtype(&self) -> DType {
         self.dtype
     }

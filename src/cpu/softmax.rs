@@ -9,6 +9,7 @@ mod row;
 use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
+use crate::function::expr::op::{Binary, Unary};
 use crate::shape::Shape;
 use block::{Block, Rows};
 
@@ -150,6 +151,28 @@ fn written<T: SimdReal>(a: Axis, y: &mut [T], output: Output, kernel: &(dyn Fn(&
         let parts = buffer.chunks_exact(b.width).enumerate();
         parts.for_each(|(k, part)| simd::add_assign(target.columns(k), part));
     });
+}
+
+/// `y = op(x)`
+fn map<T: SimdReal>(op: Unary, y: &mut [T], x: &[T]) {
+    let x = &x[..y.len()];
+    // SAFETY: both are of this length, and apart.
+    unsafe { simd::unary(op, y.as_mut_ptr(), x.as_ptr(), x.len()) };
+}
+
+/// `y = op(a, b)`
+fn combine<T: SimdReal>(op: Binary, y: &mut [T], a: &[T], b: &[T]) {
+    let (a, b) = (&a[..y.len()], &b[..y.len()]);
+    // SAFETY: all are of this length, and apart.
+    unsafe { simd::binary(op, y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), y.len()) };
+}
+
+/// `y = op(y, b)`
+fn update<T: SimdReal>(op: Binary, y: &mut [T], b: &[T]) {
+    let b = &b[..y.len()];
+    let (p, n) = (y.as_mut_ptr(), y.len());
+    // SAFETY: both are of this length; the output is one of the inputs.
+    unsafe { simd::binary(op, p, p, b.as_ptr(), n) };
 }
 
 #[cfg(test)]

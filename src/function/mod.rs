@@ -96,6 +96,11 @@ pub trait Function: Described + Send + Sync + 'static {
         None
     }
 
+    /// The element type of output `i` where it is not the context's (indices); the kernel then writes that type.
+    fn output_dtype(&self, _i: usize) -> Option<crate::DType> {
+        None
+    }
+
     /// True if the output is the first input's memory under another shape.
     fn is_view(&self) -> bool {
         false

@@ -54,7 +54,7 @@ fn paths(nodes: &[Arc<FnNode>], inputs: &[&Variable]) -> MixMap<u64, ()> {
         let reaches = |(i, x): (usize, &VarRef)| on.contains_key(&x.id) && differentiable(n, i);
         if n.inputs().iter().enumerate().any(reaches) {
             on.insert(n.id, ());
-            n.outputs().iter().for_each(|y| drop(on.insert(y.id, ())));
+            on.extend(n.outputs().iter().map(|y| (y.id, ())));
         }
     }
     on
@@ -103,7 +103,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
 }
 
 /// The gradient rule of a node: its own, or derived from its formula.
-pub(crate) fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
+fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
     let Some(e) = node.function.elementwise() else { return node.function.grad(g) };
     let backward = &rules(e, g.x.len()).backward;
     let inputs: Vec<&Variable> = g.x.iter().chain(&g.y).chain(&g.gy).collect();

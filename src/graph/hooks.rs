@@ -56,17 +56,7 @@ fn fire(when: When, f: &Arc<FnNode>) -> Result<()> {
     hooks.iter().try_for_each(|(_, hook)| hook(&function))
 }
 
-/// Runs `body` between the global hooks.
-pub(crate) fn around(f: &Arc<FnNode>, body: impl FnOnce() -> Result<()>) -> Result<()> {
-    if !any() {
-        return body();
-    }
-    fire(When::Before, f)?;
-    body()?;
-    fire(When::After, f)
-}
-
-/// Runs `body` with the hooks of the run and the global ones (global first, as NNabla).
+/// Runs `body` with the hooks of the run and the global ones (the global ones outside, as in NNabla).
 pub(crate) fn with<R>(
     pre: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
     post: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
@@ -75,11 +65,10 @@ pub(crate) fn with<R>(
     if !any() && pre.is_none() && post.is_none() {
         return body(&Hooks::default());
     }
-    let call = |when: When, own: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>, f: &Arc<FnNode>| {
-        fire(when, f)?;
-        own.map_or(Ok(()), |h| h(&super::FunctionRef::new(f.clone())))
+    let own = |hook: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>, f: &Arc<FnNode>| {
+        hook.map_or(Ok(()), |h| h(&super::FunctionRef::new(f.clone())))
     };
-    let before = |f: &Arc<FnNode>| call(When::Before, pre, f);
-    let after = |f: &Arc<FnNode>| call(When::After, post, f);
+    let before = |f: &Arc<FnNode>| fire(When::Before, f).and_then(|()| own(pre, f));
+    let after = |f: &Arc<FnNode>| own(post, f).and_then(|()| fire(When::After, f));
     body(&Hooks { pre: Some(&before), post: Some(&after) })
 }

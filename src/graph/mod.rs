@@ -12,7 +12,6 @@ mod variable;
 
 pub use crate::context::Context;
 pub use grad::grad;
-pub(crate) use grad::rule;
 pub(crate) use node::FnNode;
 pub use node::{apply, apply_into, live_functions};
 pub(crate) use plan::AnyProgram;

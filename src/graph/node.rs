@@ -115,14 +115,6 @@ impl FnNode {
         explain(e, &*self.function, &self.inputs(), self.origin.as_deref())
     }
 
-    /// Puts `new` in the place of input `i`.
-    pub(crate) fn replace_input(self: &Arc<FnNode>, i: usize, new: &VarRef) {
-        new.lock().consumers.push(Arc::downgrade(self));
-        let old = std::mem::replace(&mut self.links().inputs[i], new.clone());
-        old.changed();
-        new.changed();
-    }
-
     /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
@@ -186,10 +178,19 @@ pub fn apply_into(
     if mode::auto_forward() {
         plan::run_single(&node, &outputs)?;
         if mode::no_grad() || !outputs[0].need_grad() {
-            outputs.iter().for_each(|v| drop(v.lock().parent.take()));
+            outputs.iter().for_each(forget);
         }
     }
     Ok(outputs.into_iter().map(Variable::handle).collect())
+}
+
+/// Cuts the history of a variable that is computed and needs no gradient.
+fn forget(v: &VarRef) {
+    let mut s = v.lock();
+    s.at_once = true;
+    let parent = s.parent.take();
+    drop(s);
+    drop(parent);
 }
 
 fn check(shapes: Result<Shapes>) -> Result<Shapes> {

@@ -54,7 +54,22 @@ impl Variable {
 
     /// As [`Variable::forward`], with options.
     pub fn forward_with(&self, options: ForwardOptions) -> Result<()> {
-        forward_all(&[self], options, None, None)
+        self.forward_hooked(options, None, None)
+    }
+
+    /// As [`Variable::forward_with`], with hooks.
+    pub fn forward_hooked(&self, options: ForwardOptions, pre: RunHook, post: RunHook) -> Result<()> {
+        self.check_parent("forward")?;
+        forward_all(&[self], options, pre, post)
+    }
+
+    fn check_parent(&self, what: &str) -> Result<()> {
+        if self.has_parent() || self.node().lock().at_once {
+            return Ok(());
+        }
+        Err(Error::graph("the variable has no parent: no function computes it")
+            .function(what)
+            .hint("call it on the output of a function"))
     }
 
     /// Computes the gradients of all variables that this one depends on and that need one; starts with 1.
@@ -70,6 +85,7 @@ impl Variable {
     /// As [`Variable::backward_with`], with hooks.
     pub fn backward_hooked(&self, options: BackwardOptions, pre: RunHook, post: RunHook) -> Result<()> {
         let seed = self.seed(&options.seed)?;
+        self.check_parent("backward")?;
         if !self.has_parent() {
             return Ok(());
         }

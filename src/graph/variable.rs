@@ -73,13 +73,13 @@ pub(crate) struct VarState {
     pub(crate) consumers: SmallVec<[Weak<FnNode>; 2]>,
     pub(crate) persistent: bool,
     pub(crate) recompute: bool,
-    pub(crate) allow_modify: bool,
-    pub(crate) prohibit_clear: bool,
     pub(crate) name: Option<Arc<str>>,
     /// Plans whose root this variable is.
     pub(crate) plans: plan::Cache,
     /// The plan that decided not to keep this variable's data.
     pub(crate) elided: Option<Weak<plan::Forward>>,
+    /// Computed when it was made, and its history is gone: running it again does nothing.
+    pub(crate) at_once: bool,
     /// The last backward run did not keep this variable's gradient.
     pub(crate) grad_elided: bool,
 }
@@ -98,12 +98,11 @@ impl VarNode {
             consumers: SmallVec::new(),
             persistent: false,
             recompute: false,
-            allow_modify: true,
-            prohibit_clear: false,
             name: None,
             plans: plan::Cache::default(),
             elided: None,
             grad_elided: false,
+            at_once: false,
         };
         Arc::new(VarNode {
             id: next_id(),

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
@@ -45,6 +45,15 @@ impl NdArray {
     #[staticmethod]
     fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
         convert::from_numpy(nparr).map(NdArray::new)
+    }
+
+    #[staticmethod]
+    fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<NdArray> {
+        let a = convert::from_numpy(values)?;
+        if let Some(d) = DType::from_name(dtype) {
+            errors::run(py, || a.cast(d))?;
+        }
+        Ok(NdArray::new(a))
     }
 
     #[getter]
@@ -122,7 +131,10 @@ impl NdArray {
         let _ = ctx;
         let dtype = convert::dtype_of(dtype)?;
         errors::run(py, || self.array.cast(dtype))?;
-        convert::writable(py, &self.array)
+        match dtype {
+            DType::BF16 => convert::to_numpy(py, errors::run(py, || self.array.read(DType::F32))?, self.array.shape()),
+            _ => convert::writable(py, &self.array),
+        }
     }
 
     #[pyo3(signature = (dtype, ctx=None, write_only=false))]
@@ -232,10 +244,9 @@ impl NdArray {
         self.array.address()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
-        let data = errors::run(py, || self.array.read(self.array.dtype())?.converted(self.array.dtype()))?;
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, &'static str))> {
         let class = py.get_type::<NdArray>();
-        Ok((class.getattr("from_numpy_array")?, (convert::to_numpy(py, data, self.array.shape())?,)))
+        Ok((class.getattr("_from_pickle")?, (pickled(py, &self.array)?, self.array.dtype().name())))
     }
 
     fn __richcmp__<'py>(
@@ -258,6 +269,13 @@ impl NdArray {
 operators::arithmetic!(NdArray);
 operators::in_place!(NdArray);
 
+/// A NumPy copy of the content (bfloat16 as float32).
+fn pickled<'py>(py: Python<'py>, a: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
+    let data = errors::run(py, || a.read(a.dtype())?.converted(dtype))?;
+    convert::to_numpy(py, data, a.shape())
+}
+
 /// Sizes from `axis` on; a negative one counts from the end, and -1, the default, means all as in NNabla.
 pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) -> PyResult<usize> {
     if axis < 0 {
@@ -272,12 +290,32 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) ->
     }
 }
 
-/// `array[...] = value`, as NumPy does it.
+/// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
 pub(crate) fn assign(a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
-    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
-    let data = errors::run(py, || a.modify(dtype))?;
-    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), value)
+    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+        let v = value.extract()?;
+        return errors::run(py, || a.fill(v));
+    }
+    let numpy = convert::numpy(py)?;
+    let values = numpy.call_method1("asarray", (value,))?;
+    let shape = convert::tuple(py, &a.shape())?;
+    let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|_| {
+        let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
+        errors::raise(
+            py,
+            crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()))
+                .actual(format!("shape {given}")),
+        )
+    })?;
+    let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
+    let dtype = match (is_scalar, a.dtype()) {
+        (true, DType::BF16) => DType::F32,
+        (true, d) => d,
+        (false, _) => convert::dtype_of(&values.getattr("dtype")?)?,
+    };
+    let data = errors::run(py, || a.overwrite(dtype))?;
+    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), values)
 }
 
 pub(crate) fn as_numpy<'py>(
@@ -288,8 +326,16 @@ pub(crate) fn as_numpy<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let array = convert::writable(py, a)?;
     let array = match dtype.filter(|d| !d.is_none()) {
-        Some(d) => array.call_method("astype", (d,), None)?,
-        None => array,
+        Some(d) if !array.getattr("dtype")?.eq(convert::numpy(py)?.getattr("dtype")?.call1((d,))?)? => {
+            if copy == Some(false) {
+                return Err(errors::raise(
+                    py,
+                    crate::Error::arg("copy", "True or None where the type changes").actual("False"),
+                ));
+            }
+            array.call_method1("astype", (d,))?
+        }
+        _ => array,
     };
     if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
 }

@@ -70,7 +70,8 @@ fn build(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
     let py = given.py();
     let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
     for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
-        let listed = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name) || value.try_iter().is_ok();
+        let listed =
+            arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name) || value.try_iter().is_ok();
         let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = value.repr().map_or("?".into(), |r| r.to_string());
@@ -114,7 +115,7 @@ pub(crate) fn by_name<'py>(
 
 fn into_arrays(outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
     let Some(list) = outputs else { return Ok(None) };
-    let wrong = || PyTypeError::new_err("argument 'outputs': expected a list of NdArray");
+    let wrong = || errors::wrong_type(list.py(), "outputs", "a list of NdArray", list.get_type());
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
     let array = |a: Bound<'_, PyAny>| Ok(a.cast::<NdArray>().map_err(|_| wrong())?.get().inner().clone());
     items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)

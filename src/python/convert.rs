@@ -3,9 +3,9 @@
 use super::errors;
 use crate::array::{Data, NdArray};
 use crate::dtype::DType;
+use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
 use crate::shape::Shape;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -63,14 +63,14 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let name: String =
         numpy(py)?.getattr(intern!(py, "dtype"))?.call1((dtype,))?.getattr(intern!(py, "name"))?.extract()?;
-    DType::from_name(&name).ok_or_else(|| PyTypeError::new_err(format!("arrays of dtype {name} are not supported")))
+    DType::from_name(&name).ok_or_else(|| errors::wrong_type(py, "dtype", "a type of numbers or booleans", name))
 }
 
 /// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
 pub(crate) fn dtype_object<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
     match dtype {
         DType::BF16 => Ok(PyString::new(py, "bfloat16").into_any()),
-        d => numpy(py)?.getattr(if d == DType::Bool { "bool_" } else { d.name() }),
+        d => numpy(py)?.getattr(intern!(py, "dtype"))?.call1((d.name(),)),
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn from_numpy(value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
     let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
     let dtype = DType::from_name(&name)
-        .ok_or_else(|| PyTypeError::new_err(format!("expected an array of numbers or booleans, got dtype {name}")))?;
+        .ok_or_else(|| errors::wrong_type(py, "array", "an array of numbers or booleans", format!("dtype {name}")))?;
     let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
     let a = NdArray::new(errors::run(py, || Shape::from(shape).checked())?);
     let data = errors::run(py, || a.overwrite(dtype))?;
@@ -114,13 +114,12 @@ pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, Py
 
 /// A shape given by a user: a sequence of non-negative integers.
 pub(crate) fn shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
-    let sizes: Vec<i64> = ints(value)?.ok_or_else(|| {
-        PyTypeError::new_err(format!("argument 'shape': expected a sequence of int, got {}", describe(value)))
-    })?;
+    let py = value.py();
+    let sizes: Vec<i64> =
+        ints(value)?.ok_or_else(|| errors::wrong_type(py, "shape", "a sequence of int", describe(value)))?;
     let shape: Option<Shape> = sizes.iter().map(|&d| usize::try_from(d).ok()).collect();
-    let shape = shape.ok_or_else(|| {
-        PyValueError::new_err(format!("argument 'shape': expected sizes of 0 or more, got {sizes:?}"))
-    })?;
+    let wrong = || errors::raise(py, Error::shape("shape", "sizes of 0 or more").actual(format!("{sizes:?}")));
+    let shape = shape.ok_or_else(wrong)?;
     errors::run(value.py(), || shape.checked())
 }
 
@@ -145,8 +144,11 @@ fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
         return Ok(None);
     }
     let Ok(items) = value.try_iter() else { return Ok(None) };
-    items.map(|item| Ok(int(&item?))).collect()
+    items.map(|item| item.map(|i| if i.is_none() { Some(OPEN) } else { int(&i) })).collect()
 }
+
+/// What stands for None within a list (`slice`).
+const OPEN: i64 = i64::MIN;
 
 fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
     let Ok(items) = value.try_iter() else { return Ok(None) };

@@ -58,6 +58,11 @@ fn guarded<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
     })
 }
 
+/// An argument of the wrong type.
+pub(crate) fn wrong_type(py: Python<'_>, arg: &str, expected: &str, actual: impl std::fmt::Display) -> PyErr {
+    raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual))
+}
+
 /// Carries a Python exception through the engine.
 pub(crate) fn carry(e: PyErr) -> Fault {
     Fault::external(Box::new(e), "an exception in Python code")

@@ -20,6 +20,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(forward_all, m)?)?;
     m.add_function(wrap_pyfunction!(set_fusion, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(set_function_seed, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)
 }
 
@@ -103,4 +104,9 @@ fn set_num_threads(n: usize) {
 #[pyfunction]
 fn get_num_threads() -> usize {
     crate::cpu::pool::num_threads()
+}
+
+#[pyfunction]
+fn set_function_seed(seed: i64) {
+    crate::random::set_function_seed(seed);
 }

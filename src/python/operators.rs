@@ -86,7 +86,7 @@ pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator
     let py = a.py();
     let result = apply(a.as_any(), b, op)?;
     let Ok(result) = result.cast::<NdArray>() else {
-        return Err(pyo3::exceptions::PyTypeError::new_err("unsupported operand of an in-place operator"));
+        return Err(super::errors::wrong_type(py, "other", "an NdArray or a number", b.get_type()));
     };
     let dtype = a.get().inner().dtype();
     super::errors::run(py, || {

@@ -7,7 +7,7 @@ use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -210,7 +210,11 @@ impl Variable {
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let options = ForwardOptions { clear_buffer, clear_no_need_grad };
-        forward_vars(py, &[&self.var], options, function_pre_hook, function_post_hook)
+        let (pre, post) = (absent(function_pre_hook), absent(function_post_hook));
+        errors::detached(py, || {
+            let (pre, post) = (hook(&pre), hook(&post));
+            self.var.forward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+        })
     }
 
     /// Computes the gradients of all variables that this one was computed from and that need one.
@@ -427,9 +431,8 @@ impl Variable {
         if let Ok(a) = given.cast::<NdArray>() {
             return Ok(a.get().inner().clone());
         }
-        let a = Array::new(self.var.shape());
-        assign(&a, &given)?;
-        Ok(a)
+        let _ = py;
+        convert::from_numpy(&given)
     }
 }
 
@@ -462,9 +465,9 @@ impl<'py> IntoPyObject<'py> for Given {
 }
 
 fn array_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Array> {
-    let a = value.cast::<NdArray>().map_err(|_| {
-        PyTypeError::new_err(format!("Variable.{name}: expected an NdArray; use .d or .g to assign values"))
-    })?;
+    let a = value
+        .cast::<NdArray>()
+        .map_err(|_| errors::wrong_type(value.py(), name, "an NdArray (.d and .g take values)", value.get_type()))?;
     Ok(a.get().inner().clone())
 }
 

@@ -5,6 +5,7 @@ use super::lanes::{self, Lanes};
 use super::{BLOCKS, Draw, GROUP};
 use crate::cpu::simd::{self, Isa, SimdReal, isa};
 use crate::cpu::tasks::parts;
+use crate::dtype::Element;
 use crate::function::expr::op::Unary;
 
 /// Groups made by one task.
@@ -124,7 +125,7 @@ fn map<T: SimdReal>(op: Unary, y: &mut [T]) {
 }
 
 /// Integers at least `low` and less than `high`.
-pub fn integers<T: SimdReal>(d: Draw, y: &mut [T], low: i64, high: i64) {
+pub fn integers<T: Element>(d: Draw, y: &mut [T], low: i64, high: i64) {
     let range = high.wrapping_sub(low) as u64 as u128;
     each_group(y, GROUP / 2, |group, y| {
         let words = d.group(group);

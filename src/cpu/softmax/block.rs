@@ -1,6 +1,6 @@
 //! Along an axis that is not the last: blocks of neighbouring columns, one vector loop a place of the axis.
 
-use super::{Shared, WIDTH};
+use super::{Shared, WIDTH, combine, map, update};
 use crate::cpu::simd::{self, SimdReal};
 use crate::function::expr::op::{Binary, Unary};
 
@@ -103,11 +103,12 @@ pub(super) fn softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &m
 pub(super) fn log_softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &mut Rows<T>) {
     let mut sum = [T::ZERO; WIDTH];
     (0..b.n).for_each(|k| simd::add_assign(&mut sum[..b.width], b.columns(gy, k)));
+    let negative = sum.map(|s| -s);
     for k in 0..b.n {
         let gx = gx.columns(k);
         map(Unary::Exp, gx, b.columns(y, k));
-        let terms = b.columns(gy, k).iter().zip(&sum);
-        gx.iter_mut().zip(terms).for_each(|(gx, (&gy, &sum))| *gx = gy - *gx * sum);
+        update(Binary::Mul, gx, &negative);
+        simd::add_assign(gx, b.columns(gy, k));
     }
 }
 
@@ -120,13 +121,11 @@ pub(super) fn cross_entropy<T: SimdReal>(b: &Block, x: &[T], label: &[i64], y: &
 
 pub(super) fn cross_entropy_backward<T: SimdReal>(b: &Block, x: &[T], label: &[i64], gy: &[T], gx: &mut Rows<T>) {
     let mut factor = exponentials(b, x, gx);
-    for (f, (&label, &gy)) in factor.iter_mut().zip(label.iter().zip(gy)) {
-        *f = if label < 0 { T::ZERO } else { gy / *f };
-    }
-    for k in 0..b.n {
-        // Where there is no gradient, NaN and infinities leave no trace.
-        let scaled = |(gx, &f): (&mut T, &T)| *gx = if f == T::ZERO { T::ZERO } else { *gx * f };
-        gx.columns(k).iter_mut().zip(&factor).for_each(scaled);
+    factor.iter_mut().zip(gy).for_each(|(f, &gy)| *f = gy / *f);
+    (0..b.n).for_each(|k| update(Binary::Mul, gx.columns(k), &factor));
+    // Where a label is left out, NaN and infinities leave no trace.
+    for (j, _) in label.iter().enumerate().filter(|(_, l)| **l < 0) {
+        (0..b.n).for_each(|k| gx.columns(k)[j] = T::ZERO);
     }
     for (j, (&label, &gy)) in label.iter().zip(gy).enumerate().filter(|(_, (l, _))| **l >= 0) {
         let gx = &mut gx.columns(label as usize)[j];
@@ -177,26 +176,4 @@ fn shifted_exp<T: SimdReal>(y: &mut [T], x: &[T], shift: &[T]) {
     let (p, n) = (y.as_mut_ptr(), y.len());
     // SAFETY: a slice is good for its length.
     unsafe { simd::unary(Unary::Exp, p, p, n) };
-}
-
-/// `y = op(x)`
-fn map<T: SimdReal>(op: Unary, y: &mut [T], x: &[T]) {
-    let x = &x[..y.len()];
-    // SAFETY: both are of this length, and apart.
-    unsafe { simd::unary(op, y.as_mut_ptr(), x.as_ptr(), x.len()) };
-}
-
-/// `y = op(a, b)`
-fn combine<T: SimdReal>(op: Binary, y: &mut [T], a: &[T], b: &[T]) {
-    let (a, b) = (&a[..y.len()], &b[..y.len()]);
-    // SAFETY: all are of this length, and apart.
-    unsafe { simd::binary(op, y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), y.len()) };
-}
-
-/// `y = op(y, b)`
-fn update<T: SimdReal>(op: Binary, y: &mut [T], b: &[T]) {
-    let b = &b[..y.len()];
-    let (p, n) = (y.as_mut_ptr(), y.len());
-    // SAFETY: both are of this length; the output is one of the inputs.
-    unsafe { simd::binary(op, p, p, b.as_ptr(), n) };
 }

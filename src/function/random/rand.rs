@@ -1,6 +1,7 @@
 //! `rand`, `randn` and `randint`: arrays of random numbers.
 
 use crate::cpu::philox;
+use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::function::array::List;
 use crate::function::{Function, Run, Shapes, View, ViewMut};
@@ -10,10 +11,14 @@ use crate::{function, with_real};
 use smallvec::smallvec;
 
 macro_rules! random {
+    (@run $run:ident, $T:ident; $e:expr) => { with_real!($run.dtype, $T => $e) };
+    (@run $run:ident, $T:ident, $own:ident; $e:expr) => {{ type $T = $own; $e }};
+    (@dtype) => { None };
+    (@dtype $own:ident) => { Some(<$own as Element>::DTYPE) };
     ($(
         #[doc = $doc:literal]
         $name:ident $snake:ident ($($arg:ident: $ty:ty = $default:expr, $arg_doc:literal);*)
-        $make:ident, |$low:ident, $high:ident| $check:expr;
+        $make:ident $(as $own:ident)?, |$low:ident, $high:ident| $check:expr;
     )*) => {$(
         function! {
             #[doc = $doc]
@@ -36,8 +41,12 @@ macro_rules! random {
 
             fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let draw = self.seed.draw(run);
-                with_real!(run.dtype, T => philox::$make(draw, y[0].slice::<T>(), $(self.$arg),*));
+                random!(@run run, T $(, $own)?; philox::$make(draw, y[0].slice::<T>(), $(self.$arg),*));
                 Ok(())
+            }
+
+            fn output_dtype(&self, _i: usize) -> Option<DType> {
+                random!(@dtype $($own)?)
             }
 
             fn has_state(&self) -> bool {
@@ -56,7 +65,7 @@ random! {
         normal, |_mu, sigma| nonzero(sigma);
     #[doc = "Random integers, at least `low` and less than `high`."]
     Randint randint (low: i64 = 0, "The lower bound."; high: i64 = 1, "The upper bound.")
-        integers, |low, high| above(low < high, high);
+        integers as i32, |low, high| above(low < high, high);
 }
 
 fn above(ordered: bool, high: impl std::fmt::Display) -> Result<()> {

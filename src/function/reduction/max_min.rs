@@ -4,6 +4,7 @@ use super::winner_mask::{WinnerMask, winner_mask};
 use super::{mask, reduced};
 use crate::cpu::extreme::{Order, spread, winners};
 use crate::cpu::tasks::Shared;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -43,6 +44,10 @@ macro_rules! extreme {
                 Ok(())
             }
 
+            fn output_dtype(&self, i: usize) -> Option<DType> {
+                (i == 1 || self.only_index).then_some(DType::U64)
+            }
+
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
                 Some(Needs { x: 1, y: 0 })
             }
@@ -80,9 +85,9 @@ extreme! {
 /// Writes the values, or the values and the indices, or the indices.
 fn forward(run: &Run, x: &[View], y: &mut [ViewMut], mask: &[bool], order: Order, only_index: bool) {
     with_real!(run.dtype, T => {
-        let mut outs = y.iter_mut().map(|y| Shared(y.slice::<T>().as_mut_ptr()));
-        let value = if only_index { None } else { outs.next() };
-        let index = outs.next();
+        let mut outs = y.iter_mut();
+        let value = if only_index { None } else { outs.next().map(|y| Shared(y.slice::<T>().as_mut_ptr())) };
+        let index = outs.next().map(|y| Shared(y.slice::<u64>().as_mut_ptr()));
         let (value, index) = (&value, &index);
         winners(x[0].slice::<T>(), x[0].shape, mask, order, move |r, v, k| {
             // SAFETY: r is one of the results, and each is written once.
@@ -91,7 +96,7 @@ fn forward(run: &Run, x: &[View], y: &mut [ViewMut], mask: &[bool], order: Order
                     y.0.add(r).write(v);
                 }
                 if let Some(y) = index {
-                    y.0.add(r).write(k as T);
+                    y.0.add(r).write(k as u64);
                 }
             }
         });

@@ -317,9 +317,10 @@ impl Backward {
         hooks.after(&node.f)?;
         again.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         for &v in step.free_grads.iter().filter(|&&v| v != self.root) {
-            self.grads[v as usize].storage().release();
+            let storage = self.grads[v as usize].storage();
+            if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
         }
-        step.free_data.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
         Ok(())
     }
 

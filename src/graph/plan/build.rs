@@ -13,8 +13,8 @@ use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,6 @@ pub(crate) struct Forward {
     pub(crate) kept: Vec<bool>,
     /// Leaf slots, and how often their data had been written at the end of the last run.
     pub(crate) leaves: Vec<(u32, AtomicU64)>,
-    pub(crate) running: Mutex<()>,
 }
 
 pub(crate) struct PlanNode {
@@ -108,7 +107,6 @@ impl Forward {
             slots,
             steps,
             kept,
-            running: Mutex::new(()),
         })
     }
 
@@ -119,7 +117,7 @@ impl Forward {
             for (v, &slot) in n.f.outputs().iter().zip(&n.y) {
                 let kept = self.kept[slot as usize];
                 if !kept {
-                    self.slots[slot as usize].data.storage().release();
+                    self.drop_data(slot);
                 }
                 v.lock().elided = (!kept).then(|| Arc::downgrade(self));
             }

@@ -154,6 +154,15 @@ impl Forward {
         Ok(())
     }
 
+    /// Frees a slot's data; where the user asked for clearing, the array says so.
+    pub(crate) fn drop_data(&self, slot: u32) {
+        let storage = self.slots[slot as usize].data.storage();
+        match self.key.options == super::ForwardOptions::default() {
+            true => drop(storage.release()),
+            false => storage.clear(),
+        }
+    }
+
     fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
@@ -166,7 +175,7 @@ impl Forward {
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
         for &v in &step.free {
-            self.slots[v as usize].data.storage().release();
+            self.drop_data(v);
         }
         Ok(())
     }
@@ -222,8 +231,12 @@ pub(crate) fn call_function(
         views.push(View { shape, data: a.read(read_dtype(f, i))? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
-    for (a, shape) in y.iter().zip(ys) {
-        let data = if dtype == compute { a.overwrite(dtype)? } else { Data::new(compute, shape.size())? };
+    for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
+        let data = match f.function.output_dtype(i) {
+            Some(own) => a.overwrite(own)?,
+            None if dtype == compute => a.overwrite(dtype)?,
+            None => Data::new(compute, shape.size())?,
+        };
         outs.push(ViewMut { shape, data });
     }
     let inputs: SmallVec<[NdArray; 4]> =
@@ -231,7 +244,8 @@ pub(crate) fn call_function(
     let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     if dtype != compute {
-        for (a, out) in y.iter().zip(&outs) {
+        let late = y.iter().zip(&outs).enumerate().filter(|(i, _)| f.function.output_dtype(*i).is_none());
+        for (_, (a, out)) in late {
             a.overwrite(dtype)?.copy_from(&out.data);
         }
     }

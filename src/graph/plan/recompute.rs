@@ -78,7 +78,7 @@ impl Forward {
         let plan = self;
         let mut made_by: MixMap<u32, u32> = MixMap::default();
         for (n, node) in plan.nodes.iter().enumerate() {
-            node.y.iter().for_each(|&y| drop(made_by.insert(y, n as u32)));
+            made_by.extend(node.y.iter().map(|&y| (y, n as u32)));
         }
         let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![target]);
         let mut seen: MixMap<u32, ()> = MixMap::default();

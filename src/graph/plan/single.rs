@@ -19,12 +19,10 @@ use std::sync::Arc;
 pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     let inputs = node.inputs();
     inputs.iter().try_for_each(materialize)?;
-    crate::graph::hooks::around(node, || {
-        let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
-        let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
-        alloc::set_label(node.name());
-        run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
-    })
+    let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
+    let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
+    alloc::set_label(node.name());
+    run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
 }
 
 /// Runs a node's function on arrays.

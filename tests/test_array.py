@@ -1,0 +1,584 @@
+"""NdArray: element types, lazy content, sharing with NumPy, views, operators. Expected values are NumPy's, or were asked
+of NNabla 1.39 where a comment says so."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+from nnrs import NdArray
+
+DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
+VALUES = np.array([[0, 1, 2], [3, 100, 7]])
+
+
+def array(values, dtype="float32") -> NdArray:
+    return NdArray.from_numpy_array(np.array(values, dtype=dtype))
+
+
+def address(a: np.ndarray) -> int:
+    return a.__array_interface__["data"][0]
+
+
+# Element types
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_round_trip_keeps_the_type(dtype):
+    values = VALUES.astype(dtype)
+    a = NdArray.from_numpy_array(values)
+    assert a.dtype == np.dtype(dtype)
+    assert a.data.dtype == np.dtype(dtype)
+    assert np.array_equal(a.data, values)
+    values[0, 0] = 1
+    assert a.data[0, 0] == 0, "from_numpy_array copies"
+
+
+@pytest.mark.parametrize("to", DTYPES)
+@pytest.mark.parametrize("origin", DTYPES)
+def test_access_in_another_type_converts_as_numpy(origin, to):
+    values = VALUES.astype(origin)
+    a = NdArray.from_numpy_array(values)
+    read = a.get_data("r", to)
+    assert read.dtype == np.dtype(to) and np.array_equal(read, values.astype(to))
+    assert a.dtype == np.dtype(origin), "reading in another type leaves the array's own"
+    written = a.get_data("rw", to)
+    assert written.dtype == np.dtype(to) and np.array_equal(written, values.astype(to))
+    assert a.dtype == np.dtype(to), "access for writing changes the type"
+
+
+@pytest.mark.parametrize("to", ["uint8", "int8", "uint16", "int16", "int32", "uint32"])
+def test_integers_wrap_into_narrower_ones_as_numpy(to):
+    values = np.array([300, -1, 70000, 2**40 + 5, -(2**33) - 7])
+    assert np.array_equal(NdArray.from_numpy_array(values).cast(to), values.astype(to))
+
+
+def test_fractions_are_cut_and_infinity_and_nan_pass_between_floats():
+    values = np.array([2.5, -2.5, 0.999, -0.999, 1e9])
+    assert np.array_equal(NdArray.from_numpy_array(values).cast("int64"), [2, -2, 0, 0, 10**9])
+    special = np.array([np.inf, -np.inf, np.nan, -0.0])
+    half = NdArray.from_numpy_array(special).cast("float16")
+    assert np.array_equal(half, special.astype("float16"), equal_nan=True) and np.signbit(half[3])
+    assert np.array_equal(NdArray.from_numpy_array(special).cast(bool), [True, True, True, False])
+
+
+def test_large_numbers_round_to_nearest_even():
+    integers = np.array([2**24 + 1, 2**24 + 3, 2**53 + 1])
+    assert np.array_equal(NdArray.from_numpy_array(integers).cast("float32"), integers.astype("float32"))
+    floats = np.array([65504, 65519, 65520, 1e-7, 6e-8, 5.9604645e-08, 2049, 2051])
+    assert np.array_equal(NdArray.from_numpy_array(floats).cast("float16"), floats.astype("float16"))
+
+
+def test_dtype_is_a_numpy_dtype_object():
+    assert array([1]).dtype.name == "float32"
+    assert array([1], "int16").dtype.itemsize == 2
+
+
+def test_a_new_array_is_float32_of_zeros():
+    a = NdArray((2, 3))
+    assert a.dtype == np.float32 and np.array_equal(a.data, np.zeros((2, 3)))
+
+
+def test_bfloat16_keeps_eight_bits():
+    a = array([1.0, 1.00390625, 3.14159, -2.5, 1e30])
+    a.cast("bfloat16")
+    assert a.dtype == "bfloat16"
+    bits = np.array([1.0, 1.00390625, 3.14159, -2.5, 1e30], "float32").view("uint32").astype("uint64")
+    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype("uint32").view("float32")
+    assert np.array_equal(a.get_data("r", "float32"), rounded)
+    assert np.array_equal(np.asarray(a), rounded)
+
+
+def test_cast_returns_the_memory_of_the_array():
+    a = array([1.5, 2.5])
+    view = a.cast("float64")
+    view[0] = 7.25
+    assert a.dtype == np.float64 and a.data[0] == 7.25
+
+
+@pytest.mark.parametrize("values", [np.array([1j]), np.array(["a"]), np.array([None]), np.array([object()])])
+def test_elements_that_are_no_numbers_are_refused(values):
+    with pytest.raises(TypeError, match="dtype"):
+        NdArray.from_numpy_array(values)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "no such type", "U3", object])
+def test_cast_to_what_is_no_element_type_is_refused(dtype):
+    a = array([1.0])
+    with pytest.raises(TypeError):
+        a.cast(dtype)
+    assert a.dtype == np.float32 and a.data[0] == 1.0
+
+
+# Assignment: as NNabla, a scalar keeps the type, an array brings its own.
+
+
+@pytest.mark.parametrize("value", [3, 1.5, True, np.int64(3), np.float64(0.5)])
+def test_assigning_a_number_keeps_the_type(value):
+    a = array([1, 2])
+    a.data = value
+    assert a.dtype == np.float32 and np.array_equal(a.data, np.full(2, value, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "float16", "uint8"])
+def test_assigning_an_array_takes_its_type(dtype):
+    a = array([1, 2])
+    a.data = np.array([1, 0], dtype)
+    assert a.dtype == np.dtype(dtype) and np.array_equal(a.data, np.array([1, 0], dtype))
+
+
+def test_assigning_large_integers_loses_nothing():
+    a = NdArray((2,))
+    a.data = np.array([2**24 + 1, 2**53 + 1])
+    assert a.data.tolist() == [2**24 + 1, 2**53 + 1]
+
+
+def test_assignment_broadcasts_as_numpy():
+    a = NdArray((2, 3))
+    a.data = np.arange(3)
+    assert np.array_equal(a.data, np.broadcast_to(np.arange(3), (2, 3)))
+    with pytest.raises(ValueError):
+        a.data = np.ones(4)
+    assert np.array_equal(a.data, np.broadcast_to(np.arange(3), (2, 3))), "nothing changed"
+
+
+# Lazy content
+
+
+def test_zero_and_fill_are_lazy_and_keep_the_type():
+    before = nn.memory.stats().live
+    a = NdArray((1000, 1000))
+    a.zero()
+    assert a.zeroing
+    assert nn.memory.stats().live == before, "no memory yet"
+    a.fill(3)
+    assert not a.zeroing and nn.memory.stats().live == before
+    assert np.all(a.data == 3) and nn.memory.stats().live >= before + 4_000_000
+    b = array([1, 2, 3], "int32")
+    b.zero()
+    assert b.dtype == np.int32 and np.array_equal(b.data, [0, 0, 0])
+    b.fill(1.5)
+    assert b.dtype == np.int32 and np.array_equal(b.data, [1, 1, 1])
+
+
+def test_fill_read_in_another_type():
+    a = NdArray((3,))
+    a.fill(2)
+    assert np.array_equal(a.cast("int32"), [2, 2, 2])
+    b = NdArray((3,))
+    b.fill(np.nan)
+    assert np.all(np.isnan(b.get_data("r", "float64")))
+
+
+def test_zeroing_ends_when_somebody_may_write():
+    a = array([1.0, 2.0])
+    a.zero()
+    assert a.zeroing
+    a.data
+    assert not a.zeroing
+
+
+def test_clear_gives_memory_back_and_says_so():
+    before = nn.memory.stats().live
+    a = NdArray((1000,))
+    a.data = 1
+    assert not a.clear_called
+    a.clear()
+    assert a.clear_called and nn.memory.stats().live == before
+    a.data
+    assert not a.clear_called
+
+
+def test_modification_count_rises_with_every_write_and_not_with_reads():
+    a = array([1, 2, 3])
+
+    def rises(action):
+        old = a.modification_count
+        action()
+        return a.modification_count > old
+
+    b = array([4, 5, 6])
+    writes = {
+        "zero": a.zero,
+        "fill": lambda: a.fill(2),
+        "data": lambda: setattr(a, "data", 5),
+        "item": lambda: a.__setitem__(0, 1),
+        "get_data rw": lambda: a.get_data("rw"),
+        "get_data w": lambda: a.get_data("w"),
+        "copy_from": lambda: a.copy_from(b),
+        "iadd": lambda: a.__iadd__(1),
+        "clear": a.clear,
+        "data again": lambda: a.data,
+    }
+    assert {k: rises(w) for k, w in writes.items()} == dict.fromkeys(writes, True)
+    reads = [
+        lambda: a.get_data("r"),
+        lambda: a.shape,
+        lambda: a.dtype,
+        lambda: a.zeroing,
+        lambda: a + 1,
+        lambda: repr(a),
+    ]
+    assert not any(rises(r) for r in reads)
+
+
+def test_views_share_the_modification_count():
+    a = array(np.arange(6))
+    v = a.view((2, 3))
+    old = a.modification_count
+    v.fill(1)
+    assert a.modification_count > old
+
+
+# Memory shared with NumPy
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_data_is_the_arrays_own_memory(dtype):
+    a = NdArray.from_numpy_array(np.zeros((3, 4), dtype))
+    d = a.data
+    d[1, 2] = 1
+    assert a.data[1, 2] == 1 and np.shares_memory(d, a.data)
+    assert d.flags.c_contiguous and d.flags.writeable and address(d) == a.data_ptr(dtype)
+
+
+def test_read_only_access_cannot_write():
+    d = array([1.0]).get_data("r")
+    with pytest.raises(ValueError):
+        d[0] = 2
+
+
+def test_get_data_refuses_other_modes():
+    with pytest.raises(ValueError, match="mode"):
+        array([1.0]).get_data("x")
+
+
+def test_data_keeps_the_memory_alive():
+    d = NdArray.from_numpy_array(np.arange(1000.0)).data
+    gc.collect()
+    churn = [NdArray((1000,)) for _ in range(50)]
+    for c in churn:
+        c.cast("float64")[:] = -1
+    assert np.array_equal(d, np.arange(1000.0))
+
+
+def test_data_is_pinned_memory_that_nobody_else_gets():
+    a = NdArray((4096,))
+    d = a.data
+    place = address(d)
+    d[:] = 5
+    del a
+    others = [NdArray((4096,)) for _ in range(64)]
+    assert all(address(o.data) != place for o in others)
+    for o in others:
+        o.data = -1
+    assert np.all(d == 5)
+
+
+@pytest.mark.parametrize("drop", ["clear", "zero", "fill", "cast", "reassign"])
+def test_a_numpy_array_survives_what_the_array_goes_through(drop):
+    a = array(np.arange(1000))
+    d = a.data
+    if drop == "cast":
+        a.cast("float64")
+    elif drop == "reassign":
+        a.data = np.arange(1000)
+    else:
+        getattr(a, drop)(*([3] if drop == "fill" else []))
+    NdArray((1000,)).data = -7
+    assert d.shape == (1000,) and (np.array_equal(d, np.arange(1000)) or drop in ("zero", "fill"))
+    d[:] = 4
+
+
+def test_memory_comes_back_with_the_last_numpy_array():
+    before = nn.memory.stats().live
+    d = NdArray((1000, 100)).data
+    part = d[10:20, ::7].T
+    del d
+    gc.collect()
+    assert nn.memory.stats().live >= before + 400_000
+    part[:] = 3
+    del part
+    gc.collect()
+    assert nn.memory.stats().live == before
+
+
+def test_memory_is_aligned_for_vectors():
+    for n in (1, 3, 17, 1000, 100_000):
+        assert address(NdArray((n,)).data) % 64 == 0
+
+
+def test_not_contiguous_numpy_arrays_are_taken_by_their_values():
+    values = np.arange(24.0).reshape(2, 3, 4)
+    for v in (values.T, values[:, ::-1], values[::2, 1:], values[..., ::3], np.asfortranarray(values)):
+        assert np.array_equal(NdArray.from_numpy_array(v).data, v)
+    assert np.array_equal(NdArray.from_numpy_array(values.astype(">f8")).data, values)
+    read_only = np.arange(3.0)
+    read_only.setflags(write=False)
+    assert np.array_equal(NdArray.from_numpy_array(read_only).data, read_only)
+
+
+def test_array_protocol():
+    a = array([[1, 2], [3, 4]])
+    assert np.shares_memory(np.asarray(a), a.data)
+    assert not np.shares_memory(np.array(a, copy=True), a.data)
+    assert np.asarray(a, dtype="float64").dtype == np.float64
+    assert np.sum(a) == 10 and np.array_equal(np.stack([a, a]), np.stack([a.data, a.data]))
+    assert np.shares_memory(a.__array__(copy=False), a.data)
+    with pytest.raises(ValueError):
+        a.__array__("float64", copy=False)  # NumPy 2: never a copy, or an error
+
+
+# Shapes
+
+
+def test_shape_attributes():
+    a = NdArray((2, 3, 4))
+    assert (a.shape, a.ndim, a.size, tuple(a.strides)) == ((2, 3, 4), 3, 24, (12, 4, 1))
+    assert [a.size_from_axis(k) for k in (-1, 0, 1, 2, 3)] == [24, 24, 12, 4, 1]
+    assert repr(a).startswith("<NdArray((2, 3, 4)) at 0x")
+    with pytest.raises(ValueError, match="axis"):
+        a.size_from_axis(4)
+
+
+def test_zero_dimensions():
+    for a in (NdArray(), NdArray(())):
+        assert a.shape == () and a.size == 1 and a.ndim == 0
+        a.data = 2.5
+        assert a.data.shape == () and float(a) == 2.5 and int(a) == 2 and bool(a)
+        assert (a * 2).data == 5 and (a + a).shape == ()
+    with pytest.raises(TypeError):
+        len(NdArray())
+
+
+def test_one_element_is_a_number_and_more_are_not():
+    assert float(array([[3.5]])) == 3.5
+    with pytest.raises((ValueError, TypeError), match="one element"):
+        float(array([1, 2]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 5)])
+def test_empty(shape):
+    a = NdArray(shape)
+    assert a.size == 0 and a.data.shape == shape
+    a.zero(), a.fill(1), a.cast("int32")
+    assert (a + 1).shape == shape and (a * a).data.shape == shape
+    assert NdArray.from_numpy_array(np.empty(shape)).data.shape == shape
+    assert pickle.loads(pickle.dumps(a)).shape == shape
+    assert a.view((0,)).shape == (0,)
+
+
+def test_shape_may_be_any_sequence_of_whole_numbers():
+    for shape in ([2, 3], (np.int64(2), 3), (2.0, 3), np.array([2, 3]), iter([2, 3])):
+        assert NdArray(shape).shape == (2, 3)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2, -3), (2**63,), (2.5,), "ab", object(), (None,), (2**31, 2**31, 2**31)])
+def test_bad_shapes(shape):
+    with pytest.raises((ValueError, TypeError)) as e:
+        NdArray(shape)
+    assert isinstance(e.value, nn.Error)
+
+
+def test_a_huge_array_costs_nothing_until_it_is_used():
+    before = nn.memory.stats().live
+    a = NdArray((2**20, 2**20))
+    assert a.size == 2**40 and a.shape == (2**20, 2**20)
+    a.zero()
+    assert a.zeroing and nn.memory.stats().live == before
+    assert a.view((2**40,)).shape == (2**40,)
+    with pytest.raises(MemoryError):
+        NdArray((2**30, 2**30)).data
+    assert nn.memory.stats().live == before
+
+
+# Views and parts
+
+
+def test_view_shares_memory_both_ways():
+    a = array(np.arange(12))
+    v = a.view((3, 4))
+    v.data[1, 1] = 99
+    assert a.data[5] == 99
+    a.data[0] = -1
+    assert v.data[0, 0] == -1
+    a.fill(3)
+    assert np.all(v.data == 3)
+    a.cast("int32")
+    assert v.dtype == np.int32
+    with pytest.raises(ValueError, match="12"):
+        a.view((5,))
+
+
+def test_narrow_shares_memory():
+    a = array(np.arange(12).reshape(3, 4))
+    part = a.narrow(0, 1, 2)
+    assert part.shape == (2, 4) and np.array_equal(part.data, np.arange(4, 12).reshape(2, 4))
+    part.data[0, 0] = 99
+    assert a.data[1, 0] == 99
+    part.fill(7)
+    assert np.array_equal(a.data[0], np.arange(4)) and np.all(a.data[1:] == 7)
+    a.zero()
+    assert np.all(part.data == 0)
+    assert np.array_equal(part.narrow(0, 1, 1).data, np.zeros((1, 4)))
+    b = array(np.arange(6).reshape(1, 6)).narrow(1, 2, 3)
+    assert np.array_equal(b.data, [[2, 3, 4]])
+
+
+def test_fill_of_a_part_leaves_the_rest_of_a_lazy_array():
+    a = array([5, 5, 5], "int32")
+    a.zero()
+    a.narrow(0, 1, 2).fill(4)
+    assert np.array_equal(a.data, [0, 4, 4]) and a.dtype == np.int32
+
+
+def test_narrow_outlives_its_origin():
+    a = array(np.arange(1000))
+    part = a.narrow(0, 500, 3)
+    del a
+    NdArray((1000,)).data = -1
+    assert np.array_equal(part.data, [500, 501, 502])
+
+
+@pytest.mark.parametrize(
+    "where", [(0, 2, 2), (0, 4, 1), (0, 0, 4), (2, 0, 1), (-3, 0, 1), (1, 0, 2), (0, 0, -1), (0, -5, 1)]
+)
+def test_narrow_beyond_the_array_or_not_contiguous(where):
+    with pytest.raises(ValueError):
+        array(np.arange(12).reshape(3, 4)).narrow(*where)
+
+
+def test_narrow_to_nothing():
+    assert array(np.arange(12).reshape(3, 4)).narrow(0, 0, 0).shape == (0, 4)  # as NNabla
+
+
+def test_copy_from_takes_values_and_type():
+    a, b = array([0.5, 1.5, 2.5]), array([1, 2, 3], "int64")
+    a.copy_from(b)
+    assert a.dtype == np.int64 and np.array_equal(a.data, [1, 2, 3])  # as NNabla
+    b.data[0] = 9
+    assert a.data[0] == 1, "a copy"
+    with pytest.raises(ValueError, match=r"\(2,\)"):
+        NdArray((2,)).copy_from(b)
+
+
+def test_copy_from_itself_and_from_a_view():
+    a = array([1, 2, 3])
+    a.copy_from(a)
+    assert np.array_equal(a.data, [1, 2, 3])
+    a.copy_from(a.view((3,)))
+    assert np.array_equal(a.data, [1, 2, 3])
+
+
+# Operators
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["x + y", "x - y", "x * y", "x / y", "x ** y", "x + 2", "2 + x", "x - 2", "2 - x", "x * 3", "3 * x", "x / 2"]
+    + ["2 / x", "x ** 2", "2 ** x", "-x", "+x", "x @ y", "x + np.float32(2)", "x * np.int64(3)", "True + x"],
+)
+def test_operators(formula):
+    nx, ny = np.array([1, 2, 3], "float32"), np.array([0.5, 3, 2], "float32")
+    expected = eval(formula, {"x": nx, "y": ny, "np": np})
+    result = eval(formula, {"x": array(nx), "y": array(ny), "np": np})
+    assert isinstance(result, NdArray) and result.dtype == np.float32
+    np.testing.assert_allclose(result.data, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "**"])
+@pytest.mark.parametrize("right", [2, 0.5, "array", "itself"])
+def test_in_place_operators_write_into_the_arrays_memory(symbol, right):
+    values = np.array([1, 2, 3], "float32")
+    a = alias = array(values)
+    memory = a.data
+    other = array([2, 3, 0.5]) if right == "array" else a if right == "itself" else right
+    expected = eval(f"v {symbol} o", {"v": values, "o": other.data.copy() if isinstance(other, NdArray) else other})
+    names = {"a": a, "o": other}
+    exec(f"a {symbol}= o", names)
+    assert names["a"] is alias and np.shares_memory(alias.data, memory)
+    np.testing.assert_allclose(memory, expected, rtol=1e-6)
+
+
+def test_in_place_operators_of_integers_give_float32():
+    a = array([1, 2, 3], "int32")
+    a += 1.5
+    assert a.dtype == np.float32 and np.array_equal(a.data, [2.5, 3.5, 4.5])  # as NNabla
+
+
+def test_in_place_broadcast_and_its_limits():
+    a = array([[1, 2, 3], [4, 5, 6]])
+    a += array([[10], [20]])
+    assert np.array_equal(a.data, [[11, 12, 13], [24, 25, 26]])
+    b = array([[1], [2]])
+    with pytest.raises(ValueError):
+        b += a
+    assert np.array_equal(b.data, [[1], [2]])
+
+
+@pytest.mark.parametrize("operand", ["a", None, [1], object(), np.array([1, 2, 3]), {}])
+@pytest.mark.parametrize("symbol", ["+", "+=", "*", "**", "@"])
+def test_operands_that_are_no_arrays(operand, symbol):
+    a = array([1, 2, 3])
+    if isinstance(operand, np.ndarray) and symbol in ("+", "*", "**", "@"):
+        return  # NumPy's own operators take over
+    with pytest.raises(TypeError):
+        exec(f"a {symbol} b", {"a": a, "b": operand})
+    assert np.array_equal(a.data, [1, 2, 3])
+
+
+def test_arithmetic_of_integer_arrays_is_float32():
+    y = array([200, 255], "uint8") + 1
+    assert y.dtype == np.float32 and np.array_equal(y.data, [201, 256])
+
+
+def test_hash_and_membership_go_by_identity():
+    a, b = array([1.0]), array([1.0])
+    assert hash(a) == hash(a) and len({a: 1, b: 2}) == 2
+
+
+def test_indexing_and_assignment_by_index():
+    a = array(np.arange(12).reshape(3, 4))
+    a[0] = 5
+    a[1:, ::2] = np.array([[1, 2], [3, 4]])
+    a[2, 3] = array([7.0])[0] if hasattr(nn.functions, "slice") else 7
+    expected = np.arange(12).reshape(3, 4)
+    expected[0] = 5
+    expected[1:, ::2] = [[1, 2], [3, 4]]
+    expected[2, 3] = 7
+    assert np.array_equal(a.data, expected)
+    with pytest.raises((IndexError, ValueError)):
+        a[3] = 1
+
+
+# Copies
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pickle_and_copies_are_independent(dtype):
+    a = NdArray.from_numpy_array(VALUES.astype(dtype))
+    for b in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a), copy.copy(a)):
+        assert b.dtype == np.dtype(dtype) and np.array_equal(b.data, VALUES.astype(dtype))
+        b.data[0, 0] = 1
+        assert a.data[0, 0] == 0
+
+
+def test_pickle_of_bfloat16():
+    a = array([1.0, 2.5])
+    a.cast("bfloat16")
+    b = pickle.loads(pickle.dumps(a))
+    assert b.dtype == "bfloat16" and np.array_equal(b.get_data("r", "float32"), [1.0, 2.5])
+
+
+def test_weak_references():
+    a = array([1.0])
+    w = weakref.ref(a)
+    assert w() is a
+    del a
+    assert w() is None
