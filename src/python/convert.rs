@@ -14,12 +14,26 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Memory of an array as NumPy sees it: keeps the memory alive.
 #[pyclass(frozen, module = "nnrs._core")]
 struct Memory {
     data: Data,
     shape: Shape,
+}
+
+impl Memory {
+    fn new(data: Data, shape: Shape) -> Memory {
+        data.exports().fetch_add(1, Relaxed);
+        Memory { data, shape }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.data.exports().fetch_sub(1, Relaxed);
+    }
 }
 
 #[pymethods]
@@ -84,7 +98,7 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let asarray = ASARRAY.get_or_try_init(py, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
-    asarray.bind(py).call1((Bound::new(py, Memory { data, shape })?,))
+    asarray.bind(py).call1((Bound::new(py, Memory::new(data, shape))?,))
 }
 
 /// A NumPy array over an array's memory, for reading and writing.

@@ -145,6 +145,18 @@ pub unsafe fn select<T: SimdReal>(y: *mut T, c: *const T, a: *const T, b: *const
     unsafe { select_fn::<T>()(y, c, a, b, n) }
 }
 
+/// Tells the CPU that the memory at `p` will be wanted soon; any address is allowed.
+#[inline(always)]
+pub fn prefetch(p: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint; it reads nothing and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p as *const i8)
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
 pub fn fill<T: Element>(y: &mut [T], v: T) {
     y.fill(v);
 }

@@ -18,7 +18,7 @@ use crate::graph::variable::{VarRef, Variable};
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub(crate) struct Key {
 pub(crate) struct Backward {
     pub(crate) key: Key,
     watch: Watch,
-    forward: Option<Arc<Forward>>,
+    /// The forward run whose data is read; not owned: it may belong to a variable further on.
+    forward: Option<(u64, Weak<Forward>)>,
     pub(crate) nodes: Vec<PlanNode>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) grads: Vec<NdArray>,
@@ -96,11 +97,8 @@ pub(crate) enum How {
 pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> Result<Arc<Backward>> {
     let key = Key { clear_buffer, hooked, fused: fusion() };
     let forward = last_forward(root);
-    let same = |a: &Option<Arc<Forward>>| match (a, &forward) {
-        (None, None) => true,
-        (Some(a), Some(b)) => a.id == b.id,
-        _ => false,
-    };
+    let id = forward.as_ref().map(|f| f.id);
+    let same = |a: &Option<(u64, Weak<Forward>)>| a.as_ref().map(|f| f.0) == id;
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
@@ -136,11 +134,11 @@ impl Backward {
         let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
         let slots =
             g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
-        let grads = g.vars.iter().map(|v| grad_array(v, key.clear_buffer)).collect();
+        let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
         Ok(Backward {
             key,
             watch,
-            forward,
+            forward: forward.map(|f| (f.id, Arc::downgrade(&f))),
             slots,
             grads,
             steps,
@@ -152,10 +150,10 @@ impl Backward {
 }
 
 /// The array for a variable's gradient: the variable's own if somebody may look at it.
-fn grad_array(v: &super::order::Var, clear_buffer: bool) -> NdArray {
-    let own = grad_visible(v, clear_buffer);
+fn grad_array(v: &super::order::Var, key: Key) -> NdArray {
+    let own = grad_visible(v, key.clear_buffer);
     v.var.lock().grad_elided = !own && v.flows;
-    if own { v.var.grad() } else { NdArray::new(v.shape.clone()) }
+    if own || key.hooked { v.var.grad() } else { NdArray::new(v.shape.clone()) }
 }
 
 fn grad_visible(v: &super::order::Var, clear_buffer: bool) -> bool {
@@ -247,13 +245,19 @@ impl<'a> Builder<'a> {
 
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
         let arrives = |v: u32| reached[v as usize];
-        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize]);
+        let seen = |v: u32| !self.g.var(v).root && grad_visible(self.g.var(v), self.key.clear_buffer);
+        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize], seen);
         if back.outputs.is_empty() {
             return None;
         }
         let last = *unit.nodes.last().expect("units have nodes");
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
-        let targets = back.outputs.iter().map(|(v, _)| self.target(*v, reached)).collect();
+        let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
+        let target = |v: u32, reached: &mut [bool]| match made(v) {
+            true => Target { slot: v, how: How::Write },
+            false => self.target(v, reached),
+        };
+        let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
         let dtype = back.dtype;
         Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), dtype })
     }
@@ -332,7 +336,8 @@ impl Backward {
                 continue;
             }
             let Some(var) = &self.vars[v as usize] else { continue };
-            match self.forward.as_ref().and_then(|f| f.slot_of(var).map(|slot| (f, slot))) {
+            let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
+            match forward.and_then(|f| f.slot_of(var).map(|slot| (f, slot))) {
                 Some((f, slot)) if !f.kept[slot as usize] => {
                     f.compute_again(slot)?;
                     again.push(v);
