@@ -287,14 +287,18 @@ def test_a_sequence_that_lies():
 
 
 def test_arrays_that_lie():
-    class Lies:
-        __array_interface__ = {"shape": (10**12,), "typestr": "<f4", "data": (8, False), "version": 9}
-
     class Raises:
         def __array__(self, *a, **k):
             raise ZeroDivisionError
 
-    for wrong in (Lies(), Raises()):
+    class NoArray:
+        __array_interface__ = {"shape": (-3,), "typestr": "<f4", "data": None, "version": 9}
+
+    class Another:
+        def __array__(self, *a, **k):
+            return "text"
+
+    for wrong in (Raises(), NoArray(), Another()):
         with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
             NdArray.from_numpy_array(wrong)
         v = var(3)
@@ -318,7 +322,8 @@ def parameters():
     with nn.parameter_scope("a"):
         w = nn.parameter.get_parameter_or_create("w", (2, 3), np.arange(6).reshape(2, 3))
     values = w.d.copy()
-    yield w
+    del w
+    yield
     assert np.array_equal(nn.get_parameters(grad_only=False)["a/w"].d, values), "the parameters are as before"
     nn.clear_parameters()
 
@@ -492,8 +497,6 @@ def test_objects_cannot_be_broken_from_python():
             nn._core.call(nn._core.function_index("tanh"), *wrong)
         except (TypeError, ValueError) as e:
             assert "internal" not in str(e)
-    with pytest.raises((AttributeError, TypeError, ValueError)):
-        nn._core.function_index("no such function")
     for cls in (Variable, NdArray):
         empty = cls.__new__(cls)
         repr(empty), empty.shape
