@@ -1,5 +1,7 @@
-"""Bad input, item by item as the project's first issue lists it: a clear error or the right result, the process alive, nothing
-lost. (Threads, forks and hooks have more in test_threads.py, texts in test_errors.py.)"""
+"""Bad input, item by item: a clear error or the right result, the process alive, nothing lost.
+
+Threads, forks and hooks have more in test_threads.py, texts in test_errors.py.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def still_works():
 
 
 def both(call, *inputs) -> None:
-    """Runs forward and backward of what `call` makes, by graph and by arrays at once; an error must be one of nnrs's."""
+    """Runs forward and backward of what `call` makes, by graph and at once; an error must be one of nnrs's."""
     for static in (True, False):
         try:
             y = call(*inputs) if static else call(*(v.data for v in inputs))
@@ -79,7 +81,19 @@ def test_any_shape_into_functions_of_one_input(name):
         more = {"transpose": {"axes": (1, 0)}}.get(name, {})
         both(lambda x, more=more: f(x, **more), var(*shape))
         for axis in (0, 1, -1, 5, -7, 2**40):
-            if name in ("softmax", "log_softmax", "sum", "mean", "max", "min", "prod", "norm", "crelu", "celu", "split"):
+            if name in (
+                "softmax",
+                "log_softmax",
+                "sum",
+                "mean",
+                "max",
+                "min",
+                "prod",
+                "norm",
+                "crelu",
+                "celu",
+                "split",
+            ):
                 try:
                     both(lambda x, axis=axis: f(x, axis=axis), var(*shape))
                 except (TypeError, OverflowError):
@@ -106,7 +120,14 @@ def test_pooling_with_any_numbers(name):
     f = getattr(F, name)
     for shape in SHAPES:
         for kernel in [(2, 2), (1, 1), (0, 1), (-1, 2), (9, 9), (2,), (), (2, 2, 2), (2**31, 2), (2**62, 2**62)]:
-            for more in [{}, {"stride": (0, 1)}, {"stride": (-1, 1)}, {"pad": (1, 1)}, {"pad": (-1, 0)}, {"pad": (2**40, 1)}]:
+            for more in [
+                {},
+                {"stride": (0, 1)},
+                {"stride": (-1, 1)},
+                {"pad": (1, 1)},
+                {"pad": (-1, 0)},
+                {"pad": (2**40, 1)},
+            ]:
                 both(lambda x, k=kernel, m=more: f(x, k, **m), var(*shape))
 
 
@@ -135,7 +156,15 @@ def test_inputs_that_are_no_variables(given):
 
 def test_too_many_and_too_few_inputs():
     x = var(3)
-    for call in (F.tanh, F.add2, F.add_n, F.mul_n, lambda: F.add2(x), lambda: F.tanh(x, x, x, x, x), lambda: F.affine(x)):
+    for call in (
+        F.tanh,
+        F.add2,
+        F.add_n,
+        F.mul_n,
+        lambda: F.add2(x),
+        lambda: F.tanh(x, x, x, x, x),
+        lambda: F.affine(x),
+    ):
         with pytest.raises((TypeError, ValueError)):
             call()
 
@@ -210,7 +239,16 @@ def _run(call, *inputs):
 
 def test_huge_shapes_are_refused_or_never_touched():
     before = nn.memory.stats().live
-    for shape in [(2**62,), (2**31, 2**31), (2**63 - 1,), (2**32, 2**32), (2**16,) * 4, (2**20,) * 50, (1,) * 70, (0, 2**62, 4)]:
+    for shape in [
+        (2**62,),
+        (2**31, 2**31),
+        (2**63 - 1,),
+        (2**32, 2**32),
+        (2**16,) * 4,
+        (2**20,) * 50,
+        (1,) * 70,
+        (0, 2**62, 4),
+    ]:
         try:
             v = Variable(shape, need_grad=True)
             y = F.add2(F.tanh(v), v)
@@ -348,7 +386,12 @@ def test_truncated_and_foreign_files(suffix, folder, parameters):
     path = folder / ("p" + suffix)
     nn.save_parameters(str(path))
     whole = path.read_bytes()
-    for content in [whole[: len(whole) * k // 8] for k in range(8)] + [b"\x89PNG\r\n" * 100, b"{}", os.urandom(500), b"\0" * 4096]:
+    for content in [whole[: len(whole) * k // 8] for k in range(8)] + [
+        b"\x89PNG\r\n" * 100,
+        b"{}",
+        os.urandom(500),
+        b"\0" * 4096,
+    ]:
         path.write_bytes(content)
         with pytest.raises((ValueError, OSError)) as e:
             nn.load_parameters(str(path))
@@ -397,7 +440,12 @@ def test_parameters_of_another_shape(suffix, folder, parameters):
     nn.save_parameters(str(path))
     with nn.parameter_scope("a"), pytest.raises(ValueError) as e:
         nn.parameter.get_parameter_or_create("w", (3, 2))
-    assert isinstance(e.value, nn.Error) and "a/w" in str(e.value) and "(2, 3)" in str(e.value) and "(3, 2)" in str(e.value)
+    assert (
+        isinstance(e.value, nn.Error)
+        and "a/w" in str(e.value)
+        and "(2, 3)" in str(e.value)
+        and "(3, 2)" in str(e.value)
+    )
 
 
 def test_pickles_are_not_run(folder, parameters):
@@ -442,7 +490,15 @@ def test_saving_where_nothing_can_be_written(suffix, folder, parameters):
 def test_a_hook_that_raises_anything():
     x = leaf([0.5, -1.0])
     y = F.sin(F.tanh(x))
-    for error in (ValueError("v"), KeyError(), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), RecursionError(), StopIteration()):
+    for error in (
+        ValueError("v"),
+        KeyError(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        RecursionError(),
+        StopIteration(),
+    ):
 
         def hook(f, error=error):
             raise error
@@ -489,7 +545,11 @@ def test_a_mutated_argument_does_not_change_the_graph():
 def test_objects_cannot_be_broken_from_python():
     x = var(3)
     y = F.tanh(x)
-    for wrong in (lambda: type(y.parent)(), lambda: nn._core.call(10**9, (x,), ()), lambda: nn._core.call(-1, (x,), ())):
+    for wrong in (
+        lambda: type(y.parent)(),
+        lambda: nn._core.call(10**9, (x,), ()),
+        lambda: nn._core.call(-1, (x,), ()),
+    ):
         with pytest.raises((TypeError, ValueError, OverflowError)):
             wrong()
     for wrong in (((), ()), ((x, x, x, x), ()), ((x,), (1, 2, 3, 4)), ((None,), ()), ((x,), ([],))):

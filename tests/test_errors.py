@@ -87,13 +87,19 @@ CASES = {
     "mul2 ranks": Case(lambda: F.mul2(var(2, 3), var(2)), ValueError, ("mul2", "(2, 3)", "(2,)")),
     "operator shapes": Case(lambda: var(2, 3) - var(3, 2), ValueError, ("sub2", "(2, 3)", "(3, 2)")),
     "array operator shapes": Case(lambda: nd(2, 3) * nd(3, 2), ValueError, ("mul2", "(2, 3)", "(3, 2)")),
-    "affine inner size": Case(lambda: F.affine(var(2, 3), var(4, 5)), ValueError, ("affine", "weight", "(2, 3)", "(4, 5)")),
+    "affine inner size": Case(
+        lambda: F.affine(var(2, 3), var(4, 5)), ValueError, ("affine", "weight", "(2, 3)", "(4, 5)")
+    ),
     "affine weight ndim": Case(lambda: F.affine(var(2, 3), var(3)), ValueError, ("affine", "weight", "(3,)")),
     "affine bias": Case(
         lambda: F.affine(var(2, 3), var(3, 5), var(4)), ValueError, ("affine", "bias", "(5,)", "(4,)", "(2, 3)")
     ),
-    "affine base_axis": Case(lambda: F.affine(var(2, 3), var(3, 5), base_axis=2), ValueError, ("affine", "base_axis", "2")),
-    "batch_matmul ndim": Case(lambda: F.batch_matmul(var(2, 3), var(3)), ValueError, ("batch_matmul", "(2, 3)", "(3,)")),
+    "affine base_axis": Case(
+        lambda: F.affine(var(2, 3), var(3, 5), base_axis=2), ValueError, ("affine", "base_axis", "2")
+    ),
+    "batch_matmul ndim": Case(
+        lambda: F.batch_matmul(var(2, 3), var(3)), ValueError, ("batch_matmul", "(2, 3)", "(3,)")
+    ),
     "batch_matmul inner size": Case(
         lambda: F.batch_matmul(var(5, 2, 3), var(5, 2, 3)), ValueError, ("batch_matmul", "(5, 2, 3)")
     ),
@@ -110,13 +116,17 @@ CASES = {
         ("convolution", "weight", "(1, 3, 8, 8)", "(4, 2, 3, 3)"),
     ),
     "convolution kernel too large": Case(
-        lambda: F.convolution(var(1, 3, 2, 2), var(4, 3, 3, 3)), ValueError, ("convolution", "(1, 3, 2, 2)", "(4, 3, 3, 3)")
+        lambda: F.convolution(var(1, 3, 2, 2), var(4, 3, 3, 3)),
+        ValueError,
+        ("convolution", "(1, 3, 2, 2)", "(4, 3, 3, 3)"),
     ),
     "convolution pad": Case(
         lambda: F.convolution(var(1, 3, 8, 8), var(4, 3, 3, 3), pad=(1,)), ValueError, ("convolution", "pad", "2", "1")
     ),
     "convolution stride 0": Case(
-        lambda: F.convolution(var(1, 3, 8, 8), var(4, 3, 3, 3), stride=(0, 1)), ValueError, ("convolution", "stride", "0")
+        lambda: F.convolution(var(1, 3, 8, 8), var(4, 3, 3, 3), stride=(0, 1)),
+        ValueError,
+        ("convolution", "stride", "0"),
     ),
     "convolution group": Case(
         lambda: F.convolution(var(1, 3, 8, 8), var(4, 3, 3, 3), group=2), ValueError, ("convolution", "group")
@@ -130,7 +140,9 @@ CASES = {
         ("softmax_cross_entropy", "target", "(4, 10)", "(4,)"),
     ),
     "sigmoid_cross_entropy target": Case(
-        lambda: F.sigmoid_cross_entropy(var(4, 10), var(4, 1)), ValueError, ("sigmoid_cross_entropy", "(4, 10)", "(4, 1)")
+        lambda: F.sigmoid_cross_entropy(var(4, 10), var(4, 1)),
+        ValueError,
+        ("sigmoid_cross_entropy", "(4, 10)", "(4, 1)"),
     ),
     # axes and values
     "sum axis": Case(lambda: F.sum(var(2, 3), axis=2), ValueError, ("sum", "axis", "2", "(2, 3)")),
@@ -144,7 +156,9 @@ CASES = {
     "unknown keyword": Case(lambda: F.tanh(var(3), foo=1), TypeError, ("tanh", "foo")),
     "missing input": Case(lambda: F.affine(var(3)), TypeError, ("affine", "weight")),
     "outputs is no list": Case(lambda: F.tanh(var(3), outputs=nd(3)), TypeError, ("outputs", "list")),
-    "outputs of another shape": Case(lambda: F.tanh(var(3), outputs=[nd(4)]), ValueError, ("tanh", "outputs", "(3,)", "(4,)")),
+    "outputs of another shape": Case(
+        lambda: F.tanh(var(3), outputs=[nd(4)]), ValueError, ("tanh", "outputs", "(3,)", "(4,)")
+    ),
     "operand is None": Case(lambda: var(3) + None, TypeError, ("Variable", "None")),
     # arrays and variables
     "negative size": Case(lambda: nd(2, -1), ValueError, ("shape", "-1")),
@@ -158,10 +172,14 @@ CASES = {
     "data of another shape": Case(lambda: setattr(var(3), "data", nd(4)), ValueError, ("data", "(3,)", "(4,)")),
     "data is no NdArray": Case(lambda: setattr(var(3), "data", np.ones(3)), TypeError, ("data", "NdArray", ".d")),
     # graphs
-    "late shape": Case(lambda: late(lambda x: x.reset_shape((4, 3), True)), ValueError, ("mul2", "(4, 3)", "(2, 3)", "made at")),
+    "late shape": Case(
+        lambda: late(lambda x: x.reset_shape((4, 3), True)), ValueError, ("mul2", "(4, 3)", "(2, 3)", "made at")
+    ),
     "late memory": Case(out_of_memory, MemoryError, ("3.8 MiB", "limit", "largest")),
     "no parent": Case(lambda: var(3).forward(), RuntimeError, ("forward", "parent")),
-    "backward grad": Case(lambda: F.tanh(var(3)).backward(grad=np.ones(2)), ValueError, ("backward", "grad", "(3,)", "(2,)")),
+    "backward grad": Case(
+        lambda: F.tanh(var(3)).backward(grad=np.ones(2)), ValueError, ("backward", "grad", "(3,)", "(2,)")
+    ),
     "run inside itself": Case(inside_itself, RuntimeError, ("running", "hook")),
     "rewire shape": Case(lambda: F.tanh(var(3)).rewire_on(var(4)), ValueError, ("rewire_on", "(3,)", "(4,)")),
     "rewire cycle": Case(cycle, RuntimeError, ("rewire_on", "cycle")),

@@ -1,5 +1,7 @@
-"""Graphs that change between runs, data that was not kept, huge graphs, interrupts. Every test runs with fusion on and off;
-expected values are NumPy formulas."""
+"""Graphs that change between runs, data that was not kept, huge graphs, interrupts.
+
+Every test runs with fusion on and off; expected values are NumPy formulas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads, forks, graphs run inside hooks. Results must be right and the same to the bit for every number of threads."""
+"""Threads, forks, graphs run inside hooks. Results must be right, and the same bits for every number of threads."""
 
 from __future__ import annotations
 
