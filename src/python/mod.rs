@@ -4,6 +4,7 @@ mod array;
 mod call;
 mod context;
 mod convert;
+mod cuda;
 mod errors;
 mod function;
 mod memory;
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
+    cuda::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }
