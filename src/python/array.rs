@@ -153,7 +153,7 @@ impl NdArray {
     }
 
     fn fill(&self, py: Python<'_>, value: f64) -> PyResult<()> {
-        errors::run(py, || self.array.fill(value))
+        errors::run_as(py, "NdArray.fill", || self.array.fill(value))
     }
 
     fn zero(&self, py: Python<'_>) -> PyResult<()> {
@@ -182,16 +182,16 @@ impl NdArray {
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from(&self, py: Python<'_>, arr: &NdArray, use_current_context: bool) -> PyResult<()> {
         let _ = use_current_context;
-        errors::run(py, || self.array.copy_from(&arr.array))
+        errors::run_as(py, "NdArray.copy_from", || self.array.copy_from(&arr.array))
     }
 
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
         let shape = convert::shape(shape)?;
-        errors::run(py, || self.array.view(shape)).map(NdArray::new)
+        errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(NdArray::new)
     }
 
     fn narrow(&self, py: Python<'_>, dim: i64, start: i64, length: i64) -> PyResult<NdArray> {
-        errors::run(py, || self.array.narrow(dim, start, length)).map(NdArray::new)
+        errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(NdArray::new)
     }
 
     fn masked_fill<'py>(

@@ -44,6 +44,11 @@ pub(crate) fn run<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<
     guarded(f).map_err(|e| raise(py, e))
 }
 
+/// As [`run`]; errors name `function`.
+pub(crate) fn run_as<R>(py: Python<'_>, function: &str, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
+    run(py, || f().map_err(|e| e.function(function)))
+}
+
 /// Runs engine code with the GIL released.
 pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
     py.detach(|| guarded(f)).map_err(|e| raise(py, e))

@@ -117,7 +117,7 @@ impl Variable {
     #[setter]
     fn set_data(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let a = array_of(value, "data")?;
-        errors::run(value.py(), || self.var.set_data(a))
+        errors::run_as(value.py(), "Variable.data", || self.var.set_data(a))
     }
 
     #[getter]
@@ -128,7 +128,7 @@ impl Variable {
     #[setter]
     fn set_grad(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let a = array_of(value, "grad")?;
-        errors::run(value.py(), || self.var.set_grad(a))
+        errors::run_as(value.py(), "Variable.grad", || self.var.set_grad(a))
     }
 
     #[getter]
@@ -264,7 +264,7 @@ impl Variable {
     #[pyo3(signature = (shape, force=false))]
     fn reset_shape(&self, shape: &Bound<'_, PyAny>, force: bool) -> PyResult<()> {
         let s = convert::shape(shape)?;
-        errors::run(shape.py(), || self.var.reset_shape(s, force))
+        errors::run_as(shape.py(), "Variable.reset_shape", || self.var.reset_shape(s, force))
     }
 
     #[pyo3(signature = (shape, unlink=false))]
@@ -431,8 +431,18 @@ impl Variable {
         if let Ok(a) = given.cast::<NdArray>() {
             return Ok(a.get().inner().clone());
         }
-        let _ = py;
-        convert::from_numpy(&given)
+        let a = convert::from_numpy(&given)?;
+        if a.size() == 1 && a.shape().ndim() == 0 {
+            let filled = Array::new(self.var.shape());
+            let v = errors::run(py, || a.to_vec::<f64>())?[0];
+            errors::run(py, || filled.fill(v))?;
+            return Ok(filled);
+        }
+        if a.shape() != self.var.shape() {
+            let e = Error::shape("grad", format!("shape {}", self.var.shape())).actual(format!("shape {}", a.shape()));
+            return Err(errors::raise(py, e.function("backward")));
+        }
+        Ok(a)
     }
 }
 
