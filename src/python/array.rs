@@ -38,18 +38,18 @@ impl NdArray {
     #[new]
     #[pyo3(signature = (shape=None))]
     fn py_new(shape: Option<&Bound<'_, PyAny>>) -> PyResult<NdArray> {
-        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", s))?;
         Ok(NdArray::new(Array::new(shape)))
     }
 
     #[staticmethod]
     fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        convert::from_numpy(nparr).map(NdArray::new)
+        convert::from_numpy("NdArray.from_numpy_array", nparr).map(NdArray::new)
     }
 
     #[staticmethod]
     fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<NdArray> {
-        let a = convert::from_numpy(values)?;
+        let a = convert::from_numpy("NdArray", values)?;
         if let Some(d) = DType::from_name(dtype) {
             errors::run(py, || a.cast(d))?;
         }
@@ -186,7 +186,7 @@ impl NdArray {
     }
 
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        let shape = convert::shape(shape)?;
+        let shape = convert::shape("NdArray.view", shape)?;
         errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(NdArray::new)
     }
 

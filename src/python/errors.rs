@@ -64,8 +64,19 @@ fn guarded<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
 }
 
 /// An argument of the wrong type.
-pub(crate) fn wrong_type(py: Python<'_>, arg: &str, expected: &str, actual: impl std::fmt::Display) -> PyErr {
-    raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual))
+pub(crate) fn wrong_type(
+    py: Python<'_>,
+    function: &str,
+    arg: &str,
+    expected: &str,
+    actual: impl std::fmt::Display,
+) -> PyErr {
+    raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual).function(function))
+}
+
+/// The name of a value's type.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or("?".into(), |n| n.to_string())
 }
 
 /// Carries a Python exception through the engine.

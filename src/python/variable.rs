@@ -45,7 +45,7 @@ impl Variable {
     #[new]
     #[pyo3(signature = (shape=None, need_grad=None))]
     fn py_new(shape: Option<&Bound<'_, PyAny>>, need_grad: Option<bool>) -> PyResult<Variable> {
-        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
         let var = Var::new(shape);
         var.set_need_grad(need_grad);
         Ok(Variable { var })
@@ -59,9 +59,9 @@ impl Variable {
         need_grad: Option<bool>,
     ) -> PyResult<Variable> {
         let py = data.py();
-        let var = Var::from_array(convert::from_numpy(data)?);
+        let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", data)?);
         if let Some(g) = grad.filter(|g| !g.is_none()) {
-            let g = convert::from_numpy(g)?;
+            let g = convert::from_numpy("Variable.from_numpy_array", g)?;
             errors::run(py, || var.set_grad(g))?;
         }
         var.set_need_grad(need_grad);
@@ -263,7 +263,7 @@ impl Variable {
 
     #[pyo3(signature = (shape, force=false))]
     fn reset_shape(&self, shape: &Bound<'_, PyAny>, force: bool) -> PyResult<()> {
-        let s = convert::shape(shape)?;
+        let s = convert::shape("Variable.reset_shape", shape)?;
         errors::run_as(shape.py(), "Variable.reset_shape", || self.var.reset_shape(s, force))
     }
 
@@ -277,7 +277,7 @@ impl Variable {
         if !unlink {
             return py.import("nnrs.functions")?.call_method1("reshape", (slf, shape));
         }
-        let s = convert::shape(shape)?;
+        let s = convert::shape("Variable.reshape", shape)?;
         let var = errors::run(py, || slf.get().var.view(s))?;
         Ok(Bound::new(py, Variable { var })?.into_any())
     }
@@ -428,11 +428,13 @@ impl Variable {
     /// A gradient given as an array, broadcast to this variable's shape.
     fn seed(&self, py: Python<'_>, given: Py<PyAny>) -> PyResult<Array> {
         let given = given.into_bound(py);
-        if let Ok(a) = given.cast::<NdArray>() {
-            return Ok(a.get().inner().clone());
-        }
-        let a = convert::from_numpy(&given)?;
-        if a.size() == 1 && a.shape().ndim() == 0 {
+        let a = match given.cast::<NdArray>() {
+            Ok(a) => a.get().inner().clone(),
+            Err(_) => convert::from_numpy("backward", &given)?,
+        };
+        let is_number =
+            given.hasattr("__float__")? && !given.hasattr("__len__")? || given.is_instance_of::<pyo3::types::PyBool>();
+        if is_number && a.shape().ndim() == 0 {
             let filled = Array::new(self.var.shape());
             let v = errors::run(py, || a.to_vec::<f64>())?[0];
             errors::run(py, || filled.fill(v))?;
@@ -475,9 +477,15 @@ impl<'py> IntoPyObject<'py> for Given {
 }
 
 fn array_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Array> {
-    let a = value
-        .cast::<NdArray>()
-        .map_err(|_| errors::wrong_type(value.py(), name, "an NdArray (.d and .g take values)", value.get_type()))?;
+    let a = value.cast::<NdArray>().map_err(|_| {
+        errors::wrong_type(
+            value.py(),
+            &format!("Variable.{name}"),
+            name,
+            "an NdArray (.d and .g take values)",
+            errors::type_name(value),
+        )
+    })?;
     Ok(a.get().inner().clone())
 }
 
