@@ -226,6 +226,7 @@ unsafe fn block<T: SimdReal>(to: isize, from: isize, y: *mut T, x: *const T) {
         // SAFETY: the caller's promise.
         *row = unsafe { x.offset(j as isize * from).cast::<[T; BLOCK]>().read() };
     }
+    #[allow(clippy::needless_range_loop)]
     for i in 0..BLOCK {
         let column: [T; BLOCK] = std::array::from_fn(|j| t[j][i]);
         // SAFETY: the caller's promise.
