@@ -183,7 +183,7 @@ def peak_memory():
         process = f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20:.0f} MiB"
     text = f"process {process}"
     if hasattr(nn, "memory"):
-        text += f", arrays {nn.memory.statistics()['peak'] / 2**20:.1f} MiB"
+        text += f", arrays {nn.memory.stats().peak / 2**20:.1f} MiB"
     return text
 
 
