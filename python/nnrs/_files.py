@@ -206,7 +206,7 @@ def _check_readable(function: str, source: PathOrFile) -> int:
 
 def _h5py(function: str) -> Any:
     try:
-        import h5py
+        import h5py  # type: ignore[import-untyped, import-not-found]
     except ImportError as error:
         hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
         raise MissingPackageError(message(function, None, "'.h5' files need the package h5py", hint=hint)) from error
@@ -302,7 +302,10 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
         raise _broken(function, source, ".safetensors", error) from None
     need_grad = _json_of(metadata, "nnrs.need_grad", dict)
     place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
-    records = [Record(name, _array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]
+    records = [
+        Record(name, _array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
+        for name, kind, shape, raw in tensors
+    ]
     return sorted(records, key=lambda record: place.get(record.name, len(place)))
 
 
