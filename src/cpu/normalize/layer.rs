@@ -1,5 +1,8 @@
 //! Normalization of rows whose elements have a scale and a shift each: layer normalization.
 
+// Loops run over many arrays side by side.
+#![allow(clippy::needless_range_loop)]
+
 use super::rows::add_moments;
 use super::{BLOCK, Moments, Output, SendPtr, UNIT, vectors};
 use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
@@ -146,11 +149,27 @@ impl<T: Real> Job<T> for Forward<'_, T> {
             match (self.gamma, self.beta) {
                 (Some(g), Some(b)) => {
                     let (g, b) = (&g[..n], &b[..n]);
-                    (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j] + b[j])
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) * g[j] + b[j];
+                    }
                 }
-                (Some(g), None) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j]),
-                (None, Some(b)) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) + b[j]),
-                (None, None) => (0..n).for_each(|j| y[j] = (x[j] - minus) * times + rest),
+                (Some(g), None) => {
+                    let g = &g[..n];
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) * g[j];
+                    }
+                }
+                (None, Some(b)) => {
+                    let b = &b[..n];
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) + b[j];
+                    }
+                }
+                (None, None) => {
+                    for j in 0..n {
+                        y[j] = (x[j] - minus) * times + rest;
+                    }
+                }
             }
         }
     }
@@ -184,17 +203,26 @@ impl<T: Real> Job<T> for Part<'_, T> {
             let row = self.first + r;
             let (gy, x) = (&self.b.gy[row * n..][..n], &self.b.x[row * n..][..n]);
             if let Some(beta) = &mut self.beta {
-                (0..n).for_each(|j| beta[j] += gy[j]);
+                let beta = &mut beta[..n];
+                for j in 0..n {
+                    beta[j] += gy[j];
+                }
             }
             if let Some(gamma) = &mut self.gamma {
                 let (minus, times, rest) = self.b.row(row);
-                (0..n).for_each(|j| gamma[j] += gy[j] * ((x[j] - minus) * times + rest));
+                let gamma = &mut gamma[..n];
+                for j in 0..n {
+                    gamma[j] += gy[j] * ((x[j] - minus) * times + rest);
+                }
             }
             let Some((gx, output)) = &mut self.gx else { continue };
             let g = match self.b.gamma {
                 Some(gamma) => {
-                    (0..n).for_each(|j| g[j] = gy[j] * gamma[j]);
-                    &g[..]
+                    let (g, gamma) = (&mut g[..n], &gamma[..n]);
+                    for j in 0..n {
+                        g[j] = gy[j] * gamma[j];
+                    }
+                    &*g
                 }
                 None => gy,
             };
@@ -232,10 +260,18 @@ impl<T: Real> LayerBackward<'_, T> {
         let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
         let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
         let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
-        let (g, x) = (&g[..n], &x[..n]);
+        let (g, x, gx) = (&g[..n], &x[..n], &mut gx[..n]);
         match output {
-            Output::Write => (0..n).for_each(|j| gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus)),
-            Output::Accumulate => (0..n).for_each(|j| gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus)),
+            Output::Write => {
+                for j in 0..n {
+                    gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus);
+                }
+            }
+            Output::Accumulate => {
+                for j in 0..n {
+                    gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus);
+                }
+            }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Channels whose elements are long rows: vectors run along the row.
 
+// Loops run over many arrays side by side.
+#![allow(clippy::needless_range_loop)]
+
 use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments, vectors};
 use crate::cpu::conv::lanes::Lanes;
 use crate::cpu::gemm::Output;
@@ -87,16 +90,30 @@ unsafe fn add_sums<T: Real, L: Lanes<T>>(gy: &[T], x: Option<&[T]>, mean: T, tot
 }
 
 #[inline(always)]
-fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coefficients<T>, i: usize) {
-    let (minus, times, by_x, plus) = (by.minus[i], by.times[i], by.by_x[i], by.plus[i]);
-    match (x, output) {
-        (None, Output::Write) => y.iter_mut().zip(a).for_each(|(y, &a)| *y = (a - minus) * times + plus),
-        (None, Output::Accumulate) => y.iter_mut().zip(a).for_each(|(y, &a)| *y += (a - minus) * times + plus),
+fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coefficients<T>, c: usize) {
+    let (minus, times, by_x, plus) = (by.minus[c], by.times[c], by.by_x[c], by.plus[c]);
+    let n = y.len();
+    let a = &a[..n];
+    match (x.map(|x| &x[..n]), output) {
+        (None, Output::Write) => {
+            for i in 0..n {
+                y[i] = (a[i] - minus) * times + plus;
+            }
+        }
+        (None, Output::Accumulate) => {
+            for i in 0..n {
+                y[i] += (a[i] - minus) * times + plus;
+            }
+        }
         (Some(x), Output::Write) => {
-            y.iter_mut().zip(a).zip(x).for_each(|((y, &a), &x)| *y = a * times + ((x - minus) * by_x + plus))
+            for i in 0..n {
+                y[i] = a[i] * times + ((x[i] - minus) * by_x + plus);
+            }
         }
         (Some(x), Output::Accumulate) => {
-            y.iter_mut().zip(a).zip(x).for_each(|((y, &a), &x)| *y += a * times + ((x - minus) * by_x + plus))
+            for i in 0..n {
+                y[i] += a[i] * times + ((x[i] - minus) * by_x + plus);
+            }
         }
     }
 }
