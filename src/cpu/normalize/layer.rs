@@ -4,7 +4,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::rows::add_moments;
-use super::{BLOCK, Moments, Output, SendPtr, UNIT, vectors};
+use super::vectors::{self, Sum};
+use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
@@ -251,8 +252,12 @@ impl<T: Real> LayerBackward<'_, T> {
         for from in (0..n).step_by(BLOCK) {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
-            let (s, p) = unsafe { vectors::products::<T, L>(&g[at.clone()], &x[at], minus) };
-            (sum, product) = (sum + s.to_f64(), product + p.to_f64());
+            unsafe {
+                let (mut s, mut p) = (Sum::new::<L>(), Sum::new::<L>());
+                vectors::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
+                sum += s.total::<L>();
+                product += p.total::<L>();
+            }
         }
         product -= rest * sum;
         let count = n as f64;

@@ -129,26 +129,23 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let width = self.width();
-        // Largest numbers, and where in the windows' depth and height, and in the row, they were found.
-        assert!(x.len() <= u32::MAX as usize, "a plane of more than 2^32 numbers");
-        let (mut best, mut place) = (vec![T::ZERO; width], vec![NOWHERE; width]);
+        // The largest numbers, and which meeting of a source row and a span they come from; for each such meeting the
+        // place in x of its output 0.
+        let (mut best, mut from, mut places) = (vec![T::ZERO; width], vec![0; width], Vec::new());
         for (row, d, h) in self.rows() {
-            place.fill(NOWHERE);
+            from.fill(NOWHERE);
+            places.clear();
             for (at, first) in self.sources(d, h) {
                 for s in &self.spans {
-                    let take = first && s.first;
-                    let (best, place) = (&mut best[s.y..][..s.count], &mut place[s.y..][..s.count]);
-                    let (from, step) = ((at + s.x) as u32, s.step as u32);
-                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| {
-                        let larger = take | (v > best[i]);
-                        best[i] = if larger { v } else { best[i] };
-                        place[i] = if larger { from + i as u32 * step } else { place[i] };
-                    });
+                    let (best, from) = (&mut best[s.y..][..s.count], &mut from[s.y..][..s.count]);
+                    find(&x[at + s.x..], s.step, first && s.first, places.len() as u32, best, from);
+                    places.push((at + s.x).wrapping_sub(s.y * s.step));
                 }
             }
-            for (&g, &at) in gy[row * width..][..width].iter().zip(&place) {
-                if at != NOWHERE {
-                    gx[at as usize] += g;
+            let step = self.spans.first().map_or(1, |s| s.step);
+            for (i, (&g, &from)) in gy[row * width..][..width].iter().zip(&from).enumerate() {
+                if from != NOWHERE {
+                    gx[places[from as usize].wrapping_add(i * step)] += g;
                 }
             }
         }
@@ -244,8 +241,25 @@ impl Planes {
     }
 }
 
-/// No place: the window sees only padding.
+/// The window sees only padding.
 const NOWHERE: u32 = u32::MAX;
+
+/// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
+#[inline(always)]
+fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], from: &mut [u32]) {
+    let n = best.len();
+    let from = &mut from[..n];
+    if take {
+        from.fill(number);
+        each_of!(x, step, n, |i, v| best[i] = v);
+        return;
+    }
+    each_of!(x, step, n, |i, v| {
+        let old = (best[i], from[i]);
+        let new = if v > old.0 { (v, number) } else { old };
+        (best[i], from[i]) = new;
+    });
+}
 
 /// Adds `g` to every `step`-th of `x`.
 #[inline(always)]
