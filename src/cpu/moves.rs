@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn transpositions_match_loops() {
         for (h, w) in [(1, 9), (8, 8), (9, 70), (33, 65), (130, 71), (300, 301)] {
-            check(Moves::new(0, 0).axis(h, w, 1).axis(w, 1, h as isize), h as usize * w as usize, h * w as usize);
+            check(Moves::new(0, 0).axis(h, w as isize, 1).axis(w, 1, h as isize), h * w, h * w);
         }
         check(Moves::new(0, 0).axis(5, 3 * 40, 40).axis(3, 40, 200).axis(40, 1, 1), 600, 600);
         check(Moves::new(0, 0).axis(40, 15, 1).axis(5, 3, 120).axis(3, 1, 40), 600, 600);
