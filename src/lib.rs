@@ -7,6 +7,10 @@ pub mod dtype;
 pub mod error;
 pub mod function;
 pub mod graph;
+pub mod initializer;
+pub mod io;
+pub mod parameter;
+pub mod parametric;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;

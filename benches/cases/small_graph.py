@@ -147,6 +147,7 @@ def nabla_dynamic(kit: Kit) -> Step:
 
 def torch_dynamic() -> Step:
     leaves = torch_leaves(True)
+
     def step():
         torch_graph(*leaves)
 

@@ -296,7 +296,10 @@ def _raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
 def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
     if not is_path(source):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    tensors, metadata = _core.load_safetensors(os.fspath(source))
+    try:
+        tensors, metadata = _core.load_safetensors(os.fspath(source))
+    except FormatError as error:
+        raise _broken(function, source, ".safetensors", error) from None
     need_grad = _json_of(metadata, "nnrs.need_grad", dict)
     place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
     records = [Record(name, _array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]

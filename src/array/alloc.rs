@@ -130,6 +130,8 @@ pub fn rounded(bytes: usize) -> usize {
 pub struct Block {
     ptr: NonNull<u8>,
     bytes: usize,
+    /// Views of other libraries (NumPy) over the block: they may write it at any time.
+    exports: AtomicUsize,
 }
 
 // SAFETY: a block is plain memory owned by this value; what is done with it is the owner's duty.
@@ -157,7 +159,7 @@ impl Block {
         if bytes >= NAMED {
             lock().live.insert(ptr.as_ptr() as usize, (bytes, LABEL.get()));
         }
-        Ok(Block { ptr, bytes })
+        Ok(Block { ptr, bytes, exports: AtomicUsize::new(0) })
     }
 
     pub fn ptr(&self) -> *mut u8 {
@@ -166,6 +168,10 @@ impl Block {
 
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    pub(crate) fn exports(&self) -> &AtomicUsize {
+        &self.exports
     }
 }
 

@@ -123,6 +123,11 @@ impl Storage {
         self.touch();
     }
 
+    /// True if a view of another library over the memory is alive.
+    pub(crate) fn is_exported(&self) -> bool {
+        matches!(&self.state().content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)
+    }
+
     /// True if nobody else has the memory.
     pub(crate) fn is_exclusive(&self) -> bool {
         matches!(&self.state().content, Content::Bytes(b) if Arc::strong_count(b) == 1)
@@ -243,6 +248,12 @@ impl Data {
         Ok(Data { block, dtype, offset: 0, len })
     }
 
+    /// Views of other libraries over this memory.
+    #[cfg(feature = "python")]
+    pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
+        self.block.exports()
+    }
+
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -282,7 +293,9 @@ impl Data {
         unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
     }
 
-    fn bytes_mut(&self) -> &mut [u8] {
+    /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn bytes_mut(&self) -> &mut [u8] {
         // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
         unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
     }

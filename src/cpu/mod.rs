@@ -6,6 +6,7 @@ pub mod extreme;
 pub mod formula;
 pub mod gemm;
 pub mod moves;
+pub mod normalize;
 pub mod philox;
 pub mod pool;
 pub mod pooling;

@@ -14,12 +14,26 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Memory of an array as NumPy sees it: keeps the memory alive.
 #[pyclass(frozen, module = "nnrs._core")]
 struct Memory {
     data: Data,
     shape: Shape,
+}
+
+impl Memory {
+    fn new(data: Data, shape: Shape) -> Memory {
+        data.exports().fetch_add(1, Relaxed);
+        Memory { data, shape }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.data.exports().fetch_sub(1, Relaxed);
+    }
 }
 
 #[pymethods]
@@ -63,7 +77,8 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let name: String =
         numpy(py)?.getattr(intern!(py, "dtype"))?.call1((dtype,))?.getattr(intern!(py, "name"))?.extract()?;
-    DType::from_name(&name).ok_or_else(|| errors::wrong_type(py, "dtype", "a type of numbers or booleans", name))
+    DType::from_name(&name)
+        .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
 }
 
 /// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
@@ -84,7 +99,7 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let asarray = ASARRAY.get_or_try_init(py, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
-    asarray.bind(py).call1((Bound::new(py, Memory { data, shape })?,))
+    asarray.bind(py).call1((Bound::new(py, Memory::new(data, shape))?,))
 }
 
 /// A NumPy array over an array's memory, for reading and writing.
@@ -95,14 +110,15 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.
-pub(crate) fn from_numpy(value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+pub(crate) fn from_numpy(function: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
     let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
     let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
-    let dtype = DType::from_name(&name)
-        .ok_or_else(|| errors::wrong_type(py, "array", "an array of numbers or booleans", format!("dtype {name}")))?;
+    let dtype = DType::from_name(&name).ok_or_else(|| {
+        errors::wrong_type(py, function, "array", "an array of numbers or booleans", format!("dtype {name}"))
+    })?;
     let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
-    let a = NdArray::new(errors::run(py, || Shape::from(shape).checked())?);
+    let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
     let data = errors::run(py, || a.overwrite(dtype))?;
     to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), array)?;
     Ok(a)
@@ -113,14 +129,16 @@ pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, Py
 }
 
 /// A shape given by a user: a sequence of non-negative integers.
-pub(crate) fn shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
+pub(crate) fn shape(function: &str, value: &Bound<'_, PyAny>) -> PyResult<Shape> {
     let py = value.py();
     let sizes: Vec<i64> =
-        ints(value)?.ok_or_else(|| errors::wrong_type(py, "shape", "a sequence of int", describe(value)))?;
+        ints(value)?.ok_or_else(|| errors::wrong_type(py, function, "shape", "a sequence of int", describe(value)))?;
     let shape: Option<Shape> = sizes.iter().map(|&d| usize::try_from(d).ok()).collect();
-    let wrong = || errors::raise(py, Error::shape("shape", "sizes of 0 or more").actual(format!("{sizes:?}")));
+    let wrong = || {
+        errors::raise(py, Error::shape("shape", "sizes of 0 or more").actual(format!("{sizes:?}")).function(function))
+    };
     let shape = shape.ok_or_else(wrong)?;
-    errors::run(value.py(), || shape.checked())
+    errors::run_as(value.py(), function, || shape.checked())
 }
 
 fn describe(value: &Bound<'_, PyAny>) -> String {

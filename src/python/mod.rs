@@ -4,7 +4,9 @@ mod array;
 mod call;
 mod context;
 mod convert;
+mod cuda;
 mod errors;
+mod files;
 mod function;
 mod memory;
 mod modes;
@@ -23,6 +25,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
+    files::register(m)?;
+    cuda::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }

@@ -268,7 +268,8 @@ impl<T: SimdReal> Run<'_, T> {
 
     unsafe fn execute(&self, places: &[Place<T>], len: usize) {
         let at = |s: Slot| places[s as usize].ptr;
-        for code in &self.program.code {
+        for (i, code) in self.program.code.iter().enumerate() {
+            self.prefetch(places, i);
             // SAFETY: each slot holds at least `len` elements; the loops allow y to be one of the operands.
             unsafe {
                 match *code {
@@ -277,6 +278,24 @@ impl<T: SimdReal> Run<'_, T> {
                     Code::Select { y, c, a, b } => simd::select(at(y), at(c), at(a), at(b), len),
                     Code::Copy { y, a } => std::ptr::copy(at(a), at(y), len),
                 }
+            }
+        }
+    }
+
+    /// Asks for a share of the next tile's inputs before loop `i`: memory works while the loops do.
+    /// The CPU sees one or two streams by itself; with a solver's four it loses track (Adam: 1.65 ns an element without this, 1.23 with it).
+    #[inline]
+    fn prefetch(&self, places: &[Place<T>], i: usize) {
+        let loops = self.program.code.len();
+        let streams = || places[..self.program.inputs].iter().filter(|p| p.step > 0);
+        if streams().count() < 3 {
+            return;
+        }
+        for p in streams() {
+            let bytes = p.step * size_of::<T>();
+            let next = (p.ptr as *const u8).wrapping_add(bytes);
+            for line in (bytes * i / loops / 64)..(bytes * (i + 1) / loops / 64) {
+                simd::prefetch(next.wrapping_add(line * 64));
             }
         }
     }

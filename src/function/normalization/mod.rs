@@ -1,6 +1,13 @@
-//! normalization functions.
+//! Normalization: by the statistics of batches or samples.
+
+mod batch_normalization;
+mod layer_normalization;
+mod layout;
+mod rule;
 
 use super::Def;
+pub use batch_normalization::*;
+pub use layer_normalization::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[];
+pub(super) const FUNCTIONS: &[&Def] = &[BatchNormalization::DEF, LayerNormalization::DEF];

@@ -1,7 +1,7 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
 use super::build::{Forward, PlanNode, Slot};
-use super::exec::{Hooks, Interrupt, Turn, fusion, read_dtype};
+use super::exec::{Hooks, Interrupt, Turn, fusion, read_input};
 use super::group::{self, Unit};
 use super::order::{Graph, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
@@ -9,7 +9,7 @@ use super::{KEPT, Watch};
 use crate::array::{Data, NdArray, alloc};
 use crate::cpu::reduce;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
@@ -18,7 +18,7 @@ use crate::graph::variable::{VarRef, Variable};
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub(crate) struct Key {
 pub(crate) struct Backward {
     pub(crate) key: Key,
     watch: Watch,
-    forward: Option<Arc<Forward>>,
+    /// The forward run whose data is read; not owned: it may belong to a variable further on.
+    forward: Option<(u64, Weak<Forward>)>,
     pub(crate) nodes: Vec<PlanNode>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) grads: Vec<NdArray>,
@@ -96,11 +97,8 @@ pub(crate) enum How {
 pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> Result<Arc<Backward>> {
     let key = Key { clear_buffer, hooked, fused: fusion() };
     let forward = last_forward(root);
-    let same = |a: &Option<Arc<Forward>>| match (a, &forward) {
-        (None, None) => true,
-        (Some(a), Some(b)) => a.id == b.id,
-        _ => false,
-    };
+    let id = forward.as_ref().map(|f| f.id);
+    let same = |a: &Option<(u64, Weak<Forward>)>| a.as_ref().map(|f| f.0) == id;
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
@@ -132,15 +130,16 @@ impl Backward {
         let (units, forward) = units(&g, forward);
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
         let b = Builder::new(&g, key, forward.as_deref());
+        b.check_labels()?;
         let steps = b.steps(&units);
         let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
         let slots =
             g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
-        let grads = g.vars.iter().map(|v| grad_array(v, key.clear_buffer)).collect();
+        let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
         Ok(Backward {
             key,
             watch,
-            forward,
+            forward: forward.map(|f| (f.id, Arc::downgrade(&f))),
             slots,
             grads,
             steps,
@@ -152,10 +151,10 @@ impl Backward {
 }
 
 /// The array for a variable's gradient: the variable's own if somebody may look at it.
-fn grad_array(v: &super::order::Var, clear_buffer: bool) -> NdArray {
-    let own = grad_visible(v, clear_buffer);
+fn grad_array(v: &super::order::Var, key: Key) -> NdArray {
+    let own = grad_visible(v, key.clear_buffer);
     v.var.lock().grad_elided = !own && v.flows;
-    if own { v.var.grad() } else { NdArray::new(v.shape.clone()) }
+    if own || key.hooked { v.var.grad() } else { NdArray::new(v.shape.clone()) }
 }
 
 fn grad_visible(v: &super::order::Var, clear_buffer: bool) -> bool {
@@ -216,6 +215,23 @@ impl<'a> Builder<'a> {
         steps
     }
 
+    /// Labels and indices have no gradient: asking for one is an error.
+    fn check_labels(&self) -> Result<()> {
+        use crate::function::InputKind;
+        for node in &self.g.nodes {
+            for (i, &x) in node.x.iter().enumerate() {
+                let input = node.f.function.def().input(i);
+                let v = self.g.var(x);
+                if input.kind == InputKind::Index && v.flows && v.producer.is_none() {
+                    let e =
+                        Error::graph("labels and indices have no gradient, but need_grad is set").argument(input.name);
+                    return Err(node.f.explain(e.hint("make the Variable with need_grad=False")));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn unit(&self, unit: &Unit, reached: &mut [bool]) -> Option<What> {
         let n = unit.nodes[0];
         let node = &self.g.nodes[n as usize];
@@ -247,13 +263,19 @@ impl<'a> Builder<'a> {
 
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
         let arrives = |v: u32| reached[v as usize];
-        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize]);
+        let seen = |v: u32| !self.g.var(v).root && grad_visible(self.g.var(v), self.key.clear_buffer);
+        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize], seen);
         if back.outputs.is_empty() {
             return None;
         }
         let last = *unit.nodes.last().expect("units have nodes");
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
-        let targets = back.outputs.iter().map(|(v, _)| self.target(*v, reached)).collect();
+        let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
+        let target = |v: u32, reached: &mut [bool]| match made(v) {
+            true => Target { slot: v, how: How::Write },
+            false => self.target(v, reached),
+        };
+        let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
         let dtype = back.dtype;
         Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), dtype })
     }
@@ -315,7 +337,10 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        for &v in &again {
+            let storage = self.slots[v as usize].data.storage();
+            if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
+        }
         for &v in step.free_grads.iter().filter(|&&v| v != self.root) {
             let storage = self.grads[v as usize].storage();
             if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
@@ -332,7 +357,8 @@ impl Backward {
                 continue;
             }
             let Some(var) = &self.vars[v as usize] else { continue };
-            match self.forward.as_ref().and_then(|f| f.slot_of(var).map(|slot| (f, slot))) {
+            let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
+            match forward.and_then(|f| f.slot_of(var).map(|slot| (f, slot))) {
                 Some((f, slot)) if !f.kept[slot as usize] => {
                     f.compute_again(slot)?;
                     again.push(v);
@@ -360,7 +386,12 @@ impl Backward {
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let read = needs.x >> i.min(31) & 1 == 1;
-            x.push(if read { Some(view(v, read_dtype(&node.f, i))?) } else { None });
+            let slot = &self.slots[v as usize];
+            x.push(if read {
+                Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data)? })
+            } else {
+                None
+            });
         }
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
             let read = needs.y >> i.min(31) & 1 == 1;

@@ -14,7 +14,7 @@ use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,13 @@ pub(crate) struct Key {
     /// Each function on its own, all data visible while it runs.
     pub(crate) hooked: bool,
     pub(crate) fused: bool,
+}
+
+/// How often plans have adopted nodes.
+static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
+
+fn last_plan_id(f: &FnNode) -> Option<u64> {
+    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade().map(|p| p.id)
 }
 
 /// A compiled forward run.
@@ -39,6 +46,8 @@ pub(crate) struct Forward {
     pub(crate) kept: Vec<bool>,
     /// Leaf slots, and how often their data had been written at the end of the last run.
     pub(crate) leaves: Vec<(u32, AtomicU64)>,
+    /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
+    adopted: AtomicU64,
 }
 
 pub(crate) struct PlanNode {
@@ -107,11 +116,25 @@ impl Forward {
             slots,
             steps,
             kept,
+            adopted: AtomicU64::new(0),
         })
+    }
+
+    /// Adopts the nodes again if another plan has run some of them since.
+    pub(crate) fn adopt_again(self: &Arc<Forward>) {
+        let now = ADOPTIONS.load(Relaxed);
+        if self.adopted.swap(now, Relaxed) == now {
+            return;
+        }
+        let other = |n: &PlanNode| last_plan_id(&n.f) != Some(self.id);
+        if self.nodes.iter().any(other) {
+            self.adopt();
+        }
     }
 
     /// Tells nodes and variables of their plan.
     pub(crate) fn adopt(self: &Arc<Forward>) {
+        self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         for n in &self.nodes {
             *n.f.last_plan.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(self);
             for (v, &slot) in n.f.outputs().iter().zip(&n.y) {
@@ -199,7 +222,8 @@ impl<'a> Builder<'a> {
             let unit = &self.units[u];
             let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
             let stored = |v: u32| self.stays(v);
-            let loads = UnitBackward::new(self.g, unit, arrives, stored).loads();
+            let seen = |v: u32| self.g.var(v).held || self.g.var(v).persistent;
+            let loads = UnitBackward::new(self.g, unit, arrives, stored, seen).loads();
             loads.into_iter().for_each(|v| self.backward[v as usize] = true);
         }
     }

@@ -83,6 +83,7 @@ pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forw
         s.plans.forward.iter().find(|p| p.key == key && p.root_ids == ids).cloned()
     };
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
+        p.adopt_again();
         return Ok(p);
     }
     let plan = Arc::new(Forward::new(roots, key)?);

@@ -119,12 +119,14 @@ pub(crate) struct UnitBackward {
 }
 
 impl UnitBackward {
-    /// `arrives`: outputs whose gradient comes from outside; `stored`: data that may be loaded.
+    /// `arrives`: outputs whose gradient comes from outside; `stored`: data that may be loaded; `seen`: gradients within
+    /// the unit that somebody may look at.
     pub(crate) fn new(
         g: &Graph,
         unit: &Unit,
         arrives: impl Fn(u32) -> bool,
         stored: impl Fn(u32) -> bool,
+        seen: impl Fn(u32) -> bool,
     ) -> UnitBackward {
         let mut v = Values::new(g, unit);
         v.forward(unit, &stored);
@@ -135,11 +137,15 @@ impl UnitBackward {
             let node = &g.nodes[n as usize];
             let y = node.y[0];
             let outside = arrives(y).then(|| v.input(Input::Grad(y)));
-            let gy = match (outside, grads.remove(&y)) {
+            let inside = grads.remove(&y);
+            let gy = match (outside, inside) {
                 (Some(o), Some(i)) => v.sum(o, i),
                 (Some(g), None) | (None, Some(g)) => g,
                 (None, None) => continue,
             };
+            if inside.is_some() && seen(y) && g.var(y).flows {
+                outputs.push((y, vec![gy]));
+            }
             let parts = v.contributions(n, gy);
             for (&x, part) in node.x.iter().zip(parts) {
                 let Some(part) = part.filter(|_| g.var(x).flows) else { continue };

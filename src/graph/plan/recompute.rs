@@ -62,7 +62,9 @@ impl Forward {
     /// True if the leaves are as they were when the plan last ran.
     fn check_leaves(&self, slots: &[u32]) -> Result<()> {
         let changed = self.leaves.iter().any(|(slot, count)| {
-            slots.contains(slot) && self.slots[*slot as usize].data.modification_count() != count.load(Relaxed)
+            let data = &self.slots[*slot as usize].data;
+            let written = data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
+            slots.contains(slot) && written
         });
         match changed {
             false => Ok(()),

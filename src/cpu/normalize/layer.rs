@@ -1,0 +1,241 @@
+//! Normalization of rows whose elements have a scale and a shift each: layer normalization.
+
+use super::rows::add_moments;
+use super::{BLOCK, Moments, Output, SendPtr, UNIT, vectors};
+use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
+use crate::cpu::pool;
+use crate::cpu::simd::{self, SimdReal};
+use crate::dtype::Real;
+
+/// An array of rows, each of which is normalized by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    pub rows: usize,
+    pub width: usize,
+}
+
+/// What the gradients are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerBackward<'a, T> {
+    pub gy: &'a [T],
+    pub x: &'a [T],
+    /// For each row.
+    pub mean: &'a [f64],
+    /// For each row: `1 / sqrt(variance + eps)`.
+    pub inverse: &'a [f64],
+    /// For each element of a row.
+    pub gamma: Option<&'a [T]>,
+    /// Gradients of mean and variance themselves.
+    pub gmean: Option<&'a [T]>,
+    pub gvariance: Option<&'a [T]>,
+}
+
+/// Gradients to write or add to.
+pub struct LayerGradients<'a, T> {
+    pub x: Option<(&'a mut [T], Output)>,
+    pub beta: Option<(&'a mut [T], Output)>,
+    pub gamma: Option<(&'a mut [T], Output)>,
+}
+
+/// Tasks of the backward pass at most: each has sums of its own.
+const PARTS: usize = 16;
+
+impl Layer {
+    fn size(&self) -> usize {
+        self.rows * self.width
+    }
+
+    /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`; gives the moments of the rows.
+    pub fn normalize<T: SimdReal>(
+        &self,
+        x: &[T],
+        y: &mut [T],
+        gamma: Option<&[T]>,
+        beta: Option<&[T]>,
+        eps: f64,
+    ) -> Moments {
+        let right = |s: Option<&[T]>| s.is_none_or(|s| s.len() == self.width);
+        assert!(x.len() == self.size() && y.len() == x.len() && right(gamma) && right(beta), "sizes do not fit");
+        let nan = vec![f64::NAN; self.rows];
+        let mut m = Moments { mean: nan.clone(), variance: nan };
+        if x.is_empty() {
+            return m;
+        }
+        let each = (UNIT / 2 / self.width).max(1);
+        let (y, mean, variance) =
+            (SendPtr(y.as_mut_ptr()), SendPtr(m.mean.as_mut_ptr()), SendPtr(m.variance.as_mut_ptr()));
+        pool::run(self.rows.div_ceil(each), &|t| {
+            let (first, n) = (t * each, each.min(self.rows - t * each));
+            // SAFETY: each task has its own rows.
+            let (y, mean, variance) = unsafe {
+                (y.slice(first * self.width, n * self.width), mean.slice(first, n), variance.slice(first, n))
+            };
+            let x = &x[first * self.width..][..n * self.width];
+            dispatch(Forward { width: self.width, x, y, gamma, beta, eps, mean, variance });
+        });
+        m
+    }
+
+    /// The gradients of x, beta and gamma.
+    pub fn backward<T: SimdReal>(&self, b: LayerBackward<T>, g: LayerGradients<T>) {
+        assert!(b.gy.len() == self.size() && b.x.len() == self.size(), "sizes do not fit");
+        assert!(g.x.as_ref().is_none_or(|g| g.0.len() == self.size()), "sizes do not fit");
+        let width = self.width;
+        let parts = (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1));
+        let sums = |on: bool| vec![T::ZERO; if on { parts * width } else { 0 }];
+        let (mut beta, mut gamma) = (sums(g.beta.is_some()), sums(g.gamma.is_some()));
+        let (pb, pg) = (SendPtr(beta.as_mut_ptr()), SendPtr(gamma.as_mut_ptr()));
+        let (has_beta, has_gamma) = (g.beta.is_some(), g.gamma.is_some());
+        let gx = g.x.map(|(gx, output)| (SendPtr(gx.as_mut_ptr()), output));
+        pool::run(parts, &|p| {
+            let (first, end) = (self.rows * p / parts, self.rows * (p + 1) / parts);
+            // SAFETY: each part has its own sums and rows.
+            unsafe {
+                let beta = has_beta.then(|| pb.slice(p * width, width));
+                let gamma = has_gamma.then(|| pg.slice(p * width, width));
+                let gx = gx.map(|(gx, output)| (gx.slice(first * width, (end - first) * width), output));
+                dispatch(Part { width, first, rows: end - first, b: &b, gx, beta, gamma });
+            }
+        });
+        deliver(g.beta, &beta);
+        deliver(g.gamma, &gamma);
+    }
+}
+
+/// Adds up the parts of a gradient.
+fn deliver<T: SimdReal>(to: Option<(&mut [T], Output)>, parts: &[T]) {
+    let Some((to, output)) = to.filter(|t| !t.0.is_empty()) else { return };
+    if output == Output::Write {
+        to.fill(T::ZERO);
+    }
+    parts.chunks_exact(to.len()).for_each(|p| simd::add_assign(to, p));
+}
+
+/// Some rows forward.
+struct Forward<'a, T> {
+    width: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+    gamma: Option<&'a [T]>,
+    beta: Option<&'a [T]>,
+    eps: f64,
+    mean: &'a mut [f64],
+    variance: &'a mut [f64],
+}
+
+impl<T: Real> Choose<T> for Forward<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: the machine has these lanes.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: Real> Job<T> for Forward<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let n = self.width;
+        for (i, (x, y)) in self.x.chunks_exact(n).zip(self.y.chunks_exact_mut(n)).enumerate() {
+            let mut m = [0.0; 2];
+            // SAFETY: inside `enter`.
+            unsafe { add_moments::<T, L>(x, 0.0, &mut m) };
+            (self.mean[i], self.variance[i]) = (m[0], m[1] / n as f64);
+            let inverse = 1.0 / (self.variance[i] + self.eps).sqrt();
+            let minus = T::from_f64(m[0]);
+            let rest = T::from_f64((minus.to_f64() - m[0]) * inverse);
+            let times = T::from_f64(inverse);
+            match (self.gamma, self.beta) {
+                (Some(g), Some(b)) => {
+                    let (g, b) = (&g[..n], &b[..n]);
+                    (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j] + b[j])
+                }
+                (Some(g), None) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j]),
+                (None, Some(b)) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) + b[j]),
+                (None, None) => (0..n).for_each(|j| y[j] = (x[j] - minus) * times + rest),
+            }
+        }
+    }
+}
+
+/// Some rows backward.
+struct Part<'a, T> {
+    width: usize,
+    first: usize,
+    rows: usize,
+    b: &'a LayerBackward<'a, T>,
+    gx: Option<(&'a mut [T], Output)>,
+    beta: Option<&'a mut [T]>,
+    gamma: Option<&'a mut [T]>,
+}
+
+impl<T: Real> Choose<T> for Part<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: the machine has these lanes.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: Real> Job<T> for Part<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(mut self) {
+        let n = self.width;
+        // gy * gamma of one row.
+        let mut g = vec![T::ZERO; if self.b.gamma.is_some() { n } else { 0 }];
+        for r in 0..self.rows {
+            let row = self.first + r;
+            let (gy, x) = (&self.b.gy[row * n..][..n], &self.b.x[row * n..][..n]);
+            if let Some(beta) = &mut self.beta {
+                (0..n).for_each(|j| beta[j] += gy[j]);
+            }
+            if let Some(gamma) = &mut self.gamma {
+                let (minus, times, rest) = self.b.row(row);
+                (0..n).for_each(|j| gamma[j] += gy[j] * ((x[j] - minus) * times + rest));
+            }
+            let Some((gx, output)) = &mut self.gx else { continue };
+            let g = match self.b.gamma {
+                Some(gamma) => {
+                    (0..n).for_each(|j| g[j] = gy[j] * gamma[j]);
+                    &g[..]
+                }
+                None => gy,
+            };
+            // SAFETY: inside `enter`.
+            unsafe { self.b.gradient::<L>(row, g, x, &mut gx[r * n..][..n], *output) };
+        }
+    }
+}
+
+impl<T: Real> LayerBackward<'_, T> {
+    /// The numbers that normalize a row: `(x - .0) * .1 + .2`; the last is what rounding takes from the mean.
+    #[inline(always)]
+    fn row(&self, i: usize) -> (T, T, T) {
+        let (mean, inverse) = (self.mean[i], self.inverse[i]);
+        let minus = T::from_f64(mean);
+        (minus, T::from_f64(inverse), T::from_f64((minus.to_f64() - mean) * inverse))
+    }
+
+    /// The gradient of row `i` of x from that of the normalized numbers.
+    #[inline(always)]
+    unsafe fn gradient<L: Lanes<T>>(&self, i: usize, g: &[T], x: &[T], gx: &mut [T], output: Output) {
+        let (mean, inverse, n) = (self.mean[i], self.inverse[i], x.len());
+        let minus = T::from_f64(mean);
+        let rest = mean - minus.to_f64();
+        let (mut sum, mut product) = (0.0, 0.0);
+        for from in (0..n).step_by(BLOCK) {
+            let at = from..n.min(from + BLOCK);
+            // SAFETY: the caller is inside `enter`.
+            let (s, p) = unsafe { vectors::products::<T, L>(&g[at.clone()], &x[at], minus) };
+            (sum, product) = (sum + s.to_f64(), product + p.to_f64());
+        }
+        product -= rest * sum;
+        let count = n as f64;
+        let at = |list: Option<&[T]>| list.map_or(0.0, |l| l[i].to_f64());
+        let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
+        let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
+        let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
+        let (g, x) = (&g[..n], &x[..n]);
+        match output {
+            Output::Write => (0..n).for_each(|j| gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus)),
+            Output::Accumulate => (0..n).for_each(|j| gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus)),
+        }
+    }
+}

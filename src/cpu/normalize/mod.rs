@@ -1,0 +1,325 @@
+//! Statistics of channels, and what normalization does with them, forward and backward.
+//!
+//! An array is taken as (outer, channels, inner). Work is cut into units, some channels by some outer rows, by the sizes
+//! alone, and what units find is merged in a fixed order: results do not depend on the number of threads. A unit that
+//! has its channels whole goes on to write them while they are in the cache.
+
+mod columns;
+mod layer;
+mod rows;
+mod vectors;
+
+#[cfg(test)]
+mod tests;
+
+use super::conv::SendPtr;
+use super::conv::lanes::{Choose, Job, Lanes, dispatch};
+use super::gemm::Output;
+use super::pool;
+use crate::dtype::Real;
+pub use layer::{Layer, LayerBackward, LayerGradients};
+use std::ops::Range;
+
+/// Inner axes shorter than this are columns: loops run along the channels.
+const SHORT: usize = 64;
+/// Neighbouring elements that a unit has in each of its rows, so that memory is read in long pieces.
+const PIECE: usize = 256;
+/// Arrays below this size are one unit.
+const SMALL: usize = 1 << 13;
+/// Units that a large array has at least, and elements that are worth a unit.
+const UNITS: usize = 16;
+const UNIT: usize = 1 << 15;
+/// Elements that are summed up in their own type; the sums of such blocks are merged in f64.
+const BLOCK: usize = 4096;
+
+/// Sizes of an array (outer, channels, inner) that has statistics for each channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    pub outer: usize,
+    pub channels: usize,
+    pub inner: usize,
+}
+
+/// Mean and biased variance of each channel.
+#[derive(Clone, Debug, Default)]
+pub struct Moments {
+    pub mean: Vec<f64>,
+    pub variance: Vec<f64>,
+}
+
+/// Scale and shift of each channel; absent ones are 1 and 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale<'a, T> {
+    pub gamma: Option<&'a [T]>,
+    pub beta: Option<&'a [T]>,
+    pub eps: f64,
+}
+
+/// What the gradient of x is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Backward<'a, T> {
+    pub gy: &'a [T],
+    /// Needed for anything but the sums of gy and fixed statistics.
+    pub x: Option<&'a [T]>,
+    pub mean: &'a [f64],
+    /// `1 / sqrt(variance + eps)`
+    pub inverse: &'a [f64],
+    pub gamma: Option<&'a [T]>,
+    /// Gradients of mean and variance themselves.
+    pub gmean: Option<&'a [T]>,
+    pub gvariance: Option<&'a [T]>,
+    /// Whether the statistics are those of x, so that gradients flow through them.
+    pub own: bool,
+}
+
+/// For each channel: the sum of `gy`, and of `gy * (x - mean)`.
+pub struct Sums {
+    pub gy: Vec<f64>,
+    pub product: Vec<f64>,
+}
+
+/// Two numbers for each channel: what units find.
+type Pair = [f64; 2];
+
+/// Some channels and some outer rows.
+#[derive(Clone)]
+struct Unit {
+    channels: Range<usize>,
+    outer: Range<usize>,
+}
+
+/// How an array is cut: groups of channels, each in parts of outer rows.
+struct Grid {
+    c: Channels,
+    group: usize,
+    groups: usize,
+    rows: usize,
+    parts: usize,
+}
+
+impl Grid {
+    fn new(c: Channels) -> Grid {
+        let group = match c.size() < SMALL {
+            true => c.channels.max(1),
+            false => (PIECE / c.inner).clamp(1, c.channels),
+        };
+        let groups = c.channels.div_ceil(group);
+        let wanted = if groups >= UNITS { 1 } else { UNITS.div_ceil(groups.max(1)) };
+        let rows = c.outer.div_ceil(wanted.min(group * c.count() / UNIT).max(1)).max(1);
+        Grid { c, group, groups, rows, parts: c.outer.div_ceil(rows).max(1) }
+    }
+
+    fn unit(&self, i: usize) -> Unit {
+        let (g, p) = (i % self.groups * self.group, i / self.groups * self.rows);
+        Unit { channels: g..self.c.channels.min(g + self.group), outer: p..self.c.outer.min(p + self.rows) }
+    }
+
+    /// Runs `find` on every unit, merges what it finds for each channel, and then runs `write` with that.
+    fn run(&self, find: &Find, merge: &Merge, write: &Write) -> Vec<Pair> {
+        let mut totals = vec![[0.0; 2]; self.c.channels];
+        let all = SendPtr(totals.as_mut_ptr());
+        // SAFETY: units of different groups have different channels.
+        let of = |u: &Unit| unsafe { all.slice(u.channels.start, u.channels.len()) };
+        if self.parts == 1 {
+            pool::run(self.groups, &|i| {
+                let unit = self.unit(i);
+                find(&unit, of(&unit));
+                write(&unit, of(&unit));
+            });
+            return totals;
+        }
+        self.find_parts(find, merge, &mut totals);
+        pool::run(self.groups * self.parts, &|i| {
+            let unit = self.unit(i);
+            write(&unit, &totals[unit.channels.clone()]);
+        });
+        totals
+    }
+
+    fn find_parts(&self, find: &Find, merge: &Merge, totals: &mut [Pair]) {
+        let n = self.c.channels;
+        let mut found = vec![[0.0; 2]; self.parts * n];
+        let all = SendPtr(found.as_mut_ptr());
+        pool::run(self.groups * self.parts, &|i| {
+            let unit = self.unit(i);
+            // SAFETY: each unit has its own place.
+            let own = unsafe { all.slice(i / self.groups * n + unit.channels.start, unit.channels.len()) };
+            find(&unit, own);
+        });
+        totals.copy_from_slice(&found[..n]);
+        for p in 1..self.parts {
+            let (before, own) = (p * self.rows, self.rows.min(self.c.outer - p * self.rows));
+            let (a, b) = ((before * self.c.inner) as f64, (own * self.c.inner) as f64);
+            totals.iter_mut().zip(&found[p * n..]).for_each(|(t, f)| merge(t, a, f, b));
+        }
+    }
+}
+
+type Find<'a> = dyn Fn(&Unit, &mut [Pair]) + Sync + 'a;
+type Merge<'a> = dyn Fn(&mut Pair, f64, &Pair, f64) + 'a;
+type Write<'a> = dyn Fn(&Unit, &[Pair]) + Sync + 'a;
+
+/// Merges mean and squared deviation of `b` more elements into those of `a`.
+#[inline(always)]
+fn merge_moments(total: &mut Pair, a: f64, more: &Pair, b: f64) {
+    let (delta, part) = (more[0] - total[0], b / (a + b));
+    total[0] += delta * part;
+    total[1] += more[1] + delta * delta * a * part;
+}
+
+fn add(total: &mut Pair, _a: f64, more: &Pair, _b: f64) {
+    (total[0], total[1]) = (total[0] + more[0], total[1] + more[1]);
+}
+
+impl Channels {
+    pub fn size(&self) -> usize {
+        self.outer * self.channels * self.inner
+    }
+
+    /// Elements of a channel.
+    pub fn count(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta` with x's own moments, which are the result.
+    pub fn normalize<T: Real>(&self, x: &[T], y: &mut [T], scale: Scale<T>) -> Moments {
+        assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
+        if x.is_empty() {
+            return Moments { mean: vec![f64::NAN; self.channels], variance: vec![f64::NAN; self.channels] };
+        }
+        let (to, n) = (SendPtr(y.as_mut_ptr()), self.count() as f64);
+        let find = |unit: &Unit, out: &mut [Pair]| dispatch(Task { c: self, unit, work: Work::Moments { x, out } });
+        let write = |unit: &Unit, found: &[Pair]| {
+            let moments = found.iter().map(|f| (f[0], 1.0 / (f[1] / n + scale.eps).sqrt()));
+            self.apply(x, to, unit, &Coefficients::forward(unit, moments, scale));
+        };
+        let found = Grid::new(*self).run(&find, &merge_moments, &write);
+        Moments { mean: found.iter().map(|f| f[0]).collect(), variance: found.iter().map(|f| f[1] / n).collect() }
+    }
+
+    /// `y = (x - mean) * inverse * gamma + beta` with given statistics.
+    pub fn scale<T: Real>(&self, x: &[T], y: &mut [T], mean: &[f64], inverse: &[f64], scale: Scale<T>) {
+        assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
+        let (to, g) = (SendPtr(y.as_mut_ptr()), Grid::new(*self));
+        if x.is_empty() {
+            return;
+        }
+        pool::run(g.groups * g.parts, &|i| {
+            let unit = g.unit(i);
+            let moments = unit.channels.clone().map(|c| (mean[c], inverse[c]));
+            self.apply(x, to, &unit, &Coefficients::forward(&unit, moments, scale));
+        });
+    }
+
+    fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &Unit, by: &Coefficients<T>) {
+        dispatch(Task { c: self, unit, work: Work::Map { a: x, x: None, y, output: Output::Write, by } });
+    }
+
+    /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x.
+    pub fn backward<T: Real>(&self, b: Backward<T>, gx: Option<(&mut [T], Output)>) -> Sums {
+        let right = |s: &[T]| s.len() == self.size();
+        assert!(right(b.gy) && b.x.is_none_or(right), "the slices do not have the sizes");
+        assert!(gx.as_ref().is_none_or(|g| right(g.0)), "the slices do not have the sizes");
+        if b.gy.is_empty() {
+            return Sums { gy: vec![0.0; self.channels], product: vec![0.0; self.channels] };
+        }
+        let to = gx.map(|(g, output)| (SendPtr(g.as_mut_ptr()), output));
+        let find = |unit: &Unit, out: &mut [Pair]| {
+            let mean: Vec<T> = b.mean[unit.channels.clone()].iter().map(|&m| T::from_f64(m)).collect();
+            dispatch(Task { c: self, unit, work: Work::Sums { gy: b.gy, x: b.x, mean: &mean, out } });
+            // What the rounding of the mean has left out.
+            let rest = |c: usize, m: &T| b.mean[c] - m.to_f64();
+            unit.channels.clone().zip(&mean).zip(out).for_each(|((c, m), s)| s[1] -= rest(c, m) * s[0]);
+        };
+        let write = |unit: &Unit, sums: &[Pair]| {
+            let Some((y, output)) = to else { return };
+            let by = Coefficients::backward(unit, &b, sums, self.count() as f64);
+            let x = b.x.filter(|_| b.own);
+            dispatch(Task { c: self, unit, work: Work::Map { a: b.gy, x, y, output, by: &by } });
+        };
+        let found = Grid::new(*self).run(&find, &add, &write);
+        Sums { gy: found.iter().map(|f| f[0]).collect(), product: found.iter().map(|f| f[1]).collect() }
+    }
+}
+
+/// For each channel of a unit: `y = (a - minus) * times + plus`, or with x: `y = a * times + (x - minus) * by_x + plus`.
+struct Coefficients<T> {
+    minus: Vec<T>,
+    times: Vec<T>,
+    by_x: Vec<T>,
+    plus: Vec<T>,
+}
+
+impl<T: Real> Coefficients<T> {
+    fn new(each: impl Iterator<Item = (f64, f64, f64, f64)>) -> Self {
+        let mut c = Coefficients { minus: Vec::new(), times: Vec::new(), by_x: Vec::new(), plus: Vec::new() };
+        for (minus, times, by_x, plus) in each {
+            c.minus.push(T::from_f64(minus));
+            c.times.push(T::from_f64(times));
+            c.by_x.push(T::from_f64(by_x));
+            c.plus.push(T::from_f64(plus));
+        }
+        c
+    }
+
+    /// From mean and inverse deviation. What rounding takes from the mean is added in the end.
+    fn forward(unit: &Unit, moments: impl Iterator<Item = (f64, f64)>, s: Scale<T>) -> Self {
+        let gamma = |c: usize| s.gamma.map_or(1.0, |g| g[c].to_f64());
+        let beta = |c: usize| s.beta.map_or(0.0, |b| b[c].to_f64());
+        Self::new(unit.channels.clone().zip(moments).map(|(c, (mean, inverse))| {
+            let (times, rest) = (gamma(c) * inverse, mean - T::from_f64(mean).to_f64());
+            (mean, times, 0.0, beta(c) - rest * times)
+        }))
+    }
+
+    /// From the sums of gy and of gy * (x - mean) over n elements.
+    fn backward(unit: &Unit, b: &Backward<T>, sums: &[Pair], n: f64) -> Self {
+        let at = |list: Option<&[T]>, c: usize, default: f64| list.map_or(default, |l| l[c].to_f64());
+        Self::new(unit.channels.clone().zip(sums).map(|(c, &[sum, product])| {
+            let (mean, inverse) = (b.mean[c], b.inverse[c]);
+            let times = at(b.gamma, c, 1.0) * inverse;
+            if !b.own {
+                return (0.0, times, 0.0, 0.0);
+            }
+            let by_x = 2.0 * at(b.gvariance, c, 0.0) / n - times * inverse * inverse * product / n;
+            let rest = mean - T::from_f64(mean).to_f64();
+            (mean, times, by_x, (at(b.gmean, c, 0.0) - times * sum) / n - by_x * rest)
+        }))
+    }
+}
+
+/// What is done to a unit.
+enum Work<'a, T> {
+    /// Mean and squared deviation.
+    Moments { x: &'a [T], out: &'a mut [Pair] },
+    /// Sums of gy and of gy * (x - mean).
+    Sums { gy: &'a [T], x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [Pair] },
+    /// See `Coefficients`.
+    Map { a: &'a [T], x: Option<&'a [T]>, y: SendPtr<T>, output: Output, by: &'a Coefficients<T> },
+}
+
+struct Task<'a, T> {
+    c: &'a Channels,
+    unit: &'a Unit,
+    work: Work<'a, T>,
+}
+
+impl<T: Real> Choose<T> for Task<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: the machine has these lanes; units lie within the slices, whose sizes were checked.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: Real> Job<T> for Task<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.c.inner < SHORT {
+                true => columns::run::<T>(self.c, self.unit, self.work),
+                false => rows::run::<T, L>(self.c, self.unit, self.work),
+            }
+        }
+    }
+}

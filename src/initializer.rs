@@ -1,0 +1,168 @@
+//! Initial values of parameters. Random ones come from the stream of [`crate::random`], so `set_function_seed` makes them repeat.
+
+use crate::array::NdArray;
+use crate::cpu::philox;
+use crate::cpu::simd;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::random::next_draw;
+use crate::shape::Shape;
+
+/// Something that makes initial values. Closures `|shape: &Shape| -> Result<NdArray>` are initializers too.
+pub trait Initializer {
+    fn make(&self, shape: &Shape) -> Result<NdArray>;
+}
+
+impl<F: Fn(&Shape) -> Result<NdArray>> Initializer for F {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        self(shape)
+    }
+}
+
+/// The same number everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Constant(pub f64);
+
+/// Uniform numbers, at least the first and less than the second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uniform(pub f64, pub f64);
+
+/// Normal numbers of mean 0 and the given standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Normal(pub f64);
+
+/// Orthonormal rows (or columns, where there are fewer) times the given gain; the axes after the first count as one
+/// (Saxe et al., 2014).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Orthogonal(pub f64);
+
+impl Initializer for Constant {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        let a = NdArray::new(shape.clone().checked()?);
+        a.fill(self.0)?;
+        Ok(a)
+    }
+}
+
+impl Initializer for Uniform {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        filled(shape, |y| philox::uniform(next_draw(), y, self.0, self.1))
+    }
+}
+
+impl Initializer for Normal {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        filled(shape, |y| philox::normal(next_draw(), y, 0.0, self.0))
+    }
+}
+
+impl Initializer for Orthogonal {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        if shape.ndim() == 0 {
+            return Err(Error::shape("shape", "at least one axis").actual(shape).function("Orthogonal"));
+        }
+        let (rows, cols) = (shape[0], shape.size_from(1));
+        let (few, many) = (rows.min(cols), rows.max(cols));
+        let mut q = vec![0.0f64; few * many];
+        philox::normal(next_draw(), &mut q, 0.0, 1.0);
+        orthonormalize(&mut q, many);
+        let element = |i: usize, j: usize| if rows <= cols { q[i * cols + j] } else { q[j * rows + i] };
+        filled(shape, |y| {
+            for (k, y) in y.iter_mut().enumerate() {
+                *y = (self.0 * element(k / cols, k % cols)) as f32;
+            }
+        })
+    }
+}
+
+fn filled(shape: &Shape, fill: impl FnOnce(&mut [f32])) -> Result<NdArray> {
+    let a = NdArray::new(shape.clone().checked()?);
+    fill(a.overwrite(DType::F32)?.as_mut_slice());
+    Ok(a)
+}
+
+/// Gram and Schmidt's method on rows of length `n`, done twice, which is as exact as can be.
+fn orthonormalize(q: &mut [f64], n: usize) {
+    for end in (n..=q.len()).step_by(n.max(1)) {
+        let (done, row) = q[..end].split_at_mut(end - n);
+        for _ in 0..2 {
+            done.chunks(n).for_each(|other| simd::axpy(row, -simd::dot(row, other), other));
+            simd::scale(row, 1.0 / simd::sum_squares(row).sqrt());
+        }
+    }
+}
+
+fn product(kernel: &[usize]) -> f64 {
+    kernel.iter().map(|&k| k as f64).product()
+}
+
+/// Standard deviation that keeps the scale of activations through a ReLU layer, `sqrt(2 / (inmaps kernel))` (He et al., 2015).
+pub fn calc_normal_std_he_forward(inmaps: usize, _outmaps: usize, kernel: &[usize]) -> f64 {
+    (2.0 / (product(kernel) * inmaps as f64)).sqrt()
+}
+
+/// Standard deviation that keeps the scale of gradients through a ReLU layer, `sqrt(2 / (outmaps kernel))` (He et al., 2015).
+pub fn calc_normal_std_he_backward(_inmaps: usize, outmaps: usize, kernel: &[usize]) -> f64 {
+    (2.0 / (product(kernel) * outmaps as f64)).sqrt()
+}
+
+/// Standard deviation that keeps both scales, `sqrt(2 / (kernel (inmaps + outmaps)))` (Glorot and Bengio, 2010).
+pub fn calc_normal_std_glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> f64 {
+    (2.0 / (product(kernel) * (inmaps + outmaps) as f64)).sqrt()
+}
+
+/// Limits of the uniform distribution that keeps both scales, `sqrt(6 / (kernel (inmaps + outmaps)))` (Glorot and Bengio, 2010).
+pub fn calc_uniform_lim_glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> (f64, f64) {
+    let limit = (6.0 / (product(kernel) * (inmaps + outmaps) as f64)).sqrt();
+    (-limit, limit)
+}
+
+/// The usual initializer of weights: uniform within [`calc_uniform_lim_glorot`].
+pub fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Uniform {
+    let (low, high) = calc_uniform_lim_glorot(inmaps, outmaps, kernel);
+    Uniform(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_values_have_their_moments() {
+        let moments = |i: &dyn Initializer| {
+            let v: Vec<f64> = i.make(&[100, 1000].into()).unwrap().to_vec().unwrap();
+            let mean = v.iter().sum::<f64>() / 1e5;
+            (mean, v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5)
+        };
+        let (mean, variance) = moments(&Uniform(-1.0, 2.0));
+        assert!((mean - 0.5).abs() < 0.02 && (variance - 0.75).abs() < 0.02, "{mean} {variance}");
+        let (mean, variance) = moments(&Normal(3.0));
+        assert!(mean.abs() < 0.06 && (variance - 9.0).abs() < 0.25, "{mean} {variance}");
+        assert_eq!(moments(&Constant(0.5)), (0.5, 0.0));
+        let twos = |s: &Shape| Constant(2.0).make(s);
+        assert_eq!(twos.make(&[2].into()).unwrap().to_vec::<f32>().unwrap(), [2.0, 2.0]);
+    }
+
+    #[test]
+    fn orthogonal_rows_or_columns() {
+        for shape in [[3, 5], [5, 3], [4, 4], [1, 7], [7, 1], [0, 3], [3, 0]] {
+            let (r, c) = (shape[0], shape[1]);
+            let w: Vec<f64> = Orthogonal(2.0).make(&shape.into()).unwrap().to_vec().unwrap();
+            let (few, many) = (r.min(c), r.max(c));
+            let at = |i: usize, k: usize| if r <= c { w[i * c + k] } else { w[k * c + i] };
+            for (i, j) in (0..few).flat_map(|i| (0..few).map(move |j| (i, j))) {
+                let dot: f64 = (0..many).map(|k| at(i, k) * at(j, k)).sum();
+                assert!((dot - if i == j { 4.0 } else { 0.0 }).abs() < 1e-6, "{shape:?} {i} {j}: {dot}");
+            }
+        }
+        assert!(Orthogonal(1.0).make(&Shape::default()).is_err());
+    }
+
+    #[test]
+    fn scales_by_their_formulas() {
+        assert_eq!(calc_normal_std_he_forward(8, 4, &[2, 2]), 0.25);
+        assert_eq!(calc_normal_std_he_backward(4, 8, &[2, 2]), 0.25);
+        assert_eq!(calc_normal_std_glorot(5, 3, &[1, 1]), 0.5);
+        assert_eq!(calc_uniform_lim_glorot(4, 2, &[]), (-1.0, 1.0));
+    }
+}

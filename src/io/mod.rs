@@ -1,0 +1,66 @@
+//! Files of parameters. Files are written beside their place and renamed, so there is never half of one.
+
+pub mod safetensors;
+
+use crate::error::{Error, Result};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+/// Writes a file with `write`: a temporary one in the same folder, flushed to the disk, that then takes the name. If
+/// anything fails, the old file (or none) is still there.
+pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    // A link keeps pointing to the file, which is replaced where it lies.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if target.exists() && !target.is_file() {
+        return Err(Error::arg("path", "a plain file to replace").actual(format!("'{}'", path.display())));
+    }
+    let temporary = beside(&target);
+    let done = write_new(&temporary, &target, write).and_then(|_| Ok(fs::rename(&temporary, &target)?));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done.map_err(|e| e.argument("path").hint(format!("writing '{}'", path.display())))?;
+    // Not every system can flush a folder; the file itself is safe.
+    if let Some(folder) = target.parent().and_then(|f| File::open(f).ok()) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+fn beside(target: &Path) -> PathBuf {
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    target.with_file_name(format!(".nnrs-{random:016x}.tmp"))
+}
+
+fn write_new(temporary: &Path, target: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+    write(&mut file)?;
+    if let Ok(old) = fs::metadata(target) {
+        file.set_permissions(old.permissions())?;
+    }
+    Ok(file.sync_all()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let folder = std::env::temp_dir().join(format!("nnrs-io-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("file");
+        write_atomically(&path, |f| Ok(f.write_all(b"old")?)).unwrap();
+        let failed = write_atomically(&path, |f| {
+            f.write_all(b"half")?;
+            Err(Error::graph("stop"))
+        });
+        assert!(failed.is_err() && fs::read(&path).unwrap() == b"old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(write_atomically(&folder, |_| Ok(())).is_err());
+        assert!(write_atomically(&folder.join("none/file"), |_| Ok(())).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

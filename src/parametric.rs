@@ -1,0 +1,137 @@
+//! Functions with parameters of their own: layers that make, name and find their weights in the current parameter scope.
+//!
+//! The first argument names the layer: `affine("fc", ..)` keeps its weight in `fc/affine/W`, as NNabla's
+//! `PF.affine(.., name="fc")` does; with "" it is `affine/W`.
+
+use crate::error::{Error, Result};
+use crate::functions as f;
+use crate::graph::Variable;
+use crate::initializer::{Constant, Initializer, Uniform, glorot};
+use crate::parameter::{get_parameter_or_create, undoing_scope};
+use crate::shape::Shape;
+
+/// An initializer that may be given instead of the usual one.
+pub type Init<'a> = Option<&'a dyn Initializer>;
+
+/// Options of [`affine`].
+#[derive(Clone, Copy)]
+pub struct Affine<'a> {
+    /// First axis that belongs to the vector; may count from the end.
+    pub base_axis: i64,
+    pub w_init: Init<'a>,
+    pub b_init: Init<'a>,
+    /// Whether the parameters stay as they are in training.
+    pub fix_parameters: bool,
+    pub with_bias: bool,
+}
+
+impl Default for Affine<'_> {
+    fn default() -> Self {
+        Affine { base_axis: 1, w_init: None, b_init: None, fix_parameters: false, with_bias: true }
+    }
+}
+
+/// Options of [`convolution`].
+#[derive(Clone)]
+pub struct Convolution<'a> {
+    /// As in [`f::Convolution`]: padding, stride, dilation, groups, where the channels are.
+    pub geometry: f::Convolution,
+    pub w_init: Init<'a>,
+    pub b_init: Init<'a>,
+    pub fix_parameters: bool,
+    pub with_bias: bool,
+}
+
+impl Default for Convolution<'_> {
+    fn default() -> Self {
+        let geometry = f::Convolution::default();
+        Convolution { geometry, w_init: None, b_init: None, fix_parameters: false, with_bias: true }
+    }
+}
+
+impl Convolution<'_> {
+    /// With the same padding on all spatial axes.
+    pub fn padded(pad: &[i64]) -> Self {
+        let geometry = f::Convolution { pad: Some(pad.to_vec()), ..Default::default() };
+        Convolution { geometry, ..Default::default() }
+    }
+}
+
+/// Options of [`embed`].
+#[derive(Clone, Copy, Default)]
+pub struct Embed<'a> {
+    pub initializer: Init<'a>,
+    pub fix_parameters: bool,
+}
+
+fn parameter(name: &str, shape: &[usize], init: &dyn Initializer, fixed: bool) -> Result<Variable> {
+    let v = get_parameter_or_create(name, shape, init, true)?;
+    Ok(if fixed { v.unlinked_with(Some(false)) } else { v })
+}
+
+fn bias(shape: &[usize], init: Init, with_bias: bool, fixed: bool) -> Result<Option<Variable>> {
+    let init = init.unwrap_or(&Constant(0.0));
+    with_bias.then(|| parameter("b", shape, init, fixed)).transpose()
+}
+
+fn in_scope<R>(name: &str, kind: &str, call: impl FnOnce() -> Result<R>) -> Result<R> {
+    undoing_scope(&format!("{name}/{kind}"), call)
+}
+
+/// Fully connected layer, `y = x W + b`, with `n_outmaps` outputs.
+pub fn affine(name: &str, x: &Variable, n_outmaps: usize, o: Affine) -> Result<Variable> {
+    in_scope(name, "affine", || {
+        let shape = x.shape();
+        let inmaps = shape.size_from(shape.axis(o.base_axis, "base_axis")?);
+        let usual = glorot(inmaps, n_outmaps, &[]);
+        let w = parameter("W", &[inmaps, n_outmaps], o.w_init.unwrap_or(&usual), o.fix_parameters)?;
+        let b = bias(&[n_outmaps], o.b_init, o.with_bias, o.fix_parameters)?;
+        f::affine(x, &w, b.as_ref(), f::Affine { base_axis: o.base_axis })
+    })
+}
+
+/// Convolution with `outmaps` output channels and a window of sizes `kernel`.
+///
+/// ```
+/// use nnrs::{parameter, parametric as pf, Variable};
+/// let x = Variable::new([8, 3, 32, 32]);
+/// let y = pf::convolution("c1", &x, 16, &[3, 3], pf::Convolution::padded(&[1, 1]))?;
+/// assert_eq!(y.shape(), [8, 16, 32, 32].into());
+/// parameter::clear_parameters();
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub fn convolution(name: &str, x: &Variable, outmaps: usize, kernel: &[usize], o: Convolution) -> Result<Variable> {
+    in_scope(name, "conv", || {
+        let (shape, g) = (x.shape(), &o.geometry);
+        let axis = if g.channel_last { shape.axis(-1, "x")? } else { shape.axis(g.base_axis, "base_axis")? };
+        let channels = shape[axis];
+        let depth = depth(channels, outmaps, g.group)?;
+        let mut sizes = vec![outmaps, depth];
+        sizes.extend(kernel);
+        if g.channel_last {
+            sizes[1..].rotate_left(1);
+        }
+        let usual = glorot(channels, outmaps, kernel);
+        let w = parameter("W", &sizes, o.w_init.unwrap_or(&usual), o.fix_parameters)?;
+        let b = bias(&[outmaps], o.b_init, o.with_bias, o.fix_parameters)?;
+        f::convolution(x, &w, b.as_ref(), o.geometry)
+    })
+}
+
+/// Channels of a group.
+fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
+    match usize::try_from(group) {
+        Ok(g) if g > 0 && channels % g == 0 && outmaps % g == 0 => Ok(channels / g),
+        _ => Err(Error::arg("group", format!("a divisor of the {channels} input channels and of outmaps {outmaps}"))
+            .actual(group)),
+    }
+}
+
+/// Rows of a table of features, looked up by index.
+pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Embed) -> Result<Variable> {
+    in_scope(name, "embed", || {
+        let usual = Uniform(-(3f64.sqrt()), 3f64.sqrt());
+        let w = parameter("W", &[n_inputs, n_features], o.initializer.unwrap_or(&usual), o.fix_parameters)?;
+        f::embed(x, &w)
+    })
+}

@@ -1,0 +1,412 @@
+"""Threads, forks, graphs run inside hooks. Results must be right, and the same bits for every number of threads."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from nnrs import Variable
+
+X = np.array([0.5, -1.0, 2.0], "float32")
+
+
+def leaf(values, need_grad=True) -> Variable:
+    return Variable.from_numpy_array(np.array(values, "float32"), need_grad=need_grad)
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    old = nn.get_num_threads()
+    yield
+    nn.set_num_threads(old)
+
+
+def parallel(*works):
+    """Runs each work on a thread of its own; raises the first exception."""
+    failed = []
+
+    def guard(work):
+        try:
+            work()
+        except BaseException as e:
+            failed.append(e)
+
+    ts = [threading.Thread(target=guard, args=(w,)) for w in works]
+    for t in ts:
+        t.start()
+    for t in ts:
+        t.join()
+    if failed:
+        error = failed[0]
+        failed.clear()
+        raise error
+
+
+def network(n=64, seed=0):
+    """A network with a product, a reduction and element-wise parts, large enough to be run by several threads."""
+    rng = np.random.default_rng(seed)
+    x = leaf(rng.normal(size=(n, 300)), False)
+    w1, b1 = leaf(rng.normal(size=(300, 200)) * 0.1), leaf(rng.normal(size=200))
+    w2 = leaf(rng.normal(size=(200, 10)) * 0.1)
+    h = F.tanh(F.affine(x, w1, b1))
+    y = F.softmax(F.affine(h * F.sigmoid(h), w2))
+    return F.sum(y * y), [x, w1, b1, w2]
+
+
+def step(y, leaves):
+    for v in leaves:
+        v.grad.zero()
+    y.forward()
+    y.backward()
+    return [y.d.tobytes()] + [v.g.tobytes() for v in leaves]
+
+
+# Numbers of threads
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "single"])
+def test_results_are_the_same_bits_for_every_number_of_threads(fused):
+    old = nn.set_fusion(fused)
+    try:
+        y, leaves = network(200)
+        results = []
+        for n in (1, 2, 3, 7):
+            nn.set_num_threads(n)
+            assert nn.get_num_threads() == n
+            results.append(step(y, leaves))
+        assert all(r == results[0] for r in results)
+    finally:
+        nn.set_fusion(old)
+
+
+def test_large_arrays_are_the_same_bits_for_every_number_of_threads():
+    rng = np.random.default_rng(1)
+    x = leaf(rng.normal(size=(300, 1001)))
+    b = leaf(rng.normal(size=(1, 1001)))
+    y = F.sum(F.exp(F.sin(x * b)) + b, axis=1)
+    results = []
+    for n in (1, 2, 3):
+        nn.set_num_threads(n)
+        results.append(step(y, [x, b]) + [y.d.tobytes()])
+    assert all(r == results[0] for r in results)
+    full = np.exp(np.sin(x.d.astype("float64") * b.d)) + b.d
+    np.testing.assert_allclose(y.d, full.sum(1), rtol=1e-5)
+
+
+def test_convolutions_are_the_same_bits_for_every_number_of_threads():
+    rng = np.random.default_rng(2)
+    x, w, b = leaf(rng.normal(size=(5, 6, 17, 19))), leaf(rng.normal(size=(7, 6, 3, 3))), leaf(rng.normal(size=7))
+    y = F.average_pooling(F.max_pooling(F.convolution(x, w, b, pad=(1, 1), stride=(2, 1)), (2, 2)), (2, 2))
+    results = []
+    for n in (1, 2, 3):
+        nn.set_num_threads(n)
+        results.append(step(y, [x, w, b]))
+    assert all(r == results[0] for r in results)
+
+
+@pytest.mark.parametrize("wrong", [-1, "a", None, 1.5])
+def test_numbers_of_threads_that_make_no_sense(wrong):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        nn.set_num_threads(wrong)
+    y, leaves = network()
+    step(y, leaves)
+
+
+# Several threads
+
+
+def test_two_threads_run_two_graphs():
+    expected = {}
+    graphs = [network(32, seed) for seed in range(3)]
+    for i, (y, leaves) in enumerate(graphs):
+        expected[i] = step(y, leaves)
+
+    def work(i):
+        for _ in range(10):
+            assert step(*graphs[i]) == expected[i]
+
+    parallel(*(lambda i=i: work(i) for i in range(3)))
+
+
+def test_two_threads_build_and_drop_graphs_over_one_leaf():
+    x = leaf(X)
+
+    def work():
+        for _ in range(200):
+            y = F.sin(F.tanh(x)) + x
+            y.forward()
+            close(y.d, np.sin(np.tanh(X)) + X)
+        with nn.auto_forward():
+            for _ in range(200):
+                close(F.cos(x).d, np.cos(X))
+
+    parallel(work, work, work)
+    assert x.function_references == []
+
+
+def test_two_threads_run_the_same_graph():
+    x = leaf(X)
+    y = F.cos(F.sin(F.tanh(x))) * x
+    errors = []
+
+    def work():
+        for _ in range(100):
+            try:
+                y.forward()
+            except RuntimeError as e:  # allowed: a clear error; not allowed: another number
+                errors.append(str(e))
+            close(y.d, np.cos(np.sin(np.tanh(X))) * X)
+
+    parallel(work, work)
+    assert all("thread" in e or "running" in e for e in errors)
+    y.forward()
+    y.backward()
+
+
+def test_two_threads_accumulate_into_one_parameter():
+    w = leaf(X)
+    ys = [F.sum(w * leaf(X * k, False)) for k in (1, 2)]
+    for y in ys:
+        y.forward()
+    parallel(*(y.backward for y in ys))
+    assert all(np.isfinite(w.g))
+    w.grad.zero()
+    for y in ys:
+        y.backward()
+    close(w.g, X * 3)
+
+
+def test_modes_belong_to_the_thread():
+    seen = []
+    with nn.auto_forward(), nn.no_grad():
+        parallel(lambda: seen.append((nn.get_auto_forward(), F.tanh(leaf(X)).need_grad)))
+    assert seen == [(False, True)]
+
+
+def test_python_goes_on_while_a_graph_runs():
+    """The GIL is released: a Python thread moves on although the run holds its own thread for long."""
+    w = leaf(np.eye(256) * 0.5, False)
+    first = y = F.affine(leaf(np.ones((256, 256)), False), w)
+    for _ in range(300):
+        y = F.affine(y, w)
+    started, last = first.data, y.data
+
+    def seen_under_way() -> bool:
+        before, end, seen = started.modification_count, last.modification_count, []
+
+        def watch():
+            while started.modification_count == before:
+                time.sleep(0)
+            seen.append(last.modification_count)
+
+        t = threading.Thread(target=watch)
+        t.start()
+        y.forward()
+        t.join()
+        return seen == [end]
+
+    assert any(seen_under_way() for _ in range(50)), "with the GIL held no try could see it"
+
+
+def test_a_graph_may_be_dropped_on_another_thread():
+    box = [F.sin(F.tanh(leaf(X)))]
+    box[0].forward()
+    parallel(box.clear)
+
+
+# Runs inside hooks
+
+
+def test_forward_of_another_graph_inside_a_hook():
+    x, other = leaf(X), leaf(X * 2)
+    y, z = F.sin(F.tanh(x)), F.exp(other)
+    seen = []
+
+    def hook(f):
+        z.forward()
+        z.backward()
+        seen.append(z.d.copy())
+
+    y.forward(function_pre_hook=hook)
+    y.backward(function_post_hook=hook)
+    close(y.d, np.sin(np.tanh(X)))
+    close(x.g, np.cos(np.tanh(X)) * (1 - np.tanh(X) ** 2))
+    assert len(seen) == 4
+    close(seen[0], np.exp(X * 2))
+    close(other.g, 4 * np.exp(X * 2))
+
+
+def test_a_new_graph_inside_a_hook():
+    x = leaf(X)
+    y = F.sin(F.tanh(x))
+    seen = []
+
+    def hook(f):
+        with nn.auto_forward(), nn.no_grad():
+            seen.append(F.exp(f.outputs[0]).d.copy())
+
+    y.forward(function_post_hook=hook)
+    close(seen[0], np.exp(np.tanh(X)))
+    close(seen[1], np.exp(np.sin(np.tanh(X))))
+
+
+@pytest.mark.parametrize("inner", ["forward", "backward"])
+@pytest.mark.parametrize("outer", ["forward", "backward"])
+def test_a_run_of_the_same_graph_inside_a_hook_is_a_clear_error(outer, inner):
+    x = leaf(X)
+    y = F.sin(F.tanh(x))
+    y.forward()
+    with pytest.raises(RuntimeError) as e:
+        getattr(y, outer)(function_post_hook=lambda f: getattr(y, inner)())
+    assert isinstance(e.value, nn.Error) and ("hook" in str(e.value) or "running" in str(e.value))
+    x.g = 0
+    y.forward()
+    y.backward()
+    close(x.g, np.cos(np.tanh(X)) * (1 - np.tanh(X) ** 2))
+
+
+def test_changing_the_graph_inside_a_hook():
+    x, other = leaf(X), leaf(X * 0.5)
+    h = F.tanh(x)
+    y = F.sin(h)
+    new = F.exp(other)
+
+    def hook(f):
+        if f.name == "Tanh" and new.parent is not None:
+            new.rewire_on(h)
+
+    try:
+        y.forward(function_pre_hook=hook)
+    except RuntimeError as e:
+        assert isinstance(e, nn.Error)
+    y.forward()
+    close(y.d, np.sin(np.exp(X * 0.5)) if h.parent.name == "Exp" else np.sin(np.tanh(X)))
+
+
+def test_reset_shape_and_clear_inside_a_hook():
+    for change in (lambda x, h: x.reset_shape((5,), True), lambda x, h: h.data.clear(), lambda x, h: x.data.clear()):
+        x = leaf(X)
+        h = F.tanh(x)
+        y = F.sin(h)
+        try:
+            y.forward(function_post_hook=lambda f, x=x, h=h, change=change: change(x, h))
+        except (RuntimeError, ValueError) as e:
+            assert isinstance(e, nn.Error)
+        x.reset_shape((3,), True)
+        x.d = X
+        y.forward()
+        close(y.d, np.sin(np.tanh(X)))
+
+
+def test_dropping_everything_inside_a_hook():
+    box = [F.sin(F.tanh(leaf(X)))]
+    box[0].forward(function_pre_hook=lambda f: box.clear())
+    assert box == []
+
+
+# Forks
+
+
+def child_exit(work) -> int:
+    """Runs `work` in a forked child; gives its exit code (0: fine)."""
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_forked_child_runs_the_graph_and_so_does_the_parent(n):
+    nn.set_num_threads(n)
+    y, leaves = network(200)
+    expected = step(y, leaves)
+
+    def child():
+        assert step(y, leaves) == expected
+        z, others = network(100, 5)
+        step(z, others)
+
+    assert child_exit(child) == 0
+    assert step(y, leaves) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_in_the_middle_of_a_run():
+    nn.set_num_threads(2)
+    y, leaves = network(200)
+    expected = step(y, leaves)
+    codes = []
+
+    def child():
+        z, others = network(200)
+        assert step(z, others) == expected
+
+    def hook(f):
+        if not codes:
+            codes.append(child_exit(child))
+
+    y.forward(function_post_hook=hook)
+    assert codes == [0] and step(y, leaves) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_while_another_thread_runs_a_graph():
+    nn.set_num_threads(2)
+    graphs = [network(200, seed) for seed in range(2)]
+    expected = [step(*g) for g in graphs]
+    stop, codes = threading.Event(), []
+
+    def busy():
+        while not stop.is_set():
+            step(*graphs[0])
+
+    def child():
+        assert step(*graphs[1]) == expected[1]
+
+    def forks():
+        try:
+            codes.extend(child_exit(child) for _ in range(5))
+        finally:
+            stop.set()
+
+    parallel(busy, forks)
+    assert codes == [0] * 5
+
+
+def pool_work(seed):
+    y, leaves = network(50, seed)
+    return step(y, leaves)[0]
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
+def test_multiprocessing_with_fork():
+    expected = [pool_work(s) for s in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(pool_work, range(4)) == expected
