@@ -226,15 +226,9 @@ unsafe fn block<T: SimdReal>(to: isize, from: isize, y: *mut T, x: *const T) {
         // SAFETY: the caller's promise.
         *row = unsafe { x.offset(j as isize * from).cast::<[T; BLOCK]>().read() };
     }
-<<<<<<< HEAD
-    #[allow(clippy::needless_range_loop)]
-    for i in 0..BLOCK {
-        let column: [T; BLOCK] = std::array::from_fn(|j| t[j][i]);
-=======
     // By positions: columns of t become rows of y.
     for i in 0..BLOCK as isize {
         let column: [T; BLOCK] = std::array::from_fn(|j| t[j][i as usize]);
->>>>>>> f-arrays
         // SAFETY: the caller's promise.
         unsafe { y.offset(i * to).cast::<[T; BLOCK]>().write(column) };
     }
