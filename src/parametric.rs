@@ -8,7 +8,6 @@ use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::{Constant, Initializer, Uniform, glorot};
 use crate::parameter::{get_parameter_or_create, undoing_scope};
-use crate::shape::Shape;
 
 /// An initializer that may be given instead of the usual one.
 pub type Init<'a> = Option<&'a dyn Initializer>;
@@ -137,7 +136,7 @@ pub fn convolution(name: &str, x: &Variable, outmaps: usize, kernel: &[usize], o
 /// Channels of a group.
 fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
     match usize::try_from(group) {
-        Ok(g) if g > 0 && channels % g == 0 && outmaps % g == 0 => Ok(channels / g),
+        Ok(g) if g > 0 && channels.is_multiple_of(g) && outmaps.is_multiple_of(g) => Ok(channels / g),
         _ => Err(Error::arg("group", format!("a divisor of the {channels} input channels and of outmaps {outmaps}"))
             .actual(group)),
     }

@@ -15,7 +15,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 # Files whose tests must leave no node, no variable and no byte behind.
-TIDY = {"test_array", "test_graph", "test_graph_changes", "test_memory", "test_threads", "test_errors", "test_bad_input"}
+TIDY = {
+    "test_array",
+    "test_graph",
+    "test_graph_changes",
+    "test_memory",
+    "test_threads",
+    "test_errors",
+    "test_bad_input",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

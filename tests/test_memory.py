@@ -1,4 +1,4 @@
-"""The allocator: statistics, the limit, the errors beyond it; and plans of what a graph will need, held against what it used."""
+"""The allocator: statistics, the limit, errors beyond it; plans of what a graph will need, held against its use."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_no_room_at_all_and_limits_that_make_no_sense():
 
 def test_a_huge_request_fails_at_once():
     with pytest.raises(MemoryError) as e:
-        NdArray((2**30, 2**14)).data
+        NdArray((2**30, 2**14)).data  # noqa: B018
     assert isinstance(e.value, nn.Error)
     x = Variable((2**20, 2**20))
     y = F.tanh(x)  # nothing is touched yet
@@ -311,7 +311,9 @@ def test_what_a_plan_says():
     assert plan.leaves >= 4 * (1000 * 100 + 2 * 100 * 300)
     sizes = [size for size, _ in plan.largest]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] >= 4 * 1000 * 300
-    assert "affine" in " ".join(name for _, name in plan.largest) and "1000, 300" in " ".join(n for _, n in plan.largest)
+    assert "affine" in " ".join(name for _, name in plan.largest) and "1000, 300" in " ".join(
+        n for _, n in plan.largest
+    )
     text = str(plan)
     assert text.startswith("peak ") and "MiB" in text and len(text.splitlines()) == 1 + len(plan.largest)
 

@@ -1,4 +1,4 @@
-"""Threads, forks, graphs run inside hooks. Results must be right and the same to the bit for every number of threads."""
+"""Threads, forks, graphs run inside hooks. Results must be right, and the same bits for every number of threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import time
 import traceback
 import warnings
 
@@ -203,19 +204,22 @@ def test_python_goes_on_while_a_graph_runs():
     for _ in range(300):
         y = F.affine(y, w)
     started, last = first.data, y.data
-    before, end = started.modification_count, last.modification_count
-    seen = []
 
-    def watch():
-        while started.modification_count == before:
-            pass
-        seen.append(last.modification_count)
+    def seen_under_way() -> bool:
+        before, end, seen = started.modification_count, last.modification_count, []
 
-    t = threading.Thread(target=watch)
-    t.start()
-    y.forward()
-    t.join()
-    assert seen == [end], "the other thread saw the run under way"
+        def watch():
+            while started.modification_count == before:
+                time.sleep(0)
+            seen.append(last.modification_count)
+
+        t = threading.Thread(target=watch)
+        t.start()
+        y.forward()
+        t.join()
+        return seen == [end]
+
+    assert any(seen_under_way() for _ in range(50)), "with the GIL held no try could see it"
 
 
 def test_a_graph_may_be_dropped_on_another_thread():
@@ -276,7 +280,7 @@ def test_a_run_of_the_same_graph_inside_a_hook_is_a_clear_error(outer, inner):
 
 
 def test_changing_the_graph_inside_a_hook():
-    x, other = leaf(X), leaf(X * 3)
+    x, other = leaf(X), leaf(X * 0.5)
     h = F.tanh(x)
     y = F.sin(h)
     new = F.exp(other)
@@ -290,7 +294,7 @@ def test_changing_the_graph_inside_a_hook():
     except RuntimeError as e:
         assert isinstance(e, nn.Error)
     y.forward()
-    close(y.d, np.sin(np.exp(X * 3)) if h.parent.name == "Exp" else np.sin(np.tanh(X)))
+    close(y.d, np.sin(np.exp(X * 0.5)) if h.parent.name == "Exp" else np.sin(np.tanh(X)))
 
 
 def test_reset_shape_and_clear_inside_a_hook():

@@ -15,10 +15,17 @@ class Kit:
     """NNabla's modules, from `nnrs` or from `nnabla`: one adapter serves both."""
 
     def __init__(self, package: str) -> None:
+        self.package = package
         self.nn: Any = import_module(package)
         self.F: Any = import_module(f"{package}.functions")
-        self.PF: Any = import_module(f"{package}.parametric_functions")
-        self.S: Any = import_module(f"{package}.solvers")
+
+    @property
+    def PF(self) -> Any:
+        return import_module(f"{self.package}.parametric_functions")
+
+    @property
+    def S(self) -> Any:
+        return import_module(f"{self.package}.solvers")
 
 
 @dataclass

@@ -211,7 +211,7 @@ def _check_readable(function: str, source: PathOrFile) -> int:
 
 def h5py_module(function: str) -> Any:
     try:
-        import h5py
+        import h5py  # type: ignore[import-untyped, import-not-found]
     except ImportError as error:
         hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
         raise MissingPackageError(message(function, None, "'.h5' files need the package h5py", hint=hint)) from error
@@ -307,10 +307,20 @@ def raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
 def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
     if not is_path(source):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    tensors, metadata = _core.load_safetensors(os.fspath(source))
+    try:
+        tensors, metadata = _core.load_safetensors(os.fspath(source))
+    except FormatError as error:
+        raise _broken(function, source, ".safetensors", error) from None
     need_grad = _json_of(metadata, "nnrs.need_grad", dict)
     place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
+<<<<<<< HEAD
     records = [Record(name, array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]
+=======
+    records = [
+        Record(name, _array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
+        for name, kind, shape, raw in tensors
+    ]
+>>>>>>> main
     return sorted(records, key=lambda record: place.get(record.name, len(place)))
 
 

@@ -742,6 +742,97 @@ def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
     return _call(_BINARY_TANH, (x,), (), n_outputs, outputs)
 
 
+_BATCH_NORMALIZATION = _index("batch_normalization")
+
+
+def _batch_normalization(
+    x: Array,
+    beta: Array | None = None,
+    gamma: Array | None = None,
+    mean: Array | None = None,
+    variance: Array | None = None,
+    axes: Sequence[int] = (1,),
+    decay_rate: float = 0.9,
+    eps: float = 1e-5,
+    batch_stat: bool = True,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    output_stat: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """Batch normalization (Ioffe and Szegedy, 2015): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean
+     and a variance for each index of `axes`. With batch_stat they are those of x, and every forward pass moves the
+     running ones: `mean = decay_rate mean + (1 - decay_rate) batch mean`, the variance likewise by the unbiased one.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at `axes` and size 1 elsewhere; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        mean: Running mean, of beta's shape.
+        variance: Running variance, of beta's shape.
+        axes: Axes with statistics of their own; the others are averaged over.
+        decay_rate: How much of the running statistics each forward pass keeps.
+        eps: Added to the variance.
+        batch_stat: Normalize by the statistics of x (training), not by the running ones.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance of the batch, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance of the batch.
+    """
+    return _call(
+        _BATCH_NORMALIZATION,
+        (x, beta, gamma, mean, variance),
+        (axes, decay_rate, eps, batch_stat, no_scale, no_bias, output_stat),
+        n_outputs,
+        outputs,
+    )
+
+
+_LAYER_NORMALIZATION = _index("layer_normalization")
+
+
+def _layer_normalization(
+    x: Array,
+    beta: Array | None = None,
+    gamma: Array | None = None,
+    batch_axis: Sequence[int] = (0,),
+    eps: float = 1e-5,
+    no_scale: bool = False,
+    no_bias: bool = False,
+    output_stat: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """Layer normalization (Ba et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with mean and
+     variance over all axes but the batch axes.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size but 1 at the batch axes; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        batch_axis: Axes that number the samples; they may count from the end.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance of the samples.
+    """
+    return _call(
+        _LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs
+    )
+
+
 _SUM = _index("sum")
 
 

@@ -12,7 +12,19 @@ import numpy as np
 from . import _files
 from ._core import Variable, no_grad_active
 from ._errors import ArgumentError, ArgumentTypeError, FormatError, UnsupportedError, check_type, describe, message
-from ._scope import add, current, find, get_current_parameter_scope, open_scope, parts_of, put, refuse_scope, take, walk
+from ._scope import (
+    add,
+    current,
+    find,
+    get_current_parameter_scope,
+    open_scope,
+    parts_of,
+    path_of,
+    put,
+    refuse_scope,
+    take,
+    walk,
+)
 from .logger import logger
 
 Initializer = Callable[..., Any] | np.ndarray | None
@@ -163,7 +175,8 @@ def get_parameter_or_create(
     if found is None:
         found = _create(here, name, parts, wanted, initializer)
     elif wanted is not None and tuple(found.shape) != wanted:
-        raise ArgumentError(_other_shape(here, name, found.shape, wanted))
+        path = path_of(get_current_parameter_scope()) + name
+        raise ArgumentError(_other_shape(here, path, found.shape, wanted))
     if found.need_grad != need_grad:
         found.need_grad = need_grad
     use = need_grad if as_need_grad is None else as_need_grad

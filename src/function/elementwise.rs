@@ -94,9 +94,11 @@ pub fn infer(f: &dyn Elementwise, x: &[Shape]) -> Result<Shapes> {
         let joint = if f.broadcasts() { y.broadcast(s) } else { Some(y.clone()).filter(|_| equal) };
         let what = if f.broadcasts() { format!("a shape that broadcasts with {y}") } else { format!("shape {y}") };
         y = joint.ok_or_else(|| {
-            Error::shape(f.def().input(i).name, what)
-                .actual(s)
-                .hint("axes are matched from the last; sizes must be equal or 1")
+            let e = Error::shape(f.def().input(i).name, what).actual(s);
+            match f.broadcasts() {
+                true => e.hint("axes are matched from the last; sizes must be equal or 1"),
+                false => e,
+            }
         })?;
     }
     Ok(smallvec![y])

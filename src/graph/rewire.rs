@@ -18,7 +18,7 @@ impl Variable {
         }
         if reaches(self.node(), target.node()) {
             return Err(Error::graph(
-                "rewire_on would make a cycle: the variable is computed from the one it shall replace",
+                "this would make a cycle: the variable is computed from the one it shall replace",
             )
             .function("rewire_on"));
         }

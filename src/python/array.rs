@@ -38,18 +38,18 @@ impl NdArray {
     #[new]
     #[pyo3(signature = (shape=None))]
     fn py_new(shape: Option<&Bound<'_, PyAny>>) -> PyResult<NdArray> {
-        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", s))?;
         Ok(NdArray::new(Array::new(shape)))
     }
 
     #[staticmethod]
     fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        convert::from_numpy(nparr).map(NdArray::new)
+        convert::from_numpy("NdArray.from_numpy_array", "nparr", nparr).map(NdArray::new)
     }
 
     #[staticmethod]
     fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<NdArray> {
-        let a = convert::from_numpy(values)?;
+        let a = convert::from_numpy("NdArray", "values", values)?;
         if let Some(d) = DType::from_name(dtype) {
             errors::run(py, || a.cast(d))?;
         }
@@ -153,7 +153,7 @@ impl NdArray {
     }
 
     fn fill(&self, py: Python<'_>, value: f64) -> PyResult<()> {
-        errors::run(py, || self.array.fill(value))
+        errors::run_as(py, "NdArray.fill", || self.array.fill(value))
     }
 
     fn zero(&self, py: Python<'_>) -> PyResult<()> {
@@ -182,16 +182,16 @@ impl NdArray {
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from(&self, py: Python<'_>, arr: &NdArray, use_current_context: bool) -> PyResult<()> {
         let _ = use_current_context;
-        errors::run(py, || self.array.copy_from(&arr.array))
+        errors::run_as(py, "NdArray.copy_from", || self.array.copy_from(&arr.array))
     }
 
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        let shape = convert::shape(shape)?;
-        errors::run(py, || self.array.view(shape)).map(NdArray::new)
+        let shape = convert::shape("NdArray.view", shape)?;
+        errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(NdArray::new)
     }
 
     fn narrow(&self, py: Python<'_>, dim: i64, start: i64, length: i64) -> PyResult<NdArray> {
-        errors::run(py, || self.array.narrow(dim, start, length)).map(NdArray::new)
+        errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(NdArray::new)
     }
 
     fn masked_fill<'py>(

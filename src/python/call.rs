@@ -99,7 +99,7 @@ fn call<'py>(
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
     let f = build(def, args)?;
-    apply(py, f, inputs(def, given)?, into_arrays(outputs)?)
+    apply(py, f, inputs(def, given)?, into_arrays(def.snake, outputs)?)
 }
 
 /// Applies a function by name, with at most one number.
@@ -113,9 +113,9 @@ pub(crate) fn by_name<'py>(
     apply(py, f.clone(), inputs(f.def(), given)?, None)
 }
 
-fn into_arrays(outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
+fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
     let Some(list) = outputs else { return Ok(None) };
-    let wrong = || errors::wrong_type(list.py(), "outputs", "a list of NdArray", list.get_type());
+    let wrong = || errors::wrong_type(list.py(), function, "outputs", "a list of NdArray", errors::type_name(list));
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
     let array = |a: Bound<'_, PyAny>| Ok(a.cast::<NdArray>().map_err(|_| wrong())?.get().inner().clone());
     items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)

@@ -77,7 +77,8 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let name: String =
         numpy(py)?.getattr(intern!(py, "dtype"))?.call1((dtype,))?.getattr(intern!(py, "name"))?.extract()?;
-    DType::from_name(&name).ok_or_else(|| errors::wrong_type(py, "dtype", "a type of numbers or booleans", name))
+    DType::from_name(&name)
+        .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
 }
 
 /// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
@@ -109,14 +110,15 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.
-pub(crate) fn from_numpy(value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
     let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
     let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
-    let dtype = DType::from_name(&name)
-        .ok_or_else(|| errors::wrong_type(py, "array", "an array of numbers or booleans", format!("dtype {name}")))?;
+    let dtype = DType::from_name(&name).ok_or_else(|| {
+        errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
+    })?;
     let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
-    let a = NdArray::new(errors::run(py, || Shape::from(shape).checked())?);
+    let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
     let data = errors::run(py, || a.overwrite(dtype))?;
     to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), array)?;
     Ok(a)
@@ -127,14 +129,16 @@ pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, Py
 }
 
 /// A shape given by a user: a sequence of non-negative integers.
-pub(crate) fn shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
+pub(crate) fn shape(function: &str, value: &Bound<'_, PyAny>) -> PyResult<Shape> {
     let py = value.py();
     let sizes: Vec<i64> =
-        ints(value)?.ok_or_else(|| errors::wrong_type(py, "shape", "a sequence of int", describe(value)))?;
+        ints(value)?.ok_or_else(|| errors::wrong_type(py, function, "shape", "a sequence of int", describe(value)))?;
     let shape: Option<Shape> = sizes.iter().map(|&d| usize::try_from(d).ok()).collect();
-    let wrong = || errors::raise(py, Error::shape("shape", "sizes of 0 or more").actual(format!("{sizes:?}")));
+    let wrong = || {
+        errors::raise(py, Error::shape("shape", "sizes of 0 or more").actual(format!("{sizes:?}")).function(function))
+    };
     let shape = shape.ok_or_else(wrong)?;
-    errors::run(value.py(), || shape.checked())
+    errors::run_as(value.py(), function, || shape.checked())
 }
 
 fn describe(value: &Bound<'_, PyAny>) -> String {

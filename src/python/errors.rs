@@ -44,6 +44,11 @@ pub(crate) fn run<R>(py: Python<'_>, f: impl FnOnce() -> Result<R>) -> PyResult<
     guarded(f).map_err(|e| raise(py, e))
 }
 
+/// As [`run`]; errors name `function`.
+pub(crate) fn run_as<R>(py: Python<'_>, function: &str, f: impl FnOnce() -> Result<R>) -> PyResult<R> {
+    run(py, || f().map_err(|e| e.function(function)))
+}
+
 /// Runs engine code with the GIL released.
 pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
     py.detach(|| guarded(f)).map_err(|e| raise(py, e))
@@ -59,8 +64,19 @@ fn guarded<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
 }
 
 /// An argument of the wrong type.
-pub(crate) fn wrong_type(py: Python<'_>, arg: &str, expected: &str, actual: impl std::fmt::Display) -> PyErr {
-    raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual))
+pub(crate) fn wrong_type(
+    py: Python<'_>,
+    function: &str,
+    arg: &str,
+    expected: &str,
+    actual: impl std::fmt::Display,
+) -> PyErr {
+    raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual).function(function))
+}
+
+/// The name of a value's type.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or("?".into(), |n| n.to_string())
 }
 
 /// Carries a Python exception through the engine.

@@ -4,6 +4,7 @@ mod array;
 mod call;
 mod context;
 mod convert;
+mod cuda;
 mod errors;
 mod files;
 mod function;
@@ -26,7 +27,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;
+<<<<<<< HEAD
     solver::register(m)?;
+=======
+    cuda::register(m)?;
+>>>>>>> main
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }

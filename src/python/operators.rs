@@ -86,7 +86,13 @@ pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator
     let py = a.py();
     let result = apply(a.as_any(), b, op)?;
     let Ok(result) = result.cast::<NdArray>() else {
-        return Err(super::errors::wrong_type(py, "other", "an NdArray or a number", b.get_type()));
+        return Err(super::errors::wrong_type(
+            py,
+            op.two,
+            "other",
+            "an NdArray or a number",
+            super::errors::type_name(b),
+        ));
     };
     let dtype = a.get().inner().dtype();
     super::errors::run(py, || {

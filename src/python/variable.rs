@@ -45,7 +45,7 @@ impl Variable {
     #[new]
     #[pyo3(signature = (shape=None, need_grad=None))]
     fn py_new(shape: Option<&Bound<'_, PyAny>>, need_grad: Option<bool>) -> PyResult<Variable> {
-        let shape = shape.map_or(Ok(crate::Shape::default()), convert::shape)?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
         let var = Var::new(shape);
         var.set_need_grad(need_grad);
         Ok(Variable { var })
@@ -59,9 +59,9 @@ impl Variable {
         need_grad: Option<bool>,
     ) -> PyResult<Variable> {
         let py = data.py();
-        let var = Var::from_array(convert::from_numpy(data)?);
+        let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", "data", data)?);
         if let Some(g) = grad.filter(|g| !g.is_none()) {
-            let g = convert::from_numpy(g)?;
+            let g = convert::from_numpy("Variable.from_numpy_array", "grad", g)?;
             errors::run(py, || var.set_grad(g))?;
         }
         var.set_need_grad(need_grad);
@@ -117,7 +117,7 @@ impl Variable {
     #[setter]
     fn set_data(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let a = array_of(value, "data")?;
-        errors::run(value.py(), || self.var.set_data(a))
+        errors::run_as(value.py(), "Variable.data", || self.var.set_data(a))
     }
 
     #[getter]
@@ -128,7 +128,7 @@ impl Variable {
     #[setter]
     fn set_grad(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let a = array_of(value, "grad")?;
-        errors::run(value.py(), || self.var.set_grad(a))
+        errors::run_as(value.py(), "Variable.grad", || self.var.set_grad(a))
     }
 
     #[getter]
@@ -263,8 +263,8 @@ impl Variable {
 
     #[pyo3(signature = (shape, force=false))]
     fn reset_shape(&self, shape: &Bound<'_, PyAny>, force: bool) -> PyResult<()> {
-        let s = convert::shape(shape)?;
-        errors::run(shape.py(), || self.var.reset_shape(s, force))
+        let s = convert::shape("Variable.reset_shape", shape)?;
+        errors::run_as(shape.py(), "Variable.reset_shape", || self.var.reset_shape(s, force))
     }
 
     #[pyo3(signature = (shape, unlink=false))]
@@ -277,7 +277,7 @@ impl Variable {
         if !unlink {
             return py.import("nnrs.functions")?.call_method1("reshape", (slf, shape));
         }
-        let s = convert::shape(shape)?;
+        let s = convert::shape("Variable.reshape", shape)?;
         let var = errors::run(py, || slf.get().var.view(s))?;
         Ok(Bound::new(py, Variable { var })?.into_any())
     }
@@ -428,11 +428,23 @@ impl Variable {
     /// A gradient given as an array, broadcast to this variable's shape.
     fn seed(&self, py: Python<'_>, given: Py<PyAny>) -> PyResult<Array> {
         let given = given.into_bound(py);
-        if let Ok(a) = given.cast::<NdArray>() {
-            return Ok(a.get().inner().clone());
+        let a = match given.cast::<NdArray>() {
+            Ok(a) => a.get().inner().clone(),
+            Err(_) => convert::from_numpy("backward", "grad", &given)?,
+        };
+        let is_number =
+            given.hasattr("__float__")? && !given.hasattr("__len__")? || given.is_instance_of::<pyo3::types::PyBool>();
+        if is_number && a.shape().ndim() == 0 {
+            let filled = Array::new(self.var.shape());
+            let v = errors::run(py, || a.to_vec::<f64>())?[0];
+            errors::run(py, || filled.fill(v))?;
+            return Ok(filled);
         }
-        let _ = py;
-        convert::from_numpy(&given)
+        if a.shape() != self.var.shape() {
+            let e = Error::shape("grad", format!("shape {}", self.var.shape())).actual(format!("shape {}", a.shape()));
+            return Err(errors::raise(py, e.function("backward")));
+        }
+        Ok(a)
     }
 }
 
@@ -465,9 +477,15 @@ impl<'py> IntoPyObject<'py> for Given {
 }
 
 fn array_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Array> {
-    let a = value
-        .cast::<NdArray>()
-        .map_err(|_| errors::wrong_type(value.py(), name, "an NdArray (.d and .g take values)", value.get_type()))?;
+    let a = value.cast::<NdArray>().map_err(|_| {
+        errors::wrong_type(
+            value.py(),
+            &format!("Variable.{name}"),
+            name,
+            "an NdArray (.d and .g take values)",
+            errors::type_name(value),
+        )
+    })?;
     Ok(a.get().inner().clone())
 }
 

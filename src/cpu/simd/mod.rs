@@ -16,6 +16,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -232,10 +233,16 @@ pub fn exp_sum<T: SimdReal>(y: &mut [T], x: &[T], shift: T) -> T {
 
 /// What `exp_sum` gives, bit for bit, without storing the terms.
 pub fn sum_exp<T: SimdReal>(x: &[T], shift: T) -> T {
-    let mut block = [T::ZERO; reduce::BLOCK];
+    // Not filled first: rows are often shorter than that would take.
+    let mut block = [const { MaybeUninit::<T>::uninit() }; reduce::BLOCK];
+    let terms = block.as_mut_ptr() as *mut T;
     let mut sum = reduce::Pairwise::new();
     for x in x.chunks(reduce::BLOCK) {
-        sum.push(exp_sum(&mut block[..x.len()], x, shift));
+        // SAFETY: the table is one for this CPU; the block is long enough, and what is summed has just been written.
+        unsafe {
+            (T::kernels().exp_shifted)(terms, x.as_ptr(), x.len(), shift);
+            sum.push(self::sum(std::slice::from_raw_parts(terms, x.len())));
+        }
     }
     sum.total()
 }

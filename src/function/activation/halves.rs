@@ -67,7 +67,7 @@ trait Halves {
         }
         let formula = Formula::new(4, |v| vec![Some(self.whole([&v[0], &v[1]], [&v[2], &v[3]]))]);
         let walk = || Walk::Strided(smallvec![(s.outer, 2 * s.inner), (s.inner, 1)]);
-        let half = |a, k: usize| Operand { data: &<[T]>::split_at(a, k * s.inner).1, walk: walk() };
+        let half = |a, k: usize| Operand { data: <[T]>::split_at(a, k * s.inner).1, walk: walk() };
         apply(&formula, &[half(y, 0), half(y, 1), half(gy, 0), half(gy, 1)], gx, output);
     }
 

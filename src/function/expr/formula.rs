@@ -138,7 +138,8 @@ impl Formula {
         self.outputs.iter().map(|o| o.map(|o| at[o as usize])).collect()
     }
 
-    fn wanted(&self) -> SmallVec<[bool; 32]> {
+    /// For each instruction, whether an output needs it.
+    pub(super) fn wanted(&self) -> SmallVec<[bool; 32]> {
         let mut wanted: SmallVec<[bool; 32]> = SmallVec::from_elem(false, self.ins.len());
         self.outputs.iter().flatten().for_each(|&o| wanted[o as usize] = true);
         for i in (0..self.ins.len()).rev() {

@@ -1,6 +1,7 @@
 //! Element-wise expressions. A function that works element by element is one formula over [`Expr`]; from it come the
 //! CPU kernel (a tile program), the CUDA kernel, the derivative, and fusion with neighbours.
 
+pub mod cuda;
 mod derivative;
 mod formula;
 pub mod op;

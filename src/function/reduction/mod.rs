@@ -29,7 +29,9 @@ pub(crate) fn mask(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Mask> {
     for &a in axis.iter().flatten() {
         let i = x.axis(a, "axis")?;
         if std::mem::replace(&mut mask[i], true) {
-            return Err(Error::arg("axis", "each axis once").actual(format!("{axis:?}")));
+            return Err(
+                Error::arg("axis", "each axis once").actual(format!("{:?}", axis.as_deref().unwrap_or_default()))
+            );
         }
     }
     Ok(mask)

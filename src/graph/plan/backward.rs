@@ -1,7 +1,7 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
 use super::build::{Forward, PlanNode, Slot};
-use super::exec::{Hooks, Interrupt, Turn, fusion, read_dtype};
+use super::exec::{Hooks, Interrupt, Turn, fusion, read_input};
 use super::group::{self, Unit};
 use super::order::{Graph, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
@@ -9,7 +9,7 @@ use super::{KEPT, Watch};
 use crate::array::{Data, NdArray, alloc};
 use crate::cpu::reduce;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
@@ -130,6 +130,7 @@ impl Backward {
         let (units, forward) = units(&g, forward);
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
         let b = Builder::new(&g, key, forward.as_deref());
+        b.check_labels()?;
         let steps = b.steps(&units);
         let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
         let slots =
@@ -153,6 +154,9 @@ impl Backward {
 fn grad_array(v: &super::order::Var, key: Key) -> NdArray {
     let own = grad_visible(v, key.clear_buffer);
     v.var.lock().grad_elided = !own && v.flows;
+    if let Some(old) = v.var.existing_grad().filter(|_| !own && key.clear_buffer) {
+        old.clear();
+    }
     if own || key.hooked { v.var.grad() } else { NdArray::new(v.shape.clone()) }
 }
 
@@ -212,6 +216,23 @@ impl<'a> Builder<'a> {
             }
         }
         steps
+    }
+
+    /// Labels and indices have no gradient: asking for one is an error.
+    fn check_labels(&self) -> Result<()> {
+        use crate::function::InputKind;
+        for node in &self.g.nodes {
+            for (i, &x) in node.x.iter().enumerate() {
+                let input = node.f.function.def().input(i);
+                let v = self.g.var(x);
+                if input.kind == InputKind::Index && v.flows && v.producer.is_none() {
+                    let e =
+                        Error::graph("labels and indices have no gradient, but need_grad is set").argument(input.name);
+                    return Err(node.f.explain(e.hint("make the Variable with need_grad=False")));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn unit(&self, unit: &Unit, reached: &mut [bool]) -> Option<What> {
@@ -319,7 +340,10 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        for &v in &again {
+            let storage = self.slots[v as usize].data.storage();
+            if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
+        }
         for &v in step.free_grads.iter().filter(|&&v| v != self.root) {
             let storage = self.grads[v as usize].storage();
             if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
@@ -365,7 +389,12 @@ impl Backward {
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let read = needs.x >> i.min(31) & 1 == 1;
-            x.push(if read { Some(view(v, read_dtype(&node.f, i))?) } else { None });
+            let slot = &self.slots[v as usize];
+            x.push(if read {
+                Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data)? })
+            } else {
+                None
+            });
         }
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
             let read = needs.y >> i.min(31) & 1 == 1;

@@ -209,12 +209,19 @@ pub(crate) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
 }
 
-/// The type in which input `i` of `f` is read.
-pub(crate) fn read_dtype(f: &FnNode, i: usize) -> DType {
-    match f.function.def().input(i).kind {
-        InputKind::Index => DType::I64,
-        _ => f.context.compute_dtype(),
+/// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
+pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray) -> Result<Data> {
+    if f.function.def().input(i).kind != InputKind::Index {
+        return a.read(f.context.compute_dtype());
     }
+    if !a.dtype().is_float() {
+        return a.read(DType::I64);
+    }
+    let (from, to) = (a.read(DType::F64)?, Data::new(DType::I64, a.size())?);
+    for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<f64>()) {
+        *y = if x.is_nan() { i64::MIN } else { x as i64 };
+    }
+    Ok(to)
 }
 
 pub(crate) fn call_function(
@@ -228,7 +235,7 @@ pub(crate) fn call_function(
     let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
-        views.push(View { shape, data: a.read(read_dtype(f, i))? });
+        views.push(View { shape, data: read_input(f, i, a)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {

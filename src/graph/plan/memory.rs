@@ -175,8 +175,8 @@ impl Play {
                             plan.slots[*v as usize].shape.size() == slot.shape.size()
                                 && self.grads[*v as usize].is_some()
                         };
-                        let from =
-                            ending.iter().position(fits).filter(|_| target.how == How::Write && slot.shape == t.shape);
+                        let fresh = target.how != How::Add && self.grads[target.slot as usize].is_none();
+                        let from = ending.iter().position(fits).filter(|_| fresh && slot.shape == t.shape);
                         match from.map(|i| ending.remove(i)) {
                             Some(v) => self.grads[target.slot as usize] = self.grads[v as usize].take(),
                             None => self.gradient(plan, target, dtype),

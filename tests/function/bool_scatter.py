@@ -1,0 +1,29 @@
+"""`bool_scatter`: rows put where a mask is not zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from function.case import Case, Error
+
+
+def reference(input: np.ndarray, mask: np.ndarray, output: np.ndarray | None = None) -> np.ndarray:
+    y = np.zeros(mask.shape + input.shape[1:]) if output is None else output.copy()
+    y[mask != 0] = input
+    return y
+
+
+BREAKS = {"oracle_grad": False, "reason": "NNabla corrupts its memory"}
+WRITES = {"oracle": False, "reason": "NNabla writes into `output`"}
+CASES = [
+    Case(inputs=[(3,), [[1, 0, 1], [0, 0, 1]]], name="elements", **BREAKS),
+    Case(inputs=[(1, 3), [0, 1]], name="rows", **BREAKS),
+    Case(inputs=[(2, 2), [0.5, 0.0, -2.0]], need_grad=(True, False), name="floats", **BREAKS),
+    Case(inputs=[(3,), [[1, 0, 1], [0, 0, 1]], (2, 3)], name="onto an array", **WRITES),
+    Case(inputs=[(2, 2), [1, 0, 1], (3, 2)], name="rows onto an array", **WRITES),
+]
+ERRORS = [
+    Error(inputs=[(2,), [1, 1, 1]], oracle=False, reason="NNabla reads foreign memory", name="too few rows"),
+    Error(inputs=[(3,), [[1, 0, 1], [0, 0, 1]], (2, 4)], name="shape of output"),
+    Error(inputs=[(), [1]], oracle=False, reason="NNabla dies", name="0-d"),
+]

@@ -1,0 +1,562 @@
+"""Bad input, item by item: a clear error or the right result, the process alive, nothing lost.
+
+Threads, forks and hooks have more in test_threads.py, texts in test_errors.py.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from nnrs import NdArray, Variable
+
+BAD = (ValueError, TypeError, RuntimeError, MemoryError, IndexError, OverflowError)
+
+
+def leaf(values, need_grad=True) -> Variable:
+    return Variable.from_numpy_array(np.array(values, "float32"), need_grad=need_grad)
+
+
+def var(*shape) -> Variable:
+    return leaf(np.ones(shape))
+
+
+def works() -> None:
+    """The engine still does what it should."""
+    x = leaf([0.5, -1.0])
+    y = F.sin(F.tanh(x))
+    y.forward()
+    y.backward()
+    np.testing.assert_allclose(y.d, np.sin(np.tanh([0.5, -1.0])), rtol=1e-6)
+
+
+@pytest.fixture(autouse=True)
+def still_works():
+    yield
+    nn.memory.set_limit(None)
+    works()
+
+
+def both(call, *inputs) -> None:
+    """Runs forward and backward of what `call` makes, by graph and at once; an error must be one of nnrs's."""
+    for static in (True, False):
+        try:
+            y = call(*inputs) if static else call(*(v.data for v in inputs))
+            y = y[0] if isinstance(y, (list, tuple)) else y
+            if static:
+                y.forward()
+                if y.need_grad:
+                    y.backward()
+        except BAD as e:
+            assert isinstance(e, nn.Error), f"{type(e)}: {e}"
+            assert "internal error" not in str(e), str(e)
+
+
+# Wrong shapes, types, axes
+
+
+SHAPES = [(), (1,), (3,), (0,), (2, 3), (0, 3), (3, 0), (2, 0, 3), (2, 3, 4), (1, 2, 3, 4), (2, 1, 2, 1, 2)]
+ONE = """tanh relu softmax log_softmax sum mean max min prod norm global_average_pooling crelu celu transpose flip split
+identity sign dropout matrix_diag matrix_diag_part""".split()
+TWO = """add2 sub2 mul2 div2 pow2 maximum2 affine batch_matmul softmax_cross_entropy categorical_cross_entropy
+sigmoid_cross_entropy squared_error huber_loss top_n_error embed convolution equal logical_and prelu concatenate stack
+gather one_hot deconvolution where""".split()
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_any_shape_into_functions_of_one_input(name):
+    f = getattr(F, name, None)
+    if f is None:
+        pytest.skip(f"F.{name} is not there yet")
+    for shape in SHAPES:
+        more = {"transpose": {"axes": (1, 0)}}.get(name, {})
+        both(lambda x, more=more: f(x, **more), var(*shape))
+        for axis in (0, 1, -1, 5, -7, 2**40):
+            if name in (
+                "softmax",
+                "log_softmax",
+                "sum",
+                "mean",
+                "max",
+                "min",
+                "prod",
+                "norm",
+                "crelu",
+                "celu",
+                "split",
+            ):
+                try:
+                    both(lambda x, axis=axis: f(x, axis=axis), var(*shape))
+                except (TypeError, OverflowError):
+                    assert axis == 2**40
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_any_two_shapes_into_functions_of_two_inputs(name):
+    f = getattr(F, name, None)
+    if f is None:
+        pytest.skip(f"F.{name} is not there yet")
+    for a in SHAPES:
+        for b in SHAPES:
+            if name == "where":
+                both(f, var(*a), var(*b), var(*b))
+            elif name == "one_hot":
+                both(lambda x, b=b: f(x, b), leaf(np.zeros(a), False))
+            else:
+                both(f, var(*a), leaf(np.zeros(b), name not in ("embed", "gather")))
+
+
+@pytest.mark.parametrize("name", ["max_pooling", "average_pooling", "sum_pooling"])
+def test_pooling_with_any_numbers(name):
+    f = getattr(F, name)
+    for shape in SHAPES:
+        for kernel in [(2, 2), (1, 1), (0, 1), (-1, 2), (9, 9), (2,), (), (2, 2, 2), (2**31, 2), (2**62, 2**62)]:
+            for more in [
+                {},
+                {"stride": (0, 1)},
+                {"stride": (-1, 1)},
+                {"pad": (1, 1)},
+                {"pad": (-1, 0)},
+                {"pad": (2**40, 1)},
+            ]:
+                both(lambda x, k=kernel, m=more: f(x, k, **m), var(*shape))
+
+
+def test_convolution_with_any_numbers():
+    x, w = var(1, 2, 5, 5), var(2, 2, 3, 3)
+    for name in ("pad", "stride", "dilation"):
+        for value in [(0, 0), (1, 1), (-1, 1), (-9, -9), (1,), (), (1, 1, 1), (100, 1), (2**31, 1), (2**62, 2**62)]:
+            both(lambda x, w, a={name: value}: F.convolution(x, w, **a), x, w)
+    for more in [{"group": g} for g in (0, -1, 2, 3, 2**40)] + [{"base_axis": b} for b in (0, 2, 3, 4, -1, -3, -9, 99)]:
+        both(lambda x, w, m=more: F.convolution(x, w, **m), x, w)
+    both(lambda x, w: F.convolution(x, w, channel_last=True), x, w)
+    for name, value in [("pad", 1), ("stride", "ab"), ("dilation", 2.5), ("group", None)]:
+        with pytest.raises(TypeError):
+            F.convolution(x, w, **{name: value})
+
+
+@pytest.mark.parametrize("given", [None, 3, "x", [1.0], np.ones(3), object(), NdArray, {}, (Variable((3,)),)], ids=repr)
+def test_inputs_that_are_no_variables(given):
+    for call in (F.tanh, F.sum, lambda v: F.add2(Variable((3,)), v), lambda v: F.affine(v, v), lambda v: F.add_n(v, v)):
+        with pytest.raises((TypeError, ValueError)):
+            call(given)
+    for method in ("rewire_on", "visit"):
+        with pytest.raises(TypeError):
+            getattr(F.tanh(Variable((3,))), method)(given if method == "rewire_on" else 3)
+
+
+def test_too_many_and_too_few_inputs():
+    x = var(3)
+    for call in (
+        F.tanh,
+        F.add2,
+        F.add_n,
+        F.mul_n,
+        lambda: F.add2(x),
+        lambda: F.tanh(x, x, x, x, x),
+        lambda: F.affine(x),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+
+
+def test_unknown_keywords():
+    x = var(3)
+    for call in (F.tanh, F.leaky_relu, x.forward, F.tanh(x).forward, F.tanh(x).backward, Variable, nn.memory.plan):
+        with pytest.raises(TypeError, match="surely_not"):
+            call(x, surely_not=1) if call in (F.tanh, F.leaky_relu) else call(surely_not=1)
+
+
+# NaN labels and other labels that are none
+
+
+@pytest.mark.parametrize("name", ["softmax_cross_entropy", "categorical_cross_entropy", "top_n_error"])
+@pytest.mark.parametrize("label", [np.nan, np.inf, -np.inf, -1, -2, 3, 1e30, -1e30, 2**31, 1.7])
+def test_labels_that_are_none(name, label):
+    x = leaf(np.full((2, 3), 1 / 3))
+    t = Variable.from_numpy_array(np.array([[label], [1]], "float32"))
+    y = getattr(F, name)(x, t)
+    try:
+        y.forward()
+        y.backward()
+    except ValueError as e:
+        assert isinstance(e, nn.Error) and name in str(e) and label > 2
+        return
+    if name == "top_n_error":
+        return
+    first = name == "softmax_cross_entropy"
+    expected = np.log(3) if label == 1.7 else 0  # a negative label and NaN are left out, a fraction is cut
+    np.testing.assert_allclose(y.d[:, 0], [expected, np.log(3)], rtol=1e-6)
+    row = [1 / 3, -2 / 3, 1 / 3] if first else [0, -3, 0]
+    np.testing.assert_allclose(x.g, [row if label == 1.7 else [0, 0, 0], row], rtol=1e-6)
+
+
+@pytest.mark.parametrize("index", [np.nan, np.inf, -1, 5, 1e30, -1e30])
+def test_indices_outside_of_the_rows(index):
+    w = leaf(np.arange(6).reshape(3, 2))
+    i = Variable.from_numpy_array(np.array([index, 1], "float32"))
+    for call in (F.embed, lambda i, w: F.gather(w, i)):
+        try:
+            y = call(i, w)
+            y.forward()
+            y.backward()
+        except (ValueError, IndexError, AttributeError) as e:
+            assert isinstance(e, (nn.Error, AttributeError))
+            continue
+        assert np.array_equal(y.d[1], [2, 3]) and np.array_equal(y.d[0], [0, 0]), "zeros where there is no row"
+
+
+# Empty and huge
+
+
+def test_losses_and_products_of_nothing():
+    assert np.array_equal(_run(F.affine, var(0, 3), var(3, 2)), np.zeros((0, 2)))
+    assert np.array_equal(_run(F.affine, var(2, 0), var(0, 3)), np.zeros((2, 3)))
+    assert _run(F.sum, var(0, 3)) == 0
+    assert np.array_equal(_run(lambda x: F.sum(x, axis=0), var(0, 3)), [0, 0, 0])
+    assert _run(F.add2, var(0, 3), var(1, 3)).shape == (0, 3)
+    assert _run(F.convolution, var(0, 2, 5, 5), var(3, 2, 3, 3)).shape == (0, 3, 3, 3)
+    assert _run(lambda x: F.max_pooling(x, (2, 2)), var(0, 2, 4, 4)).shape == (0, 2, 2, 2)
+
+
+def _run(call, *inputs):
+    y = call(*inputs)
+    y.forward()
+    y.backward()
+    for v in inputs:
+        assert v.g.shape == v.shape
+    return y.d
+
+
+def test_huge_shapes_are_refused_or_never_touched():
+    before = nn.memory.stats().live
+    for shape in [
+        (2**62,),
+        (2**31, 2**31),
+        (2**63 - 1,),
+        (2**32, 2**32),
+        (2**16,) * 4,
+        (2**20,) * 50,
+        (1,) * 70,
+        (0, 2**62, 4),
+    ]:
+        try:
+            v = Variable(shape, need_grad=True)
+            y = F.add2(F.tanh(v), v)
+            F.sum(y)
+            F.reshape(v, (-1,)) if v.size else None
+        except BAD as e:
+            assert isinstance(e, nn.Error)
+    assert nn.memory.stats().live == before
+    x, w = Variable((2**20, 2**20)), Variable((2**20, 2**30))
+    for call in (
+        lambda: F.affine(x, w),
+        lambda: F.broadcast(Variable((1, 1)), (2**40, 2**40)),
+        lambda: F.broadcast(Variable((1,)), (2**62,)),
+        lambda: F.reshape(Variable((2, 3)), (2**62, 2**62)),
+        lambda: F.concatenate(x, x, axis=0),
+        lambda: F.tile(Variable((2,)), (2**62,)),
+        lambda: F.one_hot(Variable((3, 1)), (2**62,)),
+        lambda: F.pad(Variable((3,)), (2**62, 2**62)),
+        lambda: F.constant(1.0, (2**62,)),
+        lambda: F.arange(0, 1e30, 1e-10),
+        lambda: F.linspace(0, 1, 2**62),
+        lambda: F.rand(shape=(2**62,)),
+        lambda: F.randn(shape=(-1,)),
+        lambda: F.matrix_diag(Variable((2**40,))),
+    ):
+        try:
+            y = call()
+        except AttributeError:
+            continue  # a function that is still to come
+        except BAD as e:
+            assert isinstance(e, nn.Error), f"{type(e)} {e}"
+            continue
+        with pytest.raises(MemoryError):
+            y.forward()
+    assert nn.memory.stats().live == before
+
+
+def test_numbers_out_of_range_as_arguments():
+    x = var(2, 3)
+    for call in (
+        lambda: F.sum(x, axis=2**70),
+        lambda: F.reshape(x, (2**70,)),
+        lambda: F.add_scalar(x, 10**400),
+        lambda: F.leaky_relu(x, alpha=1j),
+        lambda: Variable((2**70,)),
+        lambda: NdArray((2**70,)),
+        lambda: x.data.narrow(0, 2**70, 1),
+        lambda: x.size_from_axis(2**70),
+    ):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            call()
+    assert np.isinf(_run(lambda x: F.add_scalar(x, np.inf), x)).all()
+
+
+def test_a_sequence_that_lies():
+    class Lies:
+        def __len__(self):
+            return 10**9
+
+        def __getitem__(self, i):
+            raise KeyError(i)
+
+        def __iter__(self):
+            raise ZeroDivisionError
+
+    class Endless:
+        def __index__(self):
+            raise ZeroDivisionError
+
+    for call in (lambda v: Variable(v), lambda v: F.reshape(var(2), v), lambda v: F.sum(var(2), axis=v)):
+        for wrong in (Lies(), (Endless(),), Endless()):
+            with pytest.raises((TypeError, ValueError, ZeroDivisionError, KeyError)):
+                call(wrong)
+
+
+def test_arrays_that_lie():
+    class Raises:
+        def __array__(self, *a, **k):
+            raise ZeroDivisionError
+
+    class NoArray:
+        __array_interface__ = {"shape": (-3,), "typestr": "<f4", "data": None, "version": 9}
+
+    class Another:
+        def __array__(self, *a, **k):
+            return "text"
+
+    for wrong in (Raises(), NoArray(), Another()):
+        with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
+            NdArray.from_numpy_array(wrong)
+        v = var(3)
+        with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
+            v.d = wrong
+        assert np.array_equal(v.d, [1, 1, 1])
+
+
+# Files: missing, truncated, of another kind, made by an attacker; parameters of another shape
+
+
+@pytest.fixture
+def folder():
+    with tempfile.TemporaryDirectory() as d:
+        yield Path(d)
+
+
+@pytest.fixture
+def parameters():
+    nn.clear_parameters()
+    with nn.parameter_scope("a"):
+        w = nn.parameter.get_parameter_or_create("w", (2, 3), np.arange(6).reshape(2, 3))
+    values = w.d.copy()
+    del w
+    yield
+    assert np.array_equal(nn.get_parameters(grad_only=False)["a/w"].d, values), "the parameters are as before"
+    nn.clear_parameters()
+
+
+def suffixes() -> list[str]:
+    try:
+        import h5py  # noqa: F401
+    except ImportError:
+        return [".safetensors"]
+    return [".h5", ".safetensors"]
+
+
+@pytest.mark.parametrize("suffix", suffixes())
+def test_a_missing_file(suffix, folder, parameters):
+    with pytest.raises(FileNotFoundError) as e:
+        nn.load_parameters(str(folder / ("none" + suffix)))
+    assert isinstance(e.value, nn.Error) and "none" + suffix in str(e.value)
+
+
+@pytest.mark.parametrize("suffix", suffixes())
+def test_truncated_and_foreign_files(suffix, folder, parameters):
+    path = folder / ("p" + suffix)
+    nn.save_parameters(str(path))
+    whole = path.read_bytes()
+    for content in [whole[: len(whole) * k // 8] for k in range(8)] + [
+        b"\x89PNG\r\n" * 100,
+        b"{}",
+        os.urandom(500),
+        b"\0" * 4096,
+    ]:
+        path.write_bytes(content)
+        with pytest.raises((ValueError, OSError)) as e:
+            nn.load_parameters(str(path))
+        assert isinstance(e.value, nn.Error) and "p" + suffix in str(e.value)
+    path.write_bytes(whole)
+    nn.load_parameters(str(path))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"a/w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,2400000000]}}',
+        b'{"a/w":{"dtype":"F32","shape":[2,3],"data_offsets":[24,0]}}',
+        b'{"a/w":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,24]}}',
+        b'{"a/w":{"dtype":"F32","shape":[-2,-3],"data_offsets":[0,24]}}',
+        b'{"a/w":{"dtype":"EVIL","shape":[2,3],"data_offsets":[0,24]}}',
+        b'{"a/w":{"dtype":"F32","shape":"23","data_offsets":[0,24]}}',
+        b'{"a/w":{"dtype":"F32","shape":[2,3]}}',
+        b'{"a/w":[1,2]}',
+        b"[" * 100_000,
+        b'{"a/w":',
+        b"\xff\xfe\xfd",
+    ],
+    ids=range(11),
+)
+def test_safetensors_made_by_an_attacker(header, folder, parameters):
+    path = folder / "p.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 24)
+    with pytest.raises((ValueError, OSError)) as e:
+        nn.load_parameters(str(path))
+    assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**62, 2**64 - 1])
+def test_a_safetensors_header_of_a_wrong_length(length, folder, parameters):
+    path = folder / "p.safetensors"
+    path.write_bytes(struct.pack("<Q", length) + b"{}")
+    with pytest.raises((ValueError, OSError)) as e:
+        nn.load_parameters(str(path))
+    assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("suffix", suffixes())
+def test_parameters_of_another_shape(suffix, folder, parameters):
+    path = folder / ("p" + suffix)
+    nn.save_parameters(str(path))
+    with nn.parameter_scope("a"), pytest.raises(ValueError) as e:
+        nn.parameter.get_parameter_or_create("w", (3, 2))
+    assert (
+        isinstance(e.value, nn.Error)
+        and "a/w" in str(e.value)
+        and "(2, 3)" in str(e.value)
+        and "(3, 2)" in str(e.value)
+    )
+
+
+def test_pickles_are_not_run(folder, parameters):
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(folder / "evil"),))
+
+    for suffix in suffixes():
+        path = folder / ("p" + suffix)
+        path.write_bytes(pickle.dumps(Evil()))
+        with pytest.raises((ValueError, OSError)):
+            nn.load_parameters(str(path))
+    assert not (folder / "evil").exists()
+
+
+@pytest.mark.parametrize("suffix", [".txt", "", ".pkl"])
+def test_unknown_kinds_of_files(suffix, folder, parameters):
+    path = folder / ("p" + suffix)
+    with pytest.raises((ValueError, OSError)) as e:
+        nn.save_parameters(str(path))
+    assert isinstance(e.value, nn.Error) and not path.exists()
+    path.write_bytes(b"x")
+    with pytest.raises((ValueError, OSError)) as e:
+        nn.load_parameters(str(path))
+    assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("suffix", suffixes())
+def test_saving_where_nothing_can_be_written(suffix, folder, parameters):
+    with pytest.raises(OSError) as e:
+        nn.save_parameters(str(folder / "no" / "such" / ("p" + suffix)))
+    assert isinstance(e.value, nn.Error)
+    (folder / ("d" + suffix)).mkdir()
+    with pytest.raises(OSError):
+        nn.save_parameters(str(folder / ("d" + suffix)))
+    assert sorted(p.name for p in folder.iterdir()) == ["d" + suffix], "no half-written file is left"
+
+
+# Hooks and graphs
+
+
+def test_a_hook_that_raises_anything():
+    x = leaf([0.5, -1.0])
+    y = F.sin(F.tanh(x))
+    for error in (
+        ValueError("v"),
+        KeyError(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        RecursionError(),
+        StopIteration(),
+    ):
+
+        def hook(f, error=error):
+            raise error
+
+        for run in (y.forward, y.backward):
+            with pytest.raises(type(error)) as e:
+                run(function_post_hook=hook)
+            assert e.value is error
+        error.__traceback__ = None
+    x.g = 0
+    y.forward()
+    y.backward()
+    np.testing.assert_allclose(x.g, np.cos(np.tanh([0.5, -1])) * (1 - np.tanh([0.5, -1]) ** 2), rtol=1e-5)
+
+
+def test_a_hook_that_recurses_without_end():
+    y = F.sin(F.tanh(leaf([0.5])))
+
+    def hook(f):
+        z = F.tanh(f.inputs[0])
+        z.forward(function_pre_hook=hook)
+
+    old = sys.getrecursionlimit()
+    sys.setrecursionlimit(min(old, 200))
+    try:
+        with pytest.raises((RecursionError, RuntimeError)):
+            y.forward(function_pre_hook=hook)
+    finally:
+        sys.setrecursionlimit(old)
+    y.forward()
+
+
+def test_a_mutated_argument_does_not_change_the_graph():
+    shape = [3, 2]
+    x = leaf(np.arange(6))
+    y = F.reshape(x, shape)
+    shape[0] = 99
+    arguments = y.parent.arguments
+    arguments["shape"] = [1]
+    y.forward()
+    assert y.shape == (3, 2) and y.parent.arguments["shape"] == [3, 2]
+
+
+def test_objects_cannot_be_broken_from_python():
+    x = var(3)
+    y = F.tanh(x)
+    for wrong in (
+        lambda: type(y.parent)(),
+        lambda: nn._core.call(10**9, (x,), ()),
+        lambda: nn._core.call(-1, (x,), ()),
+    ):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            wrong()
+    for wrong in (((), ()), ((x, x, x, x), ()), ((x,), (1, 2, 3, 4)), ((None,), ()), ((x,), ([],))):
+        try:
+            nn._core.call(nn._core.function_index("tanh"), *wrong)
+        except (TypeError, ValueError) as e:
+            assert "internal" not in str(e)
+    for cls in (Variable, NdArray):
+        empty = cls.__new__(cls)
+        repr(empty), empty.shape
