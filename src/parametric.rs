@@ -3,6 +3,7 @@
 //! The first argument names the layer: `affine("fc", ..)` keeps its weight in `fc/affine/W`, as NNabla's
 //! `PF.affine(.., name="fc")` does; with "" it is `affine/W`.
 
+use crate::Shape;
 use crate::error::{Error, Result};
 use crate::functions as f;
 use crate::graph::Variable;

@@ -27,11 +27,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;
-<<<<<<< HEAD
     solver::register(m)?;
-=======
     cuda::register(m)?;
->>>>>>> main
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }
