@@ -101,8 +101,7 @@ impl Pooling {
         if to.is_empty() {
             return;
         }
-        let axes = [0, 1, 2].map(|i| Axis::new(self, i));
-        let planes = Planes { axes, inner: self.inner, kernel: self.kernel, pad: self.pad, task };
+        let planes = Planes::new(self, task);
         dispatch(Whole { p: self, planes, from: SendPtr::of(from), to: SendPtr(to.as_mut_ptr()), x: SendPtr::of(x) });
     }
 }

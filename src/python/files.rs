@@ -20,7 +20,7 @@ type Given<'py> = (String, String, Vec<usize>, Bound<'py, PyAny>);
 #[pyfunction]
 fn save_safetensors(py: Python<'_>, path: PathBuf, tensors: Vec<Given<'_>>, metadata: Notes) -> PyResult<()> {
     let bytes = |t: &Given| -> PyResult<crate::array::Data> {
-        let a = convert::from_numpy("save_safetensors", &t.3)?;
+        let a = convert::from_numpy("save_safetensors", "tensors", &t.3)?;
         errors::run(py, || a.read(DType::U8))
     };
     let data = tensors.iter().map(bytes).collect::<PyResult<Vec<_>>>()?;

@@ -258,8 +258,7 @@ fn edges_of_layer_normalization() {
         y[0].to_vec::<f64>().unwrap()
     };
     assert_eq!(run(&[1.0; 6], &[2, 3]), [0.0; 6]);
-    assert_eq!(run(&[], &[0, 3]), []);
-    assert_eq!(run(&[], &[3, 0]), []);
+    assert!(run(&[], &[0, 3]).is_empty() && run(&[], &[3, 0]).is_empty());
     let fails = |s: &[usize], args: f::LayerNormalization| {
         let p = Variable::new(s);
         let p = (!args.no_scale).then_some(&p);

@@ -1,13 +1,16 @@
 //! Channels whose elements lie apart, one or a few in each row: vectors run across the channels.
 
+// Loops run over many arrays side by side.
+#![allow(clippy::needless_range_loop)]
+
 use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 
 /// Rows that are summed up in their own type; the sums are merged in f64.
-const ROWS: usize = 16;
+const ROWS: usize = 32;
 
-/// Inside `Lanes::enter`, so that the loops become vectors.
+/// Inside `Lanes::enter`, so that the loops become vectors: plain loops, since a closure may not be inlined.
 ///
 /// # Safety
 /// The unit lies within the slices of the work.
@@ -18,7 +21,7 @@ pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &Unit, work: Work<T>) {
         Work::Moments { x, out } => columns.moments(x, out),
         Work::Sums { gy, x, mean, out } => columns.sums(gy, x, mean, out),
         Work::Map { a, x, y, output, by } => {
-            let by = columns.spread(by);
+            let by = columns.spread_all(by);
             for o in unit.outer.clone() {
                 let at = columns.start(o);
                 // SAFETY: the caller's promise.
@@ -47,56 +50,61 @@ impl Columns<'_> {
         &x[self.start(o)..][..self.width]
     }
 
-    /// The first rows of blocks.
+    /// The block of rows that begins at `o`.
     #[inline(always)]
-    fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let end = self.unit.outer.end;
-        self.unit.outer.clone().step_by(ROWS).map(move |o| o..end.min(o + ROWS))
+    fn block(&self, o: usize) -> std::ops::Range<usize> {
+        o..self.unit.outer.end.min(o + ROWS)
     }
 
     #[inline(always)]
     fn moments<T: Real>(&self, x: &[T], out: &mut [Pair]) {
-        let mut total = vec![[0.0; 2]; self.width];
         let (mut mean, mut rest, mut squares) = (self.zeros(), self.zeros(), self.zeros());
+        let (mut total, mut deviation) = (vec![0.0; self.width], vec![0.0; self.width]);
         let mut before = 0.0;
-        for block in self.blocks() {
-            let n = block.len() as f64;
-            [&mut mean, &mut rest, &mut squares].into_iter().for_each(|v| v.fill(T::ZERO));
-            block.clone().for_each(|o| add(&mut mean, self.row(x, o)));
-            let part = T::from_f64(1.0 / n);
-            mean.iter_mut().for_each(|m| *m = *m * part);
-            block.for_each(|o| deviate(&mean, self.row(x, o), &mut rest, &mut squares));
-            for (i, t) in total.iter_mut().enumerate() {
-                let rest = rest[i].to_f64();
-                let found = [mean[i].to_f64() + rest / n, squares[i].to_f64() - rest * rest / n];
-                merge_moments(t, before, &found, n);
+        for first in self.unit.outer.clone().step_by(ROWS) {
+            let n = self.block(first).len() as f64;
+            mean.fill(T::ZERO);
+            rest.fill(T::ZERO);
+            squares.fill(T::ZERO);
+            for o in self.block(first) {
+                add(&mut mean, self.row(x, o));
             }
+            scale(&mut mean, T::from_f64(1.0 / n));
+            for o in self.block(first) {
+                deviate(&mean, self.row(x, o), &mut rest, &mut squares);
+            }
+            let block = Block { before, n, mean: &mean, rest: &rest, squares: &squares };
+            block.merge(&mut total, &mut deviation);
             before += n;
         }
-        for (out, own) in out.iter_mut().zip(total.chunks_exact(self.c.inner)) {
-            *out = own[0];
-            (1..own.len()).for_each(|i| merge_moments(out, i as f64 * before, &own[i], before));
+        for (i, out) in out.iter_mut().enumerate() {
+            let at = i * self.c.inner;
+            *out = [total[at], deviation[at]];
+            for k in 1..self.c.inner {
+                merge_moments(out, k as f64 * before, &[total[at + k], deviation[at + k]], before);
+            }
         }
     }
 
     #[inline(always)]
     fn sums<T: Real>(&self, gy: &[T], x: Option<&[T]>, mean: &[T], out: &mut [Pair]) {
-        let mean: Vec<T> = mean.iter().flat_map(|&m| std::iter::repeat_n(m, self.c.inner)).collect();
+        let mean = self.spread(mean);
         let (mut sum, mut product) = (self.zeros(), self.zeros());
         out.fill([0.0; 2]);
-        for block in self.blocks() {
+        for first in self.unit.outer.clone().step_by(ROWS) {
             sum.fill(T::ZERO);
             product.fill(T::ZERO);
-            match x {
-                Some(x) => block.for_each(|o| {
-                    multiply(self.row(gy, o), self.row(x, o), &mean, &mut sum, &mut product);
-                }),
-                None => block.for_each(|o| add(&mut sum, self.row(gy, o))),
+            for o in self.block(first) {
+                match x {
+                    Some(x) => multiply(self.row(gy, o), self.row(x, o), &mean, &mut sum, &mut product),
+                    None => add(&mut sum, self.row(gy, o)),
+                }
             }
-            for i in 0..self.width {
-                let out = &mut out[i / self.c.inner];
-                out[0] += sum[i].to_f64();
-                out[1] += product[i].to_f64();
+            for (i, out) in out.iter_mut().enumerate() {
+                for k in i * self.c.inner..(i + 1) * self.c.inner {
+                    out[0] += sum[k].to_f64();
+                    out[1] += product[k].to_f64();
+                }
             }
         }
     }
@@ -105,16 +113,59 @@ impl Columns<'_> {
         vec![T::ZERO; self.width]
     }
 
-    /// The coefficients of each column.
-    fn spread<T: Real>(&self, by: &Coefficients<T>) -> Coefficients<T> {
-        let all = |v: &[T]| v.iter().flat_map(|&m| std::iter::repeat_n(m, self.c.inner)).collect();
-        Coefficients { minus: all(&by.minus), times: all(&by.times), by_x: all(&by.by_x), plus: all(&by.plus) }
+    /// A number for each column from those of the channels.
+    fn spread<T: Real>(&self, each: &[T]) -> Vec<T> {
+        if self.c.inner == 1 {
+            return each.to_vec();
+        }
+        each.iter().flat_map(|&m| std::iter::repeat_n(m, self.c.inner)).collect()
+    }
+
+    fn spread_all<T: Real>(&self, by: &Coefficients<T>) -> Coefficients<T> {
+        let [minus, times, by_x, plus] = [&by.minus, &by.times, &by.by_x, &by.plus].map(|v| self.spread(v));
+        Coefficients { minus, times, by_x, plus }
+    }
+}
+
+/// What a block of `n` rows has found for each column.
+struct Block<'a, T> {
+    before: f64,
+    n: f64,
+    mean: &'a [T],
+    rest: &'a [T],
+    squares: &'a [T],
+}
+
+impl<T: Real> Block<'_, T> {
+    /// As `merge_moments`, for all columns.
+    #[inline(always)]
+    fn merge(&self, total: &mut [f64], deviation: &mut [f64]) {
+        let n = total.len();
+        let (mean, rest, squares, deviation) =
+            (&self.mean[..n], &self.rest[..n], &self.squares[..n], &mut deviation[..n]);
+        let (each, part) = (1.0 / self.n, self.n / (self.before + self.n));
+        let cross = self.before * part;
+        for i in 0..n {
+            let r = rest[i].to_f64();
+            let delta = mean[i].to_f64() + r * each - total[i];
+            total[i] += delta * part;
+            deviation[i] += squares[i].to_f64() - r * r * each + delta * delta * cross;
+        }
     }
 }
 
 #[inline(always)]
 fn add<T: Real>(to: &mut [T], x: &[T]) {
-    to.iter_mut().zip(x).for_each(|(t, &x)| *t += x);
+    for (t, &x) in to.iter_mut().zip(x) {
+        *t += x;
+    }
+}
+
+#[inline(always)]
+fn scale<T: Real>(to: &mut [T], by: T) {
+    for t in to {
+        *t = *t * by;
+    }
 }
 
 #[inline(always)]
@@ -142,16 +193,26 @@ fn multiply<T: Real>(gy: &[T], x: &[T], mean: &[T], sum: &mut [T], product: &mut
 fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coefficients<T>) {
     let n = y.len();
     let (a, minus, times, by_x, plus) = (&a[..n], &by.minus[..n], &by.times[..n], &by.by_x[..n], &by.plus[..n]);
-    match (x, output) {
-        (None, Output::Write) => (0..n).for_each(|i| y[i] = (a[i] - minus[i]) * times[i] + plus[i]),
-        (None, Output::Accumulate) => (0..n).for_each(|i| y[i] += (a[i] - minus[i]) * times[i] + plus[i]),
+    match (x.map(|x| &x[..n]), output) {
+        (None, Output::Write) => {
+            for i in 0..n {
+                y[i] = (a[i] - minus[i]) * times[i] + plus[i];
+            }
+        }
+        (None, Output::Accumulate) => {
+            for i in 0..n {
+                y[i] += (a[i] - minus[i]) * times[i] + plus[i];
+            }
+        }
         (Some(x), Output::Write) => {
-            let x = &x[..n];
-            (0..n).for_each(|i| y[i] = a[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]))
+            for i in 0..n {
+                y[i] = a[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]);
+            }
         }
         (Some(x), Output::Accumulate) => {
-            let x = &x[..n];
-            (0..n).for_each(|i| y[i] += a[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]))
+            for i in 0..n {
+                y[i] += a[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]);
+            }
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Normalization of rows whose elements have a scale and a shift each: layer normalization.
 
+// Loops run over many arrays side by side.
+#![allow(clippy::needless_range_loop)]
+
 use super::rows::add_moments;
-use super::{BLOCK, Moments, Output, SendPtr, UNIT, vectors};
+use super::vectors::{self, Sum};
+use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
@@ -146,11 +150,27 @@ impl<T: Real> Job<T> for Forward<'_, T> {
             match (self.gamma, self.beta) {
                 (Some(g), Some(b)) => {
                     let (g, b) = (&g[..n], &b[..n]);
-                    (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j] + b[j])
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) * g[j] + b[j];
+                    }
                 }
-                (Some(g), None) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) * g[j]),
-                (None, Some(b)) => (0..n).for_each(|j| y[j] = ((x[j] - minus) * times + rest) + b[j]),
-                (None, None) => (0..n).for_each(|j| y[j] = (x[j] - minus) * times + rest),
+                (Some(g), None) => {
+                    let g = &g[..n];
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) * g[j];
+                    }
+                }
+                (None, Some(b)) => {
+                    let b = &b[..n];
+                    for j in 0..n {
+                        y[j] = ((x[j] - minus) * times + rest) + b[j];
+                    }
+                }
+                (None, None) => {
+                    for j in 0..n {
+                        y[j] = (x[j] - minus) * times + rest;
+                    }
+                }
             }
         }
     }
@@ -184,17 +204,26 @@ impl<T: Real> Job<T> for Part<'_, T> {
             let row = self.first + r;
             let (gy, x) = (&self.b.gy[row * n..][..n], &self.b.x[row * n..][..n]);
             if let Some(beta) = &mut self.beta {
-                (0..n).for_each(|j| beta[j] += gy[j]);
+                let beta = &mut beta[..n];
+                for j in 0..n {
+                    beta[j] += gy[j];
+                }
             }
             if let Some(gamma) = &mut self.gamma {
                 let (minus, times, rest) = self.b.row(row);
-                (0..n).for_each(|j| gamma[j] += gy[j] * ((x[j] - minus) * times + rest));
+                let gamma = &mut gamma[..n];
+                for j in 0..n {
+                    gamma[j] += gy[j] * ((x[j] - minus) * times + rest);
+                }
             }
             let Some((gx, output)) = &mut self.gx else { continue };
             let g = match self.b.gamma {
                 Some(gamma) => {
-                    (0..n).for_each(|j| g[j] = gy[j] * gamma[j]);
-                    &g[..]
+                    let (g, gamma) = (&mut g[..n], &gamma[..n]);
+                    for j in 0..n {
+                        g[j] = gy[j] * gamma[j];
+                    }
+                    &*g
                 }
                 None => gy,
             };
@@ -223,8 +252,12 @@ impl<T: Real> LayerBackward<'_, T> {
         for from in (0..n).step_by(BLOCK) {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
-            let (s, p) = unsafe { vectors::products::<T, L>(&g[at.clone()], &x[at], minus) };
-            (sum, product) = (sum + s.to_f64(), product + p.to_f64());
+            unsafe {
+                let (mut s, mut p) = (Sum::new::<L>(), Sum::new::<L>());
+                vectors::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
+                sum += s.total::<L>();
+                product += p.total::<L>();
+            }
         }
         product -= rest * sum;
         let count = n as f64;
@@ -232,10 +265,18 @@ impl<T: Real> LayerBackward<'_, T> {
         let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
         let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
         let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
-        let (g, x) = (&g[..n], &x[..n]);
+        let (g, x, gx) = (&g[..n], &x[..n], &mut gx[..n]);
         match output {
-            Output::Write => (0..n).for_each(|j| gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus)),
-            Output::Accumulate => (0..n).for_each(|j| gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus)),
+            Output::Write => {
+                for j in 0..n {
+                    gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus);
+                }
+            }
+            Output::Accumulate => {
+                for j in 0..n {
+                    gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Channels whose elements are long rows: vectors run along the row.
 
-use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments, vectors};
+// Loops run over many arrays side by side.
+#![allow(clippy::needless_range_loop)]
+
+use super::vectors::{self, Sum};
+use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments};
 use crate::cpu::conv::lanes::Lanes;
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
@@ -14,26 +18,19 @@ pub(super) unsafe fn run<T: Real, L: Lanes<T>>(c: &Channels, unit: &Unit, work: 
     unsafe {
         match work {
             Work::Moments { x, out } => {
-                for o in unit.outer.clone() {
-                    let before = ((o - unit.outer.start) * c.inner) as f64;
-                    for (i, total) in out.iter_mut().enumerate() {
-                        add_moments::<T, L>(&x[row(c, unit, o, i)], before, total);
-                    }
+                for (i, total) in out.iter_mut().enumerate() {
+                    moments::<T, L>(&Strip::new(c, unit, i), x, total);
                 }
             }
             Work::Sums { gy, x, mean, out } => {
-                out.fill([0.0; 2]);
-                for o in unit.outer.clone() {
-                    for (i, total) in out.iter_mut().enumerate() {
-                        let at = row(c, unit, o, i);
-                        add_sums::<T, L>(&gy[at.clone()], x.map(|x| &x[at]), mean[i], total);
-                    }
+                for (i, total) in out.iter_mut().enumerate() {
+                    sums::<T, L>(&Strip::new(c, unit, i), gy, x, mean[i], total);
                 }
             }
             Work::Map { a, x, y, output, by } => {
-                for o in unit.outer.clone() {
+                for o in 0..unit.outer.len() {
                     for i in 0..unit.channels.len() {
-                        let at = row(c, unit, o, i);
+                        let at = Strip::new(c, unit, i).row(o);
                         let y = y.slice(at.start, c.inner);
                         map(&a[at.clone()], x.map(|x| &x[at]), y, output, by, i);
                     }
@@ -43,60 +40,137 @@ pub(super) unsafe fn run<T: Real, L: Lanes<T>>(c: &Channels, unit: &Unit, work: 
     }
 }
 
-/// Where the row of a unit's channel `i` is.
-#[inline(always)]
-fn row(c: &Channels, unit: &Unit, o: usize, i: usize) -> Range<usize> {
-    let at = (o * c.channels + unit.channels.start + i) * c.inner;
-    at..at + c.inner
+/// The rows of one channel of a unit.
+struct Strip {
+    first: usize,
+    stride: usize,
+    rows: usize,
+    width: usize,
 }
 
-/// Adds a row's mean and squared deviation to those of the `before` elements before it.
+impl Strip {
+    #[inline(always)]
+    fn new(c: &Channels, unit: &Unit, i: usize) -> Strip {
+        let first = (unit.outer.start * c.channels + unit.channels.start + i) * c.inner;
+        Strip { first, stride: c.channels * c.inner, rows: unit.outer.len(), width: c.inner }
+    }
+
+    #[inline(always)]
+    fn row(&self, o: usize) -> Range<usize> {
+        let at = self.first + o * self.stride;
+        at..at + self.width
+    }
+
+    /// Rows that make a block.
+    #[inline(always)]
+    fn per_block(&self) -> usize {
+        (BLOCK / self.width).max(1)
+    }
+
+    /// The block of rows that begins at `o`.
+    #[inline(always)]
+    fn block(&self, o: usize) -> Range<usize> {
+        o..self.rows.min(o + self.per_block())
+    }
+}
+
+/// Mean and squared deviation, in two passes over blocks of whole rows, or of a part of one row.
+#[inline(always)]
+unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut Pair) {
+    *total = [0.0; 2];
+    for first in (0..s.rows).step_by(s.per_block()) {
+        let before = (first * s.width) as f64;
+        // SAFETY: the caller is inside `enter`.
+        unsafe {
+            if s.width > BLOCK {
+                add_moments::<T, L>(&x[s.row(first)], before, total);
+                continue;
+            }
+            let n = (s.block(first).len() * s.width) as f64;
+            let (mut sum, mut rest, mut squares) = (Sum::new::<L>(), Sum::new::<L>(), Sum::new::<L>());
+            for o in s.block(first) {
+                vectors::add::<T, L>(&x[s.row(o)], &mut sum);
+            }
+            let mean = T::from_f64(sum.total::<L>() / n);
+            for o in s.block(first) {
+                vectors::deviate::<T, L>(&x[s.row(o)], mean, &mut rest, &mut squares);
+            }
+            let (rest, squares) = (rest.total::<L>(), squares.total::<L>());
+            merge_moments(total, before, &[mean.to_f64() + rest / n, squares - rest * rest / n], n);
+        }
+    }
+}
+
+/// Adds mean and squared deviation of neighbouring numbers to those of the `before` elements before them.
 #[inline(always)]
 pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64, total: &mut Pair) {
-    if before == 0.0 {
-        *total = [0.0; 2];
-    }
     for x in x.chunks(BLOCK) {
         let n = x.len() as f64;
         // SAFETY: the caller is inside `enter`.
         let found = unsafe {
-            let mean = T::from_f64(vectors::sum::<T, L>(x).to_f64() / n);
-            let (rest, squares) = vectors::deviations::<T, L>(x, mean);
-            let rest = rest.to_f64();
-            [mean.to_f64() + rest / n, squares.to_f64() - rest * rest / n]
+            let (mut sum, mut rest, mut squares) = (Sum::new::<L>(), Sum::new::<L>(), Sum::new::<L>());
+            vectors::add::<T, L>(x, &mut sum);
+            let mean = T::from_f64(sum.total::<L>() / n);
+            vectors::deviate::<T, L>(x, mean, &mut rest, &mut squares);
+            let rest = rest.total::<L>();
+            [mean.to_f64() + rest / n, squares.total::<L>() - rest * rest / n]
         };
         merge_moments(total, before, &found, n);
         before += n;
     }
 }
 
+/// The sums of gy and of gy * (x - mean).
 #[inline(always)]
-unsafe fn add_sums<T: Real, L: Lanes<T>>(gy: &[T], x: Option<&[T]>, mean: T, total: &mut Pair) {
-    for from in (0..gy.len()).step_by(BLOCK) {
-        let at = from..gy.len().min(from + BLOCK);
-        // SAFETY: the caller is inside `enter`.
-        let (sum, product) = unsafe {
-            match x {
-                Some(x) => vectors::products::<T, L>(&gy[at.clone()], &x[at], mean),
-                None => (vectors::sum::<T, L>(&gy[at]), T::ZERO),
+unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: &[T], x: Option<&[T]>, mean: T, total: &mut Pair) {
+    *total = [0.0; 2];
+    for first in (0..s.rows).step_by(s.per_block()) {
+        for from in (0..s.width).step_by(BLOCK) {
+            // SAFETY: the caller is inside `enter`.
+            unsafe {
+                let (mut sum, mut product) = (Sum::new::<L>(), Sum::new::<L>());
+                for o in s.block(first) {
+                    let row = s.row(o);
+                    let at = row.start + from..row.end.min(row.start + from + BLOCK);
+                    match x {
+                        Some(x) => {
+                            vectors::multiply::<T, L>(&gy[at.clone()], &x[at], mean, &mut sum, &mut product);
+                        }
+                        None => vectors::add::<T, L>(&gy[at], &mut sum),
+                    }
+                }
+                total[0] += sum.total::<L>();
+                total[1] += product.total::<L>();
             }
-        };
-        total[0] += sum.to_f64();
-        total[1] += product.to_f64();
+        }
     }
 }
 
 #[inline(always)]
-fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coefficients<T>, i: usize) {
-    let (minus, times, by_x, plus) = (by.minus[i], by.times[i], by.by_x[i], by.plus[i]);
-    match (x, output) {
-        (None, Output::Write) => y.iter_mut().zip(a).for_each(|(y, &a)| *y = (a - minus) * times + plus),
-        (None, Output::Accumulate) => y.iter_mut().zip(a).for_each(|(y, &a)| *y += (a - minus) * times + plus),
+fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coefficients<T>, c: usize) {
+    let (minus, times, by_x, plus) = (by.minus[c], by.times[c], by.by_x[c], by.plus[c]);
+    let n = y.len();
+    let a = &a[..n];
+    match (x.map(|x| &x[..n]), output) {
+        (None, Output::Write) => {
+            for i in 0..n {
+                y[i] = (a[i] - minus) * times + plus;
+            }
+        }
+        (None, Output::Accumulate) => {
+            for i in 0..n {
+                y[i] += (a[i] - minus) * times + plus;
+            }
+        }
         (Some(x), Output::Write) => {
-            y.iter_mut().zip(a).zip(x).for_each(|((y, &a), &x)| *y = a * times + ((x - minus) * by_x + plus))
+            for i in 0..n {
+                y[i] = a[i] * times + ((x[i] - minus) * by_x + plus);
+            }
         }
         (Some(x), Output::Accumulate) => {
-            y.iter_mut().zip(a).zip(x).for_each(|((y, &a), &x)| *y += a * times + ((x - minus) * by_x + plus))
+            for i in 0..n {
+                y[i] += a[i] * times + ((x[i] - minus) * by_x + plus);
+            }
         }
     }
 }

@@ -3,124 +3,122 @@
 use crate::cpu::conv::lanes::Lanes;
 use crate::dtype::Real;
 
-/// Lanes of four vectors, at most.
-const MOST: usize = 64;
+/// A sum in the making: four vectors, and what did not fill one.
+pub(super) struct Sum<T, V> {
+    lanes: [V; 4],
+    rest: T,
+}
 
-/// The sum of all lanes.
-#[inline(always)]
-unsafe fn fold<T: Real, L: Lanes<T>>(v: [L::V; 4]) -> T {
-    let mut all = [T::ZERO; 16];
-    // SAFETY: the caller is inside `enter`; a vector has 16 lanes at most.
-    unsafe {
-        let one = L::splat(T::ONE);
-        let sum = L::fma(L::fma(v[0], one, v[1]), one, L::fma(v[2], one, v[3]));
-        L::store(all.as_mut_ptr(), sum);
+impl<T: Real, V: Copy> Sum<T, V> {
+    #[inline(always)]
+    pub(super) unsafe fn new<L: Lanes<T, V = V>>() -> Self {
+        // SAFETY: the caller is inside `enter`.
+        Sum { lanes: [unsafe { L::splat(T::ZERO) }; 4], rest: T::ZERO }
     }
-    for width in [8, 4, 2, 1] {
-        for i in 0..width {
-            all[i] += all[i + width];
-        }
-    }
-    all[0]
-}
 
-/// The last numbers, followed by `fill`.
-#[inline(always)]
-fn padded<T: Real>(x: &[T], fill: T) -> [T; MOST] {
-    let mut all = [fill; MOST];
-    all[..x.len()].copy_from_slice(x);
-    all
-}
-
-/// How many of `n` numbers fill steps of four vectors.
-#[inline(always)]
-fn whole<T: Real, L: Lanes<T>>(n: usize) -> usize {
-    n - n % (4 * L::N)
-}
-
-/// The sum of x.
-#[inline(always)]
-pub(super) unsafe fn sum<T: Real, L: Lanes<T>>(x: &[T]) -> T {
-    let whole = whole::<T, L>(x.len());
-    let rest = padded(&x[whole..], T::ZERO);
-    // SAFETY: every step reads four vectors of x or of its padded rest.
-    unsafe {
-        let mut s = [L::splat(T::ZERO); 4];
-        for i in (0..whole).step_by(4 * L::N) {
-            add::<T, L>(x.as_ptr().add(i), &mut s);
-        }
-        if whole < x.len() {
-            add::<T, L>(rest.as_ptr(), &mut s);
-        }
-        fold::<T, L>(s)
-    }
-}
-
-#[inline(always)]
-unsafe fn add<T: Real, L: Lanes<T>>(p: *const T, s: &mut [L::V; 4]) {
-    for (k, s) in s.iter_mut().enumerate() {
-        // SAFETY: the caller has four vectors there.
-        unsafe { *s = L::fma(L::load(p.add(k * L::N)), L::splat(T::ONE), *s) }
-    }
-}
-
-/// The sums of x - m and of its square.
-#[inline(always)]
-pub(super) unsafe fn deviations<T: Real, L: Lanes<T>>(x: &[T], m: T) -> (T, T) {
-    let whole = whole::<T, L>(x.len());
-    let rest = padded(&x[whole..], m);
-    // SAFETY: as in `sum`.
-    unsafe {
-        let (mut s, mut q) = ([L::splat(T::ZERO); 4], [L::splat(T::ZERO); 4]);
-        for i in (0..whole).step_by(4 * L::N) {
-            deviate::<T, L>(x.as_ptr().add(i), m, &mut s, &mut q);
-        }
-        if whole < x.len() {
-            deviate::<T, L>(rest.as_ptr(), m, &mut s, &mut q);
-        }
-        (fold::<T, L>(s), fold::<T, L>(q))
-    }
-}
-
-#[inline(always)]
-unsafe fn deviate<T: Real, L: Lanes<T>>(p: *const T, m: T, s: &mut [L::V; 4], q: &mut [L::V; 4]) {
-    for k in 0..4 {
-        // SAFETY: the caller has four vectors there.
+    #[inline(always)]
+    pub(super) unsafe fn total<L: Lanes<T, V = V>>(&self) -> f64 {
+        let (mut all, v) = ([T::ZERO; 16], &self.lanes);
+        // SAFETY: the caller is inside `enter`; a vector has 16 lanes at most.
         unsafe {
-            let d = L::fma(L::load(p.add(k * L::N)), L::splat(T::ONE), L::splat(-m));
-            s[k] = L::fma(d, L::splat(T::ONE), s[k]);
-            q[k] = L::fma(d, d, q[k]);
+            let one = L::splat(T::ONE);
+            let sum = L::fma(L::fma(v[0], one, v[1]), one, L::fma(v[2], one, v[3]));
+            L::store(all.as_mut_ptr(), sum);
         }
+        for width in [8, 4, 2, 1] {
+            for i in 0..width {
+                all[i] += all[i + width];
+            }
+        }
+        (all[0] + self.rest).to_f64()
     }
 }
 
-/// The sums of g and of g * (x - m).
+/// Where steps of four vectors end, and where single vectors do.
 #[inline(always)]
-pub(super) unsafe fn products<T: Real, L: Lanes<T>>(g: &[T], x: &[T], m: T) -> (T, T) {
-    let whole = whole::<T, L>(x.len());
-    let (rest_g, rest_x) = (padded(&g[whole..], T::ZERO), padded(&x[whole..], m));
-    // SAFETY: as in `sum`.
+fn ends<T: Real, L: Lanes<T>>(n: usize) -> (usize, usize) {
+    (n - n % (4 * L::N), n - n % L::N)
+}
+
+/// Adds the numbers of x.
+#[inline(always)]
+pub(super) unsafe fn add<T: Real, L: Lanes<T>>(x: &[T], s: &mut Sum<T, L::V>) {
+    let (fours, ones) = ends::<T, L>(x.len());
+    // SAFETY: all vectors lie within x.
     unsafe {
-        let (mut s, mut q) = ([L::splat(T::ZERO); 4], [L::splat(T::ZERO); 4]);
-        for i in (0..whole).step_by(4 * L::N) {
-            multiply::<T, L>(g.as_ptr().add(i), x.as_ptr().add(i), m, &mut s, &mut q);
+        let (p, one) = (x.as_ptr(), L::splat(T::ONE));
+        for i in (0..fours).step_by(4 * L::N) {
+            for k in 0..4 {
+                s.lanes[k] = L::fma(L::load(p.add(i + k * L::N)), one, s.lanes[k]);
+            }
         }
-        if whole < x.len() {
-            multiply::<T, L>(rest_g.as_ptr(), rest_x.as_ptr(), m, &mut s, &mut q);
+        for i in (fours..ones).step_by(L::N) {
+            s.lanes[0] = L::fma(L::load(p.add(i)), one, s.lanes[0]);
         }
-        (fold::<T, L>(s), fold::<T, L>(q))
+    }
+    for &v in &x[ones..] {
+        s.rest += v;
     }
 }
 
+/// Adds x - m and its square.
 #[inline(always)]
-unsafe fn multiply<T: Real, L: Lanes<T>>(g: *const T, x: *const T, m: T, s: &mut [L::V; 4], q: &mut [L::V; 4]) {
-    for k in 0..4 {
-        // SAFETY: the caller has four vectors in both places.
-        unsafe {
-            let g = L::load(g.add(k * L::N));
-            let d = L::fma(L::load(x.add(k * L::N)), L::splat(T::ONE), L::splat(-m));
-            s[k] = L::fma(g, L::splat(T::ONE), s[k]);
-            q[k] = L::fma(g, d, q[k]);
+pub(super) unsafe fn deviate<T: Real, L: Lanes<T>>(x: &[T], m: T, s: &mut Sum<T, L::V>, q: &mut Sum<T, L::V>) {
+    let (fours, ones) = ends::<T, L>(x.len());
+    // SAFETY: all vectors lie within x.
+    unsafe {
+        let (p, one, minus) = (x.as_ptr(), L::splat(T::ONE), L::splat(-m));
+        for i in (0..fours).step_by(4 * L::N) {
+            for k in 0..4 {
+                let d = L::fma(L::load(p.add(i + k * L::N)), one, minus);
+                s.lanes[k] = L::fma(d, one, s.lanes[k]);
+                q.lanes[k] = L::fma(d, d, q.lanes[k]);
+            }
         }
+        for i in (fours..ones).step_by(L::N) {
+            let d = L::fma(L::load(p.add(i)), one, minus);
+            s.lanes[0] = L::fma(d, one, s.lanes[0]);
+            q.lanes[0] = L::fma(d, d, q.lanes[0]);
+        }
+    }
+    for &v in &x[ones..] {
+        let d = v - m;
+        s.rest += d;
+        q.rest += d * d;
+    }
+}
+
+/// Adds g and g * (x - m), for as many numbers of g as of x.
+#[inline(always)]
+pub(super) unsafe fn multiply<T: Real, L: Lanes<T>>(
+    g: &[T],
+    x: &[T],
+    m: T,
+    s: &mut Sum<T, L::V>,
+    q: &mut Sum<T, L::V>,
+) {
+    let g = &g[..x.len()];
+    let (fours, ones) = ends::<T, L>(x.len());
+    // SAFETY: all vectors lie within x and g.
+    unsafe {
+        let (pg, px, one, minus) = (g.as_ptr(), x.as_ptr(), L::splat(T::ONE), L::splat(-m));
+        for i in (0..fours).step_by(4 * L::N) {
+            for k in 0..4 {
+                let g = L::load(pg.add(i + k * L::N));
+                let d = L::fma(L::load(px.add(i + k * L::N)), one, minus);
+                s.lanes[k] = L::fma(g, one, s.lanes[k]);
+                q.lanes[k] = L::fma(g, d, q.lanes[k]);
+            }
+        }
+        for i in (fours..ones).step_by(L::N) {
+            let g = L::load(pg.add(i));
+            let d = L::fma(L::load(px.add(i)), one, minus);
+            s.lanes[0] = L::fma(g, one, s.lanes[0]);
+            q.lanes[0] = L::fma(g, d, q.lanes[0]);
+        }
+    }
+    for (&g, &x) in g[ones..].iter().zip(&x[ones..]) {
+        s.rest += g;
+        q.rest += g * (x - m);
     }
 }

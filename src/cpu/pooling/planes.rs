@@ -1,17 +1,20 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Axis, Divisor, Task, Window};
-use crate::cpu::conv::scratch;
+use super::{Axis, Divisor, Pooling, Task, Window};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
+use std::ops::Range;
 
-/// What is the same for every plane.
+/// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
+/// compiled without the vectors.
 pub(super) struct Planes {
     pub axes: [Axis; 3],
     pub inner: usize,
     pub kernel: [usize; 3],
     pub pad: [usize; 3],
     pub task: Task,
+    /// How a row's windows meet an input row.
+    spans: Vec<Span>,
 }
 
 /// A stretch of one output row and the input row's numbers that meet it.
@@ -20,78 +23,101 @@ struct Span {
     x: usize,
     count: usize,
     step: usize,
+    /// Whether the outputs meet their input row's first number.
+    first: bool,
+}
+
+/// An output row: its number and its windows in depth and height.
+type Row = (usize, Window, Window);
+
+/// Runs `$body` for each `$i < $n` with `$v` = every `$step`-th of `$x`.
+macro_rules! each_of {
+    ($x:expr, $step:expr, $n:expr, |$i:ident, $v:ident| $body:expr) => {{
+        let (x, n) = ($x, $n);
+        match $step {
+            1 => {
+                for ($i, &$v) in x[..n].iter().enumerate() {
+                    $body
+                }
+            }
+            2 => {
+                for ($i, &[$v, _]) in x[..2 * n - 2].as_chunks::<2>().0.iter().enumerate() {
+                    $body
+                }
+                let ($i, $v) = (n - 1, x[2 * n - 2]);
+                $body
+            }
+            step => {
+                for ($i, &$v) in x.iter().step_by(step).take(n).enumerate() {
+                    $body
+                }
+            }
+        }
+    }};
 }
 
 impl Planes {
+    pub fn new(p: &Pooling, task: Task) -> Self {
+        let axes = [0, 1, 2].map(|i| Axis::new(p, i));
+        let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, pad: p.pad, task, spans: Vec::new() };
+        let mut known = planes.axes[2].windows.len();
+        for k in 0..p.kernel[2] {
+            let seen = planes.axes[2].seen(k, p.pad[2]);
+            let new = seen.start..seen.end.min(known);
+            planes.add_spans(k, new.clone(), true);
+            planes.add_spans(k, new.end..seen.end, false);
+            known = known.min(seen.start);
+        }
+        planes
+    }
+
+    /// Spans of the outputs `range` at position `k` of their windows.
+    fn add_spans(&mut self, k: usize, range: Range<usize>, first: bool) {
+        if range.is_empty() {
+            return;
+        }
+        let (c, s, pad) = (self.inner, self.axes[2].stride, self.pad[2]);
+        let x = |o: usize| (o * s + k - pad) * c;
+        if s == 1 || c == 1 {
+            let (y, x, count) = (range.start * c, x(range.start), range.len() * c);
+            return self.spans.push(Span { y, x, count, step: s, first });
+        }
+        self.spans.extend(range.map(|o| Span { y: o * c, x: x(o), count: c, step: 1, first }));
+    }
+
     /// Numbers of an output row.
     fn width(&self) -> usize {
         self.axes[2].windows.len() * self.inner
     }
 
-    /// Calls `f` with each output row's number and its windows in depth and height.
     #[inline(always)]
-    fn each_row(&self, mut f: impl FnMut(usize, Window, Window)) {
+    fn rows(&self) -> impl Iterator<Item = Row> {
         let [d, h, _] = &self.axes;
-        for (i, &wd) in d.windows.iter().enumerate() {
-            for (j, &wh) in h.windows.iter().enumerate() {
-                f(i * h.windows.len() + j, wd, wh);
-            }
-        }
+        let n = h.windows.len();
+        (0..d.windows.len() * n).map(move |i| (i, d.windows[i / n], h.windows[i % n]))
     }
 
-    /// Calls `f` with each input row of the windows, and whether it is the first.
+    /// Where the input rows of the windows begin, and whether it is the first.
     #[inline(always)]
-    fn each_source(&self, d: Window, h: Window, mut f: impl FnMut(usize, bool)) {
-        let row = self.axes[2].input * self.inner;
-        for z in d.from..d.to {
-            for y in h.from..h.to {
-                f((z * self.axes[1].input + y) * row, z == d.from && y == h.from);
-            }
-        }
-    }
-
-    /// Calls `f` with the spans of the outputs `range` at position `k` of their windows.
-    #[inline(always)]
-    fn spans(&self, k: usize, range: std::ops::Range<usize>, mut f: impl FnMut(Span)) {
-        if range.is_empty() {
-            return;
-        }
-        let (c, s) = (self.inner, self.axes[2].stride);
-        let x = |o: usize| (o * s + k - self.pad[2]) * c;
-        if s == 1 || c == 1 {
-            return f(Span { y: range.start * c, x: x(range.start), count: range.len() * c, step: s });
-        }
-        range.for_each(|o| f(Span { y: o * c, x: x(o), count: c, step: 1 }));
-    }
-
-    /// Calls `f` with every span of a row; the flag says that the outputs meet their row's first number.
-    #[inline(always)]
-    fn all_spans(&self, mut f: impl FnMut(Span, bool)) {
-        let mut known = self.axes[2].windows.len();
-        for k in 0..self.kernel[2] {
-            let seen = self.axes[2].seen(k, self.pad[2]);
-            let new = seen.start..seen.end.min(known);
-            self.spans(k, new.clone(), |s| f(s, true));
-            self.spans(k, new.end..seen.end, |s| f(s, false));
-            known = known.min(seen.start);
-        }
+    fn sources(&self, d: Window, h: Window) -> impl Iterator<Item = (usize, bool)> {
+        let (row, height) = (self.axes[2].input * self.inner, self.axes[1].input);
+        let n = h.to - h.from;
+        (0..(d.to - d.from) * n).map(move |i| (((d.from + i / n) * height + h.from + i % n) * row, i == 0))
     }
 
     #[inline(always)]
     pub fn max<T: Real>(&self, x: &[T], y: &mut [T]) {
         let width = self.width();
-        self.each_row(|row, d, h| {
+        for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(-T::INFINITY);
-            self.each_source(d, h, |at, first| {
-                self.all_spans(|s, start| {
-                    let take = first && start;
-                    pairs(&mut y[s.y..][..s.count], &x[at + s.x..], s.step, |y, &x| {
-                        *y = if take || x > *y { x } else { *y }
-                    });
-                });
-            });
-        });
+            for (at, first) in self.sources(d, h) {
+                for s in &self.spans {
+                    let (y, take) = (&mut y[s.y..][..s.count], first && s.first);
+                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] = if take | (v > y[i]) { v } else { y[i] });
+                }
+            }
+        }
     }
 
     #[inline(always)]
@@ -103,20 +129,26 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let width = self.width();
-        // Largest numbers, and after them the places where they were found.
-        assert!(x.len() <= u32::MAX as usize, "a plane of more than 2^32 numbers");
-        let (mut best, mut place) = (vec![T::ZERO; width], vec![NOWHERE; width]);
-        self.each_row(|row, d, h| {
-            place.fill(NOWHERE);
-            self.each_source(d, h, |at, first| {
-                self.all_spans(|s, start| find(x, at + s.x, &s, first && start, &mut best, &mut place))
-            });
-            for (&g, &at) in gy[row * width..][..width].iter().zip(&place) {
-                if at != NOWHERE {
-                    gx[at as usize] += g;
+        // The largest numbers, and which meeting of a source row and a span they come from; for each such meeting the
+        // place in x of its output 0.
+        let (mut best, mut from, mut places) = (vec![T::ZERO; width], vec![0; width], Vec::new());
+        for (row, d, h) in self.rows() {
+            from.fill(NOWHERE);
+            places.clear();
+            for (at, first) in self.sources(d, h) {
+                for s in &self.spans {
+                    let (best, from) = (&mut best[s.y..][..s.count], &mut from[s.y..][..s.count]);
+                    find(&x[at + s.x..], s.step, first && s.first, places.len() as u32, best, from);
+                    places.push((at + s.x).wrapping_sub(s.y * s.step));
                 }
             }
-        });
+            let step = self.spans.first().map_or(1, |s| s.step);
+            for (i, (&g, &from)) in gy[row * width..][..width].iter().zip(&from).enumerate() {
+                if from != NOWHERE {
+                    gx[places[from as usize].wrapping_add(i * step)] += g;
+                }
+            }
+        }
     }
 
     /// Divides each number of a row.
@@ -134,14 +166,17 @@ impl Planes {
     #[inline(always)]
     pub fn sum<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
         let width = self.width();
-        self.each_row(|row, d, h| {
+        for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(T::ZERO);
-            self.each_source(d, h, |at, _| {
-                self.all_spans(|s, _| pairs(&mut y[s.y..][..s.count], &x[at + s.x..], s.step, |y, &x| *y += x));
-            });
+            for (at, _) in self.sources(d, h) {
+                for s in &self.spans {
+                    let y = &mut y[s.y..][..s.count];
+                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] += v);
+                }
+            }
             self.divide(divisor, d, h, y);
-        });
+        }
     }
 
     #[inline(always)]
@@ -150,18 +185,16 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let width = self.width();
-        scratch::with(width, |g: &mut [T]| {
-            self.each_row(|row, d, h| {
-                g.copy_from_slice(&gy[row * width..][..width]);
-                self.divide(divisor, d, h, g);
-                self.each_source(d, h, |at, _| {
-                    self.all_spans(|s, _| {
-                        let gx = &mut gx[at + s.x..];
-                        (0..s.count).for_each(|i| gx[i * s.step] += g[s.y + i]);
-                    });
-                });
-            });
-        });
+        let mut g = vec![T::ZERO; width];
+        for (row, d, h) in self.rows() {
+            g.copy_from_slice(&gy[row * width..][..width]);
+            self.divide(divisor, d, h, &mut g);
+            for (at, _) in self.sources(d, h) {
+                for s in &self.spans {
+                    spread(&mut gx[at + s.x..], &g[s.y..][..s.count], s.step);
+                }
+            }
+        }
     }
 
     /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
@@ -174,7 +207,7 @@ impl Planes {
     #[inline(always)]
     pub fn max_pairs<T: Real>(&self, x: &[T], y: &mut [T]) {
         let (width, row) = (self.width(), self.axes[2].input);
-        self.each_row(|r, d, h| {
+        for (r, d, h) in self.rows() {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let y = &mut y[r * width..][..width];
@@ -182,7 +215,7 @@ impl Planes {
             for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
                 *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
             }
-        });
+        }
     }
 
     #[inline(always)]
@@ -191,46 +224,54 @@ impl Planes {
         if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
             gx.fill(T::ZERO);
         }
-        self.each_row(|r, d, h| {
+        for (r, d, h) in self.rows() {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
-            let g = &gy[r * width..][..width];
             let x = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
             let to = ga[..2 * width].as_chunks_mut::<2>().0.iter_mut().zip(gb[..2 * width].as_chunks_mut::<2>().0);
-            let all = x.zip(to).zip(g);
-            match output {
-                Output::Write => all.for_each(|(((a, b), (ga, gb)), &g)| {
-                    let v = share([a[0], a[1], b[0], b[1]], g);
-                    (*ga, *gb) = ([v[0], v[1]], [v[2], v[3]]);
-                }),
-                Output::Accumulate => all.for_each(|(((a, b), (ga, gb)), &g)| {
-                    let v = share([a[0], a[1], b[0], b[1]], g);
-                    (*ga, *gb) = ([ga[0] + v[0], ga[1] + v[1]], [gb[0] + v[2], gb[1] + v[3]]);
-                }),
+            for (((a, b), (ga, gb)), &g) in x.zip(to).zip(&gy[r * width..][..width]) {
+                let v = share([a[0], a[1], b[0], b[1]], g);
+                (*ga, *gb) = match output {
+                    Output::Write => ([v[0], v[1]], [v[2], v[3]]),
+                    Output::Accumulate => ([ga[0] + v[0], ga[1] + v[1]], [gb[0] + v[2], gb[1] + v[3]]),
+                };
             }
-        });
+        }
     }
 }
 
-/// No place: the window sees only padding.
+/// The window sees only padding.
 const NOWHERE: u32 = u32::MAX;
 
-/// Notes the numbers of a span that are larger than the best ones so far, or all of them with `take`.
+/// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
 #[inline(always)]
-fn find<T: Real>(x: &[T], from: usize, s: &Span, take: bool, best: &mut [T], place: &mut [u32]) {
-    let old = best[s.y..][..s.count].iter_mut().zip(&mut place[s.y..][..s.count]);
-    let mut note = |(i, ((best, place), &v)): (usize, ((&mut T, &mut u32), &T))| {
-        let larger = take | (v > *best);
-        *best = if larger { v } else { *best };
-        *place = if larger { (from + i * s.step) as u32 } else { *place };
-    };
-    match s.step {
-        1 => old.zip(&x[from..][..s.count]).enumerate().for_each(&mut note),
+fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], from: &mut [u32]) {
+    let n = best.len();
+    let from = &mut from[..n];
+    if take {
+        from.fill(number);
+        each_of!(x, step, n, |i, v| best[i] = v);
+        return;
+    }
+    each_of!(x, step, n, |i, v| {
+        let old = (best[i], from[i]);
+        let new = if v > old.0 { (v, number) } else { old };
+        (best[i], from[i]) = new;
+    });
+}
+
+/// Adds `g` to every `step`-th of `x`.
+#[inline(always)]
+fn spread<T: Real>(x: &mut [T], g: &[T], step: usize) {
+    let n = g.len();
+    match step {
+        1 => x.iter_mut().zip(g).for_each(|(x, &g)| *x += g),
         2 => {
-            old.zip(x[from..].as_chunks::<2>().0.iter().map(|c| &c[0]).chain(x.last())).enumerate().for_each(&mut note)
+            x[..2 * n - 2].as_chunks_mut::<2>().0.iter_mut().zip(g).for_each(|(x, &g)| x[0] += g);
+            x[2 * n - 2] += g[n - 1];
         }
-        step => old.zip(x[from..].iter().step_by(step)).enumerate().for_each(&mut note),
+        step => x.iter_mut().step_by(step).zip(g).for_each(|(x, &g)| *x += g),
     }
 }
 
@@ -244,14 +285,4 @@ fn share<T: Real>(v: [T; 4], g: T) -> [T; 4] {
     let three = v[3] > larger(m, v[2]);
     let at = |here: bool| if here { g } else { T::ZERO };
     [at(!one & !two & !three), at(one & !two & !three), at(two & !three), at(three)]
-}
-
-/// Calls `f` with the numbers of `y` and every `step`-th of `x`.
-#[inline(always)]
-fn pairs<T: Real>(y: &mut [T], x: &[T], step: usize, mut f: impl FnMut(&mut T, &T)) {
-    match step {
-        1 => y.iter_mut().zip(x).for_each(|(y, x)| f(y, x)),
-        2 => (0..y.len()).for_each(|i| f(&mut y[i], &x[2 * i])),
-        _ => (0..y.len()).for_each(|i| f(&mut y[i], &x[step * i])),
-    }
 }
