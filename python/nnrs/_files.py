@@ -211,7 +211,7 @@ def _check_readable(function: str, source: PathOrFile) -> int:
 
 def h5py_module(function: str) -> Any:
     try:
-        import h5py  # type: ignore[import-untyped, import-not-found]
+        import h5py
     except ImportError as error:
         hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
         raise MissingPackageError(message(function, None, "'.h5' files need the package h5py", hint=hint)) from error

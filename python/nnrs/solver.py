@@ -195,7 +195,7 @@ def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverSt
     tensors, metadata = _core.load_safetensors(os.fspath(path))
     if "nnrs.states" not in metadata:
         raise FormatError(message(function, "path", f"{path} holds no states of a solver"))
-    arrays = {name: _files.array_of(name, *raw) for name, *raw in tensors}
+    arrays = {name: _files.array_of(name, kind, shape, raw) for name, kind, shape, raw in tensors}
     counts = json.loads(metadata["nnrs.states"])
     return {
         name: SolverState(t, {key: Variable.from_numpy_array(arrays[f"{name}/{key}"]) for key in keys})
