@@ -1,9 +1,7 @@
 //! `Adam`: steps scaled by running means of the gradient and of its square.
 
-use super::{Rule, Scalars, Step, Terms};
-use crate::function::expr::Expr;
+use super::{Number, Rule, Step};
 use crate::solver;
-use smallvec::smallvec;
 
 solver! {
     /// Adam, `w = w - a_t mean / (sqrt(var) + eps)` with `mean = beta1 mean + (1 - beta1) g`,
@@ -17,7 +15,7 @@ solver! {
     }
 }
 
-/// The numbers of Adam's rule.
+/// Decay of the two means, and the number that keeps the divisor from 0.
 pub(super) struct Moments {
     pub beta1: f64,
     pub beta2: f64,
@@ -25,33 +23,30 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// The step size with the means' start from zero made up for.
-    pub fn step_size(&self, step: &Step) -> f64 {
-        let t = step.t as f64;
-        step.learning_rate * (1.0 - self.beta2.powf(t)).sqrt() / (1.0 - self.beta1.powf(t))
-    }
-
-    /// The change of the weight, new `var`, new `mean`.
-    pub fn advance(&self, x: &Terms, step_size: &Expr) -> [Expr; 3] {
-        let var = &x.states[0] * self.beta2 + x.g.square() * (1.0 - self.beta2);
-        let mean = &x.states[1] * self.beta1 + x.g * (1.0 - self.beta1);
-        [step_size * &mean / (var.sqrt() + self.eps), var, mean]
+    /// The numbers of `advance`. The step size makes up for the means' start from zero.
+    pub fn scalars(&self, step: &Step) -> [f64; 6] {
+        let (b1, b2, t) = (self.beta1, self.beta2, step.t as f64);
+        let size = step.learning_rate * (1.0 - b2.powf(t)).sqrt() / (1.0 - b1.powf(t));
+        [size, b1, 1.0 - b1, b2, 1.0 - b2, self.eps]
     }
 }
 
-impl Adam {
-    fn moments(&self) -> Moments {
-        Moments { beta1: self.beta1, beta2: self.beta2, eps: self.eps }
-    }
+/// The change of the weight, and the new means.
+#[inline(always)]
+pub(super) fn advance<N: Number>(g: N, [var, mean]: [N; 2], [size, b1, c1, b2, c2, eps]: [N; 6]) -> (N, [N; 2]) {
+    let var = b2 * var + c2 * g.square();
+    let mean = b1 * mean + c1 * g;
+    (size * mean.clone() / (var.sqrt() + eps), [var, mean])
 }
 
-impl Rule for Adam {
-    fn scalars(&self, step: &Step) -> Scalars {
-        smallvec![self.moments().step_size(step)]
+impl Rule<2, 6> for Adam {
+    fn scalars(&self, step: &Step) -> [f64; 6] {
+        Moments { beta1: self.beta1, beta2: self.beta2, eps: self.eps }.scalars(step)
     }
 
-    fn formula(&self, x: &Terms) -> Vec<Expr> {
-        let [change, var, mean] = self.moments().advance(x, &x.scalars[0]);
-        vec![x.w - change, var, mean]
+    #[inline(always)]
+    fn formula<N: Number>(w: N, g: N, states: [N; 2], scalars: [N; 6]) -> (N, [N; 2]) {
+        let (change, states) = advance(g, states, scalars);
+        (w - change, states)
     }
 }

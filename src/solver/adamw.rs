@@ -1,10 +1,8 @@
 //! `AdamW`: Adam with weight decay beside the gradient.
 
-use super::adam::Moments;
-use super::{Rule, Scalars, Step, Terms};
-use crate::function::expr::Expr;
+use super::adam::{Moments, advance};
+use super::{Number, Rule, Step};
 use crate::solver;
-use smallvec::smallvec;
 
 solver! {
     /// Adam with decoupled weight decay, Adam's step and `- eta wd w` at once; eta is the learning rate as a share of the
@@ -19,20 +17,18 @@ solver! {
     }
 }
 
-impl AdamW {
-    fn moments(&self) -> Moments {
-        Moments { beta1: self.beta1, beta2: self.beta2, eps: self.eps }
-    }
-}
-
-impl Rule for AdamW {
-    fn scalars(&self, step: &Step) -> Scalars {
-        let decay = step.weight_decay.unwrap_or(self.wd);
-        smallvec![self.moments().step_size(step), step.learning_rate / self.alpha * decay]
+impl Rule<2, 7> for AdamW {
+    fn scalars(&self, step: &Step) -> [f64; 7] {
+        let moments = Moments { beta1: self.beta1, beta2: self.beta2, eps: self.eps };
+        let [size, b1, c1, b2, c2, eps] = moments.scalars(step);
+        let decay = step.learning_rate / self.alpha * step.weight_decay.unwrap_or(self.wd);
+        [size, b1, c1, b2, c2, eps, decay]
     }
 
-    fn formula(&self, x: &Terms) -> Vec<Expr> {
-        let [change, var, mean] = self.moments().advance(x, &x.scalars[0]);
-        vec![x.w - change - &x.scalars[1] * x.w, var, mean]
+    #[inline(always)]
+    fn formula<N: Number>(w: N, g: N, states: [N; 2], scalars: [N; 7]) -> (N, [N; 2]) {
+        let [size, b1, c1, b2, c2, eps, decay] = scalars;
+        let (change, states) = advance(g, states, [size, b1, c1, b2, c2, eps]);
+        (w.clone() - change - decay * w, states)
     }
 }

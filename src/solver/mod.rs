@@ -1,6 +1,7 @@
 //! Solvers: they update parameters by their gradients. One solver = one file with its update rule as one expression, from
 //! which comes the pass over all parameters at once.
 
+mod fused;
 mod grads;
 pub mod hooks;
 mod params;
@@ -19,6 +20,7 @@ use crate::function::ArgValue;
 use crate::graph::Variable;
 pub use adam::Adam;
 pub use adamw::AdamW;
+use fused::{AnyRule, Counted};
 use grads::Odd;
 pub use hooks::Hooks;
 pub use momentum::Momentum;
@@ -26,7 +28,7 @@ pub use nesterov::Nesterov;
 use params::{Entries, Entry};
 pub use params::{Keep, State};
 use pass::{Job, Kernel};
-pub use rule::{Declared, Held, Rule, Scalars, SolverDef, Step, Terms, create};
+pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
 
@@ -50,7 +52,7 @@ pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Ada
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub struct Solver {
-    rule: Box<dyn Rule>,
+    rule: Box<dyn AnyRule>,
     kernel: Kernel,
     inner: Mutex<Inner>,
 }
@@ -64,10 +66,11 @@ struct Inner {
 
 impl Solver {
     /// A solver by its rule. Arguments are rounded to float, as NNabla holds them.
-    pub fn new(mut rule: impl Rule) -> Solver {
+    pub fn new<const S: usize, const K: usize>(mut rule: impl Rule<S, K>) -> Solver {
         rule.round_to_float();
         let learning_rate = first_rate(&rule);
-        let kernel = Kernel::new(rule::formula_of(&rule));
+        let rule = Counted(rule);
+        let kernel = Kernel::new(rule.expression());
         let inner = Inner { entries: Entries::default(), learning_rate, weight_decay: None };
         Solver { rule: Box::new(rule), kernel, inner: Mutex::new(inner) }
     }
@@ -78,16 +81,16 @@ impl Solver {
 
     /// NNabla's name of the solver.
     pub fn name(&self) -> &'static str {
-        self.rule.def().name
+        self.def().name
     }
 
     pub fn def(&self) -> &'static SolverDef {
-        self.rule.def()
+        self.rule.declared().def()
     }
 
     /// The arguments given to the constructor.
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
-        self.rule.arguments()
+        self.rule.declared().arguments()
     }
 
     pub fn learning_rate(&self) -> f64 {
@@ -104,7 +107,7 @@ impl Solver {
     /// # Errors
     /// If a state is to be retained for a parameter of another shape; then nothing changes.
     pub fn set_parameters(&self, params: &[(String, Variable)], keep: Keep) -> Result<()> {
-        let names = self.rule.def().states;
+        let names = self.def().states;
         // What goes is freed without the lock: it may end a whole graph, with user code in it.
         let gone = self.lock().entries.set(params, keep, |v| states::fresh(names, v));
         gone.map(drop).map_err(|e| self.named(e))
@@ -149,7 +152,7 @@ impl Solver {
 
     fn advance(&self, inner: &mut Inner, which: &[usize]) -> Result<()> {
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
-        self.kernel.run(&jobs);
+        self.kernel.run_fused(&jobs, self.rule.as_ref());
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1);
@@ -181,7 +184,7 @@ impl Solver {
     /// As [`Solver::weight_decay`], with hooks (which are not called where the decay is fused).
     pub fn weight_decay_hooked(&self, rate: f64, hooks: Hooks) -> Result<()> {
         let rate = rate as f32 as f64;
-        if self.rule.def().fuses_weight_decay {
+        if self.def().fuses_weight_decay {
             self.lock().weight_decay = Some(rate);
             return Ok(());
         }
@@ -260,7 +263,7 @@ impl Solver {
     /// If a parameter is unknown, or a state has other names or shapes than the solver's; then nothing changes.
     pub fn set_states(&self, states: &[(String, State)]) -> Result<()> {
         let mut inner = self.lock();
-        let def = self.rule.def();
+        let def = self.def();
         let checked = states.iter().map(|(name, s)| states::checked(def, &inner.entries, name, s));
         let checked = checked.collect::<Result<Vec<(usize, State)>>>()?;
         checked.into_iter().for_each(|(i, s)| inner.entries.list[i].state = s);
@@ -307,7 +310,7 @@ impl Solver {
 }
 
 /// The learning rate that the arguments give.
-fn first_rate(rule: &dyn Rule) -> f64 {
+fn first_rate(rule: &dyn Declared) -> f64 {
     let name = rule.def().rate;
     match rule.arguments().into_iter().find(|(n, _)| *n == name) {
         Some((_, ArgValue::Float(rate))) => rate,

@@ -1,9 +1,7 @@
 //! `Momentum`: gradient descent with a running sum of the past steps.
 
-use super::{Rule, Scalars, Step, Terms};
-use crate::function::expr::Expr;
+use super::{Number, Rule, Step};
 use crate::solver;
-use smallvec::smallvec;
 
 solver! {
     /// Gradient descent with momentum, `m = momentum m + lr g`, `w = w - m` (Polyak, 1964). The learning rate goes into
@@ -15,13 +13,14 @@ solver! {
     }
 }
 
-impl Rule for Momentum {
-    fn scalars(&self, step: &Step) -> Scalars {
-        smallvec![step.learning_rate]
+impl Rule<1, 2> for Momentum {
+    fn scalars(&self, step: &Step) -> [f64; 2] {
+        [step.learning_rate, self.momentum]
     }
 
-    fn formula(&self, x: &Terms) -> Vec<Expr> {
-        let m = &x.states[0] * self.momentum + &x.scalars[0] * x.g;
-        vec![x.w - &m, m]
+    #[inline(always)]
+    fn formula<N: Number>(w: N, g: N, [m]: [N; 1], [lr, momentum]: [N; 2]) -> (N, [N; 1]) {
+        let m = momentum * m + lr * g;
+        (w - m.clone(), [m])
     }
 }

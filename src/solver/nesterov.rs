@@ -1,9 +1,7 @@
 //! `Nesterov`: momentum that looks one step ahead.
 
-use super::{Rule, Scalars, Step, Terms};
-use crate::function::expr::Expr;
+use super::{Number, Rule, Step};
 use crate::solver;
-use smallvec::smallvec;
 
 solver! {
     /// Nesterov's accelerated gradient, `m' = momentum m - lr g`, `w = w + (1 + momentum) m' - momentum m` (Nesterov, 1983).
@@ -14,14 +12,15 @@ solver! {
     }
 }
 
-impl Rule for Nesterov {
-    fn scalars(&self, step: &Step) -> Scalars {
-        smallvec![step.learning_rate]
+impl Rule<1, 3> for Nesterov {
+    fn scalars(&self, step: &Step) -> [f64; 3] {
+        [step.learning_rate, self.momentum, 1.0 + self.momentum]
     }
 
-    fn formula(&self, x: &Terms) -> Vec<Expr> {
-        let past = &x.states[0] * self.momentum;
-        let m = &past - &x.scalars[0] * x.g;
-        vec![x.w + (&m * (1.0 + self.momentum) - past), m]
+    #[inline(always)]
+    fn formula<N: Number>(w: N, g: N, [m]: [N; 1], [lr, momentum, ahead]: [N; 3]) -> (N, [N; 1]) {
+        let past = momentum * m;
+        let m = past.clone() - lr * g;
+        (w + (ahead * m.clone() - past), [m])
     }
 }

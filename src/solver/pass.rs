@@ -67,10 +67,38 @@ impl Job {
         Ok(())
     }
 
+    /// The type to compute in.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The memory of array number `i`.
+    pub fn source(&self, i: usize) -> *const u8 {
+        self.sources[i].ptr
+    }
+
+    pub fn scalars(&self) -> &[f64] {
+        &self.scalars
+    }
+
+    /// True if all arrays are memory of the type that is computed in.
+    fn is_plain(&self) -> bool {
+        self.sources.iter().all(|s| s.dtype == self.dtype && s.walk == Walk::Dense)
+    }
+
     /// Where the memory that is written begins and ends.
     fn written(&self) -> impl Iterator<Item = (usize, usize)> {
         self.sinks.iter().map(|s| (s.ptr as usize, s.ptr as usize + self.n * s.dtype.size()))
     }
+}
+
+/// A formula that is compiled into a loop of its own.
+pub(super) trait Fused: Send + Sync {
+    /// Elements `from .. to` of a job.
+    ///
+    /// # Safety
+    /// All arrays of the job must be memory of its type, for `to` elements, which nobody else works on.
+    unsafe fn part(&self, job: &Job, from: usize, to: usize);
 }
 
 impl Kernel {
@@ -80,22 +108,31 @@ impl Kernel {
 
     /// Does all jobs, in parallel unless two of them write the same memory (one array under two names).
     pub fn run(&self, jobs: &[Job]) {
-        if overlap(jobs) { jobs.chunks(1).for_each(|job| self.run_apart(job)) } else { self.run_apart(jobs) }
+        self.run_parts(jobs, &|job, part| self.part(job, part));
     }
 
-    fn run_apart(&self, jobs: &[Job]) {
-        let grid = Grid::new(jobs.iter().map(|j| j.n));
-        let loops = self.single().loops() + 1;
-        grid.run(loops, &|part| self.part(&jobs[part.array], part));
+    /// As [`Kernel::run`], by a loop of the formula's own where the arrays allow.
+    pub fn run_fused(&self, jobs: &[Job], fused: &dyn Fused) {
+        self.run_parts(jobs, &|job, part| match job.is_plain() {
+            // SAFETY: the job's arrays have n elements of its type; tasks do not overlap, nor do jobs.
+            true => unsafe { fused.part(job, part.from, part.to) },
+            false => self.part(job, part),
+        });
+    }
+
+    fn run_parts(&self, jobs: &[Job], f: &(dyn Fn(&Job, Part) + Sync)) {
+        let apart = |jobs: &[Job]| {
+            let grid = Grid::new(jobs.iter().map(|j| j.n));
+            grid.run(self.single().loops() + 1, &|part| f(&jobs[part.array], part));
+        };
+        if overlap(jobs) { jobs.chunks(1).for_each(apart) } else { apart(jobs) }
     }
 
     fn part(&self, job: &Job, part: Part) {
         // SAFETY: the job holds memory of n elements for each array; tasks do not overlap, nor do jobs (see `run`).
         unsafe {
             match job.dtype {
-                DType::F64 => {
-                    self.double().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars);
-                }
+                DType::F64 => self.double().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars),
                 _ => self.single().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars),
             }
         }

@@ -1,9 +1,11 @@
 //! What a solver's file says: its arguments, its states, and its update rule as one expression. The `solver!` macro writes the rest.
 
+use crate::cpu::simd::Vector;
 use crate::error::{Error, ErrorKind, Result};
-use crate::function::expr::{Expr, Formula};
+use crate::function::expr::Expr;
 use crate::function::{ArgDef, ArgValue, Args};
 use smallvec::SmallVec;
+use std::ops::{Add, Div, Mul, Sub};
 
 /// Everything that is known about a solver before it is made.
 pub struct SolverDef {
@@ -30,26 +32,43 @@ pub struct Step {
     pub weight_decay: Option<f64>,
 }
 
-/// The numbers of one step that a formula uses.
-pub type Scalars = SmallVec<[f64; 4]>;
+/// The numbers of one step, as a formula takes them.
+pub type Scalars = SmallVec<[f64; 8]>;
 
-/// What a formula is made of: one element each.
-pub struct Terms<'a> {
-    pub w: &'a Expr,
-    pub g: &'a Expr,
-    /// In the order of [`SolverDef::states`].
-    pub states: &'a [Expr],
-    /// In the order of [`Rule::scalars`].
-    pub scalars: &'a [Expr],
+/// What a formula is written in: vectors of numbers, for the CPU's loop, or expressions, for all else.
+pub trait Number: Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
+    fn sqrt(&self) -> Self;
+    fn square(&self) -> Self;
 }
 
-/// An update rule.
-pub trait Rule: Declared + Send + Sync + 'static {
-    /// The numbers of a step; always as many.
-    fn scalars(&self, step: &Step) -> Scalars;
+impl Number for Expr {
+    fn sqrt(&self) -> Expr {
+        Expr::sqrt(self)
+    }
+    fn square(&self) -> Expr {
+        Expr::square(self)
+    }
+}
 
-    /// The new weight, then the new states.
-    fn formula(&self, x: &Terms) -> Vec<Expr>;
+impl<V: Vector> Number for V {
+    #[inline(always)]
+    fn sqrt(&self) -> V {
+        Vector::sqrt(*self)
+    }
+    #[inline(always)]
+    fn square(&self) -> V {
+        *self * *self
+    }
+}
+
+/// An update rule of `S` states and `K` numbers a step.
+pub trait Rule<const S: usize, const K: usize>: Declared + Send + Sync + 'static {
+    /// The numbers of a step.
+    fn scalars(&self, step: &Step) -> [f64; K];
+
+    /// The new weight and the new states, from the weight, its gradient, the states and the numbers of the step.
+    /// Must be `inline(always)`, because it becomes the body of a vector loop.
+    fn formula<N: Number>(w: N, g: N, states: [N; S], scalars: [N; K]) -> (N, [N; S]);
 }
 
 /// What every solver can say of itself; written by the `solver!` macro.
@@ -74,16 +93,6 @@ impl Held for f64 {
 
 impl Held for bool {
     fn round_to_float(&mut self) {}
-}
-
-/// The formula of a rule: inputs weight, gradient, states; outputs weight, states.
-pub(super) fn formula_of(rule: &dyn Rule) -> Formula {
-    let states = rule.def().states.len();
-    let scalars = rule.scalars(&Step { t: 1, learning_rate: 0.0, weight_decay: None }).len();
-    Formula::with_scalars(2 + states, scalars, |x, s| {
-        let terms = Terms { w: &x[0], g: &x[1], states: &x[2..], scalars: s };
-        rule.formula(&terms).into_iter().map(Some).collect()
-    })
 }
 
 /// Makes the solver of the given name from arguments by name; those that are absent get their defaults.

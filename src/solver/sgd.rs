@@ -1,9 +1,7 @@
 //! `Sgd`: plain stochastic gradient descent.
 
-use super::{Rule, Scalars, Step, Terms};
-use crate::function::expr::Expr;
+use super::{Number, Rule, Step};
 use crate::solver;
-use smallvec::smallvec;
 
 solver! {
     /// Stochastic gradient descent, `w = w - lr g`.
@@ -11,12 +9,13 @@ solver! {
     args { lr: f64 = 0.001, "Learning rate." }
 }
 
-impl Rule for Sgd {
-    fn scalars(&self, step: &Step) -> Scalars {
-        smallvec![step.learning_rate]
+impl Rule<0, 1> for Sgd {
+    fn scalars(&self, step: &Step) -> [f64; 1] {
+        [step.learning_rate]
     }
 
-    fn formula(&self, x: &Terms) -> Vec<Expr> {
-        vec![x.w - &x.scalars[0] * x.g]
+    #[inline(always)]
+    fn formula<N: Number>(w: N, g: N, []: [N; 0], [lr]: [N; 1]) -> (N, [N; 0]) {
+        (w - lr * g, [])
     }
 }

@@ -131,6 +131,15 @@ macro_rules! kernels {
         unsafe fn extreme<V: Vector<E: crate::dtype::Real>, R: $crate::cpu::simd::reduce::Reduction>(x: &[V::E]) -> V::E {
             $crate::cpu::simd::reduce::extreme::<V, R>(x)
         }
+        pub type V32 = $v32;
+        pub type V64 = $v64;
+        /// # Safety
+        /// The body's own terms; the CPU must have the features.
+        $(#[$feature])*
+        pub unsafe fn body<V: Vector>(b: &impl $crate::cpu::simd::vector::Body<V::E>) {
+            // SAFETY: the caller's promise.
+            unsafe { b.run::<V>() }
+        }
         $crate::cpu::simd::kernels::framed! {
             { $(#[$feature])* };
             axpy(y: &mut [T], a: T, x: &[T]);

@@ -26,16 +26,32 @@ use crate::function::expr::op::{Binary, Unary};
 pub use convert::convert;
 use kernels::Kernels;
 pub use kernels::{BinaryFn, SelectFn, UnaryFn};
+pub use vector::{Body, Vector};
 
 /// The element types that have loops: f32 and f64.
 pub trait SimdReal: Real {
     #[doc(hidden)]
     fn kernels() -> &'static Kernels<Self>;
+    #[doc(hidden)]
+    unsafe fn run_body(b: &impl Body<Self>);
 }
 
 macro_rules! simd_real {
-    ($t:ty, $table:ident) => {
+    ($t:ty, $table:ident, $v:ident) => {
         impl SimdReal for $t {
+            unsafe fn run_body(b: &impl Body<Self>) {
+                // SAFETY: the caller's promise; `isa` names what this CPU has.
+                unsafe {
+                    match isa() {
+                        #[cfg(target_arch = "x86_64")]
+                        Isa::Avx512 => avx512::body::<avx512::$v>(b),
+                        #[cfg(target_arch = "x86_64")]
+                        Isa::Avx2 => avx2::body::<avx2::$v>(b),
+                        _ => portable::body::<portable::$v>(b),
+                    }
+                }
+            }
+
             #[inline]
             fn kernels() -> &'static Kernels<Self> {
                 match isa() {
@@ -49,8 +65,8 @@ macro_rules! simd_real {
         }
     };
 }
-simd_real!(f32, F32);
-simd_real!(f64, F64);
+simd_real!(f32, F32, V32);
+simd_real!(f64, F64, V64);
 
 /// The instruction sets, from the least to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +136,14 @@ pub fn binary_fn<T: SimdReal>(op: Binary) -> BinaryFn<T> {
 /// The loop of `select`.
 pub fn select_fn<T: SimdReal>() -> SelectFn<T> {
     T::kernels().select
+}
+
+/// Runs code of the caller's, compiled for the CPU at hand.
+/// # Safety
+/// The body's own terms.
+pub unsafe fn run<T: SimdReal>(b: &impl Body<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { T::run_body(b) }
 }
 
 /// `y = op(x)`; y may be x.

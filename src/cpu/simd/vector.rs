@@ -19,6 +19,14 @@ pub trait Op2 {
     fn f64<V: Vector<E = f64>>(&self, a: V, b: V) -> V;
 }
 
+/// Code of a caller that is compiled for each instruction set: see `simd::run`.
+pub trait Body<T> {
+    /// Must be `inline(always)`, as all that it calls.
+    /// # Safety
+    /// The body's own terms.
+    unsafe fn run<V: Vector<E = T>>(&self);
+}
+
 pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
