@@ -112,6 +112,35 @@ fn rules_match_their_formulas() {
     follows(AdamW { alpha: 0.1, beta1: 0.8, beta2: 0.95, eps: 1e-4, wd: 0.01 }.into(), Reference::adamw);
 }
 
+/// A constant gradient goes through the tile program, one in memory through the rule's own loop.
+#[test]
+fn both_ways_to_update_give_the_same_bits() {
+    for def in SOLVERS {
+        for dtype in [DType::F32, DType::F64] {
+            let update = |fill: bool| {
+                let w = param(&weights(1003));
+                w.raw_data().cast(dtype).unwrap();
+                let solver = create(def.name, vec![]).unwrap();
+                solver.set_parameters(&named(&[("w", &w)]), Keep::Nothing).unwrap();
+                for step in 1..=5 {
+                    let g = gradient(step, step) as f64;
+                    if fill {
+                        w.grad().fill(g).unwrap()
+                    } else {
+                        w.grad().write(&[g; 1003]).unwrap()
+                    }
+                    if !fill {
+                        w.grad().cast(dtype).unwrap();
+                    }
+                    solver.update().unwrap();
+                }
+                w.to_vec::<f64>().unwrap()
+            };
+            assert!(update(true) == update(false), "{} {dtype}", def.name);
+        }
+    }
+}
+
 #[test]
 fn element_types_of_weights_are_kept() {
     for (dtype, tolerance) in [(DType::F16, 2e-3), (DType::BF16, 2e-2), (DType::F64, 1e-14)] {
