@@ -310,7 +310,10 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
     tensors, metadata = _core.load_safetensors(os.fspath(source))
     need_grad = _json_of(metadata, "nnrs.need_grad", dict)
     place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
-    records = [Record(name, array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]
+    records = [
+        Record(name, array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
+        for name, kind, shape, raw in tensors
+    ]
     return sorted(records, key=lambda record: place.get(record.name, len(place)))
 
 
