@@ -101,6 +101,7 @@ impl NdArray {
         self.storage().modification_count()
     }
 
+    #[cfg(feature = "python")]
     pub(crate) fn handles(&self) -> &AtomicU32 {
         &self.0.handles
     }
