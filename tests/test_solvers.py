@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,6 +17,7 @@ import nnrs.solvers as S
 from nnrs import _core
 
 GOLDEN = Path(__file__).parent / "golden"
+ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
 sys.path.insert(0, str(GOLDEN))
 import make_solvers  # noqa: E402 - lies beside its data
 
@@ -404,6 +406,36 @@ def test_h5_is_nnablas_format(tmp_path):
         assert group["t"].shape == () and group["t"].dtype == np.int64 and group["t"][()] == 3
         assert (group["var"].attrs["index"], group["mean"].attrs["index"]) == (0, 1)
         assert group["var"].shape == (2, 3) and group["var"].dtype == np.float32
+
+
+NNABLA = """
+import sys
+import numpy as np, nnabla as nn, nnabla.solvers as S
+w = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+w.g = np.full((2, 3), 0.5)
+solver = S.Adam()
+solver.set_parameters({"a/W": w})
+solver.load_states(sys.argv[1])
+solver.update()
+solver.save_states(sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(not os.path.exists(ORACLE), reason="NNabla is not installed (NNRS_ORACLE names its Python)")
+def test_nnabla_reads_our_states_and_we_read_its(tmp_path):
+    pytest.importorskip("h5py")
+    solver = solver_of(S.Adam, **{"a/W": parameter(np.ones((2, 3)), 0.5)})
+    solver.update()
+    ours, theirs = str(tmp_path / "ours.h5"), str(tmp_path / "theirs.h5")
+    solver.save_states(ours)
+    subprocess.run([ORACLE, "-c", NNABLA, ours, theirs], check=True, capture_output=True)
+    solver.update()
+    want = solver.get_states()["a/W"]
+    solver.load_states(theirs)
+    found = solver.get_states()["a/W"]
+    assert found.t == want.t == 2 and list(found.pstate) == list(want.pstate)
+    for key, v in found.pstate.items():
+        np.testing.assert_allclose(v.d, want.pstate[key].d, rtol=1e-6)
 
 
 def test_files_that_cannot_be_used(tmp_path):
