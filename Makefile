@@ -58,6 +58,7 @@ lint-python: .venv-test/.installed
 	.venv-test/bin/ruff format --check .
 	.venv-test/bin/mypy python/nnrs
 	.venv-test/bin/python -m mypy.stubtest nnrs._core
+	.venv-test/bin/python tools/generate.py --check
 
 # Last, and pytest last in it: its summary ends the output.
 test-python: .venv-test/.installed

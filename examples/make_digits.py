@@ -2,8 +2,8 @@
 
     python examples/make_digits.py
 
-1,797 records of 65 bytes: the 64 pixels of an 8x8 image (0 to 16), then the digit. The first 1,437 are for training, the
-other 360 are held out; the split is the one of digits.py.
+1,797 records of 65 bytes: the 64 pixels of an 8x8 image (0 to 16), then the digit. The first 1,437 are for training,
+the other 360 are held out; the split is the one of digits.py.
 
 The images are a part of "Optical Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak (1998), UCI Machine
 Learning Repository, https://doi.org/10.24432/C50P49, licensed CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/).

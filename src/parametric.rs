@@ -3,12 +3,12 @@
 //! The first argument names the layer: `affine("fc", ..)` keeps its weight in `fc/affine/W`, as NNabla's
 //! `PF.affine(.., name="fc")` does; with "" it is `affine/W`.
 
+use crate::Shape;
 use crate::error::{Error, Result};
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::{Constant, Initializer, Uniform, glorot};
 use crate::parameter::{get_parameter_or_create, undoing_scope};
-use crate::shape::Shape;
 
 /// An initializer that may be given instead of the usual one.
 pub type Init<'a> = Option<&'a dyn Initializer>;
@@ -55,6 +55,22 @@ impl Convolution<'_> {
         let geometry = f::Convolution { pad: Some(pad.to_vec()), ..Default::default() };
         Convolution { geometry, ..Default::default() }
     }
+}
+
+/// Options of [`batch_normalization`].
+#[derive(Clone, Default)]
+pub struct BatchNormalization {
+    /// As in [`f::BatchNormalization`]: axes, decay_rate, eps, batch_stat, no_scale, no_bias.
+    pub rule: f::BatchNormalization,
+    pub fix_parameters: bool,
+}
+
+/// Options of [`layer_normalization`].
+#[derive(Clone, Default)]
+pub struct LayerNormalization {
+    /// As in [`f::LayerNormalization`]: batch_axis, eps, no_scale, no_bias.
+    pub rule: f::LayerNormalization,
+    pub fix_parameters: bool,
 }
 
 /// Options of [`embed`].
@@ -121,7 +137,7 @@ pub fn convolution(name: &str, x: &Variable, outmaps: usize, kernel: &[usize], o
 /// Channels of a group.
 fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
     match usize::try_from(group) {
-        Ok(g) if g > 0 && channels % g == 0 && outmaps % g == 0 => Ok(channels / g),
+        Ok(g) if g > 0 && channels.is_multiple_of(g) && outmaps.is_multiple_of(g) => Ok(channels / g),
         _ => Err(Error::arg("group", format!("a divisor of the {channels} input channels and of outmaps {outmaps}"))
             .actual(group)),
     }
@@ -134,4 +150,57 @@ pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Em
         let w = parameter("W", &[n_inputs, n_features], o.initializer.unwrap_or(&usual), o.fix_parameters)?;
         f::embed(x, &w)
     })
+}
+
+/// Batch normalization: each channel is normalized over all other axes. Keeps running statistics, `bn/mean` and `bn/var`.
+pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> Result<Variable> {
+    in_scope(name, "bn", || {
+        let shape = sizes(x, &o.rule.axes, "axes", Sizes::AtAxes)?;
+        let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
+        let mean = get_parameter_or_create("mean", shape.clone(), &Constant(0.0), false)?;
+        let var = get_parameter_or_create("var", shape, &Constant(1.0), false)?;
+        let rule = f::BatchNormalization { output_stat: false, ..o.rule };
+        first(f::batch_normalization(x, beta.as_ref(), gamma.as_ref(), Some(&mean), Some(&var), rule)?)
+    })
+}
+
+/// Layer normalization: each sample is normalized over all its other axes.
+pub fn layer_normalization(name: &str, x: &Variable, o: LayerNormalization) -> Result<Variable> {
+    in_scope(name, "layer_normalization", || {
+        let shape = sizes(x, &o.rule.batch_axis, "batch_axis", Sizes::Elsewhere)?;
+        let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
+        let rule = f::LayerNormalization { output_stat: false, ..o.rule };
+        first(f::layer_normalization(x, beta.as_ref(), gamma.as_ref(), rule)?)
+    })
+}
+
+/// The result itself, without statistics.
+fn first(mut y: Vec<Variable>) -> Result<Variable> {
+    Ok(y.swap_remove(0))
+}
+
+/// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.
+#[derive(PartialEq)]
+enum Sizes {
+    AtAxes,
+    Elsewhere,
+}
+
+fn sizes(x: &Variable, axes: &[i64], arg: &str, kept: Sizes) -> Result<Shape> {
+    let shape = x.shape();
+    let axes = axes.iter().map(|&a| shape.axis(a, arg)).collect::<Result<Vec<usize>>>()?;
+    let keep = |i: usize| axes.contains(&i) == (kept == Sizes::AtAxes);
+    Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
+}
+
+/// Shift and scale, each `None` where it is not wanted.
+fn beta_gamma(
+    shape: &Shape,
+    no_bias: bool,
+    no_scale: bool,
+    fixed: bool,
+) -> Result<(Option<Variable>, Option<Variable>)> {
+    let beta = (!no_bias).then(|| parameter("beta", shape, &Constant(0.0), fixed)).transpose()?;
+    let gamma = (!no_scale).then(|| parameter("gamma", shape, &Constant(1.0), fixed)).transpose()?;
+    Ok((beta, gamma))
 }

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from nnrs import _core
 
 NAMES = [f["name"] for f in _core.registry() if f["elementwise"]]

@@ -93,7 +93,7 @@ def test_errors_leave_no_parameters(call, kind, text):
 
 def test_an_error_keeps_parameters_that_were_there():
     PF.affine(nn.Variable((2, 3)), 4)
-    with pytest.raises(ValueError, match=r"parameter 'W' has shape \(3, 4\), but shape \(5, 4\) is asked for"):
+    with pytest.raises(ValueError, match=r"parameter 'affine/W' has shape \(3, 4\), but shape \(5, 4\) is asked for"):
         PF.affine(nn.Variable((2, 5)), 4)
     assert list(nn.get_parameters()) == ["affine/W", "affine/b"]
 

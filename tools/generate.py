@@ -10,6 +10,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from generate_solvers import solvers_py
+
 from nnrs import _composites, _core
 
 ROOT = Path(__file__).parent.parent
@@ -113,7 +115,11 @@ def functions_md() -> str:
     return "\n".join(lines) + "\n"
 
 
-FILES = {"python/nnrs/functions.py": functions_py, "docs/functions.md": functions_md}
+FILES = {
+    "python/nnrs/functions.py": functions_py,
+    "python/nnrs/solvers.py": solvers_py,
+    "docs/functions.md": functions_md,
+}
 
 
 def main() -> int:

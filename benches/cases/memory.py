@@ -93,7 +93,7 @@ def measure_here(engine: str) -> dict[str, Any]:
     run()
     found: dict[str, Any] = {"value": status("VmHWM") - before}
     if hasattr(module, "memory"):
-        found["note"] = f"nnrs's own count of its arrays: {module.memory.statistics()['peak'] / 2**20:.0f} MiB at most"
+        found["note"] = f"nnrs's own count of its arrays: {module.memory.stats().peak / 2**20:.0f} MiB at most"
     return found
 
 

@@ -19,8 +19,12 @@ from ._modes import (
     set_function_pre_hook,
     set_fusion,
     set_global_recompute,
+    set_solver_post_hook,
+    set_solver_pre_hook,
     unset_function_post_hook,
     unset_function_pre_hook,
+    unset_solver_post_hook,
+    unset_solver_pre_hook,
 )
 from ._version import __version__, show_versions
 from .grad import grad
@@ -67,15 +71,18 @@ __all__ = [
     "set_fusion",
     "set_global_recompute",
     "set_num_threads",
+    "set_solver_post_hook",
+    "set_solver_pre_hook",
     "show_versions",
     "unset_function_post_hook",
     "unset_function_pre_hook",
+    "unset_solver_post_hook",
+    "unset_solver_pre_hook",
 ]
 
 # NNabla's names that are still to come: they raise an AttributeError that says so.
 _LATER = """
 Module Sequential ProtoVariable add_available_context array_classes graph_def prefer_cached_array reset_array_preference
-set_solver_post_hook set_solver_pre_hook unset_solver_post_hook unset_solver_pre_hook
 """
 
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, NamedTuple, Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NamedTuple, TypeVar, Union
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from ._errors import (
 )
 
 PathOrFile = Union[str, "os.PathLike[str]", IO[bytes]]
+T = TypeVar("T")
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 # Deflate, the strongest filter in common use, shrinks by 1,032 at most: a file that claims more than that is lying.
@@ -168,8 +169,12 @@ def write_records(function: str, target: PathOrFile, extension: str | None, reco
 def read_records(function: str, source: PathOrFile, extension: str | None) -> list[Record]:
     """Read the whole file; a missing one is FileNotFoundError, a wrong one ValueError (FormatError)."""
     ext = file_extension(function, source, extension)
+    return read_whole(function, source, ext, _read_h5 if ext == ".h5" else _read_safetensors)
+
+
+def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str, Any, int], T]) -> T:
+    """Return `read(function, source, size)`; what it raises at a broken file becomes a FormatError."""
     size = _check_readable(function, source)
-    read = _read_h5 if ext == ".h5" else _read_safetensors
     try:
         return read(function, source, size)
     except (FormatError, MissingPackageError, MemoryError):
@@ -204,7 +209,7 @@ def _check_readable(function: str, source: PathOrFile) -> int:
 # --- HDF5 -------------------------------------------------------------------------------------------------------------
 
 
-def _h5py(function: str) -> Any:
+def h5py_module(function: str) -> Any:
     try:
         import h5py
     except ImportError as error:
@@ -214,7 +219,7 @@ def _h5py(function: str) -> Any:
 
 
 def _write_h5(function: str, target: Any, records: Sequence[Record]) -> None:
-    with _h5py(function).File(target, "w") as f:
+    with h5py_module(function).File(target, "w") as f:
         for index, (name, array, need_grad) in enumerate(records):
             dataset = f.create_dataset(name, data=_plain(array))
             dataset.attrs["need_grad"] = need_grad
@@ -227,8 +232,8 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 def _read_h5(function: str, source: Any, size: int) -> list[Record]:
-    h5py = _h5py(function)
-    _check_magic(function, source)
+    h5py = h5py_module(function)
+    check_magic(function, source)
     found: list[tuple[float, Record]] = []
     with h5py.File(source, "r") as f:
 
@@ -241,7 +246,7 @@ def _read_h5(function: str, source: Any, size: int) -> list[Record]:
     return [record for _, record in found]
 
 
-def _check_magic(function: str, source: Any) -> None:
+def check_magic(function: str, source: Any) -> None:
     if not is_path(source):
         return
     with open(source, "rb") as f:
@@ -251,6 +256,14 @@ def _check_magic(function: str, source: Any) -> None:
 
 
 def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
+    array = h5_array(name, dataset, size)
+    index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
+    need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
+    return index, Record(name, array, need_grad)
+
+
+def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
+    """The values of a dataset in a file of `size` bytes, which is not believed to hold what it claims."""
     name.encode("utf-8")
     if dataset.dtype.kind not in "biuf" or dataset.dtype.itemsize > 8:
         raise ValueError(f"parameter '{name}' has elements of type {dataset.dtype}, expected numbers of up to 64 bits")
@@ -261,9 +274,7 @@ def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
     if dataset.nbytes and not dataset.id.get_storage_size():
         raise ValueError(f"parameter '{name}' of shape {dataset.shape} has no values in the file")
     array = np.asarray(dataset[...])
-    index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
-    need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
-    return index, Record(name, array.astype(array.dtype.newbyteorder("="), copy=False), need_grad)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 # --- safetensors ------------------------------------------------------------------------------------------------------
@@ -274,7 +285,7 @@ def _write_safetensors(function: str, target: Any, records: Sequence[Record]) ->
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
     import json  # here, since most programs that import nnrs never need it
 
-    tensors = [_raw_tensor(record) for record in records]
+    tensors = [raw_tensor(record) for record in records]
     metadata = {
         "nnrs.order": json.dumps([record.name for record in records]),
         "nnrs.need_grad": json.dumps({record.name: bool(record.need_grad) for record in records}),
@@ -282,7 +293,7 @@ def _write_safetensors(function: str, target: Any, records: Sequence[Record]) ->
     _core.save_safetensors(os.fspath(target), tensors, metadata)
 
 
-def _raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
+def raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
     array = record.array
     if array.dtype.name == "bfloat16":
         kind, array = "BF16", array.view(np.uint16)
@@ -296,13 +307,13 @@ def _raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
 def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
     if not is_path(source):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    try:
-        tensors, metadata = _core.load_safetensors(os.fspath(source))
-    except FormatError as error:
-        raise _broken(function, source, ".safetensors", error) from None
+    tensors, metadata = _core.load_safetensors(os.fspath(source))
     need_grad = _json_of(metadata, "nnrs.need_grad", dict)
     place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
-    records = [Record(name, _array_of(name, *raw), need_grad.get(name, True) is True) for name, *raw in tensors]
+    records = [
+        Record(name, array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
+        for name, kind, shape, raw in tensors
+    ]
     return sorted(records, key=lambda record: place.get(record.name, len(place)))
 
 
@@ -315,7 +326,7 @@ def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
     raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
 
 
-def _array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> np.ndarray:
+def array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> np.ndarray:
     if kind == "BF16":  # NumPy has no bfloat16; the upper half of a float is one, so this is exact
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
     if kind not in _SAFETENSORS_TYPES:

@@ -128,6 +128,26 @@ def unset_function_post_hook(key: str) -> None:
     _core.unset_function_hook(False, key)
 
 
+def set_solver_pre_hook(key: str, solver_pre_hook: Callable[[], None]) -> None:
+    """Call a hook, without arguments, before a solver works on a parameter, until `unset_solver_pre_hook(key)`."""
+    _core.set_solver_hook(True, key, solver_pre_hook)
+
+
+def set_solver_post_hook(key: str, solver_post_hook: Callable[[], None]) -> None:
+    """Call a hook, without arguments, after a solver worked on a parameter, until `unset_solver_post_hook(key)`."""
+    _core.set_solver_hook(False, key, solver_post_hook)
+
+
+def unset_solver_pre_hook(key: str) -> None:
+    """Remove a hook set by `set_solver_pre_hook`."""
+    _core.unset_solver_hook(True, key)
+
+
+def unset_solver_post_hook(key: str) -> None:
+    """Remove a hook set by `set_solver_post_hook`."""
+    _core.unset_solver_hook(False, key)
+
+
 def set_fusion(on: bool) -> bool:
     """Run neighbouring element-wise functions as one (the default), or each alone; gives the old setting.
 

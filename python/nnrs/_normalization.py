@@ -1,4 +1,4 @@
-"""`batch_normalization` and `layer_normalization` as NNabla has them: any of scale, shift and statistics may be None."""
+"""`batch_normalization` and `layer_normalization` as NNabla has them: scale, shift and statistics may be None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BATCH = _core.function_index("batch_normalization")
 _LAYER = _core.function_index("layer_normalization")
 
 
-def _call(index: int, inputs: Sequence[Any], args: tuple[Any, ...]) -> Any:
+def _call(index: int | None, inputs: Sequence[Any], args: tuple[Any, ...]) -> Any:
     made = _core.call(index, tuple(v for v in inputs if v is not None), args, -1, None)
     return list(made) if isinstance(made, tuple) else made
 

@@ -245,4 +245,23 @@ mod tests {
             check(&twice, &[3, 2].into(), &[true, false]);
         }
     }
+
+    /// `cargo test --release -- --ignored --nocapture speed_of_extremes`
+    #[test]
+    #[ignore = "prints a measurement"]
+    fn speed_of_extremes() {
+        let n = 1024;
+        let x: Vec<f32> = (0..n * n).map(|i| (i * 7919 % 100_003) as f32).collect();
+        let mut y = vec![0f32; n];
+        let shared = Shared(y.as_mut_ptr());
+        let shared = &shared;
+        for reduced in [[false, true], [true, false], [true, true]] {
+            let search = || {
+                // SAFETY: r is one of at most n results.
+                winners(&x, &[n, n].into(), &reduced, Order::Largest, move |r, v, _| unsafe { *shared.0.add(r) = v })
+            };
+            let best = (0..50).map(|_| (std::time::Instant::now(), search()).0.elapsed()).min();
+            println!("{reduced:?}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / (n * n) as f64);
+        }
+    }
 }

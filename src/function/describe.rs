@@ -257,8 +257,8 @@ macro_rules! function {
     (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
         ($($input:ident [$($kind:ident)?])*) ($($arg:ident)+) ($output:ident [])) => {
         $(#[$doc])*
+        #[allow(unused_mut, clippy::vec_init_then_push)]
         pub fn $snake($($input: $crate::function!(@ty $($kind)?),)* args: $name) -> $crate::Result<$crate::Variable> {
-            #[allow(unused_mut)]
             let mut inputs: Vec<&$crate::Variable> = Vec::new();
             $($crate::function!(@push inputs $input $($kind)?);)*
             $crate::function::call_one(args, &inputs)
@@ -267,8 +267,8 @@ macro_rules! function {
     (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
         ($($input:ident [$($kind:ident)?])*) () ($output:ident [])) => {
         $(#[$doc])*
+        #[allow(unused_mut, clippy::vec_init_then_push)]
         pub fn $snake($($input: $crate::function!(@ty $($kind)?)),*) -> $crate::Result<$crate::Variable> {
-            #[allow(unused_mut)]
             let mut inputs: Vec<&$crate::Variable> = Vec::new();
             $($crate::function!(@push inputs $input $($kind)?);)*
             $crate::function::call_one($name {}, &inputs)
@@ -277,8 +277,8 @@ macro_rules! function {
     (@builder [$(#[$doc:meta])*] $name:ident $snake:ident
         ($($input:ident [$($kind:ident)?])*) ($($arg:ident)*) ($($output:ident [$($out:ident)?])+)) => {
         $(#[$doc])*
+        #[allow(unused_mut, clippy::vec_init_then_push)]
         pub fn $snake($($input: $crate::function!(@ty $($kind)?),)* args: $name) -> $crate::Result<Vec<$crate::Variable>> {
-            #[allow(unused_mut)]
             let mut inputs: Vec<&$crate::Variable> = Vec::new();
             $($crate::function!(@push inputs $input $($kind)?);)*
             $crate::function::call(args, &inputs)

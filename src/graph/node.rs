@@ -64,6 +64,7 @@ impl FnNode {
     }
 
     /// The function's Python name.
+    #[allow(clippy::misnamed_getters)]
     pub(crate) fn name(&self) -> &'static str {
         self.function.def().snake
     }

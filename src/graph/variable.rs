@@ -133,6 +133,11 @@ impl VarNode {
         s.grad.get_or_insert_with(|| NdArray::new(shape)).clone()
     }
 
+    /// The gradient array, if anybody asked for it yet.
+    pub(crate) fn existing_grad(&self) -> Option<NdArray> {
+        self.core.lock().grad.clone()
+    }
+
     /// Takes the arrays of another variable.
     pub(crate) fn set_arrays(&self, data: NdArray, grad: NdArray) {
         *self.core.lock() = Arrays { data, grad: Some(grad) };

@@ -124,30 +124,34 @@ fn json_bytes(v: &impl serde::Serialize) -> Result<Vec<u8>> {
 /// `Io` if there is no such file or it cannot be read; `Format` if it is not a safetensors file from end to end.
 pub fn read(path: &Path, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
     let named = |e: Error| match e.kind() {
-        ErrorKind::Format => {
-            e.argument("path").hint(format!("'{}' may be cut short, or of another kind", path.display()))
-        }
-        ErrorKind::Io => e.argument("path").hint(format!("reading '{}'", path.display())),
+        ErrorKind::Format => broken(format!("cannot read '{}' as safetensors: {e}", path.display()))
+            .hint("the file may be cut short, or of another kind than its name says"),
+        ErrorKind::Io => e.hint(format!("reading '{}'", path.display())),
         _ => e,
     };
-    read_file(path, elements).map_err(named)
+    open(path).and_then(|mut file| read_open(&mut file, elements)).map_err(|e| named(e).argument("path"))
 }
 
-fn broken(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Format, format!("not a safetensors file: {}", what.into()))
-}
-
-fn read_file(path: &Path, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
+/// Opening a pipe would wait for somebody to write.
+fn open(path: &Path) -> Result<File> {
     if path.exists() && !path.is_file() {
         return Err(Error::new(ErrorKind::Io, "expected a plain file, got a folder, pipe or device"));
     }
-    let mut file = File::open(path)?;
+    Ok(File::open(path)?)
+}
+
+fn broken(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Format, what)
+}
+
+/// As [`read`], from an open file; its errors do not know the file's name.
+pub fn read_open(file: &mut File, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
     let size = file.metadata()?.len();
-    let metadata = read_header(&mut file, size)?;
+    let metadata = read_header(file, size)?;
     let mut tensors = Vec::new();
     for name in metadata.offset_keys() {
         let info = metadata.info(&name).ok_or_else(|| broken("the header contradicts itself"))?;
-        tensors.push(read_tensor(&mut file, name, info, elements)?);
+        tensors.push(read_tensor(file, name, info, elements)?);
     }
     Ok((tensors, metadata.metadata().clone().unwrap_or_default().into_iter().collect()))
 }

@@ -44,12 +44,12 @@ impl NdArray {
 
     #[staticmethod]
     fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        convert::from_numpy("NdArray.from_numpy_array", nparr).map(NdArray::new)
+        convert::from_numpy("NdArray.from_numpy_array", "nparr", nparr).map(NdArray::new)
     }
 
     #[staticmethod]
     fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<NdArray> {
-        let a = convert::from_numpy("NdArray", values)?;
+        let a = convert::from_numpy("NdArray", "values", values)?;
         if let Some(d) = DType::from_name(dtype) {
             errors::run(py, || a.cast(d))?;
         }

@@ -110,12 +110,12 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.
-pub(crate) fn from_numpy(function: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
     let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
     let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
     let dtype = DType::from_name(&name).ok_or_else(|| {
-        errors::wrong_type(py, function, "array", "an array of numbers or booleans", format!("dtype {name}"))
+        errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
     })?;
     let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
     let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);

@@ -1,9 +1,10 @@
-//! Parameter files: the safetensors part of `nnrs._files`, which makes them atomic and knows what is in them.
+//! Parameter files for python/nnrs/_files.py.
 
 use super::{convert, errors};
+use crate::array::NdArray;
 use crate::dtype::DType;
-use crate::io::safetensors::{self, Elements, Notes, Part};
-use crate::shape::Shape;
+use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::fs::File;
@@ -14,35 +15,44 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(load_safetensors, m)?)
 }
 
+/// Name, type, shape, and bytes as a NumPy array.
 type Given<'py> = (String, String, Vec<usize>, Bound<'py, PyAny>);
+type Found<'py> = (String, String, Bound<'py, PyTuple>, Bound<'py, PyAny>);
 
-/// Writes tensors `(name, kind, shape, bytes)` to a file, in order.
+/// Writes tensors in place, in the order given.
 #[pyfunction]
 fn save_safetensors(py: Python<'_>, path: PathBuf, tensors: Vec<Given<'_>>, metadata: Notes) -> PyResult<()> {
-    let bytes = |t: &Given| -> PyResult<crate::array::Data> {
-        let a = convert::from_numpy("save_safetensors", &t.3)?;
-        errors::run(py, || a.read(DType::U8))
-    };
-    let data = tensors.iter().map(bytes).collect::<PyResult<Vec<_>>>()?;
-    let part = |(t, d): (&'_ Given, &'_ crate::array::Data)| (t.0.clone(), t.1.clone(), t.2.clone(), d.clone());
-    let parts: Vec<_> = tensors.iter().zip(&data).map(part).collect();
+    let (mut given, mut bytes) = (Vec::new(), Vec::new());
+    for (name, kind, shape, raw) in tensors {
+        given.push((name, kind, shape));
+        bytes.push(convert::from_numpy("save_safetensors", "tensors", &raw)?);
+    }
     errors::detached(py, || {
-        let parts: Vec<Part> =
-            parts.iter().map(|(name, kind, shape, d)| Part { name, kind, shape, bytes: d.as_slice::<u8>() }).collect();
-        safetensors::write(&mut File::create(&path)?, &parts, &metadata)
+        let data = bytes.iter().map(|a| a.read(DType::U8)).collect::<crate::Result<Vec<_>>>()?;
+        let slices = data.iter().map(|d| d.as_slice::<u8>());
+        let parts: Vec<Part> = given.iter().zip(slices).map(part).collect();
+        write(&mut File::create(&path)?, &parts, &metadata)
     })
 }
 
-type Loaded<'py> = (String, String, Bound<'py, PyTuple>, Bound<'py, PyAny>);
+fn part<'a>(((name, kind, shape), bytes): (&'a (String, String, Vec<usize>), &'a [u8])) -> Part<'a> {
+    Part { name, kind, shape, bytes }
+}
 
-/// Tensors `(name, kind, shape, bytes)` and metadata of a file.
+/// A broken file as a plain ValueError: _files.py says which file it was, and who reads it.
+fn plain(py: Python<'_>, e: PyErr) -> PyErr {
+    if e.is_instance_of::<PyValueError>(py) { PyValueError::new_err(e.value(py).to_string()) } else { e }
+}
+
+/// Reads tensors and metadata.
 #[pyfunction]
-fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<Loaded<'_>>, Notes)> {
-    let (tensors, notes) = errors::detached(py, || safetensors::read(&path, Elements::Raw))?;
-    let give = |t: safetensors::Tensor| -> PyResult<Loaded<'_>> {
-        let data = errors::run(py, || t.array.modify(DType::U8))?;
-        let bytes = convert::to_numpy(py, data, Shape::from([t.array.size()]))?;
-        Ok((t.name, t.kind, convert::tuple(py, &t.shape)?, bytes))
-    };
-    Ok((tensors.into_iter().map(give).collect::<PyResult<_>>()?, notes))
+fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<Found<'_>>, Notes)> {
+    let (tensors, notes) =
+        errors::detached(py, || read_open(&mut File::open(&path)?, Elements::Raw)).map_err(|e| plain(py, e))?;
+    let bytes = |a: &NdArray| errors::run(py, || a.read(DType::U8));
+    let found = tensors.into_iter().map(|t| {
+        let raw = convert::to_numpy(py, bytes(&t.array)?, t.array.shape())?;
+        Ok((t.name, t.kind, convert::tuple(py, &t.shape)?, raw))
+    });
+    Ok((found.collect::<PyResult<_>>()?, notes))
 }

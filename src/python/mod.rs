@@ -11,6 +11,7 @@ mod function;
 mod memory;
 mod modes;
 mod operators;
+mod solver;
 mod variable;
 
 use pyo3::prelude::*;
@@ -26,6 +27,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;
+    solver::register(m)?;
     cuda::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())

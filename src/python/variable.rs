@@ -59,9 +59,9 @@ impl Variable {
         need_grad: Option<bool>,
     ) -> PyResult<Variable> {
         let py = data.py();
-        let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", data)?);
+        let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", "data", data)?);
         if let Some(g) = grad.filter(|g| !g.is_none()) {
-            let g = convert::from_numpy("Variable.from_numpy_array", g)?;
+            let g = convert::from_numpy("Variable.from_numpy_array", "grad", g)?;
             errors::run(py, || var.set_grad(g))?;
         }
         var.set_need_grad(need_grad);
@@ -430,7 +430,7 @@ impl Variable {
         let given = given.into_bound(py);
         let a = match given.cast::<NdArray>() {
             Ok(a) => a.get().inner().clone(),
-            Err(_) => convert::from_numpy("backward", &given)?,
+            Err(_) => convert::from_numpy("backward", "grad", &given)?,
         };
         let is_number =
             given.hasattr("__float__")? && !given.hasattr("__len__")? || given.is_instance_of::<pyo3::types::PyBool>();

@@ -111,6 +111,35 @@ fn layers_make_their_parameters() {
 }
 
 #[test]
+fn normalizations_make_their_parameters() {
+    apart("normal", || {
+        let x =
+            Variable::from_slice(&(0..24).map(|v| (v * v % 17) as f32).collect::<Vec<_>>(), [4, 3, 2].into()).unwrap();
+        let y = pf::batch_normalization("b", &x, pf::BatchNormalization::default()).unwrap();
+        let z = pf::layer_normalization("l", &y, pf::LayerNormalization::default()).unwrap();
+        z.forward().unwrap();
+        assert_eq!(
+            names(),
+            ["b/bn/beta", "b/bn/gamma", "b/bn/mean", "b/bn/var"]
+                .map(String::from)
+                .into_iter()
+                .chain(["l/layer_normalization/beta", "l/layer_normalization/gamma"].map(String::from))
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(get_parameters().len(), 4);
+        assert_eq!(get_parameter("b/bn/gamma").unwrap().shape(), [1, 3, 1].into());
+        assert_eq!(get_parameter("l/layer_normalization/beta").unwrap().shape(), [1, 3, 2].into());
+        let values: Vec<f64> = z.to_vec().unwrap();
+        for sample in values.chunks(6) {
+            let mean = sample.iter().sum::<f64>() / 6.0;
+            let variance = sample.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 6.0;
+            assert!(mean.abs() < 1e-6 && (variance - 1.0).abs() < 1e-3, "{mean} {variance}");
+        }
+        assert!(get_parameter("b/bn/mean").unwrap().to_vec::<f32>().unwrap().iter().all(|&m| m > 0.0));
+    });
+}
+
+#[test]
 fn files_bring_back_everything() {
     let folder = Folder::new("files");
     let path = folder.0.join("p.safetensors");

@@ -140,7 +140,7 @@ fn element_types_of_weights_are_kept() {
 fn zeroed_gradients_are_left_out() {
     let (a, b, c) = (param(&[1.0]), param(&[1.0]), param(&[1.0]));
     let solver = with(Momentum { lr: 1.0, momentum: 0.5 }, &[("a", &a), ("b", &b), ("c", &c)]);
-    [&a, &b, &c].map(|v| v.grad().fill(1.0).unwrap());
+    [&a, &b, &c].iter().for_each(|v| v.grad().fill(1.0).unwrap());
     solver.update().unwrap();
     solver.zero_grad().unwrap();
     b.grad().write(&[0.0f32]).unwrap();
@@ -224,7 +224,7 @@ fn fused_weight_decay_lasts_for_one_update() {
 fn parameters_come_and_go() {
     let (a, b) = (param(&[1.0]), param(&[1.0, 2.0]));
     let solver = with(Momentum { lr: 1.0, momentum: 0.5 }, &[("a", &a), ("b", &b)]);
-    [&a, &b].map(|v| v.grad().fill(1.0).unwrap());
+    [&a, &b].iter().for_each(|v| v.grad().fill(1.0).unwrap());
     solver.update().unwrap();
     let steps = || solver.get_states().into_iter().map(|(n, s)| (n, s.t)).collect::<Vec<_>>();
     let set = |params: &[(&str, &Variable)], keep| solver.set_parameters(&named(params), keep);
@@ -276,7 +276,7 @@ fn states_are_given_and_taken() {
 fn a_misfit_changes_nothing() {
     let (a, b) = (param(&[1.0]), param(&[1.0, 2.0]));
     let solver = with(Adam::default(), &[("a", &a), ("b", &b)]);
-    [&a, &b].map(|v| v.grad().fill(1.0).unwrap());
+    [&a, &b].iter().for_each(|v| v.grad().fill(1.0).unwrap());
     b.raw_data().reset_shape([3].into(), true).unwrap();
     let error = solver.update().unwrap_err().to_string();
     assert!(error.starts_with("Adam: expected its gradient of shape (3,), as parameter 'b', got (2,)"), "{error}");
@@ -308,7 +308,7 @@ fn parameters_may_be_parts_of_one_array() {
 fn hooks_surround_each_parameter() {
     let (a, b, idle) = (param(&[1.0]), param(&[1.0]), param(&[1.0]));
     let solver = with(Sgd { lr: 1.0 }, &[("a", &a), ("b", &b), ("idle", &idle)]);
-    [&a, &b].map(|v| v.grad().fill(1.0).unwrap());
+    [&a, &b].iter().for_each(|v| v.grad().fill(1.0).unwrap());
     idle.grad().zero().unwrap();
     let (before, after) = (Cell::new(0), Cell::new(0));
     let pre = || {

@@ -30,7 +30,7 @@ type Axis = (usize, usize, usize);
 impl Pad {
     fn axes(&self, x: &Shape) -> Result<SmallVec<[Axis; 6]>> {
         let widths = &self.pad_width;
-        if widths.len() % 2 != 0 || widths.len() > 2 * x.ndim() || widths.iter().any(|w| *w < 0) {
+        if !widths.len().is_multiple_of(2) || widths.len() > 2 * x.ndim() || widths.iter().any(|w| *w < 0) {
             let expected = format!("pairs of widths, 0 or more, for at most the {} axes of x {x}", x.ndim());
             return Err(Error::arg("pad_width", expected).actual(format!("{:?}", widths.0)));
         }

@@ -28,7 +28,7 @@ impl Reshape {
         let known: usize = self.shape.iter().filter(|d| **d >= 0).map(|d| *d as usize).product();
         let open = self.shape.iter().filter(|d| **d < 0).count();
         let size = x.size();
-        let inferred = if known == 0 { 0 } else { size / known };
+        let inferred = size.checked_div(known).unwrap_or(0);
         let y: Shape = self.shape.iter().map(|&d| if d < 0 { inferred } else { d as usize }).collect();
         let clear = open == 0 || (open == 1 && known > 0);
         (clear && y.size() == size).then_some(y)

@@ -149,12 +149,13 @@ fn value(ins: Ins, names: &Names, real: Real) -> String {
 
 /// A number, to the last bit: whole ones as they are, others in hexadecimal with the decimal beside.
 fn constant(v: f64, real: Real) -> String {
-    let (v, suffix) = if real.is_double() { (v, "") } else { (v as f32 as f64, "f") };
+    let (decimal, suffix) = (v, if real.is_double() { "" } else { "f" });
+    let v = if real.is_double() { v } else { v as f32 as f64 };
     match v {
         _ if v.is_nan() => "NNRS_NAN".into(),
         _ if v.is_infinite() => if v > 0.0 { "NNRS_INF" } else { "-NNRS_INF" }.into(),
         _ if v.fract() == 0.0 && v.abs() < 1e6 => format!("{v:?}{suffix}"),
-        _ => format!("{}{suffix} /* {v:?} */", hexadecimal(v)),
+        _ => format!("{}{suffix} /* {decimal:?} */", hexadecimal(v)),
     }
 }
 

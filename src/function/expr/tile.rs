@@ -196,7 +196,7 @@ impl<T: SimdReal> Run<'_, T> {
     fn is_direct_sink(&self, k: usize) -> bool {
         let p = self.program;
         let early = |i: usize| {
-            self.sources[i].ptr == self.sinks[k].ptr as *const u8
+            std::ptr::eq(self.sources[i].ptr, self.sinks[k].ptr)
                 && (p.read[i].is_some_and(|last| last > p.made[k]) || !self.is_direct_source(i))
         };
         self.sinks[k].dtype == T::DTYPE && !(0..p.inputs).any(early)
@@ -545,6 +545,7 @@ mod tests {
             let x = [make(sa.size(), 0.7), make(sb.size(), 1.3)];
             let y = run(&f, &x, &[sa.clone(), sb.clone()], &over);
             let (st_a, st_b) = (sa.strides(), sb.strides());
+            #[allow(clippy::needless_range_loop)]
             for flat in 0..over.size() {
                 let at = |s: &Shape, st: &[usize]| {
                     let (mut rest, mut o) = (flat, 0);

@@ -112,7 +112,7 @@ impl BatchNormalization {
         with_real!(run.dtype, T => {
             let at = |i: Option<usize>| i.map(|i| x[i].slice::<T>());
             let scale = Scale { gamma: at(gamma), beta: at(beta), eps: self.eps };
-            let wide = |i: usize| x[i].slice::<T>().iter().map(|&v| v as f64).collect::<Vec<f64>>();
+            let wide = |i: usize| x[i].slice::<T>().iter().map(|v| crate::dtype::Element::to_f64(*v)).collect::<Vec<f64>>();
             let s = self.statistics(wide(first), &wide(first + 1));
             layout.read(x[0].slice::<T>(), |x| {
                 layout.write(y[0].slice::<T>(), Output::Write, |y, _| {

@@ -154,6 +154,9 @@ impl Backward {
 fn grad_array(v: &super::order::Var, key: Key) -> NdArray {
     let own = grad_visible(v, key.clear_buffer);
     v.var.lock().grad_elided = !own && v.flows;
+    if let Some(old) = v.var.existing_grad().filter(|_| !own && !v.root && key.clear_buffer) {
+        old.clear();
+    }
     if own || key.hooked { v.var.grad() } else { NdArray::new(v.shape.clone()) }
 }
 

@@ -1,0 +1,203 @@
+"""The base of all solvers: the engine's part, and states with their files."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core, _files
+from ._core import Variable
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FormatError,
+    GraphError,
+    check_type,
+    describe,
+    message,
+    missing_name,
+)
+
+__all__ = ["Solver", "SolverState"]
+
+_LATER = "set_states_from_protobuf set_states_to_protobuf"
+
+
+class SolverState:
+    """The state of one parameter.
+
+    Attributes:
+        t: Updates done.
+        pstate: State arrays by name, as Variables.
+
+    >>> SolverState().t, SolverState().pstate
+    (0, {})
+    """
+
+    def __init__(self, t: int = 0, pstate: dict[str, Variable] | None = None) -> None:
+        self.t = t
+        self.pstate: dict[str, Variable] = {} if pstate is None else pstate
+
+    def __repr__(self) -> str:
+        return f"SolverState(t={self.t}, pstate={self.pstate})"
+
+
+class Solver(_core.Solver):
+    """Base of all solvers; `nnrs.solvers` makes them.
+
+    >>> import nnrs as nn
+    >>> import nnrs.solvers as S
+    >>> w = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+    >>> solver = S.Sgd(lr=0.5)
+    >>> solver.set_parameters({"w": w})
+    >>> w.g = np.array([1.0, 1.0])
+    >>> solver.update()
+    >>> w.d.tolist()
+    [0.5, 1.5]
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing_name("nnrs.solver.Solver", name, _LATER)
+
+    def setup(self, params: Any) -> None:
+        """Not used; NNabla's old name of `set_parameters`.
+
+        Raises:
+            RuntimeError: Always, as NNabla.
+        """
+        raise GraphError(message("setup", None, "setup is gone", hint="call set_parameters(param_dict)"))
+
+    def get_states(self) -> OrderedDict[str, SolverState]:
+        """The states by parameter. The Variables in `pstate` are the solver's own: writing to them changes it."""
+        return OrderedDict((name, SolverState(t, dict(arrays))) for name, t, arrays in self._states())
+
+    def set_states(self, states: Mapping[str, SolverState]) -> None:
+        """Replace the states of parameters that the solver has.
+
+        Args:
+            states: SolverStates by parameter, as `get_states` gives them.
+
+        Raises:
+            RuntimeError: If a parameter is not there.
+            ValueError: If a state has other names or shapes than the solver's; then no state changes.
+        """
+        here = "set_states"
+        check_type(here, "states", states, Mapping, "a dict of str to SolverState")
+        self._set_states([_state_tuple(here, name, state) for name, state in states.items()])
+
+    def save_states(self, path: str | os.PathLike[str]) -> None:
+        """Write the states to a file.
+
+        Args:
+            path: Path that ends in '.h5' (NNabla's format) or '.safetensors'.
+
+        Raises:
+            ValueError: For another kind of file.
+            ImportError: If it is an '.h5' file and h5py is not installed (`pip install nnrs[hdf5]`).
+        """
+        here = "save_states"
+        write = _write_h5 if _extension(here, path) == ".h5" else _write_safetensors
+        with _files.atomic_path(path) as temporary:
+            write(here, temporary, self.get_states())
+
+    def load_states(self, path: str | os.PathLike[str]) -> None:
+        """Read the states from a file that `save_states` (or NNabla) wrote. `set_parameters` comes first.
+
+        Args:
+            path: Path that ends in '.h5' or '.safetensors'.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            RuntimeError: If the file has a parameter that the solver does not have.
+            ValueError: If the file is broken, or its states are another solver's; then no state changes.
+        """
+        here = "load_states"
+        ext = _extension(here, path)
+        self.set_states(_files.read_whole(here, path, ext, _read_h5 if ext == ".h5" else _read_safetensors))
+
+
+def _state_tuple(function: str, name: Any, state: Any) -> tuple[str, int, list[tuple[str, Variable]]]:
+    check_type(function, "states", name, str, "names as str")
+    if not isinstance(getattr(state, "pstate", None), Mapping) or not hasattr(state, "t"):
+        raise ArgumentTypeError(message(function, f"states['{name}']", "a SolverState", describe(state)))
+    try:
+        t = int(state.t)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(message(function, f"states['{name}'].t", "an integer", describe(state.t))) from None
+    if not 0 <= t < 2**63:
+        raise ArgumentError(message(function, f"states['{name}'].t", "0 or more", t))
+    for key, v in state.pstate.items():
+        check_type(function, f"states['{name}'].pstate['{key}']", v, Variable, "a Variable")
+    return name, t, list(state.pstate.items())
+
+
+def _extension(function: str, path: Any) -> str:
+    if not _files.is_path(path):
+        raise ArgumentTypeError(message(function, "path", "a path", describe(path)))
+    return _files.file_extension(function, path, None)
+
+
+# --- HDF5: a group for each parameter, in it `t` and the states -------------------------------------------------------
+
+
+def _write_h5(function: str, path: str, states: Mapping[str, SolverState]) -> None:
+    with _files.h5py_module(function).File(path, "w") as f:
+        for index, (name, state) in enumerate(states.items()):
+            group = f.require_group(name)
+            group.attrs["index"] = index
+            group["t"] = np.int64(state.t)
+            for i, (key, v) in enumerate(state.pstate.items()):
+                group.create_dataset(key, data=v.d).attrs["index"] = i
+
+
+def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
+    h5py = _files.h5py_module(function)
+    _files.check_magic(function, path)
+    found: list[tuple[float, str, SolverState]] = []
+    with h5py.File(path, "r") as f:
+
+        def visit(name: str, node: Any) -> None:
+            if isinstance(node, h5py.Group) and isinstance(node.get("t"), h5py.Dataset):
+                found.append((float(node.attrs.get("index", np.inf)), name, _h5_state(h5py, name, node, size)))
+
+        f.visititems(visit)
+    return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
+
+
+def _h5_state(h5py: Any, name: str, group: Any, size: int) -> SolverState:
+    if group["t"].shape != ():
+        raise ValueError(f"the step count of '{name}' has shape {group['t'].shape}, expected one integer")
+    arrays = [(key, node) for key, node in group.items() if key != "t" and isinstance(node, h5py.Dataset)]
+    arrays.sort(key=lambda entry: float(entry[1].attrs.get("index", np.inf)))
+    values = {key: _files.h5_array(f"{name}/{key}", node, size) for key, node in arrays}
+    return SolverState(int(group["t"][()]), {key: Variable.from_numpy_array(a) for key, a in values.items()})
+
+
+# --- safetensors: tensors `parameter/state`; the counts are in the metadata -------------------------------------------
+
+
+def _write_safetensors(function: str, path: str, states: Mapping[str, SolverState]) -> None:
+    import json
+
+    arrays = [(f"{name}/{key}", v.d) for name, state in states.items() for key, v in state.pstate.items()]
+    tensors = [_files.raw_tensor(_files.Record(name, array, False)) for name, array in arrays]
+    counts = {name: [state.t, list(state.pstate)] for name, state in states.items()}
+    _core.save_safetensors(path, tensors, {"nnrs.states": json.dumps(counts)})
+
+
+def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverState]:
+    import json
+
+    tensors, metadata = _core.load_safetensors(os.fspath(path))
+    if "nnrs.states" not in metadata:
+        raise FormatError(message(function, "path", f"{path} holds no states of a solver"))
+    arrays = {name: _files.array_of(name, kind, shape, raw) for name, kind, shape, raw in tensors}
+    counts = json.loads(metadata["nnrs.states"])
+    return {
+        name: SolverState(t, {key: Variable.from_numpy_array(arrays[f"{name}/{key}"]) for key in keys})
+        for name, (t, keys) in counts.items()
+    }

@@ -1,0 +1,458 @@
+"""Solvers: NNabla's paths over 100 steps, the whole interface, states and their files."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.solvers as S
+from nnrs import _core
+
+GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(GOLDEN))
+import make_solvers  # noqa: E402 - lies beside its data
+
+ALL = [S.Sgd, S.Momentum, S.Nesterov, S.Adam, S.AdamW]
+
+
+def parameter(values, gradient=None):
+    w = nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=True)
+    if gradient is not None:
+        w.g = np.broadcast_to(np.asarray(gradient, np.float32), w.shape)
+    return w
+
+
+def solver_of(kind, **params):
+    solver = kind()
+    solver.set_parameters(params)
+    return solver
+
+
+def steps(solver):
+    return {name: state.t for name, state in solver.get_states().items()}
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", make_solvers.ARGUMENTS)
+def test_paths_of_100_steps_are_nnablas(name):
+    golden = np.load(GOLDEN / "solvers.npz")
+    for arguments in make_solvers.ARGUMENTS[name]:
+        for variant in make_solvers.VARIANTS:
+            run = make_solvers.run(nn, getattr(S, name)(**arguments), variant)
+            for key, array in run.items():
+                full = f"{name}/{make_solvers.label(arguments)}/{variant}/{key}"
+                want = golden[full]
+                assert array.shape == want.shape and array.dtype == want.dtype
+                # Both compute in float: rounding of 100 steps.
+                np.testing.assert_allclose(array, want, rtol=2e-6, atol=4e-6, err_msg=full)
+
+
+def test_every_golden_path_was_followed():
+    kinds = {key.split("/")[0] for key in np.load(GOLDEN / "solvers.npz")}
+    assert kinds == {s["name"] for s in _core.solver_registry()}
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_many_parameters_of_all_sizes(kind):
+    shapes = [(), (0,), (1,), (70000,), (3, 5), (1000, 40)]
+    params = {str(i): parameter(np.full(s, 0.5), 1.0) for i, s in enumerate(shapes)}
+    solver = solver_of(kind, **params)
+    solver.update()
+    values = {float(v) for w in params.values() for v in np.unique(w.d)}
+    assert len(values) == 1 and values.pop() < 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_float_types_stay(dtype):
+    w = nn.Variable.from_numpy_array(np.ones(3, dtype), need_grad=True)
+    w.grad.cast(dtype)[...] = 0.5
+    solver = solver_of(S.Momentum, w=w)
+    solver.update()
+    assert w.d.dtype == dtype
+    np.testing.assert_allclose(w.d, 1 - float(np.float32(0.001)) * 0.5, rtol=1e-3 if dtype == np.float16 else 1e-15)
+
+
+def test_integers_become_float():
+    w = nn.Variable.from_numpy_array(np.array([1, 2]), need_grad=True)
+    w.grad.fill(1)
+    solver_of(S.Sgd, w=w).update()
+    assert w.d.dtype == np.float32
+    np.testing.assert_allclose(w.d, [0.999, 1.999], rtol=1e-6)
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def test_set_parameters_by_reset_and_retain_state():
+    a, b = parameter([1.0], 1.0), parameter([1.0, 2.0], 1.0)
+    solver = solver_of(S.Adam, a=a, b=b)
+    solver.update()
+    assert steps(solver) == {"a": 1, "b": 1}
+    solver.set_parameters({"a": a}, reset=False)
+    assert steps(solver) == {"a": 0, "b": 1}
+    other = parameter([5.0, 6.0], 1.0)
+    solver.set_parameters({"b": other}, reset=False, retain_state=True)
+    assert steps(solver) == {"a": 0, "b": 1}
+    solver.update()
+    assert (other.d < [5.0, 6.0]).all()
+    with pytest.raises(RuntimeError, match=r"state of 'b': its shape was \(2,\), now it is \(1,\)"):
+        solver.set_parameters({"c": a, "b": a}, reset=False, retain_state=True)
+    assert list(solver.get_parameters()) == ["a", "b"]
+    solver.set_parameters({"b": other}, retain_state=True)
+    assert steps(solver) == {"b": 0}
+
+
+def test_get_and_remove_parameters():
+    a, b = parameter([1.0]), parameter([2.0])
+    solver = solver_of(S.Momentum, a=a, b=b)
+    solver.get_parameters()["a"].d = [7.0]
+    assert a.d == 7.0
+    solver.remove_parameters(["a", "unknown"])
+    assert list(solver.get_parameters()) == list(solver.get_states()) == ["b"]
+    solver.remove_parameters("b")
+    assert not solver.get_parameters()
+    solver.set_parameters({"a": a})
+    solver.clear_parameters()
+    solver.update()
+    assert not solver.check_inf_or_nan_grad()
+
+
+@pytest.mark.parametrize("given", [[("a", 1)], {"a": 1}, {"a": nn.NdArray((1,))}, {1: nn.Variable((1,))}, None])
+def test_set_parameters_wants_a_dict_of_variables(given):
+    solver = solver_of(S.Sgd, w=parameter([1.0]))
+    with pytest.raises(TypeError, match="set_parameters: argument 'param_dict'") as error:
+        solver.set_parameters(given)
+    assert isinstance(error.value, nn.Error)
+    assert list(solver.get_parameters()) == ["w"]
+
+
+def test_one_variable_under_two_names_is_updated_twice():
+    w = parameter(np.ones(100_000), 1.0)
+    solver = S.Sgd(lr=0.25)
+    solver.set_parameters({"a": w, "b": w})
+    solver.update()
+    assert (w.d == 0.5).all()
+
+
+def test_the_solver_follows_new_arrays():
+    w = parameter([1.0], 1.0)
+    solver = S.Sgd(lr=0.5)
+    solver.set_parameters({"w": w})
+    w.data, w.grad = nn.NdArray.from_numpy_array(np.float32([10])), nn.NdArray.from_numpy_array(np.float32([4]))
+    solver.update()
+    assert w.d == 8.0
+
+
+def test_a_parameter_of_another_size_changes_nothing():
+    a, b = parameter([1.0], 1.0), parameter([1.0, 1.0], 1.0)
+    solver = solver_of(S.Adam, a=a, b=b)
+    b.data = nn.NdArray.from_numpy_array(np.ones(2, np.float32))
+    b.data.reset_shape((3,), True) if hasattr(b.data, "reset_shape") else b.reset_shape((3,), True)
+    with pytest.raises(ValueError, match="as parameter 'b'"):
+        solver.update()
+    assert a.d == 1.0 and steps(solver) == {"a": 0, "b": 0}
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def test_zeroed_gradients_take_no_part():
+    a, b = parameter([1.0], 1.0), parameter([1.0], 1.0)
+    solver = S.Momentum(lr=1.0, momentum=0.5)
+    solver.set_parameters({"a": a, "b": b})
+    solver.update()
+    solver.zero_grad()
+    assert a.grad.zeroing and b.grad.zeroing
+    b.g = np.zeros(1)
+    solver.weight_decay(0.5)
+    solver.update()
+    assert steps(solver) == {"a": 1, "b": 2}
+    assert (a.d, b.d) == (0.0, -0.5)
+
+
+def test_decay_scale_and_clip():
+    a = parameter([1.0, -2.0], [3.0, 4.0])
+    solver = solver_of(S.Sgd, a=a)
+    solver.weight_decay(0.5)
+    assert a.g.tolist() == [3.5, 3.0]
+    solver.scale_grad(2)
+    assert a.g.tolist() == [7.0, 6.0]
+    solver.clip_grad_by_norm(100)
+    assert a.g.tolist() == [7.0, 6.0]
+    a.g = [3.0, 4.0]
+    solver.clip_grad_by_norm(np.float32(1))
+    np.testing.assert_allclose(a.g, [0.6, 0.8], rtol=1e-6)
+    a.g = [np.inf, 1.0]
+    solver.clip_grad_by_norm(1.0)
+    np.testing.assert_array_equal(a.g, [np.nan, 0.0])
+    a.g = [np.nan, 1.0]
+    solver.clip_grad_by_norm(1.0)
+    np.testing.assert_array_equal(a.g, [np.nan, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("odd", "found"),
+    [(1.0, (0, 0, 0)), (np.nan, (0, 1, 1)), (np.inf, (1, 0, 1)), (-np.inf, (1, 0, 1)), (3.4e38, (0, 0, 0))],
+)
+def test_check_gradients(odd, found):
+    g = np.ones(50_000, np.float32)
+    g[40_000] = odd
+    solver = solver_of(S.Sgd, a=parameter([1.0], 1.0), b=parameter(np.ones(50_000), g))
+    answers = (solver.check_inf_grad(), solver.check_nan_grad(), solver.check_inf_or_nan_grad())
+    assert answers == tuple(map(bool, found)) and all(type(a) is bool for a in answers)
+
+
+def test_fused_weight_decay():
+    assert [kind().weight_decay_is_fused() for kind in ALL] == [False] * 4 + [True]
+    w = parameter([1.0], 0.0)
+    solver = S.AdamW(wd=0.5)
+    solver.set_parameters({"w": w})
+    solver.weight_decay(0.25)
+    assert w.g == 0.0
+    solver.update()
+    np.testing.assert_allclose(w.d, 0.75, rtol=1e-6)
+    solver.update()
+    np.testing.assert_allclose(w.d, 0.375, rtol=1e-6)
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_surround_each_parameter_that_takes_part():
+    a, b, idle = parameter([1.0], 1.0), parameter([1.0], 1.0), parameter([1.0], 1.0)
+    solver = solver_of(S.Sgd, a=a, b=b, idle=idle)
+    idle.grad.zero()
+    log = []
+    nn.set_solver_pre_hook("test", lambda: log.append("global pre"))
+    nn.set_solver_post_hook("test", lambda: log.append("global post"))
+    try:
+        solver.update(lambda: log.append("pre"), lambda: log.append("post"))
+        assert log == ["global pre", "pre", "post", "global post"] * 2
+        log.clear()
+        solver.weight_decay(0.1, pre_hook=lambda: log.append("pre"))
+        assert log == ["global pre", "pre", "global post"] * 2
+        log.clear()
+        solver.check_nan_grad(), solver.clip_grad_by_norm(1.0), solver.scale_grad(1.0)
+        assert log == ["global pre", "global post"] * 6
+    finally:
+        nn.unset_solver_pre_hook("test")
+        nn.unset_solver_post_hook("test")
+    log.clear()
+    solver.update()
+    assert log == []
+
+
+def test_a_hook_may_use_the_solver():
+    a, b = parameter([1.0], 1.0), parameter([1.0], 1.0)
+    solver = solver_of(S.Sgd, a=a, b=b)
+    solver.update(lambda: (solver.set_learning_rate(0.5), solver.remove_parameters(["b"])))
+    assert (a.d, b.d) == (0.5, 1.0)
+
+
+def test_an_exception_in_a_hook_comes_through():
+    w = parameter([1.0], 1.0)
+    solver = solver_of(S.Adam, w=w)
+    with pytest.raises(ZeroDivisionError):
+        solver.update(lambda: 1 / 0)
+    assert w.d == 1.0 and steps(solver) == {"w": 0}
+    solver.update()
+    assert steps(solver) == {"w": 1}
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def test_arguments_are_nnablas():
+    assert S.Adam().info == {
+        "alpha": 0.0010000000474974513,
+        "beta1": 0.8999999761581421,
+        "beta2": 0.9990000128746033,
+        "eps": 9.99999993922529e-09,
+    }
+    solver = S.AdamW(0.5, beta2=0.25)
+    assert (solver.name, solver.info["alpha"], solver.info["beta2"]) == ("AdamW", 0.5, 0.25)
+    solver.set_learning_rate(0.1)
+    assert solver.learning_rate() == float(np.float32(0.1)) and solver.info["alpha"] == 0.5
+    assert isinstance(solver, S.Solver) and type(solver).__name__ == "AdamW"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: S.Sgd(rate=1),
+        lambda: S.Adam(alpha="a"),
+        lambda: S.Adam(alpha=None),
+        lambda: S.Sgd().set_learning_rate("a"),
+        lambda: S.Sgd().weight_decay(None),
+        lambda: S.Sgd().scale_grad([1]),
+    ],
+)
+def test_wrong_arguments(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+def test_names_still_to_come():
+    for name in ("Lamb", "Adadelta"):
+        with pytest.raises(AttributeError, match="not in this version of nnrs yet"):
+            getattr(S, name)
+    with pytest.raises(AttributeError, match="not in this version of nnrs yet"):
+        _ = S.Sgd().set_states_from_protobuf
+    with pytest.raises(AttributeError, match="has no attribute 'Adamm'"):
+        _ = S.Adamm
+    with pytest.raises(RuntimeError, match="set_parameters"):
+        S.Sgd().setup({})
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+def trained(kind, names=("a/W", "b")):
+    rng = np.random.default_rng(0)
+    params = {name: parameter(rng.normal(size=(i + 2, 3)), rng.normal(size=(i + 2, 3))) for i, name in enumerate(names)}
+    solver = kind(0.01)
+    solver.set_parameters(params)
+    for _ in range(3):
+        solver.update()
+    return solver
+
+
+def same_states(x, y):
+    assert {n: s.t for n, s in x.items()} == {n: s.t for n, s in y.items()}
+    for name, state in x.items():
+        assert list(state.pstate) == list(y[name].pstate)
+        for key, v in state.pstate.items():
+            np.testing.assert_array_equal(v.d, y[name].pstate[key].d)
+
+
+def test_states_have_nnablas_names():
+    names = {kind.__name__: list(trained(kind).get_states()["b"].pstate) for kind in ALL}
+    assert names == {"Sgd": [], "Momentum": ["m"], "Nesterov": ["m"], "Adam": ["var", "mean"], "AdamW": ["var", "mean"]}
+    state = S.SolverState()
+    assert (state.t, state.pstate) == (0, {})
+
+
+def test_state_arrays_are_the_solvers_own():
+    w = parameter([1.0], 0.0)
+    solver = S.Momentum(momentum=0.5)
+    solver.set_parameters({"w": w})
+    state = solver.get_states()["w"]
+    state.pstate["m"].d = [1.0]
+    state.t = 7
+    solver.update()
+    assert w.d == 0.5 and steps(solver) == {"w": 1}
+    state.t = 7
+    solver.set_states({"w": state})
+    assert steps(solver) == {"w": 7}
+
+
+@pytest.mark.parametrize(
+    ("states", "kind", "text"),
+    [
+        ({"x": S.SolverState()}, RuntimeError, "no parameter 'x'"),
+        ({"w": S.SolverState()}, ValueError, r"states \[m\] of Momentum for parameter 'w', got \[\]"),
+        ({"w": S.SolverState(1, {"m": nn.Variable((3,))})}, ValueError, r"shape \(2,\), as parameter 'w', got \(3,\)"),
+        ({"w": S.SolverState(1, {"m": 3})}, TypeError, "a Variable"),
+        ({"w": S.SolverState(-1, {"m": nn.Variable((2,))})}, ValueError, "0 or more"),
+        ({"w": S.SolverState("a", {"m": nn.Variable((2,))})}, TypeError, "an integer"),
+        ({"w": 3}, TypeError, "a SolverState"),
+        ([1], TypeError, "a dict"),
+    ],
+)
+def test_wrong_states_change_nothing(states, kind, text):
+    solver = solver_of(S.Momentum, w=parameter([1.0, 2.0], 1.0))
+    solver.update()
+    with pytest.raises(kind, match=text) as error:
+        solver.set_states(states)
+    assert isinstance(error.value, nn.Error)
+    assert steps(solver) == {"w": 1}
+
+
+@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
+@pytest.mark.parametrize("kind", ALL)
+def test_files_bring_states_back(kind, extension, tmp_path):
+    if extension == ".h5":
+        pytest.importorskip("h5py")
+    solver, other = trained(kind), trained(kind)
+    before = copy.deepcopy(steps(solver))
+    path = tmp_path / f"states{extension}"
+    solver.save_states(path)
+    other.set_parameters(other.get_parameters())
+    assert set(steps(other).values()) == {0}
+    other.load_states(str(path))
+    same_states(solver.get_states(), other.get_states())
+    assert steps(other) == before and os.listdir(tmp_path) == [path.name]
+
+
+def test_h5_is_nnablas_format(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    trained(S.Adam).save_states(tmp_path / "states.h5")
+    with h5py.File(tmp_path / "states.h5") as f:
+        assert not f.attrs and set(f) == {"a", "b"} and set(f["a"]) == {"W"}
+        assert [f[name].attrs["index"] for name in ("a/W", "b")] == [0, 1]
+        group = f["a/W"]
+        assert set(group) == {"t", "mean", "var"} and not group["t"].attrs
+        assert group["t"].shape == () and group["t"].dtype == np.int64 and group["t"][()] == 3
+        assert (group["var"].attrs["index"], group["mean"].attrs["index"]) == (0, 1)
+        assert group["var"].shape == (2, 3) and group["var"].dtype == np.float32
+
+
+def test_files_that_cannot_be_used(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    solver = trained(S.Adam)
+    before = steps(solver)
+    for path in ("x.h6", "x", "x.npz"):
+        with pytest.raises(ValueError):
+            solver.save_states(tmp_path / path)
+        with pytest.raises(ValueError):
+            solver.load_states(tmp_path / path)
+    with pytest.raises(TypeError):
+        solver.save_states(3)
+    with pytest.raises(FileNotFoundError):
+        solver.load_states(tmp_path / "none.h5")
+    for path in ("junk.h5", "junk.safetensors"):
+        (tmp_path / path).write_bytes(b"\x10\0\0\0\0\0\0\0junk")
+        with pytest.raises(ValueError):
+            solver.load_states(tmp_path / path)
+    trained(S.Momentum).save_states(tmp_path / "m.h5")
+    with pytest.raises(ValueError, match=r"states \[var, mean\] of Adam for parameter 'a/W', got \[m\]"):
+        solver.load_states(tmp_path / "m.h5")
+    trained(S.Adam, ("c",)).save_states(tmp_path / "c.safetensors")
+    with pytest.raises(RuntimeError, match="no parameter 'c'"):
+        solver.load_states(tmp_path / "c.safetensors")
+    nn.clear_parameters()
+    with nn.parameter_scope("s"):
+        nn.parameter.get_parameter_or_create("w", (2,))
+    nn.save_parameters(str(tmp_path / "p.safetensors"))
+    nn.clear_parameters()
+    with pytest.raises(ValueError, match="no states"):
+        solver.load_states(tmp_path / "p.safetensors")
+    with h5py.File(tmp_path / "t.h5", "w") as f:
+        f["b/t"] = np.arange(3)
+    with pytest.raises(ValueError, match="step count"):
+        solver.load_states(tmp_path / "t.h5")
+    assert steps(solver) == before
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_updates_run_without_the_gil_and_from_several_threads():
+    w = parameter(np.ones(300_000), 1.0)
+    solver = S.Sgd(lr=0.0)
+    solver.set_parameters({"w": w})
+    threads = [threading.Thread(target=lambda: [solver.update() for _ in range(20)]) for _ in range(4)]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        assert solver.learning_rate() == 0.0
+    assert steps(solver) == {"w": 80} and (w.d == 1.0).all()
