@@ -17,17 +17,10 @@ _index = _core.function_index
 Array = Variable | NdArray
 
 
-_AFFINE = _index("affine")
+_AFFINE = _index('affine')
 
 
-def affine(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    base_axis: int = 1,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Fully connected layer, `y = x A + b`: the axes of `x` from `base_axis` on are taken as one vector.
 
     Args:
@@ -44,17 +37,10 @@ def affine(
     return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
 
 
-_BATCH_MATMUL = _index("batch_matmul")
+_BATCH_MATMUL = _index('batch_matmul')
 
 
-def batch_matmul(
-    a: Array,
-    b: Array,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Matrix product over the last two axes; leading axes broadcast.
 
     Args:
@@ -71,22 +57,10 @@ def batch_matmul(
     return _call(_BATCH_MATMUL, (a, b), (transpose_a, transpose_b), n_outputs, outputs)
 
 
-_CONVOLUTION = _index("convolution")
+_CONVOLUTION = _index('convolution')
 
 
-def convolution(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
-    group: int = 1,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def convolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Convolution (a cross-correlation, to be exact) over any number of spatial axes:
      `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
      Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
@@ -107,28 +81,13 @@ def convolution(
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
     """
-    return _call(
-        _CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last), n_outputs, outputs
-    )
+    return _call(_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last), n_outputs, outputs)
 
 
-_DECONVOLUTION = _index("deconvolution")
+_DECONVOLUTION = _index('deconvolution')
 
 
-def deconvolution(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    base_axis: int = 1,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
-    group: int = 1,
-    channel_last: bool = False,
-    output_padding: Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def deconvolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
      through a convolution with the same arguments.
      Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
@@ -150,28 +109,13 @@ def deconvolution(
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
     """
-    return _call(
-        _DECONVOLUTION,
-        (x, weight, bias),
-        (base_axis, pad, stride, dilation, group, channel_last, output_padding),
-        n_outputs,
-        outputs,
-    )
+    return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
 
 
-_MAX_POOLING = _index("max_pooling")
+_MAX_POOLING = _index('max_pooling')
 
 
-def max_pooling(
-    x: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def max_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
      gets the gradient.
 
@@ -191,20 +135,10 @@ def max_pooling(
     return _call(_MAX_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
 
-_AVERAGE_POOLING = _index("average_pooling")
+_AVERAGE_POOLING = _index('average_pooling')
 
 
-def average_pooling(
-    x: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
-    channel_last: bool = False,
-    including_pad: bool = True,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def average_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, including_pad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Mean of each window over the last two or three axes.
 
     Args:
@@ -221,24 +155,13 @@ def average_pooling(
     Returns:
         y: Means.
     """
-    return _call(
-        _AVERAGE_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last, including_pad), n_outputs, outputs
-    )
+    return _call(_AVERAGE_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last, including_pad), n_outputs, outputs)
 
 
-_SUM_POOLING = _index("sum_pooling")
+_SUM_POOLING = _index('sum_pooling')
 
 
-def sum_pooling(
-    x: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def sum_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Sum of each window over the last two or three axes.
 
     Args:
@@ -257,7 +180,7 @@ def sum_pooling(
     return _call(_SUM_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
 
-_GLOBAL_AVERAGE_POOLING = _index("global_average_pooling")
+_GLOBAL_AVERAGE_POOLING = _index('global_average_pooling')
 
 
 def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -274,20 +197,10 @@ def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray]
     return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
 
 
-_MAX_POOLING_BACKWARD = _index("max_pooling_backward")
+_MAX_POOLING_BACKWARD = _index('max_pooling_backward')
 
 
-def max_pooling_backward(
-    dy: Array,
-    x: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int] | None = None,
-    ignore_border: bool = True,
-    pad: Sequence[int] | None = None,
-    channel_last: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def max_pooling_backward(dy: Array, x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
 
     Args:
@@ -307,7 +220,7 @@ def max_pooling_backward(
     return _call(_MAX_POOLING_BACKWARD, (dy, x), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
 
-_EMBED = _index("embed")
+_EMBED = _index('embed')
 
 
 def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -325,7 +238,7 @@ def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
     return _call(_EMBED, (x0, w), (), n_outputs, outputs)
 
 
-_SIGMOID = _index("sigmoid")
+_SIGMOID = _index('sigmoid')
 
 
 def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -342,7 +255,7 @@ def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None)
     return _call(_SIGMOID, (x,), (), n_outputs, outputs)
 
 
-_SWISH = _index("swish")
+_SWISH = _index('swish')
 
 
 def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -359,7 +272,7 @@ def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_SWISH, (x,), (), n_outputs, outputs)
 
 
-_TANH = _index("tanh")
+_TANH = _index('tanh')
 
 
 def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -376,7 +289,7 @@ def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_TANH, (x,), (), n_outputs, outputs)
 
 
-_RELU = _index("relu")
+_RELU = _index('relu')
 
 
 def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -394,12 +307,10 @@ def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdA
     return _call(_RELU, (x,), (inplace,), n_outputs, outputs)
 
 
-_LEAKY_RELU = _index("leaky_relu")
+_LEAKY_RELU = _index('leaky_relu')
 
 
-def leaky_relu(
-    x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).
 
     Args:
@@ -415,7 +326,7 @@ def leaky_relu(
     return _call(_LEAKY_RELU, (x,), (alpha, inplace), n_outputs, outputs)
 
 
-_SOFTMAX = _index("softmax")
+_SOFTMAX = _index('softmax')
 
 
 def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -433,7 +344,7 @@ def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: lis
     return _call(_SOFTMAX, (x,), (axis,), n_outputs, outputs)
 
 
-_LOG_SOFTMAX = _index("log_softmax")
+_LOG_SOFTMAX = _index('log_softmax')
 
 
 def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -451,7 +362,7 @@ def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs:
     return _call(_LOG_SOFTMAX, (x,), (axis,), n_outputs, outputs)
 
 
-_ELU = _index("elu")
+_ELU = _index('elu')
 
 
 def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -469,16 +380,10 @@ def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray
     return _call(_ELU, (x,), (alpha,), n_outputs, outputs)
 
 
-_SELU = _index("selu")
+_SELU = _index('selu')
 
 
-def selu(
-    x: Array,
-    scale: float = 1.05070098735548,
-    alpha: float = 1.673263242354377,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def selu(x: Array, scale: float = 1.05070098735548, alpha: float = 1.673263242354377, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Scaled exponential linear unit, `y = scale x` where `x > 0`, else `scale alpha (exp(x) - 1)` (Klambauer et al.,
      2017).
 
@@ -495,7 +400,7 @@ def selu(
     return _call(_SELU, (x,), (scale, alpha), n_outputs, outputs)
 
 
-_CRELU = _index("crelu")
+_CRELU = _index('crelu')
 
 
 def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -513,7 +418,7 @@ def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] |
     return _call(_CRELU, (x,), (axis,), n_outputs, outputs)
 
 
-_CELU = _index("celu")
+_CELU = _index('celu')
 
 
 def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -532,7 +437,7 @@ def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outpu
     return _call(_CELU, (x,), (alpha, axis), n_outputs, outputs)
 
 
-_PRELU = _index("prelu")
+_PRELU = _index('prelu')
 
 
 def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -551,7 +456,7 @@ def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs
     return _call(_PRELU, (x0, x1), (base_axis,), n_outputs, outputs)
 
 
-_GELU = _index("gelu")
+_GELU = _index('gelu')
 
 
 def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -569,7 +474,7 @@ def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_GELU, (x,), (), n_outputs, outputs)
 
 
-_MISH = _index("mish")
+_MISH = _index('mish')
 
 
 def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -586,7 +491,7 @@ def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_MISH, (x,), (), n_outputs, outputs)
 
 
-_RELU6 = _index("relu6")
+_RELU6 = _index('relu6')
 
 
 def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -603,7 +508,7 @@ def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_RELU6, (x,), (), n_outputs, outputs)
 
 
-_HARD_SIGMOID = _index("hard_sigmoid")
+_HARD_SIGMOID = _index('hard_sigmoid')
 
 
 def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -620,7 +525,7 @@ def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = 
     return _call(_HARD_SIGMOID, (x,), (), n_outputs, outputs)
 
 
-_HARD_TANH = _index("hard_tanh")
+_HARD_TANH = _index('hard_tanh')
 
 
 def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -637,7 +542,7 @@ def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = Non
     return _call(_HARD_TANH, (x,), (), n_outputs, outputs)
 
 
-_LOG_SIGMOID = _index("log_sigmoid")
+_LOG_SIGMOID = _index('log_sigmoid')
 
 
 def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -654,7 +559,7 @@ def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
     return _call(_LOG_SIGMOID, (x,), (), n_outputs, outputs)
 
 
-_SOFTPLUS = _index("softplus")
+_SOFTPLUS = _index('softplus')
 
 
 def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -672,7 +577,7 @@ def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdA
     return _call(_SOFTPLUS, (x,), (beta,), n_outputs, outputs)
 
 
-_TANH_SHRINK = _index("tanh_shrink")
+_TANH_SHRINK = _index('tanh_shrink')
 
 
 def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -689,7 +594,7 @@ def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
     return _call(_TANH_SHRINK, (x,), (), n_outputs, outputs)
 
 
-_SINC = _index("sinc")
+_SINC = _index('sinc')
 
 
 def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -706,7 +611,7 @@ def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_SINC, (x,), (), n_outputs, outputs)
 
 
-_BINARY_SIGMOID = _index("binary_sigmoid")
+_BINARY_SIGMOID = _index('binary_sigmoid')
 
 
 def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -724,7 +629,7 @@ def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None 
     return _call(_BINARY_SIGMOID, (x,), (), n_outputs, outputs)
 
 
-_BINARY_TANH = _index("binary_tanh")
+_BINARY_TANH = _index('binary_tanh')
 
 
 def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -742,25 +647,10 @@ def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
     return _call(_BINARY_TANH, (x,), (), n_outputs, outputs)
 
 
-_BATCH_NORMALIZATION = _index("batch_normalization")
+_BATCH_NORMALIZATION = _index('batch_normalization')
 
 
-def _batch_normalization(
-    x: Array,
-    beta: Array | None = None,
-    gamma: Array | None = None,
-    mean: Array | None = None,
-    variance: Array | None = None,
-    axes: Sequence[int] = (1,),
-    decay_rate: float = 0.9,
-    eps: float = 1e-5,
-    batch_stat: bool = True,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    output_stat: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def _batch_normalization(x: Array, beta: Array | None = None, gamma: Array | None = None, mean: Array | None = None, variance: Array | None = None, axes: Sequence[int] = (1,), decay_rate: float = 0.9, eps: float = 1e-5, batch_stat: bool = True, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Batch normalization (Ioffe and Szegedy, 2015): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean
      and a variance for each index of `axes`. With batch_stat they are those of x, and every forward pass moves the
      running ones: `mean = decay_rate mean + (1 - decay_rate) batch mean`, the variance likewise by the unbiased one.
@@ -785,30 +675,13 @@ def _batch_normalization(
         y: Array of x's shape.
         statistics: With output_stat: mean and variance of the batch.
     """
-    return _call(
-        _BATCH_NORMALIZATION,
-        (x, beta, gamma, mean, variance),
-        (axes, decay_rate, eps, batch_stat, no_scale, no_bias, output_stat),
-        n_outputs,
-        outputs,
-    )
+    return _call(_BATCH_NORMALIZATION, (x, beta, gamma, mean, variance), (axes, decay_rate, eps, batch_stat, no_scale, no_bias, output_stat), n_outputs, outputs)
 
 
-_LAYER_NORMALIZATION = _index("layer_normalization")
+_LAYER_NORMALIZATION = _index('layer_normalization')
 
 
-def _layer_normalization(
-    x: Array,
-    beta: Array | None = None,
-    gamma: Array | None = None,
-    batch_axis: Sequence[int] = (0,),
-    eps: float = 1e-5,
-    no_scale: bool = False,
-    no_bias: bool = False,
-    output_stat: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def _layer_normalization(x: Array, beta: Array | None = None, gamma: Array | None = None, batch_axis: Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Layer normalization (Ba et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with mean and
      variance over all axes but the batch axes.
 
@@ -828,21 +701,13 @@ def _layer_normalization(
         y: Array of x's shape.
         statistics: With output_stat: mean and variance of the samples.
     """
-    return _call(
-        _LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs
-    )
+    return _call(_LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
 
-_SUM = _index("sum")
+_SUM = _index('sum')
 
 
-def sum(
-    x: Array,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Sum over axes.
 
     Args:
@@ -858,16 +723,10 @@ def sum(
     return _call(_SUM, (x,), (axis, keepdims), n_outputs, outputs)
 
 
-_MEAN = _index("mean")
+_MEAN = _index('mean')
 
 
-def mean(
-    x: Array,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def mean(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Mean over axes. The mean of no elements is NaN.
 
     Args:
@@ -883,18 +742,10 @@ def mean(
     return _call(_MEAN, (x,), (axis, keepdims), n_outputs, outputs)
 
 
-_MAX = _index("max")
+_MAX = _index('max')
 
 
-def max(
-    x: Array,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def max(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Largest element over axes.
      NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
 
@@ -914,18 +765,10 @@ def max(
     return _call(_MAX, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
 
 
-_MIN = _index("min")
+_MIN = _index('min')
 
 
-def min(
-    x: Array,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    with_index: bool = False,
-    only_index: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def min(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Smallest element over axes.
      NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
 
@@ -945,17 +788,10 @@ def min(
     return _call(_MIN, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
 
 
-_NORM = _index("norm")
+_NORM = _index('norm')
 
 
-def norm(
-    x: Array,
-    p: float | None = None,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def norm(x: Array, p: float | None = None, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
 
     Args:
@@ -972,16 +808,10 @@ def norm(
     return _call(_NORM, (x,), (p, axis, keepdims), n_outputs, outputs)
 
 
-_PROD = _index("prod")
+_PROD = _index('prod')
 
 
-def prod(
-    x: Array,
-    axis: Sequence[int] | None = None,
-    keepdims: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def prod(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Product over axes. The product of no elements is 1.
 
     Args:
@@ -997,7 +827,7 @@ def prod(
     return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
 
 
-_ADD2 = _index("add2")
+_ADD2 = _index('add2')
 
 
 def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1017,7 +847,7 @@ def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_ADD_N = _index("add_n")
+_ADD_N = _index('add_n')
 
 
 def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1034,12 +864,10 @@ def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
     return _call(_ADD_N, x, (), n_outputs, outputs)
 
 
-_BC_ADD2 = _index("bc_add2")
+_BC_ADD2 = _index('bc_add2')
 
 
-def bc_add2(
-    x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def bc_add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Sum of two arrays, `y = x0 + x1`: an old name of `add2`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -1056,7 +884,7 @@ def bc_add2(
     return _call(_BC_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_SUB2 = _index("sub2")
+_SUB2 = _index('sub2')
 
 
 def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1076,7 +904,7 @@ def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_SUB2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_MUL2 = _index("mul2")
+_MUL2 = _index('mul2')
 
 
 def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1096,7 +924,7 @@ def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_MUL2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_MUL_N = _index("mul_n")
+_MUL_N = _index('mul_n')
 
 
 def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1113,7 +941,7 @@ def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
     return _call(_MUL_N, x, (), n_outputs, outputs)
 
 
-_DIV2 = _index("div2")
+_DIV2 = _index('div2')
 
 
 def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1133,7 +961,7 @@ def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_DIV2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_POW2 = _index("pow2")
+_POW2 = _index('pow2')
 
 
 def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1153,12 +981,10 @@ def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
     return _call(_POW2, (x0, x1), (inplace,), n_outputs, outputs)
 
 
-_ADD_SCALAR = _index("add_scalar")
+_ADD_SCALAR = _index('add_scalar')
 
 
-def add_scalar(
-    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Adds a number, `y = x + val`.
 
     Args:
@@ -1174,12 +1000,10 @@ def add_scalar(
     return _call(_ADD_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_MUL_SCALAR = _index("mul_scalar")
+_MUL_SCALAR = _index('mul_scalar')
 
 
-def mul_scalar(
-    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Multiplies by a number, `y = x * val`.
 
     Args:
@@ -1195,12 +1019,10 @@ def mul_scalar(
     return _call(_MUL_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_POW_SCALAR = _index("pow_scalar")
+_POW_SCALAR = _index('pow_scalar')
 
 
-def pow_scalar(
-    x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Raises to a power, `y = x ** val`.
 
     Args:
@@ -1216,7 +1038,7 @@ def pow_scalar(
     return _call(_POW_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
 
-_R_SUB_SCALAR = _index("r_sub_scalar")
+_R_SUB_SCALAR = _index('r_sub_scalar')
 
 
 def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1234,7 +1056,7 @@ def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_SUB_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_R_DIV_SCALAR = _index("r_div_scalar")
+_R_DIV_SCALAR = _index('r_div_scalar')
 
 
 def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1252,7 +1074,7 @@ def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_DIV_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_R_POW_SCALAR = _index("r_pow_scalar")
+_R_POW_SCALAR = _index('r_pow_scalar')
 
 
 def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1270,7 +1092,7 @@ def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_SIGN = _index("sign")
+_SIGN = _index('sign')
 
 
 def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1288,7 +1110,7 @@ def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArra
     return _call(_SIGN, (x,), (alpha,), n_outputs, outputs)
 
 
-_MINIMUM2 = _index("minimum2")
+_MINIMUM2 = _index('minimum2')
 
 
 def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1306,7 +1128,7 @@ def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] |
     return _call(_MINIMUM2, (x0, x1), (), n_outputs, outputs)
 
 
-_MAXIMUM2 = _index("maximum2")
+_MAXIMUM2 = _index('maximum2')
 
 
 def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1324,7 +1146,7 @@ def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] |
     return _call(_MAXIMUM2, (x0, x1), (), n_outputs, outputs)
 
 
-_MINIMUM_SCALAR = _index("minimum_scalar")
+_MINIMUM_SCALAR = _index('minimum_scalar')
 
 
 def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1342,7 +1164,7 @@ def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: lis
     return _call(_MINIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_MAXIMUM_SCALAR = _index("maximum_scalar")
+_MAXIMUM_SCALAR = _index('maximum_scalar')
 
 
 def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1360,7 +1182,7 @@ def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: lis
     return _call(_MAXIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
 
 
-_LOGICAL_AND = _index("logical_and")
+_LOGICAL_AND = _index('logical_and')
 
 
 def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1379,7 +1201,7 @@ def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray
     return _call(_LOGICAL_AND, (x0, x1), (), n_outputs, outputs)
 
 
-_LOGICAL_OR = _index("logical_or")
+_LOGICAL_OR = _index('logical_or')
 
 
 def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1398,7 +1220,7 @@ def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray]
     return _call(_LOGICAL_OR, (x0, x1), (), n_outputs, outputs)
 
 
-_LOGICAL_XOR = _index("logical_xor")
+_LOGICAL_XOR = _index('logical_xor')
 
 
 def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1417,7 +1239,7 @@ def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray
     return _call(_LOGICAL_XOR, (x0, x1), (), n_outputs, outputs)
 
 
-_EQUAL = _index("equal")
+_EQUAL = _index('equal')
 
 
 def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1436,7 +1258,7 @@ def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | No
     return _call(_EQUAL, (x0, x1), (), n_outputs, outputs)
 
 
-_NOT_EQUAL = _index("not_equal")
+_NOT_EQUAL = _index('not_equal')
 
 
 def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1455,7 +1277,7 @@ def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] 
     return _call(_NOT_EQUAL, (x0, x1), (), n_outputs, outputs)
 
 
-_GREATER_EQUAL = _index("greater_equal")
+_GREATER_EQUAL = _index('greater_equal')
 
 
 def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1474,7 +1296,7 @@ def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArr
     return _call(_GREATER_EQUAL, (x0, x1), (), n_outputs, outputs)
 
 
-_GREATER = _index("greater")
+_GREATER = _index('greater')
 
 
 def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1493,7 +1315,7 @@ def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | 
     return _call(_GREATER, (x0, x1), (), n_outputs, outputs)
 
 
-_LESS_EQUAL = _index("less_equal")
+_LESS_EQUAL = _index('less_equal')
 
 
 def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1512,7 +1334,7 @@ def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray]
     return _call(_LESS_EQUAL, (x0, x1), (), n_outputs, outputs)
 
 
-_LESS = _index("less")
+_LESS = _index('less')
 
 
 def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1531,7 +1353,7 @@ def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
     return _call(_LESS, (x0, x1), (), n_outputs, outputs)
 
 
-_LOGICAL_AND_SCALAR = _index("logical_and_scalar")
+_LOGICAL_AND_SCALAR = _index('logical_and_scalar')
 
 
 def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1550,7 +1372,7 @@ def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[
     return _call(_LOGICAL_AND_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_LOGICAL_OR_SCALAR = _index("logical_or_scalar")
+_LOGICAL_OR_SCALAR = _index('logical_or_scalar')
 
 
 def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1569,7 +1391,7 @@ def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[N
     return _call(_LOGICAL_OR_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_LOGICAL_XOR_SCALAR = _index("logical_xor_scalar")
+_LOGICAL_XOR_SCALAR = _index('logical_xor_scalar')
 
 
 def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1588,7 +1410,7 @@ def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[
     return _call(_LOGICAL_XOR_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_EQUAL_SCALAR = _index("equal_scalar")
+_EQUAL_SCALAR = _index('equal_scalar')
 
 
 def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1607,7 +1429,7 @@ def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list
     return _call(_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_NOT_EQUAL_SCALAR = _index("not_equal_scalar")
+_NOT_EQUAL_SCALAR = _index('not_equal_scalar')
 
 
 def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1626,7 +1448,7 @@ def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: 
     return _call(_NOT_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_GREATER_EQUAL_SCALAR = _index("greater_equal_scalar")
+_GREATER_EQUAL_SCALAR = _index('greater_equal_scalar')
 
 
 def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1645,7 +1467,7 @@ def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outpu
     return _call(_GREATER_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_GREATER_SCALAR = _index("greater_scalar")
+_GREATER_SCALAR = _index('greater_scalar')
 
 
 def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1664,7 +1486,7 @@ def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: li
     return _call(_GREATER_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_LESS_EQUAL_SCALAR = _index("less_equal_scalar")
+_LESS_EQUAL_SCALAR = _index('less_equal_scalar')
 
 
 def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1683,7 +1505,7 @@ def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs:
     return _call(_LESS_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_LESS_SCALAR = _index("less_scalar")
+_LESS_SCALAR = _index('less_scalar')
 
 
 def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1702,7 +1524,7 @@ def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
     return _call(_LESS_SCALAR, (x0,), (val,), n_outputs, outputs)
 
 
-_LOGICAL_NOT = _index("logical_not")
+_LOGICAL_NOT = _index('logical_not')
 
 
 def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1719,7 +1541,7 @@ def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = 
     return _call(_LOGICAL_NOT, (x0,), (), n_outputs, outputs)
 
 
-_ISNAN = _index("isnan")
+_ISNAN = _index('isnan')
 
 
 def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1736,7 +1558,7 @@ def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
     return _call(_ISNAN, (x0,), (), n_outputs, outputs)
 
 
-_ISINF = _index("isinf")
+_ISINF = _index('isinf')
 
 
 def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1753,7 +1575,7 @@ def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
     return _call(_ISINF, (x0,), (), n_outputs, outputs)
 
 
-_RESET_NAN = _index("reset_nan")
+_RESET_NAN = _index('reset_nan')
 
 
 def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1771,7 +1593,7 @@ def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[Nd
     return _call(_RESET_NAN, (x0,), (val,), n_outputs, outputs)
 
 
-_RESET_INF = _index("reset_inf")
+_RESET_INF = _index('reset_inf')
 
 
 def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1789,12 +1611,10 @@ def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[Nd
     return _call(_RESET_INF, (x0,), (val,), n_outputs, outputs)
 
 
-_WHERE = _index("where")
+_WHERE = _index('where')
 
 
-def where(
-    condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def where(condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
      whole rows. It gets no gradient.
 
@@ -1811,12 +1631,10 @@ def where(
     return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
 
 
-_CONSTANT = _index("constant")
+_CONSTANT = _index('constant')
 
 
-def constant(
-    val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """An array full of `val`.
 
     Args:
@@ -1831,12 +1649,10 @@ def constant(
     return _call(_CONSTANT, (), (val, shape), n_outputs, outputs)
 
 
-_ARANGE = _index("arange")
+_ARANGE = _index('arange')
 
 
-def arange(
-    start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
      number the sum of the one before and step: so there may be one more than the quotient says.
 
@@ -1853,7 +1669,7 @@ def arange(
     return _call(_ARANGE, (), (start, stop, step), n_outputs, outputs)
 
 
-_LINSPACE = _index("linspace")
+_LINSPACE = _index('linspace')
 
 
 def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1872,7 +1688,7 @@ def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: 
     return _call(_LINSPACE, (), (start, stop, num), n_outputs, outputs)
 
 
-_ABS = _index("abs")
+_ABS = _index('abs')
 
 
 def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1889,7 +1705,7 @@ def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_ABS, (x,), (), n_outputs, outputs)
 
 
-_EXP = _index("exp")
+_EXP = _index('exp')
 
 
 def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1906,7 +1722,7 @@ def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_EXP, (x,), (), n_outputs, outputs)
 
 
-_LOG = _index("log")
+_LOG = _index('log')
 
 
 def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1923,7 +1739,7 @@ def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_LOG, (x,), (), n_outputs, outputs)
 
 
-_IDENTITY = _index("identity")
+_IDENTITY = _index('identity')
 
 
 def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1940,7 +1756,7 @@ def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None
     return _call(_IDENTITY, (x,), (), n_outputs, outputs)
 
 
-_ROUND = _index("round")
+_ROUND = _index('round')
 
 
 def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1958,7 +1774,7 @@ def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_ROUND, (x,), (), n_outputs, outputs)
 
 
-_CEIL = _index("ceil")
+_CEIL = _index('ceil')
 
 
 def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1976,7 +1792,7 @@ def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_CEIL, (x,), (), n_outputs, outputs)
 
 
-_FLOOR = _index("floor")
+_FLOOR = _index('floor')
 
 
 def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -1994,7 +1810,7 @@ def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_FLOOR, (x,), (), n_outputs, outputs)
 
 
-_SIN = _index("sin")
+_SIN = _index('sin')
 
 
 def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2011,7 +1827,7 @@ def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_SIN, (x,), (), n_outputs, outputs)
 
 
-_COS = _index("cos")
+_COS = _index('cos')
 
 
 def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2028,7 +1844,7 @@ def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_COS, (x,), (), n_outputs, outputs)
 
 
-_TAN = _index("tan")
+_TAN = _index('tan')
 
 
 def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2045,7 +1861,7 @@ def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_TAN, (x,), (), n_outputs, outputs)
 
 
-_SINH = _index("sinh")
+_SINH = _index('sinh')
 
 
 def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2062,7 +1878,7 @@ def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_SINH, (x,), (), n_outputs, outputs)
 
 
-_COSH = _index("cosh")
+_COSH = _index('cosh')
 
 
 def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2079,7 +1895,7 @@ def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_COSH, (x,), (), n_outputs, outputs)
 
 
-_ASIN = _index("asin")
+_ASIN = _index('asin')
 
 
 def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2096,7 +1912,7 @@ def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_ASIN, (x,), (), n_outputs, outputs)
 
 
-_ACOS = _index("acos")
+_ACOS = _index('acos')
 
 
 def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2113,7 +1929,7 @@ def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_ACOS, (x,), (), n_outputs, outputs)
 
 
-_ATAN = _index("atan")
+_ATAN = _index('atan')
 
 
 def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2130,7 +1946,7 @@ def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
     return _call(_ATAN, (x,), (), n_outputs, outputs)
 
 
-_ATAN2 = _index("atan2")
+_ATAN2 = _index('atan2')
 
 
 def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2148,7 +1964,7 @@ def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | No
     return _call(_ATAN2, (x0, x1), (), n_outputs, outputs)
 
 
-_ASINH = _index("asinh")
+_ASINH = _index('asinh')
 
 
 def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2165,7 +1981,7 @@ def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_ASINH, (x,), (), n_outputs, outputs)
 
 
-_ACOSH = _index("acosh")
+_ACOSH = _index('acosh')
 
 
 def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2182,7 +1998,7 @@ def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_ACOSH, (x,), (), n_outputs, outputs)
 
 
-_ATANH = _index("atanh")
+_ATANH = _index('atanh')
 
 
 def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2199,7 +2015,7 @@ def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     return _call(_ATANH, (x,), (), n_outputs, outputs)
 
 
-_ERF = _index("erf")
+_ERF = _index('erf')
 
 
 def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2216,7 +2032,7 @@ def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
     return _call(_ERF, (x,), (), n_outputs, outputs)
 
 
-_CONCATENATE = _index("concatenate")
+_CONCATENATE = _index('concatenate')
 
 
 def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2234,7 +2050,7 @@ def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs
     return _call(_CONCATENATE, x, (axis,), n_outputs, outputs)
 
 
-_SPLIT = _index("split")
+_SPLIT = _index('split')
 
 
 def split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2252,7 +2068,7 @@ def split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] |
     return _call(_SPLIT, (x,), (axis,), n_outputs, outputs)
 
 
-_STACK = _index("stack")
+_STACK = _index('stack')
 
 
 def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2270,19 +2086,12 @@ def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] 
     return _call(_STACK, x, (axis,), n_outputs, outputs)
 
 
-_SLICE = _index("slice")
+_SLICE = _index('slice')
 
 
-def slice(
-    x: Array,
-    start: Sequence[int] | None = None,
-    stop: Sequence[int] | None = None,
-    step: Sequence[int] | None = None,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def slice(x: Array, start: Sequence[int] | None = None, stop: Sequence[int] | None = None, step: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """A part of an array, as `x[start:stop:step]` in Python for each axis.
-
+    
      Lists that are shorter than x has axes are about the last axes. The number -2^63 stands for Python's None.
 
     Args:
@@ -2299,17 +2108,10 @@ def slice(
     return _call(_SLICE, (x,), (start, stop, step), n_outputs, outputs)
 
 
-_PAD = _index("pad")
+_PAD = _index('pad')
 
 
-def pad(
-    x: Array,
-    pad_width: Sequence[int],
-    mode: str = "constant",
-    constant_value: float = 0.0,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def pad(x: Array, pad_width: Sequence[int], mode: str = 'constant', constant_value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Puts a border around an array. With mode 'reflect' the array is mirrored at its first and last elements, which are not repeated;
      with 'repeat' they are the border.
 
@@ -2327,7 +2129,7 @@ def pad(
     return _call(_PAD, (x,), (pad_width, mode, constant_value), n_outputs, outputs)
 
 
-_TRANSPOSE = _index("transpose")
+_TRANSPOSE = _index('transpose')
 
 
 def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2345,7 +2147,7 @@ def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[
     return _call(_TRANSPOSE, (x,), (axes,), n_outputs, outputs)
 
 
-_BROADCAST = _index("broadcast")
+_BROADCAST = _index('broadcast')
 
 
 def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2363,7 +2165,7 @@ def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list
     return _call(_BROADCAST, (x,), (shape,), n_outputs, outputs)
 
 
-_TILE = _index("tile")
+_TILE = _index('tile')
 
 
 def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2381,7 +2183,7 @@ def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArr
     return _call(_TILE, (x,), (reps,), n_outputs, outputs)
 
 
-_ONE_HOT = _index("one_hot")
+_ONE_HOT = _index('one_hot')
 
 
 def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2400,7 +2202,7 @@ def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[N
     return _call(_ONE_HOT, (x,), (shape,), n_outputs, outputs)
 
 
-_FLIP = _index("flip")
+_FLIP = _index('flip')
 
 
 def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2418,12 +2220,10 @@ def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outpu
     return _call(_FLIP, (x,), (axes,), n_outputs, outputs)
 
 
-_RESHAPE = _index("reshape")
+_RESHAPE = _index('reshape')
 
 
-def reshape(
-    x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Another shape for the same elements. One negative size is inferred.
 
     Args:
@@ -2439,7 +2239,7 @@ def reshape(
     return _call(_RESHAPE, (x,), (shape, inplace), n_outputs, outputs)
 
 
-_MATRIX_DIAG = _index("matrix_diag")
+_MATRIX_DIAG = _index('matrix_diag')
 
 
 def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2456,7 +2256,7 @@ def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
     return _call(_MATRIX_DIAG, (x,), (), n_outputs, outputs)
 
 
-_MATRIX_DIAG_PART = _index("matrix_diag_part")
+_MATRIX_DIAG_PART = _index('matrix_diag_part')
 
 
 def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2473,7 +2273,7 @@ def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
     return _call(_MATRIX_DIAG_PART, (x,), (), n_outputs, outputs)
 
 
-_ASSIGN = _index("assign")
+_ASSIGN = _index('assign')
 
 
 def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2491,17 +2291,10 @@ def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] |
     return _call(_ASSIGN, (dst, src), (), n_outputs, outputs)
 
 
-_GATHER = _index("gather")
+_GATHER = _index('gather')
 
 
-def gather(
-    x: Array,
-    Indices: Array,
-    axis: int | None = None,
-    batch_dims: int | None = None,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def gather(x: Array, Indices: Array, axis: int | None = None, batch_dims: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Picks slices of x along an axis: `y[.., i, ..] = x[.., Indices[i], ..]`. With `batch_dims`, the first axes of both are matched.
 
     Args:
@@ -2518,7 +2311,7 @@ def gather(
     return _call(_GATHER, (x, Indices), (axis, batch_dims), n_outputs, outputs)
 
 
-_GATHER_ND = _index("gather_nd")
+_GATHER_ND = _index('gather_nd')
 
 
 def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2536,18 +2329,10 @@ def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[Nd
     return _call(_GATHER_ND, (data, indices), (), n_outputs, outputs)
 
 
-_SCATTER_ND = _index("scatter_nd")
+_SCATTER_ND = _index('scatter_nd')
 
 
-def scatter_nd(
-    data: Array,
-    indices: Array,
-    out: Array | None = None,
-    shape: Sequence[int] | None = None,
-    add: bool = False,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def scatter_nd(data: Array, indices: Array, out: Array | None = None, shape: Sequence[int] | None = None, add: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Writes elements or slices to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`, elsewhere y is `out`, or 0.
      Coordinates may count from the end. Of several values for one place the last one stays, or they are added up.
 
@@ -2566,17 +2351,10 @@ def scatter_nd(
     return _call(_SCATTER_ND, (data, indices, out), (shape, add), n_outputs, outputs)
 
 
-_SCATTER_ADD = _index("scatter_add")
+_SCATTER_ADD = _index('scatter_add')
 
 
-def scatter_add(
-    x0: Array,
-    indices: Array,
-    x1: Array,
-    axis: int | None = None,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def scatter_add(x0: Array, indices: Array, x1: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
 
     Args:
@@ -2593,12 +2371,10 @@ def scatter_add(
     return _call(_SCATTER_ADD, (x0, indices, x1), (axis,), n_outputs, outputs)
 
 
-_BOOL_SCATTER = _index("bool_scatter")
+_BOOL_SCATTER = _index('bool_scatter')
 
 
-def bool_scatter(
-    input: Array, mask: Array, output: Array | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def bool_scatter(input: Array, mask: Array, output: Array | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
 
     Args:
@@ -2614,12 +2390,10 @@ def bool_scatter(
     return _call(_BOOL_SCATTER, (input, mask, output), (), n_outputs, outputs)
 
 
-_BOOL_FILL = _index("bool_fill")
+_BOOL_FILL = _index('bool_fill')
 
 
-def bool_fill(
-    data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def bool_fill(data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """A number where the mask is not zero, x elsewhere.
 
     Args:
@@ -2635,7 +2409,7 @@ def bool_fill(
     return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
 
 
-_UNLINK = _index("unlink")
+_UNLINK = _index('unlink')
 
 
 def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2652,12 +2426,12 @@ def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
     return _call(_UNLINK, (x,), (), n_outputs, outputs)
 
 
-_DROPOUT = _index("dropout")
+_DROPOUT = _index('dropout')
 
 
 def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Drops elements with probability p and divides the others by 1 - p (Srivastava et al., 2014).
-
+    
      Each run drops other elements; its backward pass drops the same ones.
 
     Args:
@@ -2673,17 +2447,10 @@ def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outpu
     return _call(_DROPOUT, (x,), (p, seed), n_outputs, outputs)
 
 
-_RAND = _index("rand")
+_RAND = _index('rand')
 
 
-def rand(
-    low: float = 0.0,
-    high: float = 1.0,
-    shape: Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Uniform random numbers, at least `low` and less than `high`.
 
     Args:
@@ -2700,17 +2467,10 @@ def rand(
     return _call(_RAND, (), (low, high, shape, seed), n_outputs, outputs)
 
 
-_RANDN = _index("randn")
+_RANDN = _index('randn')
 
 
-def randn(
-    mu: float = 0.0,
-    sigma: float = 1.0,
-    shape: Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Normal random numbers.
 
     Args:
@@ -2727,17 +2487,10 @@ def randn(
     return _call(_RANDN, (), (mu, sigma, shape, seed), n_outputs, outputs)
 
 
-_RANDINT = _index("randint")
+_RANDINT = _index('randint')
 
 
-def randint(
-    low: int = 0,
-    high: int = 1,
-    shape: Sequence[int] = (),
-    seed: int = -1,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Random integers, at least `low` and less than `high`.
 
     Args:
@@ -2754,7 +2507,7 @@ def randint(
     return _call(_RANDINT, (), (low, high, shape, seed), n_outputs, outputs)
 
 
-_SIGMOID_CROSS_ENTROPY = _index("sigmoid_cross_entropy")
+_SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
 
 
 def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2773,7 +2526,7 @@ def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs:
     return _call(_SIGMOID_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
 
 
-_BINARY_CROSS_ENTROPY = _index("binary_cross_entropy")
+_BINARY_CROSS_ENTROPY = _index('binary_cross_entropy')
 
 
 def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2792,12 +2545,10 @@ def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: 
     return _call(_BINARY_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
 
 
-_SOFTMAX_CROSS_ENTROPY = _index("softmax_cross_entropy")
+_SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
 
 
-def softmax_cross_entropy(
-    x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def softmax_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
      label is negative, loss and gradient are 0.
 
@@ -2814,12 +2565,10 @@ def softmax_cross_entropy(
     return _call(_SOFTMAX_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
 
 
-_CATEGORICAL_CROSS_ENTROPY = _index("categorical_cross_entropy")
+_CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
 
 
-def categorical_cross_entropy(
-    x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def categorical_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
      least. Where the label is negative, loss and gradient are 0.
 
@@ -2836,7 +2585,7 @@ def categorical_cross_entropy(
     return _call(_CATEGORICAL_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
 
 
-_SQUARED_ERROR = _index("squared_error")
+_SQUARED_ERROR = _index('squared_error')
 
 
 def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2854,7 +2603,7 @@ def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArr
     return _call(_SQUARED_ERROR, (x0, x1), (), n_outputs, outputs)
 
 
-_ABSOLUTE_ERROR = _index("absolute_error")
+_ABSOLUTE_ERROR = _index('absolute_error')
 
 
 def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -2872,12 +2621,10 @@ def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdAr
     return _call(_ABSOLUTE_ERROR, (x0, x1), (), n_outputs, outputs)
 
 
-_HUBER_LOSS = _index("huber_loss")
+_HUBER_LOSS = _index('huber_loss')
 
 
-def huber_loss(
-    x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def huber_loss(x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
 
     Args:
@@ -2893,12 +2640,10 @@ def huber_loss(
     return _call(_HUBER_LOSS, (x0, x1), (delta,), n_outputs, outputs)
 
 
-_EPSILON_INSENSITIVE_LOSS = _index("epsilon_insensitive_loss")
+_EPSILON_INSENSITIVE_LOSS = _index('epsilon_insensitive_loss')
 
 
-def epsilon_insensitive_loss(
-    x0: Array, x1: Array, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None
-) -> Any:
+def epsilon_insensitive_loss(x0: Array, x1: Array, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Epsilon-insensitive loss, `y = max(|x0 - x1| - epsilon, 0)`.
 
     Args:
@@ -2914,17 +2659,10 @@ def epsilon_insensitive_loss(
     return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
 
 
-_TOP_N_ERROR = _index("top_n_error")
+_TOP_N_ERROR = _index('top_n_error')
 
 
-def top_n_error(
-    x: Array,
-    target: Array,
-    axis: int | None = None,
-    n: int = 1,
-    n_outputs: int = -1,
-    outputs: list[NdArray] | None = None,
-) -> Any:
+def top_n_error(x: Array, target: Array, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
      0. No gradient.
 
@@ -2942,7 +2680,7 @@ def top_n_error(
     return _call(_TOP_N_ERROR, (x, target), (axis, n), n_outputs, outputs)
 
 
-_BINARY_ERROR = _index("binary_error")
+_BINARY_ERROR = _index('binary_error')
 
 
 def binary_error(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
