@@ -4,6 +4,7 @@
 //! stride 2 have loops of their own. The maximum of a window is its first largest number, and NaN only where that
 //! comes first, as in NNabla.
 
+mod pairs;
 mod planes;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Axis, Divisor, Pooling, Task, Window};
+use super::{Axis, Divisor, Pooling, Task, Window, pairs};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 use std::ops::Range;
@@ -228,15 +228,8 @@ impl Planes {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
-            let x = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
-            let to = ga[..2 * width].as_chunks_mut::<2>().0.iter_mut().zip(gb[..2 * width].as_chunks_mut::<2>().0);
-            for (((a, b), (ga, gb)), &g) in x.zip(to).zip(&gy[r * width..][..width]) {
-                let v = share([a[0], a[1], b[0], b[1]], g);
-                (*ga, *gb) = match output {
-                    Output::Write => ([v[0], v[1]], [v[2], v[3]]),
-                    Output::Accumulate => ([ga[0] + v[0], ga[1] + v[1]], [gb[0] + v[2], gb[1] + v[3]]),
-                };
-            }
+            let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
+            pairs::Row { x: [a, b], gx, gy: &gy[r * width..][..width] }.share(output);
         }
     }
 }
@@ -273,16 +266,4 @@ fn spread<T: Real>(x: &mut [T], g: &[T], step: usize) {
         }
         step => x.iter_mut().step_by(step).zip(g).for_each(|(x, &g)| *x += g),
     }
-}
-
-/// `g` at the first largest of four numbers, zeros at the others.
-#[inline(always)]
-fn share<T: Real>(v: [T; 4], g: T) -> [T; 4] {
-    let larger = |m: T, v: T| if v > m { v } else { m };
-    let one = v[1] > v[0];
-    let m = larger(v[0], v[1]);
-    let two = v[2] > m;
-    let three = v[3] > larger(m, v[2]);
-    let at = |here: bool| if here { g } else { T::ZERO };
-    [at(!one & !two & !three), at(one & !two & !three), at(two & !three), at(three)]
 }

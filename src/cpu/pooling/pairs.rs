@@ -1,0 +1,136 @@
+//! The gradient of 2 x 2 maxima for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
+//! compilers make a long scalar loop of it.
+
+use crate::cpu::gemm::Output;
+use crate::dtype::Real;
+
+/// Two input rows of `2 n` numbers, their gradients, and the gradients of `n` windows.
+pub(super) struct Row<'a, T> {
+    pub x: [&'a [T]; 2],
+    pub gx: [&'a mut [T]; 2],
+    pub gy: &'a [T],
+}
+
+impl<T: Real> Row<'_, T> {
+    /// Each number of gy goes to the first largest number of its window.
+    #[inline(always)]
+    pub fn share(self, output: Output) {
+        let n = self.gy.len();
+        assert!(self.x.iter().all(|x| x.len() == 2 * n) && self.gx.iter().all(|g| g.len() == 2 * n));
+        #[cfg(target_arch = "x86_64")]
+        if T::DTYPE == crate::dtype::DType::F32 && avx512::is_there() {
+            // SAFETY: T is f32, the lengths were checked, and the machine has the instructions.
+            return unsafe { avx512::share(self, output == Output::Accumulate) };
+        }
+        self.share_one_by_one(output);
+    }
+
+    #[inline(always)]
+    fn share_one_by_one(self, output: Output) {
+        let [a, b] = self.x.map(|x| x.as_chunks::<2>().0);
+        let [ga, gb] = self.gx.map(|g| g.as_chunks_mut::<2>().0);
+        for ((((a, b), ga), gb), &g) in a.iter().zip(b).zip(ga).zip(gb).zip(self.gy) {
+            let v = first_largest([a[0], a[1], b[0], b[1]], g);
+            (*ga, *gb) = match output {
+                Output::Write => ([v[0], v[1]], [v[2], v[3]]),
+                Output::Accumulate => ([ga[0] + v[0], ga[1] + v[1]], [gb[0] + v[2], gb[1] + v[3]]),
+            };
+        }
+    }
+}
+
+/// `g` at the first largest of four numbers, zeros at the others.
+#[inline(always)]
+fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
+    let larger = |m: T, v: T| if v > m { v } else { m };
+    let one = v[1] > v[0];
+    let m = larger(v[0], v[1]);
+    let two = v[2] > m;
+    let three = v[3] > larger(m, v[2]);
+    let at = |here: bool| if here { g } else { T::ZERO };
+    [at(!one & !two & !three), at(one & !two & !three), at(two & !three), at(three)]
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use super::Row;
+    use crate::cpu::simd::{Isa, isa};
+    use std::arch::x86_64::*;
+
+    #[inline(always)]
+    pub fn is_there() -> bool {
+        isa() == Isa::Avx512
+    }
+
+    /// # Safety
+    /// T is f32; the machine has the instructions; rows of x and gx are twice as long as gy.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn share<T>(mut row: Row<T>, add: bool) {
+        let [a, b] = row.x.map(|x| x.as_ptr().cast::<f32>());
+        let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
+        let gy = row.gy.as_ptr().cast::<f32>();
+        for i in (0..row.gy.len()).step_by(16) {
+            let n = (row.gy.len() - i).min(16);
+            // SAFETY: the masks keep to the `n` windows from `i` on.
+            unsafe {
+                let (a, b) = (load(a.add(2 * i), n), load(b.add(2 * i), n));
+                let g = _mm512_maskz_loadu_ps(ones(n), gy.add(i));
+                let [va, vb] = first_largest(a, b, g);
+                store(ga.add(2 * i), n, va, add);
+                store(gb.add(2 * i), n, vb, add);
+            }
+        }
+    }
+
+    /// The even and the odd ones of 32 numbers.
+    type Pairs = (__m512, __m512);
+
+    #[target_feature(enable = "avx512f")]
+    fn first_largest(a: Pairs, b: Pairs, g: __m512) -> [Pairs; 2] {
+        // `max` of (v, m) is m where v is not larger, NaN included.
+        let one = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a.1, a.0);
+        let m = _mm512_max_ps(a.1, a.0);
+        let two = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.0, m);
+        let m = _mm512_max_ps(b.0, m);
+        let three = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.1, m);
+        let at = |k: __mmask16| _mm512_maskz_mov_ps(k, g);
+        [(at(!one & !two & !three), at(one & !two & !three)), (at(two & !three), at(three))]
+    }
+
+    #[inline(always)]
+    fn ones(n: usize) -> __mmask16 {
+        if n >= 16 { u16::MAX } else { (1 << n) - 1 }
+    }
+
+    /// 2 n numbers, n <= 16.
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(p: *const f32, n: usize) -> Pairs {
+        // SAFETY: the masks hide what lies behind the 2 n numbers.
+        let (low, high) = unsafe {
+            (
+                _mm512_maskz_loadu_ps(ones(2 * n), p),
+                _mm512_maskz_loadu_ps(ones((2 * n).saturating_sub(16)), p.wrapping_add(16)),
+            )
+        };
+        let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+        (_mm512_permutex2var_ps(low, even, high), _mm512_permutex2var_ps(low, odd, high))
+    }
+
+    /// Writes 2 n numbers, or adds them to what is there.
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(p: *mut f32, n: usize, v: Pairs, add: bool) {
+        let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        let parts = [(low, 0, ones(2 * n)), (high, 16, ones((2 * n).saturating_sub(16)))];
+        for (order, at, mask) in parts {
+            let p = p.wrapping_add(at);
+            let v = _mm512_permutex2var_ps(v.0, order, v.1);
+            // SAFETY: as in `load`.
+            unsafe {
+                let v = if add { _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, p)) } else { v };
+                _mm512_mask_storeu_ps(p, mask, v);
+            }
+        }
+    }
+}
