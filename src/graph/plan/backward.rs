@@ -1,6 +1,7 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
-use super::build::{Forward, PlanNode, Slot};
+use super::again;
+use super::build::{self, Forward, PlanNode, Slot};
 use super::exec::{Hooks, Interrupt, Turn, fusion, read_input};
 use super::group::{self, Unit};
 use super::order::{Graph, collect};
@@ -18,6 +19,7 @@ use crate::graph::variable::{VarRef, Variable};
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
@@ -49,7 +51,10 @@ pub(crate) struct Step {
     /// Slots whose data ends here.
     pub(crate) free_data: SmallVec<[u32; 2]>,
     /// Slots whose data is read.
-    reads: SmallVec<[u32; 4]>,
+    pub(crate) reads: SmallVec<[u32; 4]>,
+    /// What is computed again before it, and the slots made so whose data ends with it.
+    pub(crate) again: Vec<build::Step>,
+    pub(crate) forget: SmallVec<[u32; 2]>,
 }
 
 pub(crate) enum What {
@@ -131,10 +136,10 @@ impl Backward {
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
         let b = Builder::new(&g, key, forward.as_deref());
         b.check_labels()?;
-        let steps = b.steps(&units);
+        let mut steps = b.steps(&units);
+        again::schedule(&g, &units, &b.stored, &mut steps);
         let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
-        let slots =
-            g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
+        let slots = g.vars.iter().map(Slot::new).collect();
         let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
         Ok(Backward {
             key,
@@ -189,8 +194,10 @@ fn units(g: &Graph, forward: Option<Arc<Forward>>) -> (Vec<Unit>, Option<Arc<For
 struct Builder<'a> {
     g: &'a Graph,
     key: Key,
-    /// Data that need not be computed again.
+    /// Data that forward kept.
     stored: Vec<bool>,
+    /// Data that some step reads.
+    read: RefCell<Vec<bool>>,
 }
 
 impl<'a> Builder<'a> {
@@ -202,7 +209,10 @@ impl<'a> Builder<'a> {
             Some(kept) => v.producer.is_none() || kept.get(&v.var.id).copied().unwrap_or(false),
             None => true,
         };
-        Builder { g, key, stored: g.vars.iter().map(is_stored).collect() }
+        let mut read = vec![false; g.vars.len()];
+        let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
+        opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
+        Builder { g, key, stored: g.vars.iter().map(is_stored).collect(), read: RefCell::new(read) }
     }
 
     fn steps(&self, units: &[Unit]) -> Vec<Step> {
@@ -267,7 +277,9 @@ impl<'a> Builder<'a> {
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
         let arrives = |v: u32| reached[v as usize];
         let seen = |v: u32| !self.g.var(v).root && grad_visible(self.g.var(v), self.key.clear_buffer);
-        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize], seen);
+        let mut read = self.read.borrow_mut();
+        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
+        back.loads().into_iter().for_each(|v| read[v as usize] = true);
         if back.outputs.is_empty() {
             return None;
         }
@@ -289,21 +301,14 @@ impl<'a> Builder<'a> {
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).persistent && !self.g.var(*v).root;
         let free_data = made().filter(clears).collect();
         let reads = self.reads(&what);
-        Step { what, free_grads, free_data, reads }
+        Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }
 
     fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {
         match what {
             What::View(..) => SmallVec::new(),
             What::Tile(t) => t.unit.loads().into_iter().collect(),
-            What::Call(c) => {
-                let node = &self.g.nodes[c.node as usize];
-                let needs = c.needs.unwrap_or(Needs::ALL);
-                let picked = |list: &[u32], mask: u32| -> Vec<u32> {
-                    list.iter().enumerate().filter(|(i, _)| mask >> (*i).min(31) & 1 == 1).map(|(_, &v)| v).collect()
-                };
-                picked(&node.x, needs.x).into_iter().chain(picked(&node.y, needs.y)).collect()
-            }
+            What::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
         }
     }
 }
@@ -320,6 +325,8 @@ impl Backward {
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
+            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
         result
     }
@@ -331,6 +338,7 @@ impl Backward {
     fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
+        self.again(step)?;
         alloc::set_label(node.f.name());
         let again = self.restore(&step.reads)?;
         let done = match &step.what {
@@ -340,7 +348,7 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        for &v in &again {
+        for &v in again.iter().chain(&step.forget) {
             let storage = self.slots[v as usize].data.storage();
             if self.key.clear_buffer { storage.clear() } else { drop(storage.release()) }
         }
@@ -352,7 +360,25 @@ impl Backward {
         Ok(())
     }
 
-    /// Computes data again that was not kept; gives the slots to be freed afterwards.
+    /// Runs the planned recomputation before a step. What is there all the same stays as it is.
+    fn again(&self, step: &Step) -> Result<()> {
+        let is_there = |v: &u32| !self.slots[*v as usize].data.storage().is_empty();
+        for again in &step.again {
+            let node = &self.nodes[again.what.node() as usize];
+            let missing = match &again.what {
+                build::What::Tile(t) => !t.sinks.iter().all(is_there),
+                _ => !node.y.iter().all(is_there),
+            };
+            if missing {
+                alloc::set_label(node.f.name());
+                again.what.run(node, &self.slots, true)?;
+            }
+            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        }
+        Ok(())
+    }
+
+    /// Computes data again that was not kept, and that no plan foresaw; gives the slots to be freed afterwards.
     fn restore(&self, reads: &[u32]) -> Result<SmallVec<[u32; 2]>> {
         let mut again = SmallVec::new();
         for &v in reads {

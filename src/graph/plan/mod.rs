@@ -1,5 +1,6 @@
 //! Plans: a graph's run, compiled once and run again until something in the graph changes.
 
+mod again;
 mod backward;
 mod build;
 mod exec;
