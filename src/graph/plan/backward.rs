@@ -207,7 +207,7 @@ impl<'a> Builder<'a> {
             forward.map(|f| f.slots.iter().zip(&f.kept).map(|(s, &k)| (s.var_id, k)).collect());
         let is_stored = |v: &super::order::Var| match &kept {
             Some(kept) => v.producer.is_none() || kept.get(&v.var.id).copied().unwrap_or(false),
-            None => true,
+            None => !v.var.is_shed(),
         };
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
@@ -371,7 +371,7 @@ impl Backward {
             };
             if missing {
                 alloc::set_label(node.f.name());
-                again.what.run(node, &self.slots, true)?;
+                mode::again(|| again.what.run(node, &self.slots, true))?;
             }
             again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
