@@ -8,6 +8,7 @@ use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::Needs;
 use crate::function::expr::tile::Walk;
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
@@ -28,8 +29,9 @@ pub(crate) struct Key {
 /// How often plans have adopted nodes.
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
-fn last_plan_id(f: &FnNode) -> Option<u64> {
-    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade().map(|p| p.id)
+/// The plan that ran `f` last, if it is still there.
+pub(super) fn last_plan(f: &FnNode) -> Option<Arc<Forward>> {
+    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade()
 }
 
 /// A compiled forward run.
@@ -126,7 +128,7 @@ impl Forward {
         if self.adopted.swap(now, Relaxed) == now {
             return;
         }
-        let other = |n: &PlanNode| last_plan_id(&n.f) != Some(self.id);
+        let other = |n: &PlanNode| last_plan(&n.f).is_none_or(|p| p.id != self.id);
         if self.nodes.iter().any(other) {
             self.adopt();
         }
@@ -193,7 +195,7 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
-        var.producer.is_none() || var.root || var.persistent || (var.held && !cleared)
+        var.root || var.visible(cleared)
     }
 
     /// Its data is there after the run.
@@ -214,15 +216,14 @@ impl<'a> Builder<'a> {
             node.y.iter().any(|&y| self.g.var(y).flows) && node.wants(self.g).iter().any(|w| *w)
         };
         let active: Vec<bool> = self.units.iter().map(|u| u.nodes.iter().any(|&n| flows(n))).collect();
-        for (u, unit) in self.units.iter().enumerate().filter(|(u, unit)| active[*u] && !unit.elementwise) {
-            let _ = u;
+        for (unit, _) in self.units.iter().zip(&active).filter(|(unit, active)| **active && !unit.elementwise) {
             self.keep_for_opaque(unit.nodes[0]);
         }
         for u in (0..self.units.len()).rev().filter(|&u| active[u] && self.units[u].elementwise) {
             let unit = &self.units[u];
             let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
             let stored = |v: u32| self.stays(v);
-            let seen = |v: u32| self.g.var(v).held || self.g.var(v).persistent;
+            let seen = |v: u32| self.g.var(v).visible(false);
             let loads = UnitBackward::new(self.g, unit, arrives, stored, seen).loads();
             loads.into_iter().for_each(|v| self.backward[v as usize] = true);
         }
@@ -234,15 +235,8 @@ impl<'a> Builder<'a> {
             return;
         }
         let wants = node.wants(self.g);
-        let needs = node.f.function.needs(&wants).unwrap_or(crate::function::Needs::ALL);
-        for (i, &x) in node.x.iter().enumerate().filter(|(i, _)| needs.x >> (*i).min(31) & 1 == 1) {
-            let _ = i;
-            self.backward[x as usize] = true;
-        }
-        for (i, &y) in node.y.iter().enumerate().filter(|(i, _)| needs.y >> (*i).min(31) & 1 == 1) {
-            let _ = i;
-            self.backward[y as usize] = true;
-        }
+        let needs = node.f.function.needs(&wants).unwrap_or(Needs::ALL);
+        node.reads(needs).for_each(|v| self.backward[v as usize] = true);
     }
 
     fn steps(&self) -> Vec<Step> {

@@ -168,7 +168,7 @@ impl Forward {
         hooks.before(&node.f)?;
         alloc::set_label(node.f.name());
         let done = match &step.what {
-            What::Call(_) => call(node, &self.slots, false),
+            What::Call(_) => call(node, &self.slots),
             What::View(_) => view(node, &self.slots),
             What::Tile(t) => tile(t, &self.slots),
         };
@@ -200,13 +200,13 @@ impl What {
 }
 
 /// Runs an opaque function.
-pub(crate) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+fn call(node: &PlanNode, slots: &[Slot]) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, false)
 }
 
 /// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
@@ -260,13 +260,13 @@ pub(crate) fn call_function(
 }
 
 /// Lets the output take its input's memory.
-pub(crate) fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
+fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
     let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
     y.share_content(x)
 }
 
 /// Runs an element-wise unit.
-pub(crate) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
         steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
     }

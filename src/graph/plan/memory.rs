@@ -35,7 +35,7 @@ pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result
     play.forward(&forward);
     if y.need_grad() {
         let back = backward_plan(&roots[0], clear_buffer, false)?;
-        play.backward(&forward, &back);
+        play.backward(&back);
     }
     report(play)
 }
@@ -141,13 +141,8 @@ impl Play {
         }
     }
 
-    fn backward(&mut self, forward: &Forward, plan: &Backward) {
+    fn backward(&mut self, plan: &Backward) {
         self.grads = vec![None; plan.slots.len()];
-        let data: Vec<Option<u32>> = plan
-            .slots
-            .iter()
-            .map(|s| forward.slots.iter().position(|f| f.var_id == s.var_id).map(|i| i as u32))
-            .collect();
         for step in &plan.steps {
             let node = &plan.nodes[step.what.node() as usize];
             let dtype = node.f.context.dtype();
@@ -193,7 +188,7 @@ impl Play {
                 self.give(b);
             }
             for &v in &step.free_data {
-                let b = data[v as usize].and_then(|i| self.data[i as usize].take());
+                let b = plan.forward_slots[v as usize].and_then(|i| self.data[i as usize].take());
                 self.give(b);
             }
         }

@@ -1,6 +1,7 @@
 //! The functions behind some variables, in the order of running: by rank, ties by creation.
 
 use crate::error::Result;
+use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarNode, VarRef};
@@ -131,6 +132,13 @@ impl Node {
     pub(crate) fn wants(&self, g: &Graph) -> SmallVec<[bool; 4]> {
         self.x.iter().enumerate().map(|(i, &x)| g.var(x).flows && differentiable(&self.f, i)).collect()
     }
+
+    /// The variables that a backward kernel of these needs reads.
+    pub(crate) fn reads(&self, needs: Needs) -> impl Iterator<Item = u32> {
+        let x = self.x.iter().enumerate().filter(move |(i, _)| needs.input(*i));
+        let y = self.y.iter().enumerate().filter(move |(i, _)| needs.output(*i));
+        x.chain(y).map(|(_, &v)| v)
+    }
 }
 
 fn differentiable(f: &FnNode, i: usize) -> bool {
@@ -142,6 +150,11 @@ impl Var {
     fn new(var: VarRef) -> Var {
         let (held, flows, shape, persistent) = (is_held(&var), var.need_grad(), var.shape(), var.lock().persistent);
         Var { var, shape, producer: None, root: false, held, persistent, flows }
+    }
+
+    /// Somebody may look at it after a run that drops what is `cleared`.
+    pub(crate) fn visible(&self, cleared: bool) -> bool {
+        self.producer.is_none() || self.persistent || (self.held && !cleared)
     }
 }
 
