@@ -35,6 +35,7 @@ __all__ = [
     "memory_set_poison",
     "memory_stats",
     "no_grad_active",
+    "fit_memory",
     "plan_memory",
     "registry",
     "save_safetensors",
@@ -380,6 +381,9 @@ def live_nodes() -> tuple[int, int]: ...
 def plan_memory(
     y: Variable, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
 ) -> tuple[int, int, list[tuple[int, str]]]: ...
+def fit_memory(
+    y: Variable, budget: int, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
+) -> tuple[int, list[tuple[int, str]], float]: ...
 def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], metadata: Mapping[str, str]) -> None: ...
 def load_safetensors(
     path: str | os.PathLike[str],

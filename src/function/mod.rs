@@ -48,6 +48,16 @@ impl Needs {
     pub const NONE: Needs = Needs { x: 0, y: 0 };
     /// All inputs and outputs.
     pub const ALL: Needs = Needs { x: u32::MAX, y: u32::MAX };
+
+    /// Whether input number `i` is read; all from number 31 on share a bit.
+    pub(crate) fn input(self, i: usize) -> bool {
+        self.x >> i.min(31) & 1 == 1
+    }
+
+    /// Whether output number `i` is read.
+    pub(crate) fn output(self, i: usize) -> bool {
+        self.y >> i.min(31) & 1 == 1
+    }
 }
 
 /// A function of the graph. See CONTRIBUTING.md for one written step by step.

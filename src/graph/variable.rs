@@ -171,6 +171,14 @@ impl VarNode {
         }
     }
 
+    pub(crate) fn set_recompute(&self, on: bool) {
+        self.lock().recompute = on;
+        if !on {
+            self.sheds.store(false, Relaxed);
+        }
+        self.changed();
+    }
+
     /// Drops the data if it can be computed again and nobody looks at it.
     fn shed(&self) {
         if !self.sheds.load(Relaxed) || self.lock().parent.is_none() {
@@ -384,11 +392,7 @@ impl Variable {
     }
 
     pub fn set_recompute(&self, on: bool) {
-        self.node.lock().recompute = on;
-        if !on {
-            self.node.sheds.store(false, Relaxed);
-        }
-        self.node.changed();
+        self.node.set_recompute(on);
     }
 
     pub fn name(&self) -> Option<Arc<str>> {

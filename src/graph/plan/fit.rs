@@ -1,12 +1,13 @@
 //! Fits a graph into a number of bytes: chooses variables to compute again in backward, the cheapest first, by planning
 //! forward and backward for each choice and playing the plans through.
 
+use super::ForwardOptions;
+use super::build::What;
 use super::build::{self, Forward, PlanNode, Slot};
-use super::memory::{Plans, peak};
-use super::{ForwardOptions, build::What};
+use super::memory::Plans;
 use crate::error::{Error, Result};
 use crate::function::expr::ssa::MixMap;
-use crate::graph::variable::Variable;
+use crate::graph::variable::{VarRef, Variable};
 use crate::shape::Shape;
 
 /// What [`fit`] chose.
@@ -22,7 +23,8 @@ pub struct Fit {
 
 /// A variable that forward keeps and backward could compute again.
 struct Candidate {
-    var: Variable,
+    /// Not a handle: a held variable would be planned otherwise.
+    var: VarRef,
     bytes: usize,
     name: String,
     /// Rough nanoseconds to compute it again from what else is kept.
@@ -38,10 +40,13 @@ const TRIES: usize = 48;
 /// # Errors
 /// If no choice that is tried fits; the marks are then as before.
 pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: bool) -> Result<Fit> {
-    let plans = Plans::new(y, options, clear_buffer)?;
-    let mut search = Search { y, budget, options, clear_buffer, least: peak(&plans), marked: Vec::new() };
-    let all = plans.as_ref().map_or_else(Vec::new, |p| candidates(&p.forward));
-    drop(plans);
+    let Some(plans) = Plans::new(y, options, clear_buffer)? else {
+        return Err(
+            Error::graph("the variable has no parent: there is nothing to compute again").function("memory.fit")
+        );
+    };
+    let mut search = Search { y, budget, options, clear_buffer, least: plans.peak(), marked: Vec::new() };
+    let all = candidates(&plans.forward);
     let chosen = if search.least <= budget { Some(Vec::new()) } else { search.run(&all)? };
     let Some(chosen) = chosen else {
         search.mark(&all, &[]);
@@ -49,11 +54,11 @@ pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: b
         return Err(Error::arg("budget", need).actual(budget).function("memory.fit"));
     };
     search.mark(&all, &chosen);
-    let plans = Plans::new(y, options, clear_buffer)?;
+    let plans = Plans::new(y, options, clear_buffer)?.unwrap_or(plans);
     let name = |&i: &usize| (all[i].bytes, all[i].name.clone());
     let mut names: Vec<(usize, String)> = chosen.iter().map(name).collect();
     names.sort_by(|a, b| b.cmp(a));
-    Ok(Fit { peak: peak(&plans), chosen: names, extra: plans.as_ref().map_or(0.0, extra) })
+    Ok(Fit { peak: plans.peak(), chosen: names, extra: extra(&plans) })
 }
 
 struct Search<'a> {
@@ -76,7 +81,8 @@ impl Search<'_> {
 
     fn fits(&mut self, all: &[Candidate], chosen: &[usize]) -> Result<bool> {
         self.mark(all, chosen);
-        let bytes = peak(&Plans::new(self.y, self.options, self.clear_buffer)?);
+        let plans = Plans::new(self.y, self.options, self.clear_buffer)?;
+        let bytes = plans.map_or(0, |p| p.peak());
         self.least = self.least.min(bytes);
         Ok(bytes <= self.budget)
     }
@@ -88,13 +94,23 @@ impl Search<'_> {
             return self.shortest(all, light).map(Some);
         }
         let heavy: Vec<usize> = (0..all.len()).filter(|&i| all[i].heavy).collect();
-        for every in 2..=heavy.len() + 1 {
-            // Every so many of the costly ones stay as checkpoints.
-            let dropped = heavy.iter().enumerate().filter(|(k, _)| (k + 1) % every != 0).map(|(_, &i)| i);
-            let chosen: Vec<usize> = light.iter().copied().chain(dropped).collect();
+        let found = match self.spread(all, &light, &heavy)? {
+            None => self.spread(all, &[], &(0..all.len()).collect::<Vec<_>>())?,
+            found => found,
+        };
+        found.map(|chosen| self.thinned(all, chosen)).transpose()
+    }
+
+    /// Drops `always`, and `list` but for every so many, which stay as checkpoints; the densest checkpoints that fit.
+    fn spread(&mut self, all: &[Candidate], always: &[usize], list: &[usize]) -> Result<Option<Vec<usize>>> {
+        let mut every = 2;
+        while every <= list.len() {
+            let dropped = list.iter().enumerate().filter(|(k, _)| (k + 1) % every != 0).map(|(_, &i)| i);
+            let chosen: Vec<usize> = always.iter().copied().chain(dropped).collect();
             if self.fits(all, &chosen)? {
-                return self.thinned(all, chosen).map(Some);
+                return Ok(Some(chosen));
             }
+            every += 1 + every / 8;
         }
         Ok(None)
     }
@@ -138,13 +154,18 @@ fn candidates(plan: &Forward) -> Vec<Candidate> {
     let mut list = Vec::new();
     for (n, node) in plan.nodes.iter().enumerate() {
         made_by.extend(node.y.iter().map(|&y| (y, n)));
-        for (v, &y) in node.f.outputs().into_iter().zip(&node.y) {
+        for (var, &y) in node.f.outputs().into_iter().zip(&node.y) {
             let slot = &plan.slots[y as usize];
-            let var = Variable::handle(v);
-            if plan.kept[y as usize] && !plan.root_ids.contains(&slot.var_id) && !var.persistent() {
+            if plan.kept[y as usize] && !plan.root_ids.contains(&slot.var_id) && !var.lock().persistent {
                 let (cost, heavy) = closure(plan, &made_by, y);
                 let bytes = slot.shape.size() * node.f.context.dtype().size();
-                list.push(Candidate { var, bytes, name: format!("output of {} {}", node.f.name(), slot.shape), cost, heavy });
+                list.push(Candidate {
+                    var,
+                    bytes,
+                    name: format!("output of {} {}", node.f.name(), slot.shape),
+                    cost,
+                    heavy,
+                });
             }
         }
     }
