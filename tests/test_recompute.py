@@ -5,11 +5,14 @@ The numbers must equal, to the bit, those of the same graph that keeps everythin
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.parametric_functions as PF
 from nnrs import Variable
 
 RNG = np.random.default_rng(7)
@@ -301,3 +304,71 @@ def test_what_was_dropped_can_be_read_in_dynamic_mode():
     middle = y.parent.inputs[0]
     np.testing.assert_allclose(middle.d, np.sin(x.d), rtol=1e-6)
     np.testing.assert_allclose(y.d, np.exp(np.sin(x.d)), rtol=1e-6)
+
+
+# fit
+
+
+def conv_net(depth=12):
+    nn.clear_parameters()
+    x = Variable.from_numpy_array(IMAGES)
+    h = x
+    for i in range(depth):
+        with nn.parameter_scope(str(i)):
+            h = F.relu(PF.batch_normalization(PF.convolution(h, 6, (3, 3), pad=(1, 1), with_bias=False)))
+    return F.mean(h * h)
+
+
+def train(y):
+    values = [v for _, v in sorted(nn.get_parameters().items())]
+    results, _ = step(y, values, dict(clear_no_need_grad=True), dict(clear_buffer=True))
+    statistics = [v.d.copy() for _, v in sorted(nn.get_parameters(grad_only=False).items())]
+    return [*results, *statistics]
+
+
+@pytest.mark.parametrize("share", [0.85, 0.6, 0.45])
+def test_fit_keeps_its_word_and_changes_no_bit(share):
+    flags = dict(clear_no_need_grad=True, backward_clear_buffer=True)
+    nn.seed(3)
+    expected = train(conv_net())
+    nn.seed(3)
+    y = conv_net()
+    before = nn.memory.plan(y, **flags).peak
+    budget = int(before * share)
+    fit = nn.memory.fit(y, budget)
+    assert fit.peak <= budget and fit.peak == nn.memory.plan(y, **flags).peak
+    assert fit.chosen and 0 < fit.extra < 1
+    assert "computed again" in str(fit) and "MiB" in str(fit) or "KiB" in str(fit)
+    live = nn.memory.stats().live
+    nn.memory.reset_peak()
+    same(train(y), expected)
+    leaves = nn.memory.plan(y, **flags).leaves
+    assert nn.memory.stats().peak - live <= fit.peak <= nn.memory.stats().peak - live + leaves + 4096
+    nn.clear_parameters()
+
+
+def test_fit_of_what_fits_marks_nothing():
+    y = conv_net(3)
+    fit = nn.memory.fit(y, 1 << 30)
+    assert fit.chosen == [] and fit.extra == 0
+    marked = []
+    y.visit(lambda f: marked.extend(v.recompute for v in f.outputs))
+    assert not any(marked)
+    nn.clear_parameters()
+
+
+def test_fit_of_the_impossible_names_the_least_and_marks_nothing():
+    y = conv_net(6)
+    with pytest.raises(ValueError, match="memory.fit.*budget.*at least") as info:
+        nn.memory.fit(y, 1000)
+    marked = []
+    y.visit(lambda f: marked.extend(v.recompute for v in f.outputs))
+    assert not any(marked)
+    least = int(re.search(r"at least (\d+) bytes", str(info.value))[1])
+    assert nn.memory.fit(y, least).peak <= least
+    nn.clear_parameters()
+
+
+def test_fit_needs_a_graph():
+    with pytest.raises(RuntimeError, match="no parent"):
+        nn.memory.fit(Variable((2,)), 1000)
