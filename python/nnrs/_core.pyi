@@ -6,7 +6,7 @@ Kept by hand; `python -m mypy.stubtest nnrs._core` holds it against the compiled
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -109,6 +109,7 @@ class Function:
 
 @final
 class NdArray:
+    __array_priority__: ClassVar[float]
     """A dense N-dimensional array; shares its memory with the variables and arrays made from it."""
 
     def __new__(cls, shape: Sequence[int] | None = None) -> NdArray: ...
@@ -187,6 +188,7 @@ class NdArray:
 
 @final
 class Variable:
+    __array_priority__: ClassVar[float]
     """A variable of the computation graph: data, gradient, and how it was computed."""
 
     def __new__(cls, shape: Sequence[int] | None = None, need_grad: bool | None = None) -> Variable: ...
