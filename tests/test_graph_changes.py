@@ -555,3 +555,18 @@ def test_fused_and_single_runs_give_the_same_bits(fusion):
             results.append([y.d.copy()] + [v.g.copy() for v in leaves])
         for a, b in zip(*results, strict=True):
             assert a.tobytes() == b.tobytes(), (trial, shape)
+
+
+def test_a_variable_taken_twice_beside_a_reader_outside_of_the_unit(fusion):
+    if not fusion:
+        return  # this test runs both itself
+    for seed in range(100):
+        results = []
+        for on in (True, False):
+            nn.set_fusion(on)
+            x = leaf(np.random.default_rng(seed).random((4, 1)))
+            v = F.tanh(x)
+            y = F.add2(F.sum(F.mul2(v, v)), F.norm(v))
+            train(y, x)
+            results.append(x.g.tobytes())
+        assert results[0] == results[1], seed

@@ -3,6 +3,7 @@
 mod grad;
 pub mod hooks;
 pub mod mode;
+mod names;
 mod node;
 mod plan;
 mod reap;

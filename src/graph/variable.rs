@@ -2,7 +2,7 @@
 //! [`VarRef`]s, so that the engine can tell what somebody may look at.
 
 use super::node::FnNode;
-use super::{plan, reap};
+use super::{names, plan, reap};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
@@ -40,6 +40,14 @@ struct Arrays {
 }
 
 impl Core {
+    /// Addresses of the arrays' memory, as far as that is known without waiting.
+    pub(super) fn blocks(&self, name: &str) -> Vec<(usize, String)> {
+        let Ok(arrays) = self.arrays.try_lock() else { return Vec::new() };
+        let of = |a: &NdArray, what: &str| a.try_address().map(|(p, shape)| (p, format!("{what}'{name}' {shape}")));
+        let grad = arrays.grad.as_ref().and_then(|g| of(g, "gradient of "));
+        of(&arrays.data, "").into_iter().chain(grad).collect()
+    }
+
     fn new(data: NdArray) -> Arc<Core> {
         Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays { data, grad: None }), version: AtomicU64::new(0) })
     }
@@ -400,7 +408,14 @@ impl Variable {
     }
 
     pub fn set_name(&self, name: &str) {
-        self.node.lock().name = Some(name.into());
+        let name: Arc<str> = name.into();
+        self.node.lock().name = Some(name.clone());
+        names::note(&self.node.core, name);
+    }
+
+    /// Gives the variable a name for reports on memory alone.
+    pub(crate) fn note_name(&self, name: &str) {
+        names::note(&self.node.core, name.into());
     }
 
     /// Distance from the leaves; 0 for a variable that no function made.
