@@ -344,7 +344,7 @@ def test_running_out_names_the_largest_arrays():
     x.d = 1
     nn.clear_parameters()
     w = nn.parameter.get_parameter_or_create("W", (1000, 500), need_grad=True)
-    w.g = np.ones((1000, 500))
+    w.g = np.ones((1000, 500), "float32")
     h = F.affine(x, w)
     h.forward()
     y = F.tanh(F.concatenate(h, h))
