@@ -6,8 +6,8 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
 /// Alignment of every block: a cache line, and an AVX-512 vector.
 pub const ALIGN: usize = 64;
@@ -183,8 +183,14 @@ impl Drop for Block {
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Large> {
+fn lock() -> MutexGuard<'static, Large> {
+    crate::fork::keep_locks();
     LARGE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The allocator's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    lock()
 }
 
 fn layout(bytes: usize) -> Layout {
