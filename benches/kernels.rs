@@ -169,13 +169,35 @@ fn softmaxes() {
     }
 }
 
+/// Vector loops over a tile that stays in the L1 cache: nanoseconds for 16 elements.
+fn loops() {
+    use nnrs::cpu::simd;
+    use nnrs::function::expr::op::{Binary, Unary};
+    const N: usize = 512;
+    let (a, b, mut y) = (noise(N), noise(N), vec![0f32; N]);
+    for op in [Unary::Neg, Unary::Exp, Unary::Sigmoid, Unary::Tanh, Unary::Log, Unary::Erf, Unary::Sin, Unary::Sqrt] {
+        // SAFETY: all have N elements.
+        let t = time(|| (0..64).for_each(|_| unsafe { simd::unary(op, y.as_mut_ptr(), a.as_ptr(), N) }));
+        println!("{op:?}: {:.2} ns", t * 1e3 / 64.0 / (N / 16) as f64);
+    }
+    for op in [Binary::Add, Binary::Mul, Binary::Div, Binary::Gt] {
+        // SAFETY: all have N elements.
+        let t = time(|| (0..64).for_each(|_| unsafe { simd::binary(op, y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), N) }));
+        println!("{op:?}: {:.2} ns", t * 1e3 / 64.0 / (N / 16) as f64);
+    }
+}
+
 fn main() {
     let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
     nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in
-        [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings), ("softmax", softmaxes)]
-    {
+    for (name, run) in [
+        ("gemm", products as fn()),
+        ("conv", convolutions),
+        ("pooling", poolings),
+        ("softmax", softmaxes),
+        ("loops", loops),
+    ] {
         if name.contains(&filter) {
             run();
         }

@@ -35,6 +35,7 @@ TIDY = {
     "test_memory",
     "test_modes",
     "test_not_kept",
+    "test_recompute",
     "test_threads",
 }
 

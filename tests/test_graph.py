@@ -346,17 +346,6 @@ def test_reshape():
     assert u.parent is None and u.need_grad and np.shares_memory(u.d, x.d) and np.shares_memory(u.g, x.g)
 
 
-def test_a_variable_without_axes_is_no_number_to_operators():
-    x, scale = leaf(X), leaf(2.0)
-    for y, name in ((x * scale, "Mul2"), (x + scale, "Add2"), (x < scale, "Less")):
-        assert y.parent.name == name and len(y.parent.inputs) == 2
-    y = F.sum(x * scale)
-    scale.d = 3
-    y.forward()
-    y.backward()
-    assert y.d == 3 * X.sum() and scale.g == X.sum()
-
-
 def test_variables_compare_and_behave_in_collections():
     x, y = leaf(X), leaf(X)
     assert x == x and x != y and x not in [y] and bool(x)

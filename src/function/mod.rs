@@ -116,6 +116,12 @@ pub trait Function: Described + Send + Sync + 'static {
         false
     }
 
+    /// Multiplications of the forward pass, for functions that do more than pass over their arrays: what it would cost
+    /// to compute the outputs again.
+    fn multiplications(&self, _x: &[Shape]) -> f64 {
+        0.0
+    }
+
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
         false

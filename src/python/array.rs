@@ -210,6 +210,12 @@ impl NdArray {
         NdArray::masked_fill(slf, mask, value)
     }
 
+    /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,

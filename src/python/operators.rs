@@ -59,8 +59,18 @@ pub(crate) fn apply<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: &Oper
     match operand(b) {
         Operand::Number(v) => with_number(a, op.scalar, (op.number)(v)),
         Operand::Array => with_array(a, op.two, b),
-        Operand::Other => Ok(a.py().NotImplemented().into_bound(a.py())),
+        Operand::Other => refuse(b, op),
     }
+}
+
+/// NumPy would take a Variable for its values and forget the graph: its arrays are refused, anything else may know better.
+fn refuse<'py>(value: &Bound<'py, PyAny>, op: &Operator) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    if value.hasattr(intern!(py, "__array_interface__"))? {
+        let expected = "a Variable, NdArray or number (Variable.from_numpy_array makes one of a NumPy array)";
+        return Err(super::errors::wrong_type(py, op.two.snake, "other", expected, super::errors::type_name(value)));
+    }
+    Ok(py.NotImplemented().into_bound(py))
 }
 
 /// `b op a` where `b` is a number.
@@ -71,7 +81,7 @@ pub(crate) fn reversed<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match operand(b) {
         Operand::Number(v) => with_number(a, op.reversed, v),
-        _ => Ok(a.py().NotImplemented().into_bound(a.py())),
+        _ => refuse(b, op),
     }
 }
 

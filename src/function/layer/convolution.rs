@@ -48,6 +48,10 @@ impl Function for Convolution {
         Ok(smallvec![s.output_shape()])
     }
 
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        self.infer(x).map_or(0.0, |y| y[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64)
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
         with_real!(run.dtype, T => {

@@ -50,6 +50,10 @@ impl Function for Deconvolution {
         Ok(smallvec![s.input_shape()])
     }
 
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
         with_real!(run.dtype, T => {

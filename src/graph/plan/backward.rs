@@ -4,7 +4,8 @@ mod build;
 mod run;
 mod tile;
 
-use super::build::{Forward, PlanNode, Slot, last_plan};
+use super::again;
+use super::build::{self as forward, Forward, PlanNode, Slot, last_plan};
 use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Var, collect};
@@ -40,6 +41,8 @@ pub(crate) struct Backward {
     pub(crate) grads: Vec<NdArray>,
     pub(crate) steps: Vec<Step>,
     root: u32,
+    /// Gradients that flow, but that nobody can look at after the run.
+    unseen: Vec<bool>,
     /// All but the root, which is not owned.
     vars: Vec<Option<VarRef>>,
     /// The slots of the forward run that hold the same variables.
@@ -53,7 +56,10 @@ pub(crate) struct Step {
     /// Slots whose data ends here.
     pub(crate) free_data: SmallVec<[u32; 2]>,
     /// Slots whose data is read.
-    reads: SmallVec<[u32; 4]>,
+    pub(crate) reads: SmallVec<[u32; 4]>,
+    /// What is computed again before it, and the slots made so whose data ends with it.
+    pub(crate) again: Vec<forward::Step>,
+    pub(crate) forget: SmallVec<[u32; 2]>,
 }
 
 pub(crate) enum What {
@@ -118,7 +124,8 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
         return Ok(p);
     }
-    let plan = Arc::new(Backward::new(root, key, forward)?);
+    let plan = Arc::new(Backward::new(root, key, forward.filter(|f| f.has_run(root)))?);
+    plan.adopt();
     let mut s = root.lock();
     s.plans.backward.retain(|p| p.key != key);
     if s.plans.backward.len() >= KEPT {
@@ -133,19 +140,20 @@ fn last_forward(root: &VarRef) -> Option<Arc<Forward>> {
 }
 
 impl Backward {
-    fn new(root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
+    /// `forward`: the run whose data will be read; it has all functions behind `root`.
+    pub(crate) fn new(root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
         let roots = std::slice::from_ref(root);
         let g = Graph::new(collect(roots), roots)?;
         let watch = Watch::new(&g, roots);
-        let (units, forward) = units(&g, forward);
+        let units = units(&g, forward.as_deref());
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
         let forward_slots = same_slots(&g, forward.as_deref());
         let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
         b.check_labels()?;
-        let steps = b.steps(&units);
+        let mut steps = b.steps(&units);
+        again::schedule(&g, &units, b.stored(), &mut steps);
         let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
-        let slots =
-            g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
+        let slots = g.vars.iter().map(Slot::new).collect();
         let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
         Ok(Backward {
             key,
@@ -156,9 +164,22 @@ impl Backward {
             steps,
             forward_slots,
             root: g.roots[0],
+            unseen: g.vars.iter().map(|v| v.flows && !v.visible(key.clear_buffer)).collect(),
             vars: g.vars.iter().map(|v| (!is_root(&v.var)).then(|| v.var.clone())).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
         })
+    }
+}
+
+impl Backward {
+    /// Tells the variables whether they will have a gradient after the run.
+    fn adopt(&self) {
+        for (v, &unseen) in self.vars.iter().zip(&self.unseen).filter_map(|(v, u)| Some((v.as_ref()?, u))) {
+            v.lock().grad_elided = unseen;
+            if let Some(old) = v.existing_grad().filter(|_| unseen && self.key.clear_buffer) {
+                old.clear();
+            }
+        }
     }
 }
 
@@ -171,31 +192,25 @@ fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
 
 /// The array for a variable's gradient: the variable's own if somebody may look at it.
 fn grad_array(v: &Var, key: Key) -> NdArray {
-    let own = v.visible(key.clear_buffer);
-    v.var.lock().grad_elided = !own && v.flows;
-    if let Some(old) = v.var.existing_grad().filter(|_| !own && !v.root && key.clear_buffer) {
-        old.clear();
+    match v.visible(key.clear_buffer) || key.hooked {
+        true => v.var.grad(),
+        false => NdArray::new(v.shape.clone()),
     }
-    if own || key.hooked { v.var.grad() } else { NdArray::new(v.shape.clone()) }
 }
 
-/// The units of the last forward run, as far as they belong to `g`; each function on its own if there was none.
-fn units(g: &Graph, forward: Option<Arc<Forward>>) -> (Vec<Unit>, Option<Arc<Forward>>) {
-    let ours = |f: &Arc<Forward>| g.nodes.iter().all(|n| last_plan(&n.f).is_some_and(|p| p.id == f.id));
-    let Some(f) = forward.filter(|f| ours(f)) else {
+/// The units of the forward run, as far as they belong to `g`; each function on its own if there was none.
+fn units(g: &Graph, forward: Option<&Forward>) -> Vec<Unit> {
+    let Some(f) = forward else {
         let single =
             |n: u32| Unit { nodes: vec![n], elementwise: g.nodes[n as usize].f.function.elementwise().is_some() };
-        return ((0..g.nodes.len() as u32).map(single).collect(), None);
+        return (0..g.nodes.len() as u32).map(single).collect();
     };
     let number: MixMap<usize, u32> =
         g.nodes.iter().enumerate().map(|(i, n)| (Arc::as_ptr(&n.f) as usize, i as u32)).collect();
+    let ours = |&n: &u32| number.get(&(Arc::as_ptr(&f.nodes[n as usize].f) as usize)).copied();
     let translate = |u: &Unit| {
-        let nodes: Vec<u32> = u
-            .nodes
-            .iter()
-            .filter_map(|&n| number.get(&(Arc::as_ptr(&f.nodes[n as usize].f) as usize)).copied())
-            .collect();
+        let nodes: Vec<u32> = u.nodes.iter().filter_map(ours).collect();
         (!nodes.is_empty()).then_some(Unit { nodes, elementwise: u.elementwise })
     };
-    (f.units.iter().filter_map(translate).collect(), Some(f))
+    f.units.iter().filter_map(translate).collect()
 }

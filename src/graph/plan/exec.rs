@@ -156,8 +156,9 @@ impl Forward {
 
     /// Frees a slot's data; where the user asked for clearing, the array says so.
     pub(crate) fn drop_data(&self, slot: u32) {
-        let storage = self.slots[slot as usize].data.storage();
-        match self.key.options == super::ForwardOptions::default() {
+        let slot = &self.slots[slot as usize];
+        let storage = slot.data.storage();
+        match self.key.options == super::ForwardOptions::default() && !slot.recompute {
             true => drop(storage.release()),
             false => storage.clear(),
         }
@@ -167,12 +168,7 @@ impl Forward {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
         alloc::set_label(node.f.name());
-        let done = match &step.what {
-            What::Call(_) => call(node, &self.slots),
-            What::View(_) => view(node, &self.slots),
-            What::Tile(t) => tile(t, &self.slots),
-        };
-        done.map_err(|e| node.f.explain(e))?;
+        step.what.run(node, &self.slots, false)?;
         hooks.after(&node.f)?;
         for &v in &step.free {
             self.drop_data(v);
@@ -191,6 +187,16 @@ impl Step {
 }
 
 impl What {
+    /// Runs on `slots`; `again` where the same values were made before.
+    pub(crate) fn run(&self, node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+        let done = match self {
+            What::Call(_) => call(node, slots, again),
+            What::View(_) => view(node, slots),
+            What::Tile(t) => tile(t, slots),
+        };
+        done.map_err(|e| node.f.explain(e))
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(n) | What::View(n) => *n,
@@ -200,13 +206,13 @@ impl What {
 }
 
 /// Runs an opaque function.
-fn call(node: &PlanNode, slots: &[Slot]) -> Result<()> {
+fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, false)
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
 }
 
 /// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.

@@ -31,6 +31,8 @@ pub(crate) struct Var {
     pub(crate) root: bool,
     pub(crate) held: bool,
     pub(crate) persistent: bool,
+    /// Dropped after its last reading in forward, computed again for backward.
+    pub(crate) recompute: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
 }
@@ -133,11 +135,20 @@ impl Node {
         self.x.iter().enumerate().map(|(i, &x)| g.var(x).flows && differentiable(&self.f, i)).collect()
     }
 
-    /// The variables that a backward kernel of these needs reads.
-    pub(crate) fn reads(&self, needs: Needs) -> impl Iterator<Item = u32> {
-        let x = self.x.iter().enumerate().filter(move |(i, _)| needs.input(*i));
-        let y = self.y.iter().enumerate().filter(move |(i, _)| needs.output(*i));
-        x.chain(y).map(|(_, &v)| v)
+    /// The data that an opaque function's backward reads.
+    pub(crate) fn backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
+        if self.f.function.is_view() {
+            return SmallVec::new();
+        }
+        let needs = self.f.function.needs(&self.wants(g)).unwrap_or(Needs::ALL);
+        let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
+        let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
+        x.chain(y).map(|(_, &v)| v).collect()
+    }
+
+    /// A gradient passes through it.
+    pub(crate) fn is_active(&self, g: &Graph) -> bool {
+        self.y.iter().any(|&y| g.var(y).flows) && self.wants(g).contains(&true)
     }
 }
 
@@ -148,8 +159,12 @@ fn differentiable(f: &FnNode, i: usize) -> bool {
 
 impl Var {
     fn new(var: VarRef) -> Var {
-        let (held, flows, shape, persistent) = (is_held(&var), var.need_grad(), var.shape(), var.lock().persistent);
-        Var { var, shape, producer: None, root: false, held, persistent, flows }
+        let (held, flows, shape) = (is_held(&var), var.need_grad(), var.shape());
+        let (persistent, recompute) = {
+            let s = var.lock();
+            (s.persistent, s.recompute && s.parent.is_some())
+        };
+        Var { var, shape, producer: None, root: false, held, persistent, recompute: recompute && !persistent, flows }
     }
 
     /// Somebody may look at it after a run that drops what is `cleared`.

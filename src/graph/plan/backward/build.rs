@@ -2,18 +2,21 @@
 
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
-use crate::function::{InputKind, Needs};
+use crate::function::InputKind;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::Graph;
 use crate::graph::plan::program::UnitBackward;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::sync::Mutex;
 
 pub(super) struct Builder<'a> {
     g: &'a Graph,
     key: Key,
-    /// Data that need not be computed again.
+    /// Data that forward kept.
     stored: Vec<bool>,
+    /// Data that some step reads.
+    read: RefCell<Vec<bool>>,
 }
 
 impl<'a> Builder<'a> {
@@ -21,10 +24,17 @@ impl<'a> Builder<'a> {
     pub(super) fn new(g: &'a Graph, key: Key, forward: Option<(&Forward, &[Option<u32>])>) -> Builder<'a> {
         let kept = |v: usize| match forward {
             Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
-            None => true,
+            None => !g.vars[v].var.is_shed(),
         };
         let stored = g.vars.iter().enumerate().map(|(i, v)| v.producer.is_none() || kept(i)).collect();
-        Builder { g, key, stored }
+        let mut read = vec![false; g.vars.len()];
+        let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
+        opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
+        Builder { g, key, stored, read: RefCell::new(read) }
+    }
+
+    pub(super) fn stored(&self) -> &[bool] {
+        &self.stored
     }
 
     pub(super) fn steps(&self, units: &[Unit]) -> Vec<Step> {
@@ -88,7 +98,9 @@ impl<'a> Builder<'a> {
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
         let arrives = |v: u32| reached[v as usize];
         let seen = |v: u32| !self.g.var(v).root && self.g.var(v).visible(self.key.clear_buffer);
-        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize], seen);
+        let mut read = self.read.borrow_mut();
+        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
+        back.loads().into_iter().for_each(|v| read[v as usize] = true);
         if back.outputs.is_empty() {
             return None;
         }
@@ -110,14 +122,14 @@ impl<'a> Builder<'a> {
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).persistent && !self.g.var(*v).root;
         let free_data = made().filter(clears).collect();
         let reads = self.reads(&what);
-        Step { what, free_grads, free_data, reads }
+        Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }
 
     fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {
         match what {
             What::View(..) => SmallVec::new(),
             What::Tile(t) => t.unit.loads().into_iter().collect(),
-            What::Call(c) => self.g.nodes[c.node as usize].reads(c.needs.unwrap_or(Needs::ALL)).collect(),
+            What::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
-use crate::graph::plan::build::PlanNode;
+use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
 use crate::graph::plan::materialize;
 use crate::graph::variable::Variable;
@@ -27,6 +27,8 @@ impl Backward {
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
+            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
         result
     }
@@ -38,6 +40,7 @@ impl Backward {
     fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
+        self.again(step)?;
         alloc::set_label(node.f.name());
         let again = self.restore(&step.reads)?;
         let done = match &step.what {
@@ -47,7 +50,7 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
         step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
         Ok(())
@@ -61,7 +64,25 @@ impl Backward {
         }
     }
 
-    /// Computes data again that was not kept; gives the slots to be freed afterwards.
+    /// Runs the planned recomputation before a step. What is there all the same stays as it is.
+    fn again(&self, step: &Step) -> Result<()> {
+        let is_there = |v: &u32| !self.slots[*v as usize].data.storage().is_empty();
+        for again in &step.again {
+            let node = &self.nodes[again.what.node() as usize];
+            let missing = match &again.what {
+                forward::What::Tile(t) => !t.sinks.iter().all(is_there),
+                _ => !node.y.iter().all(is_there),
+            };
+            if missing {
+                alloc::set_label(node.f.name());
+                mode::again(|| again.what.run(node, &self.slots, true))?;
+            }
+            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        }
+        Ok(())
+    }
+
+    /// Computes data again that was not kept, and that no plan foresaw; gives the slots to be freed afterwards.
     fn restore(&self, reads: &[u32]) -> Result<SmallVec<[u32; 2]>> {
         let mut again = SmallVec::new();
         for &v in reads {
