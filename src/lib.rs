@@ -5,6 +5,7 @@ pub mod context;
 pub mod cpu;
 pub mod dtype;
 pub mod error;
+mod fork;
 pub mod function;
 pub mod graph;
 pub mod initializer;

@@ -15,17 +15,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
-from nnrs import Variable
-
-X = np.array([0.5, -1.0, 2.0], "float32")
-
-
-def leaf(values, need_grad=True) -> Variable:
-    return Variable.from_numpy_array(np.array(values, "float32"), need_grad=need_grad)
-
-
-def close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
+from graph_helpers import X, close, leaf
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Alignment of every block: a cache line, and an AVX-512 vector.
 pub const ALIGN: usize = 64;
@@ -201,8 +201,14 @@ impl Drop for Block {
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Large> {
+fn lock() -> MutexGuard<'static, Large> {
+    crate::fork::keep_locks();
     LARGE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The allocator's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    lock()
 }
 
 fn layout(bytes: usize) -> Layout {
