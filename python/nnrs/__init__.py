@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import memory
+from . import backward_functions, function, memory
 from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
 from ._modes import (
     auto_forward,
@@ -46,9 +46,11 @@ __all__ = [
     "Variable",
     "__version__",
     "auto_forward",
+    "backward_functions",
     "clear_parameters",
     "context_scope",
     "forward_all",
+    "function",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",

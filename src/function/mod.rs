@@ -7,6 +7,7 @@ pub mod elementwise;
 pub mod expr;
 mod registry;
 mod table;
+mod variables;
 mod view;
 
 pub mod activation;
@@ -29,7 +30,9 @@ pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, Out
 pub use elementwise::Elementwise;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::Arc;
+pub use variables::OnVariables;
 pub(crate) use view::Saved;
 pub use view::{GradMut, Output, Run, View, ViewMut};
 
@@ -54,7 +57,7 @@ impl Needs {
 ///
 /// Give either [`Function::elementwise`], or [`Function::forward`] with [`Function::grad`] and, if it pays, a fast
 /// [`Function::backward`].
-pub trait Function: Described + Send + Sync + 'static {
+pub trait Function: Described + Any + Send + Sync {
     /// Shapes of the outputs; every check of shapes and arguments, with helpful errors.
     fn infer(&self, x: &[Shape]) -> Result<Shapes>;
 
@@ -93,6 +96,11 @@ pub trait Function: Described + Send + Sync + 'static {
 
     /// The formula, for functions that work element by element.
     fn elementwise(&self) -> Option<&dyn Elementwise> {
+        None
+    }
+
+    /// The implementation, for functions that work on whole variables (user code in another language, for one).
+    fn on_variables(&self) -> Option<&dyn OnVariables> {
         None
     }
 

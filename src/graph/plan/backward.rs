@@ -33,7 +33,7 @@ pub(crate) struct Key {
 /// A compiled backward run.
 pub(crate) struct Backward {
     pub(crate) key: Key,
-    watch: Watch,
+    pub(super) watch: Watch,
     /// The forward run whose data is read; not owned: it may belong to a variable further on.
     forward: Option<(u64, Weak<Forward>)>,
     pub(crate) nodes: Vec<PlanNode>,
@@ -41,7 +41,7 @@ pub(crate) struct Backward {
     pub(crate) grads: Vec<NdArray>,
     pub(crate) steps: Vec<Step>,
     root: u32,
-    vars: Vec<Option<VarRef>>,
+    pub(super) vars: Vec<Option<VarRef>>,
 }
 
 pub(crate) struct Step {
@@ -67,7 +67,7 @@ pub(crate) struct Call {
     pub(crate) node: u32,
     needs: Option<Needs>,
     /// Per output: whether a gradient arrives.
-    arrives: SmallVec<[bool; 2]>,
+    pub(super) arrives: SmallVec<[bool; 2]>,
     pub(crate) targets: SmallVec<[Option<Target>; 4]>,
 }
 
@@ -331,7 +331,7 @@ impl Backward {
         result
     }
 
-    fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
+    pub(super) fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
         if v == self.root { seed.clone() } else { self.grads[v as usize].clone() }
     }
 
@@ -400,6 +400,9 @@ impl Backward {
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
         let node = &self.nodes[c.node as usize];
+        if let Some(own) = node.f.function.on_variables() {
+            return self.variables(node, c, own, seed);
+        }
         match c.needs {
             Some(needs) => self.kernel(node, c, needs, seed),
             None => self.rule(node, c, seed),
@@ -465,7 +468,7 @@ impl Backward {
         Ok(GradMut { shape, output, data })
     }
 
-    fn output(&self, t: &Target) -> Output {
+    pub(super) fn output(&self, t: &Target) -> Output {
         let storage = self.grads[t.slot as usize].storage();
         match t.how {
             How::Write => Output::Write,
