@@ -125,9 +125,8 @@ impl FunctionRef {
         let Ok(parts) = parts else { return Needs::ALL };
         let Some(Some(part)) = parts.get(i) else { return Needs::NONE };
         let functions = plan::collect(&[part.node().clone()]);
-        let reads = |v: &Variable| {
-            part.is(v) || functions.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, v.node())))
-        };
+        let reads =
+            |v: &Variable| part.is(v) || functions.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, v.node())));
         let mask = |list: &[Variable]| {
             list.iter().enumerate().filter(|(_, v)| reads(v)).fold(0, |mask, (k, _)| mask | 1 << k.min(31))
         };

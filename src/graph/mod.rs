@@ -18,9 +18,9 @@ pub use crate::context::Context;
 pub use grad::grad;
 pub(crate) use node::FnNode;
 pub use node::{apply, apply_into, live_functions};
-pub(crate) use plan::AnyProgram;
 #[cfg(feature = "python")]
 pub(crate) use owners::{Root, owned_functions};
+pub(crate) use plan::AnyProgram;
 pub use plan::{ForwardOptions, Report, memory_plan, set_fusion, set_interrupt};
 pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, FunctionRef, Seed, forward_all};

@@ -30,9 +30,7 @@ pub(crate) fn owned_functions(root: Root) -> Vec<FunctionRef> {
     let Some(part) = Part::behind(root) else { return vec![] };
     let Some(shared) = part.shared() else { return vec![] };
     let owned = |f: &&Arc<FnNode>| {
-        f.function.on_variables().is_some()
-            && !shared.contains_key(&address(f))
-            && Arc::strong_count(&f.function) == 1
+        f.function.on_variables().is_some() && !shared.contains_key(&address(f)) && Arc::strong_count(&f.function) == 1
     };
     part.functions.iter().filter(owned).cloned().map(FunctionRef::new).collect()
 }

@@ -59,11 +59,15 @@ pub(crate) fn registered(f: &FunctionRef, g: &Grad) -> Option<Result<Vec<Option<
 fn checked(f: &FunctionRef, g: &Grad, parts: Vec<Option<Variable>>) -> Result<Vec<Option<Variable>>> {
     let name = format!("the gradient rule registered for '{}'", f.class_name());
     if parts.len() != g.x.len() {
-        return Err(Error::arg("", format!("{} gradients, one for each input", g.x.len())).actual(parts.len()).function(name));
+        return Err(Error::arg("", format!("{} gradients, one for each input", g.x.len()))
+            .actual(parts.len())
+            .function(name));
     }
     for (i, (part, x)) in parts.iter().zip(&g.x).enumerate() {
         if let Some(shape) = part.as_ref().map(Variable::shape).filter(|s| *s != x.shape()) {
-            return Err(Error::shape(&format!("result {i}"), format!("shape {}", x.shape())).actual(shape).function(name));
+            return Err(Error::shape(&format!("result {i}"), format!("shape {}", x.shape()))
+                .actual(shape)
+                .function(name));
         }
     }
     Ok(parts)

@@ -1,8 +1,8 @@
 //! Python's garbage collector and the graph: a variable can own a PythonFunction, which may own the variable. The
 //! collector is told of that function only where the variable is its one owner, so that it never counts it twice.
 
-use super::python_function::{UserFunction, live};
 use super::function::Function as GraphFunction;
+use super::python_function::{UserFunction, live};
 use super::variable::Variable;
 use crate::graph::{FunctionRef, Root, owned_functions};
 

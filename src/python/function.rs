@@ -4,7 +4,7 @@ use super::context::Context;
 use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
 use super::{call, convert, errors};
-use crate::graph::{FunctionRef, Variable as Var};
+use crate::graph::{FunctionRef, Variable as Var, mode};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::BTreeMap;
@@ -147,8 +147,8 @@ impl Function {
 /// What it does when it is called directly.
 #[pymethods]
 impl Function {
-    /// Applies the same function with the same arguments to other inputs, as a new function of the graph (at once
-    /// where an NdArray is among them).
+    /// Applies the same function with the same arguments to other inputs, as a new function of the graph, and computes
+    /// it at once.
     ///
     /// >>> import nnrs as nn, nnrs.functions as F
     /// >>> f = F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent
@@ -162,13 +162,17 @@ impl Function {
         outputs: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = inputs.py();
-        if let Some(user) = UserFunction::of(&**self.f.function()) {
-            return call_python_function(py, user.object().bind(py), inputs, n_outputs, outputs);
-        }
-        let f = self.f.function().clone();
-        let into = call::into_arrays(f.def().snake, outputs.filter(|o| !o.is_none()))?;
-        let given = call::inputs(f.def(), inputs)?;
-        call::apply(py, f, given, into)
+        let made = match UserFunction::of(&**self.f.function()) {
+            Some(user) => call_python_function(py, user.object().bind(py), inputs, n_outputs, outputs)?,
+            None => {
+                let f = self.f.function().clone();
+                let into = call::into_arrays(f.def().snake, outputs.filter(|o| !o.is_none()))?;
+                let given = call::inputs(f.def(), inputs)?;
+                call::apply(py, f, given, into)?
+            }
+        };
+        compute(py, &made)?;
+        Ok(made)
     }
 
     /// Checks the inputs and gives the outputs their shapes. Any Variables: the graph is not touched.
@@ -308,6 +312,18 @@ impl Function {
             }
         }
     }
+}
+
+/// Computes the outputs of a function that was just applied in a static graph.
+fn compute(py: Python<'_>, made: &Bound<'_, PyAny>) -> PyResult<()> {
+    let first = if made.is_instance_of::<PyTuple>() { made.get_item(0)? } else { made.clone() };
+    let Some(f) = first.cast::<Variable>().ok().filter(|_| !mode::auto_forward()).and_then(|v| v.get().var().parent())
+    else {
+        return Ok(());
+    };
+    let (x, y) = (f.inputs(), f.outputs());
+    let (x, y): (Vec<&Var>, Vec<&Var>) = (x.iter().collect(), y.iter().collect());
+    errors::detached(py, || f.forward(&x, &y))
 }
 
 fn index(i: i64) -> Option<usize> {

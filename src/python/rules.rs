@@ -36,7 +36,10 @@ fn apply(rule: &Bound<'_, PyAny>, f: &FunctionRef, g: &Grad) -> PyResult<Vec<Opt
     let read = |j: usize| !user || (0..n).any(|i| f.grad_reads_input(i, j));
     let read_y = |o: usize| !user || (0..n).any(|i| f.grad_reads_output(i, o));
     let some = |list: &[Var], read: &dyn Fn(usize) -> bool| {
-        PyList::new(py, list.iter().enumerate().map(|(k, v)| read(k).then(|| Variable::new(v.clone()))).collect::<Vec<_>>())
+        PyList::new(
+            py,
+            list.iter().enumerate().map(|(k, v)| read(k).then(|| Variable::new(v.clone()))).collect::<Vec<_>>(),
+        )
     };
     let shapes = |list: &[Var]| -> PyResult<Bound<'_, PyList>> {
         let shapes = list.iter().map(|v| convert::tuple(py, &v.shape())).collect::<PyResult<Vec<_>>>()?;

@@ -468,7 +468,7 @@ impl Backward {
         Ok(GradMut { shape, output, data })
     }
 
-    pub(super) fn output(&self, t: &Target) -> Output {
+    fn output(&self, t: &Target) -> Output {
         let storage = self.grads[t.slot as usize].storage();
         match t.how {
             How::Write => Output::Write,
