@@ -72,12 +72,12 @@ impl FunctionRef {
 
     /// Whether the gradient of input `i` reads the data of input `j`. False for numbers that are not there.
     pub fn grad_reads_input(&self, i: usize, j: usize) -> bool {
-        self.reads(i).is_some_and(|n| j < self.inputs().len() && n.x >> j.min(31) & 1 == 1)
+        self.reads(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
     }
 
     /// Whether the gradient of input `i` reads the data of output `o`.
     pub fn grad_reads_output(&self, i: usize, o: usize) -> bool {
-        self.reads(i).is_some_and(|n| o < self.outputs().len() && n.y >> o.min(31) & 1 == 1)
+        self.reads(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
     }
 
     /// What `backward` reads for the gradient of input `i`; `None` if it has none.
@@ -97,12 +97,12 @@ impl FunctionRef {
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of input `j`.
     pub fn rule_reads_input(&self, i: usize, j: usize) -> bool {
-        self.reads_by_rule(i).is_some_and(|n| j < self.inputs().len() && n.x >> j.min(31) & 1 == 1)
+        self.reads_by_rule(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
     }
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of output `o`.
     pub fn rule_reads_output(&self, i: usize, o: usize) -> bool {
-        self.reads_by_rule(i).is_some_and(|n| o < self.outputs().len() && n.y >> o.min(31) & 1 == 1)
+        self.reads_by_rule(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
     }
 
     fn reads_by_rule(&self, i: usize) -> Option<Needs> {

@@ -21,7 +21,7 @@ pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
 pub(crate) use owners::{Root, owned_functions};
 pub(crate) use plan::AnyProgram;
-pub use plan::{ForwardOptions, Report, memory_plan, set_fusion, set_interrupt};
+pub use plan::{Fit, ForwardOptions, Report, memory_fit, memory_plan, set_fusion, set_interrupt};
 pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, FunctionRef, Seed, forward_all};
 pub use variable::{Variable, live_variables};

@@ -256,14 +256,6 @@ impl NdArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         operators::compare(slf.as_any(), other, op)
     }
-
-    fn __getitem__<'py>(slf: &Bound<'py, NdArray>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
-    }
-
-    fn __setitem__(slf: &Bound<'_, NdArray>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
-    }
 }
 
 operators::arithmetic!(NdArray);
