@@ -28,6 +28,8 @@ TIDY = {
     "test_threads",
     "test_errors",
     "test_bad_input",
+    "test_python_function",
+    "test_function_objects",
 }
 
 

@@ -18,32 +18,36 @@ impl Backward {
 
     /// The gradient by a function over variables.
     pub(super) fn variables(&self, node: &PlanNode, c: &Call, f: &dyn OnVariables, seed: &NdArray) -> Result<()> {
-        let (inputs, outputs) = (node.f.inputs(), node.f.outputs());
-        let gy = |(&v, &arrives): (&u32, &bool)| match arrives {
-            true => self.grad(v, seed),
-            false => NdArray::new(self.slots[v as usize].shape.clone()),
-        };
-        let gx = |(&v, t): (&u32, &Option<Target>)| match t {
-            Some(t) => self.grads[t.slot as usize].clone(),
-            None => NdArray::new(self.slots[v as usize].shape.clone()),
-        };
-        let gx: Vec<NdArray> = node.x.iter().zip(&c.targets).map(gx).collect();
-        let gy: Vec<NdArray> = node.y.iter().zip(&c.arrives).map(gy).collect();
+        let gx = self.arrays(&node.x, |i| c.targets[i].map(|t| self.grads[t.slot as usize].clone()));
+        let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed)));
+        let x: Vec<Variable> = node.f.inputs().iter().zip(&gx).map(|(v, g)| stand_in(v, g)).collect();
+        let y: Vec<Variable> = node.f.outputs().iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
         let want: Vec<bool> = c.targets.iter().map(Option::is_some).collect();
         let accumulate = self.accumulate(&c.targets)?;
-        let x: Vec<Variable> = inputs.iter().zip(&gx).map(|(v, g)| stand_in(v, g)).collect();
-        let y: Vec<Variable> = outputs.iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
-        let shapes = |v: &u32| self.slots[*v as usize].shape.clone();
-        let grads: Vec<(&NdArray, Shape)> =
-            gx.iter().chain(&gy).zip(node.x.iter().chain(&node.y).map(shapes)).collect();
-        let data: Vec<(&NdArray, Shape)> =
-            node.x.iter().chain(&node.y).map(|v| (&self.slots[*v as usize].data, shapes(v))).collect();
         let done = f.backward(&x, &y, &want, &accumulate);
-        settle(&data, data.iter().map(|(a, _)| (*a).clone()))?;
-        settle(&grads, x.iter().chain(&y).map(Variable::grad))?;
+        self.settle(node, gx.iter().chain(&gy), x.iter().chain(&y))?;
         done?;
         let written = gx.iter().zip(&want).filter(|(_, want)| **want);
         written.map(|(g, _)| in_type(g, node.f.context.dtype())).collect()
+    }
+
+    /// The gradients of some slots; new arrays where there is none.
+    fn arrays(&self, slots: &[u32], own: impl Fn(usize) -> Option<NdArray>) -> Vec<NdArray> {
+        let new = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
+        slots.iter().enumerate().map(|(i, v)| own(i).unwrap_or_else(|| new(v))).collect()
+    }
+
+    /// After the user's code: data and gradients have their shapes, and gradients hold what was put in their place.
+    fn settle<'a>(
+        &self,
+        node: &PlanNode,
+        grads: impl Iterator<Item = &'a NdArray>,
+        now: impl Iterator<Item = &'a Variable>,
+    ) -> Result<()> {
+        let slots = || node.x.iter().chain(&node.y).map(|&v| &self.slots[v as usize]);
+        let grads = grads.zip(slots()).map(|(g, s)| (g, s.shape.clone()));
+        let arrays: Vec<(&NdArray, Shape)> = slots().map(|s| (&s.data, s.shape.clone())).chain(grads).collect();
+        settle(&arrays, slots().map(|s| s.data.clone()).chain(now.map(Variable::grad)))
     }
 
     /// Which gradients are added to, as NNabla says it: those of leaves unless they are zeroed, others after their first
@@ -61,11 +65,8 @@ impl Backward {
             if !list[i] {
                 self.grads[t.slot as usize].zero()?;
             }
-            targets
-                .iter()
-                .zip(&mut list)
-                .filter(|(other, _)| other.is_some_and(|o| o.slot == t.slot))
-                .for_each(|(_, add)| *add = true);
+            let same = |other: &Option<Target>| other.is_some_and(|o| o.slot == t.slot);
+            targets.iter().zip(&mut list).filter(|(other, _)| same(other)).for_each(|(_, add)| *add = true);
         }
         Ok(list)
     }
