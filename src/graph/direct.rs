@@ -2,13 +2,13 @@
 
 use super::grad::rule;
 use super::node::{FnNode, explain, infer};
-use super::plan::{Turn, run_arrays};
+use super::plan::{Turn, read_input, run_arrays};
 use super::run::FunctionRef;
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
-use crate::function::{Grad, InputKind, Needs, Shapes, elementwise};
+use crate::function::{Grad, GradMut, InputKind, Needs, Output, Run, Shapes, View, elementwise};
 use crate::functions as f;
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -62,7 +62,10 @@ impl FunctionRef {
             let adds: Vec<bool> = (0..x.len()).map(adds).collect();
             return own.backward(&x, &y, &want, &adds).map_err(|e| self.explain(e, &x));
         }
-        let parts = mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?));
+        let parts = match node.function.needs(&want).filter(|_| node.function.elementwise().is_none()) {
+            Some(needs) => kernel(node, needs, &x, &y, &want),
+            None => mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?)),
+        };
         for (i, part) in parts.map_err(|e| self.explain(e, &x))?.into_iter().enumerate() {
             let Some(part) = part.filter(|_| x[i].need_grad()) else { continue };
             mode::inner(node.context.clone(), || deliver(&x[i].grad(), part, adds(i)))?;
@@ -172,6 +175,12 @@ impl FunctionRef {
     }
 
     fn check_shapes(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+        let f = &self.node().function;
+        if f.on_variables().is_some() {
+            // Their setup is not to be called just to look.
+            f.def().check_inputs(x.len())?;
+            return self.check_outputs(y, self.node().outputs().len());
+        }
         let shapes = self.infer(x)?;
         self.check_outputs(y, shapes.len())?;
         match shapes.iter().zip(y).position(|(s, y)| y.shape() != *s) {
@@ -204,6 +213,31 @@ fn flows(node: &FnNode, i: usize) -> bool {
 fn formula_reads(uses: &[bool], n: usize) -> Needs {
     let x = uses[..n].iter().enumerate().filter(|(_, u)| **u).fold(0, |mask, (j, _)| mask | 1 << j.min(31));
     Needs { x, y: uses[n] as u32 }
+}
+
+/// The gradients by the function's own kernel, each in an array of its own.
+fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[bool]) -> Result<Vec<Option<Variable>>> {
+    let compute = node.context.compute_dtype();
+    let (xs, ys): (Vec<Shape>, Vec<Shape>) =
+        (x.iter().map(Variable::shape).collect(), y.iter().map(Variable::shape).collect());
+    let inputs = x.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>()?;
+    let (mut vx, mut vy, mut gy, mut gx, mut parts) = (vec![], vec![], vec![], vec![], vec![]);
+    for (i, shape) in xs.iter().enumerate() {
+        let read = || read_input(node, i, &inputs[i]).map(|data| View { shape, data });
+        vx.push(needs.input(i).then(read).transpose()?);
+        let part = NdArray::new(shape.clone());
+        let write = || part.overwrite(compute).map(|data| GradMut { shape, output: Output::Write, data });
+        gx.push(want[i].then(write).transpose()?);
+        parts.push(want[i].then(|| Variable::from_array(part.clone())));
+    }
+    for (o, shape) in ys.iter().enumerate() {
+        let read = || y[o].data()?.read(compute).map(|data| View { shape, data });
+        vy.push(needs.output(o).then(read).transpose()?);
+        gy.push(Some(View { shape, data: y[o].grad().read(compute)? }));
+    }
+    let run = Run { dtype: compute, again: false, saved: &node.saved, inputs: &inputs };
+    node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
+    Ok(parts)
 }
 
 /// What a rule is given, cut off from the history of the variables.
