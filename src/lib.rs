@@ -22,6 +22,7 @@ pub use array::NdArray;
 pub use context::Context;
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
+pub use function::{Elementwise, Function, OnVariables};
 pub use graph::{BackwardOptions, ForwardOptions, Seed, Variable, forward_all};
 pub use shape::Shape;
 pub use solver::Solver;

@@ -36,6 +36,8 @@ TIDY = {
     "test_modes",
     "test_not_kept",
     "test_recompute",
+    "test_function_objects",
+    "test_python_function",
     "test_threads",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import config, memory
+from . import backward_functions, config, function, memory
 from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
 from ._modes import (
     auto_forward,
@@ -44,10 +44,12 @@ __all__ = [
     "Variable",
     "__version__",
     "auto_forward",
+    "backward_functions",
     "clear_parameters",
     "config",
     "context_scope",
     "forward_all",
+    "function",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",

@@ -99,7 +99,22 @@ impl VarNode {
         VarNode::over(Core::new(data), need_grad)
     }
 
+    /// A variable without history over the data of `v` and another gradient. If the data was not kept, the plan of `v`
+    /// can compute it for this one too: it goes under the same number.
+    pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
+        let (data, elided) = (v.data(), v.lock().elided.clone());
+        let id = if data.storage().is_empty() { v.id } else { next_id() };
+        let node = VarNode::numbered(id, Core::new(data), Some(v.need_grad()));
+        node.core.lock().grad = Some(grad);
+        node.lock().elided = elided;
+        node
+    }
+
     fn over(core: Arc<Core>, need_grad: Option<bool>) -> VarRef {
+        VarNode::numbered(next_id(), core, need_grad)
+    }
+
+    fn numbered(id: u64, core: Arc<Core>, need_grad: Option<bool>) -> VarRef {
         LIVE.fetch_add(1, Relaxed);
         let state = VarState {
             need_grad,
@@ -115,7 +130,7 @@ impl VarNode {
             at_once: false,
         };
         Arc::new(VarNode {
-            id: next_id(),
+            id,
             core,
             handles: AtomicU32::new(0),
             version: AtomicU64::new(0),
@@ -127,6 +142,12 @@ impl VarNode {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, VarState> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The state, unless somebody is at work on it.
+    #[cfg(feature = "python")]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, VarState>> {
+        self.state.try_lock().ok()
     }
 
     pub(crate) fn data(&self) -> NdArray {

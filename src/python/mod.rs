@@ -2,6 +2,7 @@
 
 mod array;
 mod call;
+mod collector;
 mod context;
 mod convert;
 mod cuda;
@@ -11,6 +12,8 @@ mod function;
 mod memory;
 mod modes;
 mod operators;
+mod python_function;
+mod rules;
 mod solver;
 mod variable;
 
@@ -24,6 +27,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<context::Context>()?;
     m.add_class::<function::Function>()?;
     call::register(m)?;
+    python_function::register(m)?;
+    rules::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;

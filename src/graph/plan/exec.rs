@@ -250,6 +250,9 @@ pub(crate) fn call_function(
     ys: &[&crate::Shape],
     again: bool,
 ) -> Result<()> {
+    if let Some(own) = f.function.on_variables() {
+        return super::variables::forward(own, x, y, f.context.dtype());
+    }
     let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {

@@ -104,6 +104,9 @@ impl Backward {
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
         let node = &self.nodes[c.node as usize];
+        if let Some(own) = node.f.function.on_variables() {
+            return self.variables(node, c, own, seed);
+        }
         match c.needs {
             Some(needs) => self.kernel(node, c, needs, seed),
             None => self.rule(node, c, seed),
