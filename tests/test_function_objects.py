@@ -248,7 +248,9 @@ def test_calling_the_function_of_a_python_function():
     assert x2.g.tolist() == [16] and object_.log[-1][1:3] == [[True], [True]]
 
 
-@pytest.mark.parametrize("accum, expected", [(None, [9, 4]), ([False, False], [2, 3]), ([True, False], [9, 3]), ([False], [2, 4])])
+@pytest.mark.parametrize(
+    "accum, expected", [(None, [9, 4]), ([False, False], [2, 3]), ([True, False], [9, 3]), ([False], [2, 4])]
+)
 def test_accumulation(accum, expected):
     a, b = leaf(3.0), leaf(2.0)
     y = a * b

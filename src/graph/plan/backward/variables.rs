@@ -27,8 +27,8 @@ impl Backward {
         let done = f.backward(&x, &y, &want, &accumulate);
         self.settle(node, gx.iter().chain(&gy), x.iter().chain(&y))?;
         done?;
-        let written = gx.iter().zip(&want).filter(|(_, want)| **want);
-        written.map(|(g, _)| in_type(g, node.f.context.dtype())).collect()
+        let mut written = gx.iter().zip(&want).filter(|(_, want)| **want);
+        written.try_for_each(|(g, _)| in_type(g, node.f.context.dtype()))
     }
 
     /// The gradients of some slots; new arrays where there is none.
