@@ -51,7 +51,7 @@ def leaf(values: Any, need_grad: bool = True) -> Variable:
 
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_what_a_function_says_of_itself(name):
-    """Arguments too, where both give numbers: NNabla fills in defaults, counts axes from the start, numbers some words."""
+    """Arguments too, where both give numbers: NNabla fills in defaults, counts axes from the start."""
     f, golden = node(TARGETS[name]), GOLDEN[name]
     assert f.name == golden["name"] and f.info.type_name == golden["type_name"]
     assert f.rank == golden["rank"] and f.need_grad == golden["need_grad"] and f.tags == golden["tags"]
@@ -248,7 +248,9 @@ def test_calling_the_function_of_a_python_function():
     assert x2.g.tolist() == [16] and object_.log[-1][1:3] == [[True], [True]]
 
 
-@pytest.mark.parametrize("accum, expected", [(None, [9, 4]), ([False, False], [2, 3]), ([True, False], [9, 3]), ([False], [2, 4])])
+@pytest.mark.parametrize(
+    "accum, expected", [(None, [9, 4]), ([False, False], [2, 3]), ([True, False], [9, 3]), ([False], [2, 4])]
+)
 def test_accumulation(accum, expected):
     a, b = leaf(3.0), leaf(2.0)
     y = a * b

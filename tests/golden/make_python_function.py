@@ -1,6 +1,6 @@
 """Runs the scripts of tests/python_functions.py on NNabla and writes python_function.json, which nnrs must agree with.
 
-    python tests/golden/make_python_function.py     # with nnabla 1.39 installed
+python tests/golden/make_python_function.py     # with nnabla 1.39 installed
 """
 
 from __future__ import annotations
