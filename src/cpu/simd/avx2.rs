@@ -257,4 +257,4 @@ impl F32Vector for F32x8 {
     }
 }
 
-super::kernels::kernels!(F32x8, F64x4; #[target_feature(enable = "avx2,fma,f16c")]);
+super::kernels::kernels!(F32x8, F64x4, 8; #[target_feature(enable = "avx2,fma,f16c")]);
