@@ -21,11 +21,39 @@ pub struct Step {
     pub act: Act,
     pub a: u16,
     pub b: u16,
+    pub c: u16,
+}
+
+/// Each register from itself and the vectors that the step names, by the names of its fields.
+macro_rules! each {
+    ($r:ident $reach:ident $at:ident $step:ident $k:ident; $($x:ident)* => $value:expr) => {{
+        $(let $x = $at($step.$x);)*
+        for $k in 0..B {
+            // SAFETY: the caller's promise.
+            $(let $x = unsafe { $reach.load($x.add($k * V::N)) };)*
+            $r[$k] = $value;
+        }
+    }};
+}
+
+/// As `each`, but to memory.
+macro_rules! put {
+    ($r:ident $reach:ident $at:ident $step:ident $k:ident; $to:ident = $($x:ident)* => $value:expr) => {{
+        $(let $x = $at($step.$x);)*
+        let to = $at($step.$to);
+        for $k in 0..B {
+            // SAFETY: the caller's promise.
+            unsafe {
+                $(let $x = $reach.load($x.add($k * V::N));)*
+                $reach.store($value, to.add($k * V::N));
+            }
+        }
+    }};
 }
 
 /// The list of steps: what an operation of the table does to the registers `r`.
 macro_rules! acts {
-    (unary: $($u:ident)*; left: $($l:ident $ls:ident $lt:ident),*; right: $($r:ident $rs:ident $rt:ident $rop:ident),*; swapped: $($s:ident $sop:ident)*;) => {
+    (unary: $($u:ident)*; left: $($l:ident $ls:ident),*; right: $($r:ident $rs:ident $rop:ident),*; swapped: $($s:ident $sop:ident)*;) => {
         /// What a step does with the value in registers, `r`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -34,26 +62,54 @@ macro_rules! acts {
             Load,
             /// `a = r`
             Store,
-            /// `s = r`, `t = r`
+            /// `s = r`
             KeepS,
-            KeepT,
-            /// `r = s`, `r = t`
+            /// `r = s`
             BackS,
-            BackT,
             /// `r = r * r`
             Square,
+            /// `r = r + r`
+            Double,
             /// `r = r ? a : b`
             Choose,
-            /// `r = a ? r : b`
+            /// `r = b ? r : a`, then with s for a
             IfTrue,
-            /// `r = a ? b : r`
+            IfTrueS,
+            /// `r = b ? a : r`, then with s for a
             IfFalse,
+            IfFalseS,
+            /// `r = a + b`
+            LoadAdd,
+            /// `r = a - b`
+            LoadSub,
+            /// `r = a * b`
+            LoadMul,
+            /// `r = r * (a + b)`
+            MulSum,
+            /// `r = r * (a - b)`
+            MulDiff,
+            /// `r = r * (a * b)`
+            MulMul,
+            /// `r = r * (a - b * b)`
+            MulLess,
+            /// `r = r + a * b`, the product rounded first
+            AddMul,
+            /// `r = r - a * b`, the product rounded first
+            SubMul,
+            /// `c = r + a`; r stays
+            SideAdd,
+            /// `c = a - r`; r stays
+            SideSub,
+            /// `c = r * a`; r stays
+            SideMul,
+            /// `c = b + r * a`, the product rounded first; r stays
+            SideAddMul,
             $(/// `r = op(r)`
             $u,)*
-            $(/// `r = op(r, a)`, then with s and t for a
-            $l, $ls, $lt,)*
-            $(/// `r = op(a, r)`, then with s and t for a
-            $r, $rs, $rt,)*
+            $(/// `r = op(r, a)`, then with s for a
+            $l, $ls,)*
+            $(/// `r = op(a, r)`, then with s for a
+            $r, $rs,)*
         }
 
         impl Act {
@@ -65,13 +121,15 @@ macro_rules! acts {
                 }
             }
 
-            /// The step that finds `a` in other registers instead of memory: s or t.
-            pub fn with_register(self, t: bool) -> Option<Act> {
+            /// The step that finds `a` in the registers s instead of memory, or puts it there.
+            pub fn with_register(self) -> Option<Act> {
                 Some(match self {
-                    Act::Load => if t { Act::BackT } else { Act::BackS },
-                    Act::Store => if t { Act::KeepT } else { Act::KeepS },
-                    $(Act::$l => if t { Act::$lt } else { Act::$ls },)*
-                    $(Act::$r => if t { Act::$rt } else { Act::$rs },)*
+                    Act::Load => Act::BackS,
+                    Act::Store => Act::KeepS,
+                    Act::IfTrue => Act::IfTrueS,
+                    Act::IfFalse => Act::IfFalseS,
+                    $(Act::$l => Act::$ls,)*
+                    $(Act::$r => Act::$rs,)*
                     _ => return None,
                 })
             }
@@ -96,94 +154,50 @@ macro_rules! acts {
 
         /// One block of `B` vectors through all steps.
         #[inline(always)]
-        unsafe fn pass<V: Vector, R: Reach<V>, const B: usize>(reach: R, steps: &[Step], places: *const Place<V::E>, i: usize) {
+        unsafe fn pass<V: Vector, R: Reach<V>, const B: usize>(
+            reach: R,
+            steps: &[Step],
+            places: *const Place<V::E>,
+            i: usize,
+        ) {
             let mut r = [V::splat(0.0); B];
-            let (mut s, mut t) = (r, r);
+            let mut s = r;
             for step in steps {
                 // SAFETY: the caller's promise.
-                unsafe {
-                    let at = |k: u16| {
-                        let p = *places.add(k as usize);
-                        p.ptr.add(i & p.mask)
-                    };
-                    match step.act {
-                        Act::Load => {
-                            let a = at(step.a);
-                            for k in 0..B {
-                                r[k] = reach.load(a.add(k * V::N));
-                            }
-                        }
-                        Act::Store => {
-                            let a = at(step.a);
-                            for k in 0..B {
-                                reach.store(r[k], a.add(k * V::N));
-                            }
-                        }
-                        Act::KeepS => s = r,
-                        Act::KeepT => t = r,
-                        Act::BackS => r = s,
-                        Act::BackT => r = t,
-                        Act::Square => {
-                            for k in 0..B {
-                                r[k] = r[k] * r[k];
-                            }
-                        }
-                        Act::Choose => {
-                            let (a, b) = (at(step.a), at(step.b));
-                            for k in 0..B {
-                                r[k] = V::select(r[k].is_true(), reach.load(a.add(k * V::N)), reach.load(b.add(k * V::N)));
-                            }
-                        }
-                        Act::IfTrue => {
-                            let (a, b) = (at(step.a), at(step.b));
-                            for k in 0..B {
-                                r[k] = V::select(reach.load(a.add(k * V::N)).is_true(), r[k], reach.load(b.add(k * V::N)));
-                            }
-                        }
-                        Act::IfFalse => {
-                            let (a, b) = (at(step.a), at(step.b));
-                            for k in 0..B {
-                                r[k] = V::select(reach.load(a.add(k * V::N)).is_true(), reach.load(b.add(k * V::N)), r[k]);
-                            }
-                        }
-                        $(Act::$u => {
-                            for k in 0..B {
-                                r[k] = V::apply1(&ops::$u, r[k]);
-                            }
-                        })*
-                        $(Act::$l => {
-                            let a = at(step.a);
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$l, r[k], reach.load(a.add(k * V::N)));
-                            }
-                        })*
-                        $(Act::$ls => {
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$l, r[k], s[k]);
-                            }
-                        })*
-                        $(Act::$lt => {
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$l, r[k], t[k]);
-                            }
-                        })*
-                        $(Act::$rs => {
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$rop, s[k], r[k]);
-                            }
-                        })*
-                        $(Act::$rt => {
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$rop, t[k], r[k]);
-                            }
-                        })*
-                        $(Act::$r => {
-                            let a = at(step.a);
-                            for k in 0..B {
-                                r[k] = V::apply2(&ops::$rop, reach.load(a.add(k * V::N)), r[k]);
-                            }
-                        })*
-                    }
+                let at = |k: u16| unsafe {
+                    let p = *places.add(k as usize);
+                    p.ptr.add(i & p.mask)
+                };
+                match step.act {
+                    Act::Load => each!(r reach at step k; a => a),
+                    Act::Store => put!(r reach at step k; a = => r[k]),
+                    Act::KeepS => s = r,
+                    Act::BackS => r = s,
+                    Act::Square => each!(r reach at step k; => r[k] * r[k]),
+                    Act::Double => each!(r reach at step k; => r[k] + r[k]),
+                    Act::Choose => each!(r reach at step k; a b => V::select(r[k].is_true(), a, b)),
+                    Act::IfTrue => each!(r reach at step k; a b => V::select(b.is_true(), r[k], a)),
+                    Act::IfTrueS => each!(r reach at step k; b => V::select(b.is_true(), r[k], s[k])),
+                    Act::IfFalse => each!(r reach at step k; a b => V::select(b.is_true(), a, r[k])),
+                    Act::IfFalseS => each!(r reach at step k; b => V::select(b.is_true(), s[k], r[k])),
+                    Act::LoadAdd => each!(r reach at step k; a b => a + b),
+                    Act::LoadSub => each!(r reach at step k; a b => a - b),
+                    Act::LoadMul => each!(r reach at step k; a b => a * b),
+                    Act::MulSum => each!(r reach at step k; a b => r[k] * (a + b)),
+                    Act::MulDiff => each!(r reach at step k; a b => r[k] * (a - b)),
+                    Act::MulMul => each!(r reach at step k; a b => r[k] * (a * b)),
+                    Act::MulLess => each!(r reach at step k; a b => r[k] * (a - b * b)),
+                    Act::AddMul => each!(r reach at step k; a b => r[k] + a * b),
+                    Act::SubMul => each!(r reach at step k; a b => r[k] - a * b),
+                    Act::SideAdd => put!(r reach at step k; c = a => r[k] + a),
+                    Act::SideSub => put!(r reach at step k; c = a => a - r[k]),
+                    Act::SideMul => put!(r reach at step k; c = a => r[k] * a),
+                    Act::SideAddMul => put!(r reach at step k; c = a b => b + r[k] * a),
+                    $(Act::$u => each!(r reach at step k; => V::apply1(&ops::$u, r[k])),)*
+                    $(Act::$l => each!(r reach at step k; a => V::apply2(&ops::$l, r[k], a)),)*
+                    $(Act::$ls => each!(r reach at step k; => V::apply2(&ops::$l, r[k], s[k])),)*
+                    $(Act::$r => each!(r reach at step k; a => V::apply2(&ops::$rop, a, r[k])),)*
+                    $(Act::$rs => each!(r reach at step k; => V::apply2(&ops::$rop, s[k], r[k])),)*
                 }
             }
         }
@@ -192,8 +206,8 @@ macro_rules! acts {
 
 acts! {
     unary: Neg Abs Sign Floor Ceil Round Sqrt IsNan IsInf Not RoundF16;
-    left: Add AddS AddT, Sub SubS SubT, Mul MulS MulT, Div DivS DivT, Max MaxS MaxT, Min MinS MinT, Lt LtS LtT, Le LeS LeT, Gt GtS GtT, Ge GeS GeT, Eq EqS EqT, Ne NeS NeT, And AndS AndT, Or OrS OrT, Xor XorS XorT;
-    right: SubFrom SubFromS SubFromT Sub, DivOf DivOfS DivOfT Div, MaxOf MaxOfS MaxOfT Max, MinOf MinOfS MinOfT Min;
+    left: Add AddS, Sub SubS, Mul MulS, Div DivS, Max MaxS, Min MinS, Lt LtS, Le LeS, Gt GtS, Ge GeS, Eq EqS, Ne NeS, And AndS, Or OrS, Xor XorS;
+    right: SubFrom SubFromS Sub, DivOf DivOfS Div, MaxOf MaxOfS Max, MinOf MinOfS Min;
     swapped: Add Add Mul Mul Eq Eq Ne Ne And And Or Or Xor Xor Lt Gt Gt Lt Le Ge Ge Le;
 }
 

@@ -1,7 +1,9 @@
 //! Tile programs: a run of element-wise work compiled to calls of precompiled vector loops over L1-sized tiles.
 //! Intermediate values live in scratch tiles that never leave the cache; no compiler is needed where the user is.
 
+mod chain;
 mod compile;
+mod registers;
 mod run;
 
 use super::ssa::{Id, Ins, Ssa};
@@ -145,6 +147,15 @@ impl<T: SimdReal> Program<T> {
         debug_assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
         // SAFETY: the caller's promise.
         unsafe { Run { program: self, n: to, sources, sinks, scalars }.range(from, to) }
+    }
+
+    /// Gives `f` each run of steps.
+    fn each_run(&mut self, f: fn(&mut [Step])) {
+        for c in &self.code {
+            if let Code::Steps { from, to, .. } = *c {
+                f(&mut self.steps[from as usize..to as usize]);
+            }
+        }
     }
 
     /// Operations that one element takes: what it costs.
