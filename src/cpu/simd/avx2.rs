@@ -35,7 +35,7 @@ macro_rules! common {
         }
         #[inline(always)]
         unsafe fn load_part(p: *const $e, n: usize) -> Self {
-            // SAFETY: the mask keeps it to n elements; n < N, so the window lies in the table.
+            // SAFETY: the mask keeps it to n elements; n <= N, so the window lies in the table.
             unsafe { Self($maskload(p, _mm256_loadu_si256($first.as_ptr().add($n - n).cast()))) }
         }
         #[inline(always)]

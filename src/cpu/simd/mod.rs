@@ -282,3 +282,5 @@ pub fn sum_exp<T: SimdReal>(x: &[T], shift: T) -> T {
 mod tests;
 #[cfg(test)]
 mod tests_arrays;
+#[cfg(test)]
+mod tests_steps;

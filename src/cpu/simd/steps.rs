@@ -19,9 +19,9 @@ pub struct Place<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub act: Act,
-    pub a: u16,
-    pub b: u16,
-    pub c: u16,
+    pub a: u32,
+    pub b: u32,
+    pub c: u32,
 }
 
 /// Each register from itself and the vectors that the step names, by the names of its fields.
@@ -164,7 +164,7 @@ macro_rules! acts {
             let mut s = r;
             for step in steps {
                 // SAFETY: the caller's promise.
-                let at = |k: u16| unsafe {
+                let at = |k: u32| unsafe {
                     let p = *places.add(k as usize);
                     p.ptr.add(i & p.mask)
                 };
@@ -249,7 +249,7 @@ impl<V: Vector> Reach<V> for Part {
     }
 }
 
-/// Elements `0 .. n` through all steps, in blocks of `B` vectors; what is left goes vector by vector.
+/// Elements `0 .. n` through all steps, in blocks of `B` vectors; what is left goes in pairs, the last one or two by themselves.
 ///
 /// # Safety
 /// The steps must name places that are good for `n` elements under their masks, and apart or the same.
@@ -261,6 +261,10 @@ pub unsafe fn run<V: Vector, const B: usize>(steps: &[Step], places: *const Plac
         while i + B * V::N <= n {
             pass::<V, Whole, B>(Whole, steps, places, i);
             i += B * V::N;
+        }
+        while i + 2 * V::N <= n {
+            pass::<V, Whole, 2>(Whole, steps, places, i);
+            i += 2 * V::N;
         }
         while i < n {
             pass::<V, Part, 1>(Part(V::N.min(n - i)), steps, places, i);

@@ -8,20 +8,21 @@ mod run;
 
 use super::ssa::{Id, Ins, Ssa};
 use crate::cpu::pool;
-use crate::cpu::simd::{BinaryFn, SimdReal, Step, StepsFn, UnaryFn};
+use crate::cpu::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
 use crate::dtype::DType;
 use crate::shape::Shape;
 use compile::Compiler;
 use run::Run;
 use smallvec::SmallVec;
 
-type Slot = u16;
+type Slot = u32;
 
 /// One loop over a tile, or a run of steps over all its blocks.
 #[derive(Clone, Copy)]
 enum Code<T> {
     Unary { f: UnaryFn<T>, y: Slot, a: Slot },
     Binary { f: BinaryFn<T>, y: Slot, a: Slot, b: Slot },
+    Select { f: SelectFn<T>, y: Slot, c: Slot, a: Slot, b: Slot },
     Steps { f: StepsFn<T>, from: u32, to: u32 },
 }
 

@@ -4,7 +4,7 @@
 //! difference of two tiles is one step, and so is a product that is only added to a running sum (a gradient).
 
 use super::Slot;
-use super::compile::{Compiler, is_cheap};
+use super::compile::Compiler;
 use crate::cpu::simd::{Act, SimdReal, Step};
 use crate::function::expr::op::Binary::{self, Add, Mul, Sub};
 use crate::function::expr::ssa::{Id, Ins};
@@ -35,7 +35,7 @@ impl<T: SimdReal> Compiler<'_, T> {
             self.held = Some(id);
             self.sides(id);
             let next = self.next(id);
-            if self.values[id as usize].uses > self.taken(id, &next) {
+            if self.values[id as usize].uses > self.taken(&next) {
                 let y = self.place(id);
                 self.push(Step { act: Act::Store, a: y, b: 0, c: 0 });
             }
@@ -54,7 +54,7 @@ impl<T: SimdReal> Compiler<'_, T> {
     }
 
     /// How many readings of `id` the next step does in registers.
-    fn taken(&self, id: Id, next: &Option<Next>) -> u32 {
+    fn taken(&self, next: &Option<Next>) -> u32 {
         match next {
             Some(Next::Follow(u)) => match self.ssa.get(*u) {
                 Ins::Binary(Mul | Add, a, b) if a == b => 2,
@@ -71,7 +71,7 @@ impl<T: SimdReal> Compiler<'_, T> {
         let list = &self.users[v.users.0 as usize..v.users.1 as usize];
         list.iter().copied().filter(move |&u| {
             let w = self.values[u as usize];
-            !w.done && w.phase == v.phase && is_cheap(self.ssa.get(u))
+            !w.done && w.phase == v.phase
         })
     }
 
@@ -108,7 +108,9 @@ impl<T: SimdReal> Compiler<'_, T> {
             return Some(Pair { act, inner, square: None, a, b });
         }
         match self.ssa.get(b) {
-            Ins::Binary(Mul, p, q) if p == q && act == Act::MulDiff && self.is_private(b, id) && self.is_there(p, id) => {
+            Ins::Binary(Mul, p, q)
+                if p == q && act == Act::MulDiff && self.is_private(b, id) && self.is_there(p, id) =>
+            {
                 Some(Pair { act: Act::MulLess, inner, square: Some(b), a, b: p })
             }
             _ => None,

@@ -13,7 +13,9 @@ use crate::function::expr::ssa::{Id, Ins, Ssa};
 pub(super) struct Value {
     needed: bool,
     pub done: bool,
-    /// How many loops over tiles come before it; steps of one phase run together.
+    /// Computed by a loop over the tile, not by steps.
+    looped: bool,
+    /// How many dear operations come before it; steps of one phase run together.
     pub phase: u32,
     /// Readings to come, that by the caller of an output included.
     pub uses: u32,
@@ -42,14 +44,14 @@ pub(super) struct Compiler<'a, T> {
 }
 
 /// Marks a block's slot while compiling.
-pub(super) const BLOCK: Slot = 1 << 15;
+pub(super) const BLOCK: Slot = 1 << 31;
 
 fn is_leaf(ins: Ins) -> bool {
     matches!(ins, Ins::Input(_) | Ins::Const(_) | Ins::Scalar(_))
 }
 
 /// Whether the operation is a step; else it is a loop.
-pub(super) fn is_cheap(ins: Ins) -> bool {
+fn is_cheap(ins: Ins) -> bool {
     match ins {
         Ins::Unary(op, _) => Act::unary(op).is_some(),
         Ins::Binary(op, ..) => Act::left(op).is_some(),
@@ -84,9 +86,9 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         for id in 0..self.values.len() {
             let v = self.values[id];
             if v.needed && !v.done {
-                match is_cheap(self.ssa.ins()[id]) {
-                    true => self.chain(id as Id),
-                    false => self.single(id as Id),
+                match v.looped {
+                    true => self.single(id as Id),
+                    false => self.chain(id as Id),
                 }
             }
         }
@@ -99,18 +101,42 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     /// Finds what is needed, the phases, and which values need tiles.
     fn survey(&mut self) {
         let needed = self.ssa.needed(self.outputs.iter().copied());
-        let mut phase = 0;
+        // Of the phase: how many cheap operations so far, and the last of them.
+        let (mut phase, mut cheap, mut last) = (0, 0, 0);
         for (id, &ins) in self.ssa.ins().iter().enumerate().filter(|(id, _)| needed[*id]) {
-            let cheap = is_cheap(ins);
-            phase += !cheap as u32;
-            self.values[id] = Value { needed: true, phase, tile: !cheap, done: is_leaf(ins), ..Value::default() };
+            let (dear, leaf) = (!is_cheap(ins), is_leaf(ins));
+            if dear && cheap == 1 {
+                self.loops_over(last);
+            }
+            (phase, cheap) = if dear { (phase + 1, 0) } else { (phase, cheap + !leaf as usize) };
+            self.values[id] = Value { needed: true, phase, done: leaf, ..Value::default() };
             for o in ins.operands() {
                 let v = &mut self.values[o as usize];
                 v.uses += 1;
                 // A leaf has no phase of its own.
-                v.tile |= !cheap || (v.phase != phase && !v.done);
+                v.tile |= v.phase != phase && !v.done;
+            }
+            match dear {
+                true => self.loops_over(id),
+                false if !leaf => last = id,
+                false => {}
             }
         }
+        if cheap == 1 {
+            self.loops_over(last);
+        }
+        self.survey_outputs();
+        self.place_leaves();
+    }
+
+    /// Makes an operation a loop over the tile: a dear one, or one that is alone between two of them.
+    fn loops_over(&mut self, id: usize) {
+        let v = &mut self.values[id];
+        (v.looped, v.tile) = (true, true);
+        self.ssa.ins()[id].operands().for_each(|o| self.values[o as usize].tile = true);
+    }
+
+    fn survey_outputs(&mut self) {
         for (k, &id) in self.outputs.iter().enumerate() {
             let v = &mut self.values[id as usize];
             v.uses += 1;
@@ -118,7 +144,6 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
                 v.home = Some((self.program.inputs + k) as Slot);
             }
         }
-        self.place_leaves();
     }
 
     /// Inputs have their slots; constants and scalars are filled in before the first tile.
@@ -180,17 +205,15 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     /// One loop over the tile.
     fn single(&mut self, id: Id) {
         let ins = self.ssa.get(id);
-        let code = match ins {
-            Ins::Unary(op, a) => Code::Unary { f: simd::unary_fn(op), y: 0, a: self.read(a) },
-            Ins::Binary(op, a, b) => Code::Binary { f: simd::binary_fn(op), y: 0, a: self.read(a), b: self.read(b) },
-            _ => return,
-        };
+        let mut slots = [0; 3];
+        ins.operands().zip(&mut slots).for_each(|(o, slot)| *slot = self.read(o));
+        let [a, b, c] = slots;
         self.done(id);
-        let slot = self.place(id);
-        self.program.code.push(match code {
-            Code::Unary { f, a, .. } => Code::Unary { f, y: slot, a },
-            Code::Binary { f, a, b, .. } => Code::Binary { f, y: slot, a, b },
-            steps => steps,
+        let y = self.place(id);
+        self.program.code.push(match ins {
+            Ins::Unary(op, _) => Code::Unary { f: simd::unary_fn(op), y, a },
+            Ins::Binary(op, ..) => Code::Binary { f: simd::binary_fn(op), y, a, b },
+            _ => Code::Select { f: simd::select_fn(), y, c: a, a: b, b: c },
         });
         self.held = None;
         self.now += 1;

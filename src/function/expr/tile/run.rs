@@ -48,9 +48,13 @@ impl<T: SimdReal> Run<'_, T> {
                 let mut at = from;
                 while at < to {
                     let len = tile.min(to - at);
-                    self.load(&places.of, at, len);
-                    self.execute(&places, tile, len);
-                    self.store(&places.of, at, len);
+                    if places.is_direct(p) {
+                        self.execute(&places, tile, len);
+                    } else {
+                        self.load(&places.of, at, len);
+                        self.execute(&places, tile, len);
+                        self.store(&places.of, at, len);
+                    }
                     places.advance(tile);
                     at += len;
                 }
@@ -160,6 +164,7 @@ impl<T: SimdReal> Run<'_, T> {
                 match *code {
                     Code::Unary { f, y, a } => f(at(y), at(a), len),
                     Code::Binary { f, y, a, b } => f(at(y), at(a), at(b), len),
+                    Code::Select { f, y, c, a, b } => f(at(y), at(c), at(a), at(b), len),
                     Code::Steps { f, from, to } => {
                         f(&self.program.steps[from as usize..to as usize], places.of.as_ptr(), len)
                     }
@@ -203,6 +208,11 @@ impl<T: SimdReal> Run<'_, T> {
 }
 
 impl<T> Places<T> {
+    /// True if all inputs and outputs are used where they lie.
+    fn is_direct(&self, p: &Program<T>) -> bool {
+        self.moving.len() == p.inputs + p.outputs
+    }
+
     fn advance(&mut self, tile: usize) {
         for &s in &self.moving {
             let p = &mut self.of[s as usize].ptr;
@@ -247,4 +257,3 @@ unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: 
         }
     }
 }
-
