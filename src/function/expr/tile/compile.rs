@@ -248,10 +248,9 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     fn used(&mut self, o: Id) {
         let v = &mut self.values[o as usize];
         v.uses -= 1;
-        if v.uses == 0 && v.home.is_none() && !is_leaf(self.ssa.get(o)) {
-            if let Some(slot) = v.slot {
-                self.free[v.tile as usize].push(slot);
-            }
+        let ends = v.uses == 0 && v.home.is_none() && !is_leaf(self.ssa.get(o));
+        if let Some(slot) = v.slot.filter(|_| ends) {
+            self.free[v.tile as usize].push(slot);
         }
     }
 
