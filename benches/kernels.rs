@@ -191,9 +191,13 @@ fn main() {
     let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
     nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, run) in
-        [("gemm", products as fn()), ("conv", convolutions), ("pooling", poolings), ("softmax", softmaxes), ("loops", loops)]
-    {
+    for (name, run) in [
+        ("gemm", products as fn()),
+        ("conv", convolutions),
+        ("pooling", poolings),
+        ("softmax", softmaxes),
+        ("loops", loops),
+    ] {
         if name.contains(&filter) {
             run();
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import memory
+from . import config, memory
 from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
 from ._modes import (
     auto_forward,
@@ -11,14 +11,11 @@ from ._modes import (
     get_auto_forward,
     get_current_context,
     no_grad,
-    recompute,
-    recompute_fn,
     set_auto_forward,
     set_default_context,
     set_function_post_hook,
     set_function_pre_hook,
     set_fusion,
-    set_global_recompute,
     set_solver_post_hook,
     set_solver_pre_hook,
     unset_function_post_hook,
@@ -38,6 +35,7 @@ from .parameter import (
     save_parameters,
 )
 from .random import seed
+from .recompute import get_global_recompute, recompute, recompute_fn, set_global_recompute
 
 __all__ = [
     "Context",
@@ -47,11 +45,13 @@ __all__ = [
     "__version__",
     "auto_forward",
     "clear_parameters",
+    "config",
     "context_scope",
     "forward_all",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",
+    "get_global_recompute",
     "get_num_threads",
     "get_parameters",
     "grad",

@@ -7,8 +7,9 @@ from typing import Any
 from ._core import NdArray, Variable
 from ._errors import ArgumentTypeError, describe, message
 from ._normalization import batch_normalization, layer_normalization
+from .recompute import forget
 
-__all__ = ["batch_normalization", "clip_by_value", "layer_normalization"]
+__all__ = ["batch_normalization", "clip_by_value", "forget", "layer_normalization"]
 
 # NNabla's functions; those that this module lacks are still to come.
 LATER = """

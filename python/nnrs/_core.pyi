@@ -6,7 +6,7 @@ Kept by hand; `python -m mypy.stubtest nnrs._core` holds it against the compiled
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -35,6 +35,7 @@ __all__ = [
     "memory_set_poison",
     "memory_stats",
     "no_grad_active",
+    "fit_memory",
     "plan_memory",
     "registry",
     "save_safetensors",
@@ -45,6 +46,8 @@ __all__ = [
     "set_fusion",
     "set_no_grad",
     "set_num_threads",
+    "get_recompute",
+    "in_recomputing",
     "set_recompute",
     "set_solver_hook",
     "solver_registry",
@@ -106,6 +109,7 @@ class Function:
 
 @final
 class NdArray:
+    __array_priority__: ClassVar[float]
     """A dense N-dimensional array; shares its memory with the variables and arrays made from it."""
 
     def __new__(cls, shape: Sequence[int] | None = None) -> NdArray: ...
@@ -184,6 +188,7 @@ class NdArray:
 
 @final
 class Variable:
+    __array_priority__: ClassVar[float]
     """A variable of the computation graph: data, gradient, and how it was computed."""
 
     def __new__(cls, shape: Sequence[int] | None = None, need_grad: bool | None = None) -> Variable: ...
@@ -361,6 +366,8 @@ def get_auto_forward() -> bool: ...
 def set_no_grad(on: bool) -> bool: ...
 def no_grad_active() -> bool: ...
 def set_recompute(on: bool) -> bool: ...
+def get_recompute() -> bool: ...
+def in_recomputing() -> bool: ...
 def set_fusion(on: bool) -> bool: ...
 def get_current_context() -> Context: ...
 def set_context(ctx: Context) -> Context: ...
@@ -376,6 +383,9 @@ def live_nodes() -> tuple[int, int]: ...
 def plan_memory(
     y: Variable, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
 ) -> tuple[int, int, list[tuple[int, str]]]: ...
+def fit_memory(
+    y: Variable, budget: int, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
+) -> tuple[int, list[tuple[int, str]], float]: ...
 def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], metadata: Mapping[str, str]) -> None: ...
 def load_safetensors(
     path: str | os.PathLike[str],

@@ -210,6 +210,12 @@ impl NdArray {
         NdArray::masked_fill(slf, mask, value)
     }
 
+    /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -255,14 +261,6 @@ impl NdArray {
         op: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
         operators::compare(slf.as_any(), other, op)
-    }
-
-    fn __getitem__<'py>(slf: &Bound<'py, NdArray>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
-    }
-
-    fn __setitem__(slf: &Bound<'_, NdArray>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
     }
 }
 

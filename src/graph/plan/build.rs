@@ -28,8 +28,9 @@ pub(crate) struct Key {
 /// How often plans have adopted nodes.
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
-fn last_plan_id(f: &FnNode) -> Option<u64> {
-    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade().map(|p| p.id)
+/// The plan that ran `f` last, if it is still there.
+pub(super) fn last_plan(f: &FnNode) -> Option<Arc<Forward>> {
+    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade()
 }
 
 /// A compiled forward run.
@@ -61,6 +62,13 @@ pub(crate) struct Slot {
     pub(crate) data: NdArray,
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
+    pub(crate) recompute: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(v: &super::order::Var) -> Slot {
+        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute }
+    }
 }
 
 /// One step of a run.
@@ -102,8 +110,7 @@ impl Forward {
         b.keep_for_backward();
         let steps = b.steps();
         let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
-        let slots =
-            g.vars.iter().map(|v| Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id }).collect();
+        let slots = g.vars.iter().map(Slot::new).collect();
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
         Ok(Forward {
             id: next_id(),
@@ -120,13 +127,18 @@ impl Forward {
         })
     }
 
+    /// True if this plan was the last to run each function behind `root`.
+    pub(crate) fn has_run(&self, root: &VarRef) -> bool {
+        collect(std::slice::from_ref(root)).iter().all(|f| last_plan(f).is_some_and(|p| p.id == self.id))
+    }
+
     /// Adopts the nodes again if another plan has run some of them since.
     pub(crate) fn adopt_again(self: &Arc<Forward>) {
         let now = ADOPTIONS.load(Relaxed);
         if self.adopted.swap(now, Relaxed) == now {
             return;
         }
-        let other = |n: &PlanNode| last_plan_id(&n.f) != Some(self.id);
+        let other = |n: &PlanNode| last_plan(&n.f).is_none_or(|p| p.id != self.id);
         if self.nodes.iter().any(other) {
             self.adopt();
         }
@@ -193,12 +205,13 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
-        var.producer.is_none() || var.root || var.persistent || (var.held && !cleared)
+        var.root || var.visible(cleared || var.recompute)
     }
 
     /// Its data is there after the run.
     fn stays(&self, v: u32) -> bool {
-        self.visible(v) || (self.backward[v as usize] && !self.key.options.clear_buffer)
+        let dropped = self.key.options.clear_buffer || self.g.var(v).recompute;
+        self.visible(v) || (self.backward[v as usize] && !dropped)
     }
 
     /// It has memory of its own at some time.
@@ -209,39 +222,19 @@ impl<'a> Builder<'a> {
     /// Decides what the backward pass will load: first what opaque functions need, then units from the last to the first,
     /// which prefer what is kept anyway.
     fn keep_for_backward(&mut self) {
-        let flows = |n: u32| {
-            let node = &self.g.nodes[n as usize];
-            node.y.iter().any(|&y| self.g.var(y).flows) && node.wants(self.g).iter().any(|w| *w)
-        };
-        let active: Vec<bool> = self.units.iter().map(|u| u.nodes.iter().any(|&n| flows(n))).collect();
-        for (u, unit) in self.units.iter().enumerate().filter(|(u, unit)| active[*u] && !unit.elementwise) {
-            let _ = u;
-            self.keep_for_opaque(unit.nodes[0]);
+        let active: Vec<bool> =
+            self.units.iter().map(|u| u.nodes.iter().any(|&n| self.g.nodes[n as usize].is_active(self.g))).collect();
+        for (unit, _) in self.units.iter().zip(&active).filter(|(unit, active)| **active && !unit.elementwise) {
+            let reads = self.g.nodes[unit.nodes[0] as usize].backward_reads(self.g);
+            reads.iter().for_each(|&v| self.backward[v as usize] = true);
         }
         for u in (0..self.units.len()).rev().filter(|&u| active[u] && self.units[u].elementwise) {
             let unit = &self.units[u];
             let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
-            let stored = |v: u32| self.stays(v);
-            let seen = |v: u32| self.g.var(v).held || self.g.var(v).persistent;
+            let stored = |v: u32| self.stays(v) || self.backward[v as usize];
+            let seen = |v: u32| self.g.var(v).visible(false);
             let loads = UnitBackward::new(self.g, unit, arrives, stored, seen).loads();
             loads.into_iter().for_each(|v| self.backward[v as usize] = true);
-        }
-    }
-
-    fn keep_for_opaque(&mut self, n: u32) {
-        let node = &self.g.nodes[n as usize];
-        if node.f.function.is_view() {
-            return;
-        }
-        let wants = node.wants(self.g);
-        let needs = node.f.function.needs(&wants).unwrap_or(crate::function::Needs::ALL);
-        for (i, &x) in node.x.iter().enumerate().filter(|(i, _)| needs.x >> (*i).min(31) & 1 == 1) {
-            let _ = i;
-            self.backward[x as usize] = true;
-        }
-        for (i, &y) in node.y.iter().enumerate().filter(|(i, _)| needs.y >> (*i).min(31) & 1 == 1) {
-            let _ = i;
-            self.backward[y as usize] = true;
         }
     }
 
@@ -274,35 +267,39 @@ impl<'a> Builder<'a> {
     }
 
     fn tile(&self, unit: &Unit, free: &[u32]) -> Tile {
-        let g = self.g;
-        let mut values = Values::new(g, unit);
-        values.forward(unit, |_| false);
-        let made = unit.nodes.iter().map(|&n| g.nodes[n as usize].y[0]);
-        let sinks: Vec<u32> = made.filter(|&y| self.exists(y)).collect();
-        let outs = sinks.iter().map(|&y| values.value(y)).collect();
-        let (ssa, inputs, outs) = prune(values.ssa, values.inputs, outs);
-        let last = &g.nodes[*unit.nodes.last().expect("units have nodes") as usize];
-        let shape = &g.var(last.y[0]).shape;
-        let data = |i: &Input| match *i {
-            Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
-        };
-        let dtype = last.f.context.dtype();
-        let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
-        let mut dying: Vec<u32> = sources
-            .iter()
-            .filter(|(v, w)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some())
-            .map(|(v, _)| *v)
-            .collect();
-        let steal = sinks.iter().map_while(|&s| dying.pop().map(|d| (s, d))).collect();
-        Tile {
-            node: *unit.nodes.last().expect("units have nodes"),
-            program: AnyProgram::compile(dtype, &ssa, sources.len(), &outs),
-            n: shape.size(),
-            sources,
-            sinks,
-            dtype,
-            steal,
-        }
+        let made = unit.nodes.iter().map(|&n| self.g.nodes[n as usize].y[0]);
+        let sinks = made.filter(|&y| self.exists(y)).collect();
+        tile(self.g, unit, |_| false, sinks, free)
+    }
+}
+
+/// The loop that makes `sinks`; members of the unit that are `stored` are loaded, inputs in `free` end with it.
+pub(crate) fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>, free: &[u32]) -> Tile {
+    let mut values = Values::new(g, unit);
+    values.forward(unit, stored);
+    let outs = sinks.iter().map(|&y| values.value(y)).collect();
+    let (ssa, inputs, outs) = prune(values.ssa, values.inputs, outs);
+    let last = &g.nodes[*unit.nodes.last().expect("units have nodes") as usize];
+    let shape = &g.var(last.y[0]).shape;
+    let data = |i: &Input| match *i {
+        Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
+    };
+    let dtype = last.f.context.dtype();
+    let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
+    let mut dying: Vec<u32> = sources
+        .iter()
+        .filter(|(v, w)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some())
+        .map(|(v, _)| *v)
+        .collect();
+    let steal = sinks.iter().map_while(|&s| dying.pop().map(|d| (s, d))).collect();
+    Tile {
+        node: *unit.nodes.last().expect("units have nodes"),
+        program: AnyProgram::compile(dtype, &ssa, sources.len(), &outs),
+        n: shape.size(),
+        sources,
+        sinks,
+        dtype,
+        steal,
     }
 }
 

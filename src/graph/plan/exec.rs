@@ -156,8 +156,9 @@ impl Forward {
 
     /// Frees a slot's data; where the user asked for clearing, the array says so.
     pub(crate) fn drop_data(&self, slot: u32) {
-        let storage = self.slots[slot as usize].data.storage();
-        match self.key.options == super::ForwardOptions::default() {
+        let slot = &self.slots[slot as usize];
+        let storage = slot.data.storage();
+        match self.key.options == super::ForwardOptions::default() && !slot.recompute {
             true => drop(storage.release()),
             false => storage.clear(),
         }
@@ -167,12 +168,7 @@ impl Forward {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
         alloc::set_label(node.f.name());
-        let done = match &step.what {
-            What::Call(_) => call(node, &self.slots, false),
-            What::View(_) => view(node, &self.slots),
-            What::Tile(t) => tile(t, &self.slots),
-        };
-        done.map_err(|e| node.f.explain(e))?;
+        step.what.run(node, &self.slots, false)?;
         hooks.after(&node.f)?;
         for &v in &step.free {
             self.drop_data(v);
@@ -191,6 +187,16 @@ impl Step {
 }
 
 impl What {
+    /// Runs on `slots`; `again` where the same values were made before.
+    pub(crate) fn run(&self, node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+        let done = match self {
+            What::Call(_) => call(node, slots, again),
+            What::View(_) => view(node, slots),
+            What::Tile(t) => tile(t, slots),
+        };
+        done.map_err(|e| node.f.explain(e))
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(n) | What::View(n) => *n,
@@ -200,7 +206,7 @@ impl What {
 }
 
 /// Runs an opaque function.
-pub(crate) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
     let shape = |v: &u32| &slots[*v as usize].shape;
@@ -260,13 +266,13 @@ pub(crate) fn call_function(
 }
 
 /// Lets the output take its input's memory.
-pub(crate) fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
+fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
     let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
     y.share_content(x)
 }
 
 /// Runs an element-wise unit.
-pub(crate) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
         steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
     }

@@ -1,12 +1,15 @@
 //! What a run will need in memory, before it runs: the plans' steps played through with sizes alone.
 
 use super::backward::{self, How, Target};
-use super::build::{self, Forward, Slot};
-use super::{Backward, ForwardOptions, backward_plan, forward_plan};
+use super::build::{self, Forward, PlanNode, Slot};
+use super::exec::fusion;
+use super::{Backward, ForwardOptions};
 use crate::array::alloc::rounded;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Variable;
+use crate::shape::Shape;
+use std::sync::Arc;
 
 /// Memory of a forward and backward run.
 #[derive(Clone, Debug)]
@@ -22,22 +25,51 @@ pub struct Report {
 /// Buffers listed in a report.
 const LISTED: usize = 10;
 
+/// A forward and a backward plan that no variable knows of.
+pub(crate) struct Plans {
+    pub(crate) forward: Arc<Forward>,
+    pub(crate) backward: Option<Backward>,
+}
+
+impl Plans {
+    /// Plans a step of `y`; `None` if no function made it.
+    pub(crate) fn new(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Option<Plans>> {
+        if !y.has_parent() {
+            return Ok(None);
+        }
+        let root = y.node();
+        let forward = Arc::new(Forward::new(std::slice::from_ref(root), build::key(options, false))?);
+        let key = backward::Key { clear_buffer, hooked: false, fused: fusion() };
+        let backward = y.need_grad().then(|| Backward::new(root, key, Some(forward.clone()))).transpose()?;
+        Ok(Some(Plans { forward, backward }))
+    }
+
+    fn play(&self) -> Play {
+        let mut play = Play::default();
+        play.forward(&self.forward);
+        if let Some(b) = &self.backward {
+            play.backward(b);
+        }
+        play
+    }
+
+    /// Planned bytes at most, leaves included.
+    pub(crate) fn peak(&self) -> usize {
+        self.play().peak
+    }
+}
+
 /// Plans forward and backward of `y` and adds up their buffers step by step.
 pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Report> {
-    let roots = [y.node().clone()];
-    let mut play = Play::default();
-    let report = |play: Play| Ok(play.report());
-    if !y.has_parent() {
-        play.take(y.size() * 4, || format!("variable {}", y.shape()));
-        return report(play);
-    }
-    let forward = forward_plan(&roots, build::key(options, false))?;
-    play.forward(&forward);
-    if y.need_grad() {
-        let back = backward_plan(&roots[0], clear_buffer, false)?;
-        play.backward(&forward, &back);
-    }
-    report(play)
+    let play = match Plans::new(y, options, clear_buffer)? {
+        Some(plans) => plans.play(),
+        None => {
+            let mut play = Play::default();
+            play.take(y.size() * 4, || format!("variable {}", y.shape()));
+            play
+        }
+    };
+    Ok(play.report())
 }
 
 /// A buffer: bytes, and how many slots share it.
@@ -92,33 +124,38 @@ impl Play {
             let bytes = slot.data.storage().bytes().max(slot.shape.size() * slot.data.dtype().size());
             self.data[*v as usize] = self.leaf(bytes, format!("leaf {}", slot.shape));
         }
-        for step in &plan.steps {
-            let node = &plan.nodes[step.what.node() as usize];
-            let dtype = node.f.context.dtype();
-            match &step.what {
-                build::What::View(_) => self.share(node.x[0], node.y[0]),
-                build::What::Tile(t) => {
-                    for &sink in &t.sinks {
-                        match t.steal.iter().find(|(s, _)| *s == sink) {
-                            Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
-                            None => self.output(plan, sink, dtype, node.f.name()),
-                        }
+        plan.steps.iter().for_each(|step| self.forward_step(step, &plan.nodes, &plan.slots));
+    }
+
+    fn forward_step(&mut self, step: &build::Step, nodes: &[PlanNode], slots: &[Slot]) {
+        let node = &nodes[step.what.node() as usize];
+        let (dtype, name) = (node.f.context.dtype(), node.f.name());
+        match &step.what {
+            build::What::View(_) => self.share(node.x[0], node.y[0]),
+            build::What::Tile(t) => {
+                for &sink in &t.sinks {
+                    match t.steal.iter().find(|(s, _)| *s == sink) {
+                        Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
+                        None => self.output(&slots[sink as usize].shape, sink, dtype, name),
                     }
                 }
-                build::What::Call(_) => {
-                    node.y.iter().for_each(|&y| self.output(plan, y, dtype, node.f.name()));
-                    self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
-                }
             }
-            for &v in &step.free {
-                let b = self.data[v as usize].take();
-                self.give(b);
+            build::What::Call(_) => {
+                node.y.iter().for_each(|&y| self.output(&slots[y as usize].shape, y, dtype, name));
+                self.converted(node.x.iter().chain(&node.y), slots, dtype);
             }
+        }
+        self.drop_data(&step.free);
+    }
+
+    fn drop_data(&mut self, slots: &[u32]) {
+        for &v in slots {
+            let b = self.data[v as usize].take();
+            self.give(b);
         }
     }
 
-    fn output(&mut self, plan: &Forward, v: u32, dtype: DType, name: &str) {
-        let shape = &plan.slots[v as usize].shape;
+    fn output(&mut self, shape: &Shape, v: u32, dtype: DType, name: &str) {
         let b = self.take(shape.size() * dtype.size(), || format!("output of {name} {shape}"));
         let old = self.data[v as usize].replace(b);
         self.give(old);
@@ -141,14 +178,12 @@ impl Play {
         }
     }
 
-    fn backward(&mut self, forward: &Forward, plan: &Backward) {
+    fn backward(&mut self, plan: &Backward) {
         self.grads = vec![None; plan.slots.len()];
-        let data: Vec<Option<u32>> = plan
-            .slots
-            .iter()
-            .map(|s| forward.slots.iter().position(|f| f.var_id == s.var_id).map(|i| i as u32))
-            .collect();
+        let old = std::mem::take(&mut self.data);
+        self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
         for step in &plan.steps {
+            step.again.iter().for_each(|a| self.forward_step(a, &plan.nodes, &plan.slots));
             let node = &plan.nodes[step.what.node() as usize];
             let dtype = node.f.context.dtype();
             match &step.what {
@@ -192,10 +227,8 @@ impl Play {
                 let b = self.grads[v as usize].take();
                 self.give(b);
             }
-            for &v in &step.free_data {
-                let b = data[v as usize].and_then(|i| self.data[i as usize].take());
-                self.give(b);
-            }
+            self.drop_data(&step.forget);
+            self.drop_data(&step.free_data);
         }
     }
 

@@ -1,8 +1,10 @@
 //! Plans: a graph's run, compiled once and run again until something in the graph changes.
 
+mod again;
 mod backward;
 mod build;
 mod exec;
+mod fit;
 mod group;
 mod memory;
 mod order;
@@ -14,6 +16,7 @@ pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
 pub(crate) use exec::Hooks;
 pub use exec::{set_fusion, set_interrupt};
+pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};
 pub(crate) use program::AnyProgram;
 pub(crate) use recompute::materialize;

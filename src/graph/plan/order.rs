@@ -1,6 +1,7 @@
 //! The functions behind some variables, in the order of running: by rank, ties by creation.
 
 use crate::error::Result;
+use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarNode, VarRef};
@@ -30,6 +31,8 @@ pub(crate) struct Var {
     pub(crate) root: bool,
     pub(crate) held: bool,
     pub(crate) persistent: bool,
+    /// Dropped after its last reading in forward, computed again for backward.
+    pub(crate) recompute: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
 }
@@ -131,6 +134,22 @@ impl Node {
     pub(crate) fn wants(&self, g: &Graph) -> SmallVec<[bool; 4]> {
         self.x.iter().enumerate().map(|(i, &x)| g.var(x).flows && differentiable(&self.f, i)).collect()
     }
+
+    /// The data that an opaque function's backward reads.
+    pub(crate) fn backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
+        if self.f.function.is_view() {
+            return SmallVec::new();
+        }
+        let needs = self.f.function.needs(&self.wants(g)).unwrap_or(Needs::ALL);
+        let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
+        let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
+        x.chain(y).map(|(_, &v)| v).collect()
+    }
+
+    /// A gradient passes through it.
+    pub(crate) fn is_active(&self, g: &Graph) -> bool {
+        self.y.iter().any(|&y| g.var(y).flows) && self.wants(g).contains(&true)
+    }
 }
 
 fn differentiable(f: &FnNode, i: usize) -> bool {
@@ -140,8 +159,17 @@ fn differentiable(f: &FnNode, i: usize) -> bool {
 
 impl Var {
     fn new(var: VarRef) -> Var {
-        let (held, flows, shape, persistent) = (is_held(&var), var.need_grad(), var.shape(), var.lock().persistent);
-        Var { var, shape, producer: None, root: false, held, persistent, flows }
+        let (held, flows, shape) = (is_held(&var), var.need_grad(), var.shape());
+        let (persistent, recompute) = {
+            let s = var.lock();
+            (s.persistent, s.recompute && s.parent.is_some())
+        };
+        Var { var, shape, producer: None, root: false, held, persistent, recompute: recompute && !persistent, flows }
+    }
+
+    /// Somebody may look at it after a run that drops what is `cleared`.
+    pub(crate) fn visible(&self, cleared: bool) -> bool {
+        self.producer.is_none() || self.persistent || (self.held && !cleared)
     }
 }
 
