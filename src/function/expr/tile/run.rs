@@ -91,14 +91,11 @@ impl<T: SimdReal> Run<'_, T> {
         let p = self.program;
         let mut places = Places { of: SmallVec::new(), moving: SmallVec::new() };
         for s in 0..p.tiles {
-            // SAFETY: inside the arrays, or inside the scratch.
-            let ptr = match if s < p.inputs + p.outputs { self.direct(s) } else { None } {
-                Some(ptr) => {
-                    places.moving.push(s as Slot);
-                    unsafe { ptr.add(from) }
-                }
-                None => unsafe { base.add(s * tile) },
-            };
+            let direct = if s < p.inputs + p.outputs { self.direct(s) } else { None };
+            places.moving.extend(direct.map(|_| s as Slot));
+            let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
+            // SAFETY: inside the array, or inside the scratch.
+            let ptr = unsafe { array.add(offset) };
             places.of.push(Place { ptr, mask: usize::MAX });
         }
         for s in 0..p.blocks {
