@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf, train
 from nnrs import NdArray, Variable

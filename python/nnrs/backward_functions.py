@@ -1,7 +1,7 @@
 """Gradient rules for `nn.grad`: the gradient of a function as a graph of other functions.
 
-nnrs knows the rules of its own functions. Register one for a `PythonFunction`, or in place of an own one. A rule that is
-built of differentiable functions gives derivatives of any order. `Variable.backward` does not use these rules.
+nnrs knows the rules of its own functions. Register one for a `PythonFunction`, or in place of an own one. A rule that
+is built of differentiable functions gives derivatives of any order. `Variable.backward` does not use these rules.
 """
 
 from __future__ import annotations

@@ -30,14 +30,15 @@ class Info:
 class PythonFunction:
     """Base of functions whose setup, forward and backward are Python methods.
 
-    A subclass has a `name` and the methods below; calling an instance with Variables makes a function of the graph, with
-    an NdArray among them it is computed at once. The methods get lists of Variables that share data and gradient with
-    the graph's (`.d`, `.g`, `.data`, `.grad`, `.shape`), on the thread that runs the graph. What they raise comes out of
-    the call, `forward` or `backward` that ran them. They may run other graphs, but not the one they are part of.
+    A subclass has a `name` and the methods below; calling an instance with Variables makes a function of the graph,
+    with an NdArray among them it is computed at once. The methods get lists of Variables that share data and gradient
+    with the graph's (`.d`, `.g`, `.data`, `.grad`, `.shape`), on the thread that runs the graph. What they raise comes
+    out of the call, `forward` or `backward` that ran them. They may run other graphs, but not the one they are part of.
 
     Derivatives through `nn.grad` need the gradient as a graph: `nnrs.backward_functions.register(name, rule)`.
 
-    An instance may keep the Variable that it made (`self.y = self(x)`): the garbage collector finds that cycle.
+    An instance may keep a Variable that was made with it (`self.y = self(x)`): the garbage collector finds that cycle.
+    One that keeps several of the same graph is freed when it lets go of all but one.
 
     >>> import nnrs as nn
     >>> class Square(PythonFunction):
