@@ -16,7 +16,8 @@ use std::sync::Arc;
 type Grads = MixMap<u64, Variable>;
 
 /// Gradients of the sum of `outputs` (weighted by `seeds`, 1 where `None`) with respect to `inputs`; `None` for an input
-/// that no output depends on. The result is a graph like any other: it can be differentiated again.
+/// that is not in their graph, zeros for one that no gradient reaches: gradients end, as in `backward`, at variables
+/// that need none. The result is a graph like any other: it can be differentiated again.
 pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
     let nodes = collect(&roots);
@@ -37,7 +38,23 @@ pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variab
     for node in nodes.iter().rev().filter(|n| needed.contains_key(&n.id)) {
         spread(node, &needed, &mut grads)?;
     }
-    Ok(inputs.iter().map(|x| grads.get(&x.node().id).cloned()).collect())
+    let inside = inside(&nodes);
+    let result = |x: &&Variable| match grads.get(&x.node().id) {
+        Some(g) => Ok(Some(g.clone())),
+        None if inside.contains_key(&x.node().id) => zeros(x).map(Some),
+        None => Ok(None),
+    };
+    inputs.iter().map(result).collect()
+}
+
+/// Ids of all variables of a graph.
+fn inside(nodes: &[Arc<FnNode>]) -> MixMap<u64, ()> {
+    nodes.iter().flat_map(|n| n.inputs().into_iter().chain(n.outputs())).map(|v| (v.id, ())).collect()
+}
+
+fn zeros(like: &Variable) -> Result<Variable> {
+    let shape = like.shape().iter().map(|&n| n as i64).collect();
+    f::constant(f::Constant { val: 0.0, shape })
 }
 
 /// A variable of `like`'s shape with one number for all elements.
@@ -47,17 +64,27 @@ fn constant(v: f64, like: &Variable) -> Result<Variable> {
     Ok(Variable::from_array(a).with_need_grad(false))
 }
 
-/// Ids of the functions, and of the variables, on the way from the inputs.
+/// Ids of the functions, and of the variables that need a gradient, on the way from the inputs.
 fn paths(nodes: &[Arc<FnNode>], inputs: &[&Variable]) -> MixMap<u64, ()> {
-    let mut on: MixMap<u64, ()> = inputs.iter().map(|x| (x.node().id, ())).collect();
+    inherit(nodes);
+    let needy = |x: &&&Variable| x.need_grad();
+    let mut on: MixMap<u64, ()> = inputs.iter().filter(needy).map(|x| (x.node().id, ())).collect();
     for n in nodes {
         let reaches = |(i, x): (usize, &VarRef)| on.contains_key(&x.id) && differentiable(n, i);
         if n.inputs().iter().enumerate().any(reaches) {
             on.insert(n.id, ());
-            on.extend(n.outputs().iter().map(|y| (y.id, ())));
+            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (y.id, ())));
         }
     }
     on
+}
+
+/// Brings the inherited flags up to date: an input's may have been set since the graph was made.
+fn inherit(nodes: &[Arc<FnNode>]) {
+    for n in nodes {
+        let inherited = n.inputs().iter().any(|x| x.need_grad());
+        n.outputs().iter().for_each(|y| y.lock().inherited = inherited);
+    }
 }
 
 fn differentiable(n: &FnNode, i: usize) -> bool {

@@ -74,6 +74,8 @@ pub(crate) struct VarState {
     pub(crate) persistent: bool,
     pub(crate) recompute: bool,
     pub(crate) name: Option<Arc<str>>,
+    /// Whatever the user wants to keep with the variable.
+    info: Option<Info>,
     /// Plans whose root this variable is.
     pub(crate) plans: plan::Cache,
     /// The plan that decided not to keep this variable's data.
@@ -83,6 +85,9 @@ pub(crate) struct VarState {
     /// The last backward run did not keep this variable's gradient.
     pub(crate) grad_elided: bool,
 }
+
+/// What a user keeps with a variable.
+pub type Info = Arc<dyn std::any::Any + Send + Sync>;
 
 impl VarNode {
     pub(crate) fn new(data: NdArray, need_grad: Option<bool>) -> VarRef {
@@ -99,6 +104,7 @@ impl VarNode {
             persistent: false,
             recompute: false,
             name: None,
+            info: None,
             plans: plan::Cache::default(),
             elided: None,
             grad_elided: false,
@@ -136,6 +142,11 @@ impl VarNode {
     /// The gradient array, if anybody asked for it yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
         self.core.lock().grad.clone()
+    }
+
+    /// Puts another gradient array in the place of this one; gives the old one.
+    pub(crate) fn swap_grad(&self, grad: Option<NdArray>) -> Option<NdArray> {
+        std::mem::replace(&mut self.core.lock().grad, grad)
     }
 
     /// Takes the arrays of another variable.
@@ -372,6 +383,22 @@ impl Variable {
 
     pub fn set_name(&self, name: &str) {
         self.node.lock().name = Some(name.into());
+    }
+
+    /// What the user keeps with the variable.
+    pub fn info(&self) -> Option<Info> {
+        self.node.lock().info.clone()
+    }
+
+    /// Keeps anything with the variable.
+    pub fn set_info(&self, info: Option<Info>) {
+        let old = std::mem::replace(&mut self.node.lock().info, info);
+        drop(old); // outside of the lock: it may be anything
+    }
+
+    /// How many variables share this one's arrays: itself and its unlinked copies.
+    pub fn sharers(&self) -> usize {
+        Arc::strong_count(&self.node.core)
     }
 
     /// Distance from the leaves; 0 for a variable that no function made.

@@ -17,6 +17,10 @@ impl Function {
     pub(crate) fn new(f: FunctionRef) -> Function {
         Function { f }
     }
+
+    pub(crate) fn inner(&self) -> &FunctionRef {
+        &self.f
+    }
 }
 
 #[pymethods]
@@ -53,7 +57,7 @@ impl Function {
 
     #[getter]
     fn context(&self) -> Context {
-        Context { inner: self.f.context() }
+        Context::new(self.f.context())
     }
 
     #[getter]

@@ -8,6 +8,7 @@ mod cuda;
 mod errors;
 mod files;
 mod function;
+mod members;
 mod memory;
 mod modes;
 mod operators;
@@ -24,6 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<context::Context>()?;
     m.add_class::<function::Function>()?;
     call::register(m)?;
+    m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;

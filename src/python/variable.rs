@@ -2,17 +2,17 @@
 
 use super::array::{NdArray, as_numpy, assign, scalar, size_from_axis};
 use super::function::Function;
-use super::{convert, errors, operators};
+use super::convert::flag;
+use super::{convert, errors, members, operators};
 use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 /// A variable of the computation graph: data, gradient, and how it was computed.
-#[pyclass(frozen, weakref, module = "nnrs._core")]
+#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct Variable {
     var: Var,
 }
@@ -137,8 +137,9 @@ impl Variable {
     }
 
     #[setter]
-    fn set_need_grad(&self, value: Option<bool>) {
-        self.var.set_need_grad(value);
+    fn set_need_grad(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.var.set_need_grad(if value.is_none() { None } else { Some(flag(value)?) });
+        Ok(())
     }
 
     #[getter]
@@ -147,8 +148,9 @@ impl Variable {
     }
 
     #[setter]
-    fn set_persistent(&self, value: bool) {
-        self.var.set_persistent(value);
+    fn set_persistent(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.var.set_persistent(flag(value)?);
+        Ok(())
     }
 
     #[getter]
@@ -157,8 +159,9 @@ impl Variable {
     }
 
     #[setter]
-    fn set_recompute(&self, value: bool) {
-        self.var.set_recompute(value);
+    fn set_recompute(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.var.set_recompute(flag(value)?);
+        Ok(())
     }
 
     #[getter]
@@ -183,15 +186,7 @@ impl Variable {
 
     #[setter]
     fn set_parent(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        match value {
-            None => {
-                self.var.cut();
-                Ok(())
-            }
-            Some(_) => Err(PyAttributeError::new_err(
-                "setting parent to a function is not in this version of nnrs yet; None cuts the history",
-            )),
-        }
+        members::set_parent(&self.var, value)
     }
 
     #[getter]
@@ -204,8 +199,8 @@ impl Variable {
     fn forward(
         &self,
         py: Python<'_>,
-        clear_buffer: bool,
-        clear_no_need_grad: bool,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
+        #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
@@ -223,7 +218,7 @@ impl Variable {
         &self,
         py: Python<'_>,
         grad: Option<Given>,
-        clear_buffer: bool,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
         communicator_callbacks: Option<Py<PyAny>>,
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
@@ -255,10 +250,6 @@ impl Variable {
     #[pyo3(signature = (need_grad=None))]
     fn get_unlinked_variable(&self, need_grad: Option<bool>) -> Variable {
         Variable { var: self.var.unlinked_with(need_grad) }
-    }
-
-    fn no_grad(&self) -> Variable {
-        Variable { var: self.var.unlinked_with(Some(false)) }
     }
 
     #[pyo3(signature = (shape, force=false))]
@@ -315,22 +306,6 @@ impl Variable {
             slf.setattr(name.extract::<String>()?.as_str(), value)?;
         }
         Ok(slf)
-    }
-
-    fn masked_fill_<'py>(
-        slf: &Bound<'py, Variable>,
-        mask: &Bound<'py, PyAny>,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("bool_fill", (slf, mask, value))
-    }
-
-    fn bool_fill_<'py>(
-        slf: &Bound<'py, Variable>,
-        mask: &Bound<'py, PyAny>,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Variable::masked_fill_(slf, mask, value)
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Variable>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
