@@ -78,6 +78,12 @@ impl Variable {
         Variable::masked_fill_(slf, mask, value)
     }
 
+    /// Whether data and gradient have been cleared.
+    fn _clear_called(&self) -> (bool, bool) {
+        let grad = self.var().node().existing_grad();
+        (self.var().raw_data().storage().is_cleared(), grad.is_some_and(|g| g.storage().is_cleared()))
+    }
+
     /// Gives this variable the value `new`, which is computed from it.
     fn _supersede(&self, py: Python<'_>, new: &Variable) -> PyResult<()> {
         errors::run(py, || self.var().supersede(new.var()))
