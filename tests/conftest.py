@@ -24,6 +24,7 @@ TIDY = {
     "test_graph",
     "test_graph_changes",
     "test_memory",
+    "test_recompute",
     "test_threads",
     "test_errors",
     "test_bad_input",

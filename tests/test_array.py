@@ -74,7 +74,9 @@ def test_large_numbers_round_to_nearest_even():
     integers = np.array([2**24 + 1, 2**24 + 3, 2**53 + 1])
     assert np.array_equal(NdArray.from_numpy_array(integers).cast("float32"), integers.astype("float32"))
     floats = np.array([65504, 65519, 65520, 1e-7, 6e-8, 5.9604645e-08, 2049, 2051])
-    assert np.array_equal(NdArray.from_numpy_array(floats).cast("float16"), floats.astype("float16"))
+    with np.errstate(over="ignore"):
+        expected = floats.astype("float16")
+    assert np.array_equal(NdArray.from_numpy_array(floats).cast("float16"), expected)
 
 
 def test_dtype_is_a_numpy_dtype_object():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import memory
+from . import config, memory
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -18,14 +18,11 @@ from ._modes import (
     get_auto_forward,
     get_current_context,
     no_grad,
-    recompute,
-    recompute_fn,
     set_auto_forward,
     set_default_context,
     set_function_post_hook,
     set_function_pre_hook,
     set_fusion,
-    set_global_recompute,
     set_solver_post_hook,
     set_solver_pre_hook,
     unset_function_post_hook,
@@ -47,6 +44,7 @@ from .parameter import (
     save_parameters,
 )
 from .random import seed
+from .recompute import get_global_recompute, recompute, recompute_fn, set_global_recompute
 
 __all__ = [
     "Context",
@@ -61,11 +59,13 @@ __all__ = [
     "auto_forward",
     "available_contexts",
     "clear_parameters",
+    "config",
     "context_scope",
     "forward_all",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",
+    "get_global_recompute",
     "get_num_threads",
     "get_parameters",
     "grad",

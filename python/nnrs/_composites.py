@@ -9,8 +9,9 @@ import numpy as np
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._normalization import batch_normalization, layer_normalization
+from .recompute import forget
 
-__all__ = ["batch_normalization", "bool_gather", "clip_by_value", "layer_normalization", "sink"]
+__all__ = ["batch_normalization", "bool_gather", "clip_by_value", "forget", "layer_normalization", "sink", "split"]
 
 # NNabla's functions; those that this module lacks are still to come.
 LATER = """
@@ -113,3 +114,21 @@ def _over(array: NdArray) -> Variable:
     v = Variable(array.shape, need_grad=False)
     v.data = array
     return v
+
+
+def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cut an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
+
+    Args:
+        x: N-D array.
+        axis: Axis to cut along; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: A tuple of the pieces, also where it is one.
+    """
+    from . import functions as F
+
+    pieces = F._split(x, axis, n_outputs, outputs)
+    return pieces if isinstance(pieces, tuple) else (pieces,)

@@ -99,10 +99,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
 
     The new file is on disk before it gets its name, so a crash leaves the old file or the new one, never half of one.
 
-    >>> import tempfile, os
+    >>> import os, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as d:
     ...     with atomic_path(os.path.join(d, "a.txt")) as tmp:
-    ...         _ = open(tmp, "w").write("whole")
+    ...         _ = pathlib.Path(tmp).write_text("whole")
     ...     os.listdir(d)
     ['a.txt']
     """

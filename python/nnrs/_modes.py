@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -62,35 +61,6 @@ def no_grad(no_grad_: bool = True) -> Iterator[None]:
         yield
     finally:
         _core.set_no_grad(old)
-
-
-def set_global_recompute(recompute: bool) -> None:
-    """Mark the outputs of new functions for recomputation, or stop doing so."""
-    _core.set_recompute(recompute)
-
-
-@contextlib.contextmanager
-def recompute(recompute_: bool = True) -> Iterator[None]:
-    """Within the `with` block, outputs of new functions are dropped in forward and computed again for backward."""
-    old = _core.set_recompute(recompute_)
-    try:
-        yield
-    finally:
-        _core.set_recompute(old)
-
-
-def recompute_fn(recompute_: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: the function body runs within `recompute`."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kw: Any) -> Any:
-            with recompute(recompute_):
-                return function(*args, **kw)
-
-        return wrapped
-
-    return decorate
 
 
 def set_default_context(ctx: Context) -> None:

@@ -2053,7 +2053,7 @@ def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs
 _SPLIT = _index('split')
 
 
-def split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
 
     Args:

@@ -73,6 +73,59 @@ def plan(
     return Plan(*_core.plan_memory(y, clear_buffer, clear_no_need_grad, backward_clear_buffer))
 
 
+class Fit(NamedTuple):
+    """What `fit` chose: the planned peak, the marked variables, and the extra time it predicts, as a share of a step."""
+
+    peak: int
+    chosen: list[tuple[int, str]]
+    extra: float
+
+    def __str__(self) -> str:
+        lines = [f"peak {_human(self.peak)}, about {self.extra:.0%} more time; computed again in backward:"]
+        lines += [f"  {_human(size):>10}  {what}" for size, what in self.chosen]
+        return "\n".join(lines)
+
+
+def fit(
+    y: Variable,
+    budget: int,
+    clear_buffer: bool = False,
+    clear_no_need_grad: bool = True,
+    backward_clear_buffer: bool = True,
+) -> Fit:
+    """Make a step of forward and backward of `y` fit into `budget` bytes, by computing data again in backward.
+
+    Sets `Variable.recompute` on variables behind `y`, the ones that are cheapest for a byte first; if those are not
+    enough, products and convolutions too, but for evenly spread checkpoints. Nothing runs. Persistent variables and
+    marks that are already set stay as they are.
+
+    Args:
+        y: The variable that `forward` and `backward` will be called on.
+        budget: Bytes for data and gradients of the graph, leaves included; see `plan`.
+        clear_buffer: As of `forward`.
+        clear_no_need_grad: As of `forward`.
+        backward_clear_buffer: `clear_buffer` as of `backward`.
+
+    Returns:
+        The planned peak, what is computed again (bytes, what it is), and the predicted extra time as a share of a step.
+
+    Raises:
+        ValueError: If no choice that was tried fits; the message names the smallest peak found. Marks are as before.
+
+    >>> import nnrs as nn
+    >>> import nnrs.functions as F
+    >>> x = nn.Variable((8, 4, 32, 32), need_grad=True)
+    >>> h = x
+    >>> for _ in range(8):
+    ...     h = F.batch_normalization(F.max_pooling(h, (3, 3), (1, 1), pad=(1, 1)), None, None, None, None)
+    >>> y = F.sum(h)
+    >>> before = plan(y, clear_no_need_grad=True, backward_clear_buffer=True).peak
+    >>> fit(y, before * 2 // 3).peak <= before * 2 // 3
+    True
+    """
+    return Fit(*_core.fit_memory(y, budget, clear_buffer, clear_no_need_grad, backward_clear_buffer))
+
+
 def _human(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:

@@ -107,15 +107,7 @@ pub fn clear_cache() {
     let _ = SMALL_FREE.try_with(|s| *s.borrow_mut() = SmallCache(Vec::new()));
 }
 
-/// Names the blocks that this thread allocates while `f` runs (for the out-of-memory report).
-pub fn labelled<R>(label: &'static str, f: impl FnOnce() -> R) -> R {
-    let old = LABEL.replace(label);
-    let result = f();
-    LABEL.set(old);
-    result
-}
-
-/// Sets the label for this thread's next blocks.
+/// Names this thread's next blocks (for the out-of-memory report).
 pub(crate) fn set_label(label: &'static str) {
     LABEL.set(label);
 }

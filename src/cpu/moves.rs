@@ -158,10 +158,14 @@ unsafe fn each<T>(axes: &[Axis], y: *mut T, x: *const T, f: &mut impl FnMut(*mut
 }
 
 /// One axis.
-fn run<T: SimdReal>(a: Axis, y: *mut T, x: *const T, output: Output) {
-    // SAFETY (whole function): called at positions where the axis lies in the arrays, which are apart.
+///
+/// # Safety
+/// The axis must lie in the arrays, which must be apart.
+unsafe fn run<T: SimdReal>(a: Axis, y: *mut T, x: *const T, output: Output) {
     if a.to == 1 && a.n >= SHORT && (a.from == 1 || a.from == 0) {
+        // SAFETY: the caller's promise.
         let y = unsafe { std::slice::from_raw_parts_mut(y, a.n) };
+        // SAFETY: as above.
         let x = unsafe { std::slice::from_raw_parts(x, if a.from == 1 { a.n } else { 1 }) };
         return match (output, a.from) {
             (Output::Write, 1) => y.copy_from_slice(x),
@@ -171,7 +175,7 @@ fn run<T: SimdReal>(a: Axis, y: *mut T, x: *const T, output: Output) {
         };
     }
     for i in 0..a.n as isize {
-        // SAFETY: see above.
+        // SAFETY: as above.
         unsafe { put(y.offset(i * a.to), *x.offset(i * a.from), output) };
     }
 }
@@ -185,11 +189,14 @@ unsafe fn put<T: SimdReal>(y: *mut T, v: T, output: Output) {
 }
 
 /// Two axes, neighbours in the source along `a` and in the destination along `b`, tile by tile.
-fn tiles<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Output) {
+///
+/// # Safety
+/// Both axes must lie in the arrays.
+unsafe fn tiles<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Output) {
     for i in (0..a.n).step_by(TILE) {
         for j in (0..b.n).step_by(TILE) {
             let (h, w) = (TILE.min(a.n - i), TILE.min(b.n - j));
-            // SAFETY: called at positions where both axes lie in the arrays.
+            // SAFETY: the caller's promise.
             unsafe {
                 let (y, x) = (y.offset(i as isize * a.to).add(j), x.add(i).offset(j as isize * b.from));
                 tile(Axis { n: h, ..a }, Axis { n: w, ..b }, y, x, output);

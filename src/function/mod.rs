@@ -48,6 +48,16 @@ impl Needs {
     pub const NONE: Needs = Needs { x: 0, y: 0 };
     /// All inputs and outputs.
     pub const ALL: Needs = Needs { x: u32::MAX, y: u32::MAX };
+
+    /// Whether input number `i` is read; all from number 31 on share a bit.
+    pub(crate) fn input(self, i: usize) -> bool {
+        self.x >> i.min(31) & 1 == 1
+    }
+
+    /// Whether output number `i` is read.
+    pub(crate) fn output(self, i: usize) -> bool {
+        self.y >> i.min(31) & 1 == 1
+    }
 }
 
 /// A function of the graph. See CONTRIBUTING.md for one written step by step.
@@ -104,6 +114,12 @@ pub trait Function: Described + Send + Sync + 'static {
     /// True if the output is the first input's memory under another shape.
     fn is_view(&self) -> bool {
         false
+    }
+
+    /// Multiplications of the forward pass, for functions that do more than pass over their arrays: what it would cost
+    /// to compute the outputs again.
+    fn multiplications(&self, _x: &[Shape]) -> f64 {
+        0.0
     }
 
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.

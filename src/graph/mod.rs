@@ -15,6 +15,6 @@ pub use grad::grad;
 pub(crate) use node::FnNode;
 pub use node::{apply, apply_into, live_functions};
 pub(crate) use plan::AnyProgram;
-pub use plan::{ForwardOptions, Report, memory_plan, set_fusion, set_interrupt};
+pub use plan::{Fit, ForwardOptions, Report, memory_fit, memory_plan, set_fusion, set_interrupt};
 pub use run::{BackwardOptions, FunctionRef, Seed, forward_all};
 pub use variable::{Variable, live_variables};

@@ -8,6 +8,7 @@ thread_local! {
     static AUTO_FORWARD: Cell<bool> = const { Cell::new(false) };
     static NO_GRAD: Cell<bool> = const { Cell::new(false) };
     static RECOMPUTE: Cell<bool> = const { Cell::new(false) };
+    static AGAIN: Cell<bool> = const { Cell::new(false) };
     static CONTEXT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
 }
 
@@ -39,6 +40,23 @@ pub fn recompute() -> bool {
 /// Sets recompute for this thread; gives the old value.
 pub fn set_recompute(on: bool) -> bool {
     RECOMPUTE.replace(on)
+}
+
+/// True while data is computed again that was computed before.
+pub fn in_recomputing() -> bool {
+    AGAIN.get()
+}
+
+/// Runs `f` as work that is done again.
+pub(crate) fn again<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            AGAIN.set(self.0);
+        }
+    }
+    let _restore = Restore(AGAIN.replace(true));
+    f()
 }
 
 /// The context of new nodes.

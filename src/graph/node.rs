@@ -275,6 +275,7 @@ fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[V
             s.inherited = inherited;
             s.recompute = recompute;
             drop(s);
+            v.sheds.store(recompute && mode::auto_forward(), Relaxed);
             v
         })
         .collect();

@@ -1,5 +1,6 @@
 //! Graph surgery: putting one variable in another's place, cutting history.
 
+use super::node::FnNode;
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
 use std::sync::Arc;
@@ -61,22 +62,35 @@ impl Variable {
     }
 
     /// Gives this variable the value `new`, which was computed from it: the function that made `new` makes this variable
-    /// from now on, from a variable that has what this one had. All that reads this variable, also from before, sees
-    /// the new value. `new` must be an output of a function that reads this variable itself.
+    /// from now on, from a variable that has what this one had. In a static graph all that reads this variable, also
+    /// from before, sees the new value, but for what `new` is computed from; what ran already (auto_forward) keeps
+    /// what it read. `new` must be an output of a function that reads this variable itself.
     pub fn supersede(&self, new: &Variable) -> Result<()> {
         let f = new.node().parent().filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())));
-        let Some(f) = f.filter(|_| new.shape() == self.shape()) else {
+        if f.is_none() || new.shape() != self.shape() {
             return Err(Error::graph("the new value must have the variable's shape and be computed from it directly"));
-        };
+        }
         let (mine, theirs) = (self.raw_data(), new.raw_data());
         if theirs.storage().is_empty() && !mine.storage().is_empty() {
             theirs.copy_from(&mine)?; // until the graph runs, the variable shows what it had
         }
+        let earlier = self.readers_of_old(new);
         let old = self.split_off();
-        f.replace_input(self.node(), old.node());
+        earlier.iter().for_each(|f| f.replace_input(self.node(), old.node()));
         self.take_place(new);
         self.set_need_grad(None);
         Ok(())
+    }
+
+    /// The functions that go on reading what this variable was before it became `new`.
+    fn readers_of_old(&self, new: &Variable) -> Vec<Arc<FnNode>> {
+        let mut readers: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
+        readers.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        if readers.len() > 1 && !super::mode::auto_forward() {
+            let behind = super::plan::collect(std::slice::from_ref(new.node()));
+            readers.retain(|r| behind.iter().any(|f| Arc::ptr_eq(f, r)));
+        }
+        readers
     }
 
     /// A variable with this one's arrays, need_grad and history; this one has no history then.

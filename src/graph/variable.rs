@@ -61,6 +61,8 @@ pub(crate) struct VarNode {
     version: AtomicU64,
     /// Part of some plan: changes must be noticed.
     planned: AtomicBool,
+    /// Computed at once under `recompute`: the data goes when the last handle does, and is computed again when wanted.
+    pub(crate) sheds: AtomicBool,
     state: Mutex<VarState>,
 }
 
@@ -116,6 +118,7 @@ impl VarNode {
             handles: AtomicU32::new(0),
             version: AtomicU64::new(0),
             planned: AtomicBool::new(false),
+            sheds: AtomicBool::new(false),
             state: Mutex::new(state),
         })
     }
@@ -179,6 +182,30 @@ impl VarNode {
         }
     }
 
+    pub(crate) fn set_recompute(&self, on: bool) {
+        self.lock().recompute = on;
+        if !on {
+            self.sheds.store(false, Relaxed);
+        }
+        self.changed();
+    }
+
+    /// Drops the data if it can be computed again and nobody looks at it.
+    fn shed(&self) {
+        if !self.sheds.load(Relaxed) || self.lock().parent.is_none() {
+            return;
+        }
+        let data = self.data();
+        if !data.is_held() {
+            drop(data.storage().release());
+        }
+    }
+
+    /// Its data went with its last handle.
+    pub(crate) fn is_shed(&self) -> bool {
+        self.sheds.load(Relaxed) && self.data().storage().is_empty()
+    }
+
     pub(crate) fn need_grad(&self) -> bool {
         let s = self.lock();
         s.need_grad.unwrap_or(s.inherited)
@@ -220,8 +247,11 @@ impl Clone for Variable {
 
 impl Drop for Variable {
     fn drop(&mut self) {
-        if self.node.handles.fetch_sub(1, Relaxed) == 1 && self.node.planned.load(Relaxed) {
-            self.node.changed();
+        if self.node.handles.fetch_sub(1, Relaxed) == 1 {
+            if self.node.planned.load(Relaxed) {
+                self.node.changed();
+            }
+            self.node.shed();
         }
     }
 }
@@ -373,8 +403,7 @@ impl Variable {
     }
 
     pub fn set_recompute(&self, on: bool) {
-        self.node.lock().recompute = on;
-        self.node.changed();
+        self.node.set_recompute(on);
     }
 
     pub fn name(&self) -> Option<Arc<str>> {

@@ -270,16 +270,8 @@ impl NdArray {
 
     /// NumPy leaves operators to this class: `np.float32(2) * x` is an NdArray.
     #[classattr]
-    fn __array_ufunc__() -> Option<bool> {
-        None
-    }
-
-    fn __getitem__<'py>(slf: &Bound<'py, NdArray>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
-    }
-
-    fn __setitem__(slf: &Bound<'_, NdArray>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
+    fn __array_priority__() -> f64 {
+        1000.0
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::array::NdArray;
 use super::variable::Variable;
-use super::{convert, errors, operators};
+use super::{convert, errors};
 use crate::array::NdArray as Array;
 use crate::error::{Error, ErrorKind};
 use crate::function::{ArgKind, ArgValue, Args, Def, Function, InputKind, registry};
@@ -102,15 +102,16 @@ fn call<'py>(
     apply(py, f, inputs(def, given)?, into_arrays(def.snake, outputs)?)
 }
 
-/// Applies a function by name, with at most one number.
-pub(crate) fn by_name<'py>(
+/// Applies an operator's function, with at most one number.
+pub(crate) fn operator<'py>(
     py: Python<'py>,
-    name: &str,
+    def: &Def,
     given: &Bound<'py, PyTuple>,
     val: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let f = errors::run(py, || operators::build(name, val))?;
-    apply(py, f.clone(), inputs(f.def(), given)?, None)
+    let values = val.map(|v| ("val", ArgValue::Float(v))).into_iter().collect();
+    let f = errors::run(py, || (def.build)(&mut Args::new(values)))?;
+    apply(py, f, inputs(def, given)?, None)
 }
 
 fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {

@@ -37,8 +37,8 @@ impl Variable {
     }
 
     /// How many variables share this one's arrays: itself and its unlinked copies.
-    #[getter]
-    fn get_number_of_references(&self) -> usize {
+    #[getter(get_number_of_references)]
+    fn number_of_references(&self) -> usize {
         self.var().sharers()
     }
 
@@ -51,8 +51,8 @@ impl Variable {
 
     /// NumPy leaves operators to this class: `np.float32(2) * x` is a Variable.
     #[classattr]
-    fn __array_ufunc__() -> Option<bool> {
-        None
+    fn __array_priority__() -> f64 {
+        1000.0
     }
 
     /// The same network without gradients: built again under `nnrs.no_grad`, on parameters that need none.

@@ -3,7 +3,7 @@
 use super::errors;
 use super::variable::Variable;
 use crate::array::alloc;
-use crate::graph::{ForwardOptions, live_functions, live_variables, memory_plan};
+use crate::graph::{ForwardOptions, live_functions, live_variables, memory_fit, memory_plan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -14,7 +14,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(memory_set_poison, m)?)?;
     m.add_function(wrap_pyfunction!(clear_memory_cache, m)?)?;
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
-    m.add_function(wrap_pyfunction!(plan_memory, m)?)
+    m.add_function(wrap_pyfunction!(plan_memory, m)?)?;
+    m.add_function(wrap_pyfunction!(fit_memory, m)?)
 }
 
 #[pyfunction]
@@ -68,4 +69,19 @@ fn plan_memory(
     let options = ForwardOptions { clear_buffer, clear_no_need_grad };
     let r = errors::run(py, || memory_plan(y.var(), options, backward_clear_buffer))?;
     Ok((r.peak, r.leaves, r.largest))
+}
+
+/// Marks variables for recomputation; gives the planned peak, what was chosen, and the predicted extra time.
+#[pyfunction]
+fn fit_memory(
+    py: Python<'_>,
+    y: &Variable,
+    budget: usize,
+    clear_buffer: bool,
+    clear_no_need_grad: bool,
+    backward_clear_buffer: bool,
+) -> PyResult<(usize, Vec<(usize, String)>, f64)> {
+    let options = ForwardOptions { clear_buffer, clear_no_need_grad };
+    let fit = errors::run(py, || memory_fit(y.var(), budget, options, backward_clear_buffer))?;
+    Ok((fit.peak, fit.chosen, fit.extra))
 }

@@ -14,6 +14,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_no_grad, m)?)?;
     m.add_function(wrap_pyfunction!(no_grad_active, m)?)?;
     m.add_function(wrap_pyfunction!(set_recompute, m)?)?;
+    m.add_function(wrap_pyfunction!(get_recompute, m)?)?;
+    m.add_function(wrap_pyfunction!(in_recomputing, m)?)?;
     m.add_function(wrap_pyfunction!(get_current_context, m)?)?;
     m.add_function(wrap_pyfunction!(set_context, m)?)?;
     m.add_function(wrap_pyfunction!(set_function_hook, m)?)?;
@@ -48,6 +50,16 @@ fn no_grad_active() -> bool {
 #[pyfunction]
 fn set_recompute(#[pyo3(from_py_with = flag)] on: bool) -> bool {
     mode::set_recompute(on)
+}
+
+#[pyfunction]
+fn get_recompute() -> bool {
+    mode::recompute()
+}
+
+#[pyfunction]
+fn in_recomputing() -> bool {
+    mode::in_recomputing()
 }
 
 #[pyfunction]

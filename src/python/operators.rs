@@ -3,64 +3,63 @@
 use super::array::NdArray;
 use super::call;
 use super::variable::Variable;
-use crate::function::{Function, find};
+use crate::function::Def;
+use crate::functions as f;
 use pyo3::basic::CompareOp;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
-use std::sync::Arc;
 
 /// An operator's functions: of two arrays, of an array and a number, and of a number and an array.
 pub(crate) struct Operator {
-    pub(crate) two: &'static str,
-    pub(crate) scalar: &'static str,
-    pub(crate) reversed: &'static str,
+    two: &'static Def,
+    scalar: &'static Def,
+    reversed: &'static Def,
     /// Applied to the number before `scalar` (subtraction adds the negative, division multiplies by the inverse).
-    pub(crate) number: fn(f64) -> f64,
+    number: fn(f64) -> f64,
 }
 
-fn same(v: f64) -> f64 {
-    v
-}
-
-fn negated(v: f64) -> f64 {
-    -v
-}
-
-fn inverse(v: f64) -> f64 {
-    1.0 / v
-}
-
-pub(crate) static ADD: Operator = Operator { two: "add2", scalar: "add_scalar", reversed: "add_scalar", number: same };
+pub(crate) static ADD: Operator =
+    Operator { two: f::Add2::DEF, scalar: f::AddScalar::DEF, reversed: f::AddScalar::DEF, number: |v| v };
 pub(crate) static SUB: Operator =
-    Operator { two: "sub2", scalar: "add_scalar", reversed: "r_sub_scalar", number: negated };
-pub(crate) static MUL: Operator = Operator { two: "mul2", scalar: "mul_scalar", reversed: "mul_scalar", number: same };
+    Operator { two: f::Sub2::DEF, scalar: f::AddScalar::DEF, reversed: f::RSubScalar::DEF, number: |v| -v };
+pub(crate) static MUL: Operator =
+    Operator { two: f::Mul2::DEF, scalar: f::MulScalar::DEF, reversed: f::MulScalar::DEF, number: |v| v };
 pub(crate) static DIV: Operator =
-    Operator { two: "div2", scalar: "mul_scalar", reversed: "r_div_scalar", number: inverse };
+    Operator { two: f::Div2::DEF, scalar: f::MulScalar::DEF, reversed: f::RDivScalar::DEF, number: |v| 1.0 / v };
 pub(crate) static POW: Operator =
-    Operator { two: "pow2", scalar: "pow_scalar", reversed: "r_pow_scalar", number: same };
+    Operator { two: f::Pow2::DEF, scalar: f::PowScalar::DEF, reversed: f::RPowScalar::DEF, number: |v| v };
 
-fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
-    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-        return value.extract().ok();
-    }
-    let is_numpy_number = value.hasattr("__float__").unwrap_or(false)
-        && value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
-    if is_numpy_number { value.extract().ok() } else { None }
+/// The other side of an operator.
+enum Operand {
+    Array,
+    Number(f64),
+    Other,
 }
 
-fn is_array(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<Variable>() || value.is_instance_of::<NdArray>()
+/// Tells arrays first: a 0-d Variable can be made a float too, but its value is not known yet.
+fn operand(value: &Bound<'_, PyAny>) -> Operand {
+    if value.is_instance_of::<Variable>() || value.is_instance_of::<NdArray>() {
+        return Operand::Array;
+    }
+    let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() || is_numpy_number(value);
+    match is_number.then(|| value.extract()) {
+        Some(Ok(v)) => Operand::Number(v),
+        _ => Operand::Other,
+    }
+}
+
+/// Numbers and 0-d arrays of NumPy's.
+fn is_numpy_number(value: &Bound<'_, PyAny>) -> bool {
+    value.getattr(intern!(value.py(), "ndim")).is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0))
 }
 
 /// `a op b` where `a` is a Variable or NdArray.
 pub(crate) fn apply<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: &Operator) -> PyResult<Bound<'py, PyAny>> {
-    let py = a.py();
-    if let Some(v) = number(b) {
-        return with_number(a, op.scalar, (op.number)(v));
-    }
-    match is_array(b) {
-        true => call::by_name(py, op.two, &PyTuple::new(py, [a, b])?, None),
-        false => Ok(py.NotImplemented().into_bound(py)),
+    match operand(b) {
+        Operand::Number(v) => with_number(a, op.scalar, (op.number)(v)),
+        Operand::Array => with_array(a, op.two, b),
+        Operand::Other => Ok(a.py().NotImplemented().into_bound(a.py())),
     }
 }
 
@@ -70,15 +69,24 @@ pub(crate) fn reversed<'py>(
     b: &Bound<'py, PyAny>,
     op: &Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match number(b) {
-        Some(v) => with_number(a, op.reversed, v),
-        None => Ok(a.py().NotImplemented().into_bound(a.py())),
+    match operand(b) {
+        Operand::Number(v) => with_number(a, op.reversed, v),
+        _ => Ok(a.py().NotImplemented().into_bound(a.py())),
     }
 }
 
-pub(crate) fn with_number<'py>(a: &Bound<'py, PyAny>, name: &str, v: f64) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn negative<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    with_number(a, f::MulScalar::DEF, -1.0)
+}
+
+fn with_number<'py>(a: &Bound<'py, PyAny>, def: &Def, v: f64) -> PyResult<Bound<'py, PyAny>> {
     let py = a.py();
-    call::by_name(py, name, &PyTuple::new(py, [a])?, Some(v))
+    call::operator(py, def, &PyTuple::new(py, [a])?, Some(v))
+}
+
+fn with_array<'py>(a: &Bound<'py, PyAny>, def: &Def, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = a.py();
+    call::operator(py, def, &PyTuple::new(py, [a, b])?, None)
 }
 
 /// `a op= b` of an NdArray: the result goes into `a`'s memory.
@@ -88,7 +96,7 @@ pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator
     let Ok(result) = result.cast::<NdArray>() else {
         return Err(super::errors::wrong_type(
             py,
-            op.two,
+            op.two.snake,
             "other",
             "an NdArray or a number",
             super::errors::type_name(b),
@@ -107,27 +115,19 @@ pub(crate) fn matmul<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyRes
 
 /// Comparisons give arrays, but equality with something that is no array is identity.
 pub(crate) fn compare<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: CompareOp) -> PyResult<Bound<'py, PyAny>> {
-    let py = a.py();
     let (two, scalar) = match op {
-        CompareOp::Lt => ("less", "less_scalar"),
-        CompareOp::Le => ("less_equal", "less_equal_scalar"),
-        CompareOp::Gt => ("greater", "greater_scalar"),
-        CompareOp::Ge => ("greater_equal", "greater_equal_scalar"),
-        CompareOp::Eq => ("equal", "equal_scalar"),
-        CompareOp::Ne => ("not_equal", "not_equal_scalar"),
+        CompareOp::Lt => (f::Less::DEF, f::LessScalar::DEF),
+        CompareOp::Le => (f::LessEqual::DEF, f::LessEqualScalar::DEF),
+        CompareOp::Gt => (f::Greater::DEF, f::GreaterScalar::DEF),
+        CompareOp::Ge => (f::GreaterEqual::DEF, f::GreaterEqualScalar::DEF),
+        CompareOp::Eq => (f::Equal::DEF, f::EqualScalar::DEF),
+        CompareOp::Ne => (f::NotEqual::DEF, f::NotEqualScalar::DEF),
     };
-    match (number(b), is_array(b)) {
-        (Some(v), _) => with_number(a, scalar, v),
-        (_, true) => call::by_name(py, two, &PyTuple::new(py, [a, b])?, None),
-        _ => Ok(py.NotImplemented().into_bound(py)),
+    match operand(b) {
+        Operand::Number(v) => with_number(a, scalar, v),
+        Operand::Array => with_array(a, two, b),
+        Operand::Other => Ok(a.py().NotImplemented().into_bound(a.py())),
     }
-}
-
-/// Builds a function by name with at most one number as argument.
-pub(crate) fn build(name: &str, val: Option<f64>) -> crate::Result<Arc<dyn Function>> {
-    let def = find(name).ok_or_else(|| crate::Error::unsupported(format!("there is no function {name}")))?;
-    let values = val.map(|v| ("val", crate::function::ArgValue::Float(v))).into_iter().collect();
-    (def.build)(&mut crate::function::Args::new(values))
 }
 
 macro_rules! arithmetic {
@@ -163,7 +163,9 @@ macro_rules! arithmetic {
                 other: &Bound<'py, PyAny>,
                 modulo: Option<&Bound<'py, PyAny>>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let _ = modulo;
+                if modulo.is_some_and(|m| !m.is_none()) {
+                    return Ok(slf.py().NotImplemented().into_bound(slf.py()));
+                }
                 $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::POW)
             }
             fn __rpow__<'py>(
@@ -177,8 +179,14 @@ macro_rules! arithmetic {
             fn __matmul__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::python::operators::matmul(slf.as_any(), other)
             }
+            fn __getitem__<'py>(slf: &Bound<'py, $class>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
+            }
+            fn __setitem__(slf: &Bound<'_, $class>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+                slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
+            }
             fn __neg__<'py>(slf: &Bound<'py, $class>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::python::operators::with_number(slf.as_any(), "mul_scalar", -1.0)
+                $crate::python::operators::negative(slf.as_any())
             }
             fn __pos__<'py>(slf: Bound<'py, $class>) -> Bound<'py, $class> {
                 slf

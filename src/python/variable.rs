@@ -1,13 +1,17 @@
-//! `nnrs.Variable`.
+//! `nnrs.Variable`: what it is made of. How it runs, and how it looks to Python's own operators, stand beside.
 
-use super::array::{NdArray, as_numpy, assign, scalar, size_from_axis};
+mod protocols;
+mod run;
+
+pub(crate) use run::{call_hook, forward_vars};
+
+use super::array::{NdArray, assign, size_from_axis};
 use super::function::Function;
 use super::convert::flag;
-use super::{convert, errors, members, operators};
+use super::{convert, errors, members};
 use crate::array::NdArray as Array;
 use crate::error::Error;
-use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
-use pyo3::basic::CompareOp;
+use crate::graph::Variable as Var;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -25,19 +29,6 @@ impl Variable {
     pub(crate) fn var(&self) -> &Var {
         &self.var
     }
-}
-
-/// A Python hook as the engine calls it, on the calling thread.
-pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef) -> crate::Result<()> + 'a> {
-    f.as_ref().map(|f| move |node: &FunctionRef| call_hook(f, node))
-}
-
-pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
-    Python::attach(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
-}
-
-fn absent(f: Option<Py<PyAny>>) -> Option<Py<PyAny>> {
-    Python::attach(|py| f.filter(|f| !f.is_none(py)))
 }
 
 #[pymethods]
@@ -194,54 +185,6 @@ impl Variable {
         self.var.function_references().into_iter().map(Function::new).collect()
     }
 
-    /// Computes this variable's data from the leaves of the graph.
-    #[pyo3(signature = (clear_buffer=false, clear_no_need_grad=false, function_pre_hook=None, function_post_hook=None))]
-    fn forward(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = flag)] clear_buffer: bool,
-        #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
-        function_pre_hook: Option<Py<PyAny>>,
-        function_post_hook: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
-        let options = ForwardOptions { clear_buffer, clear_no_need_grad };
-        let (pre, post) = (absent(function_pre_hook), absent(function_post_hook));
-        errors::detached(py, || {
-            let (pre, post) = (hook(&pre), hook(&post));
-            self.var.forward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
-        })
-    }
-
-    /// Computes the gradients of all variables that this one was computed from and that need one.
-    #[pyo3(signature = (grad=Some(Given::Number(1.0)), clear_buffer=false, communicator_callbacks=None, function_pre_hook=None, function_post_hook=None))]
-    fn backward(
-        &self,
-        py: Python<'_>,
-        grad: Option<Given>,
-        #[pyo3(from_py_with = flag)] clear_buffer: bool,
-        communicator_callbacks: Option<Py<PyAny>>,
-        function_pre_hook: Option<Py<PyAny>>,
-        function_post_hook: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
-        if absent(communicator_callbacks).is_some() {
-            return Err(errors::raise(
-                py,
-                Error::unsupported("communicator callbacks are not in this version of nnrs yet").function("backward"),
-            ));
-        }
-        let seed = match grad {
-            None => Seed::Own,
-            Some(Given::Number(v)) => Seed::Value(v),
-            Some(Given::Array(a)) => Seed::Array(self.seed(py, a)?),
-        };
-        let (pre, post) = (absent(function_pre_hook), absent(function_post_hook));
-        let options = BackwardOptions { seed, clear_buffer };
-        errors::detached(py, || {
-            let (pre, post) = (hook(&pre), hook(&post));
-            self.var.backward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
-        })
-    }
-
     #[pyo3(signature = (need_grad=None))]
     fn unlinked(&self, need_grad: Option<bool>) -> Variable {
         Variable { var: self.var.unlinked_with(need_grad) }
@@ -281,24 +224,6 @@ impl Variable {
         self.var.clear_all_graph_links();
     }
 
-    fn visit(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<()> {
-        errors::run(py, || self.var.visit(|node| call_hook(&f, node)))
-    }
-
-    /// True if `f` gives true for some function of the graph.
-    fn visit_check(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<bool> {
-        let mut found = false;
-        let check = |node: &FunctionRef| {
-            if !found {
-                found = Python::attach(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py))
-                    .map_err(errors::carry)?;
-            }
-            Ok(())
-        };
-        errors::run(py, || self.var.visit(check))?;
-        Ok(found)
-    }
-
     /// Sets members by name and gives the variable itself.
     #[pyo3(signature = (**kwargs))]
     fn apply<'py>(slf: Bound<'py, Variable>, kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Variable>> {
@@ -307,86 +232,7 @@ impl Variable {
         }
         Ok(slf)
     }
-
-    fn __getitem__<'py>(slf: &Bound<'py, Variable>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
-    }
-
-    fn __setitem__(slf: &Bound<'_, Variable>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
-    }
-
-    #[pyo3(signature = (dtype=None, copy=None))]
-    fn __array__<'py>(
-        &self,
-        py: Python<'py>,
-        dtype: Option<&Bound<'py, PyAny>>,
-        copy: Option<bool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let a = errors::run(py, || self.var.data())?;
-        as_numpy(py, &a, dtype, copy)
-    }
-
-    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
-        scalar(py, &errors::run(py, || self.var.data())?)
-    }
-
-    fn __int__(&self, py: Python<'_>) -> PyResult<i64> {
-        self.__float__(py).map(|v| v as i64)
-    }
-
-    fn __repr__(&self) -> String {
-        let v = &self.var;
-        format!(
-            "<Variable({}, need_grad={}) at {:#x}>",
-            v.shape(),
-            if v.need_grad() { "True" } else { "False" },
-            v.id()
-        )
-    }
-
-    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let text = self.__repr__().replace('<', "&lt;").replace('>', "&gt;");
-        let a = errors::run(py, || self.var.data())?;
-        let values = if a.size() <= 1000 { convert::writable(py, &a)?.repr()?.to_string() } else { String::new() };
-        Ok(format!("<code>{text}</code><pre>{}</pre>", values.replace('<', "&lt;")))
-    }
-
-    fn __hash__(&self) -> u64 {
-        self.var.identity()
-    }
-
-    fn __bool__(&self) -> bool {
-        true
-    }
-
-    fn __richcmp__<'py>(
-        slf: &Bound<'py, Variable>,
-        other: &Bound<'py, PyAny>,
-        op: CompareOp,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let same = |o: &Bound<'py, Variable>| o.get().var.identity() == slf.get().var.identity();
-        match (op, other.cast::<Variable>()) {
-            (CompareOp::Eq, Ok(o)) => Ok(same(o).into_pyobject(py)?.to_owned().into_any()),
-            (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
-            _ => operators::compare(slf.as_any(), other, op),
-        }
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let copy = |a: Array| -> PyResult<Bound<'py, PyAny>> {
-            let data = errors::run(py, || a.read(a.dtype())?.converted(a.dtype()))?;
-            convert::to_numpy(py, data, a.shape())
-        };
-        let grad = self.var.grad();
-        let g = if grad.storage().is_empty() { py.None().into_bound(py) } else { copy(grad)? };
-        let args = (copy(errors::run(py, || self.var.data())?)?, g, self.var.need_grad_setting());
-        (py.get_type::<Variable>().getattr("from_numpy_array")?, args).into_pyobject(py).map(|t| t.into_any())
-    }
 }
-
-operators::arithmetic!(Variable);
 
 impl Variable {
     fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
@@ -398,56 +244,6 @@ impl Variable {
             ));
         }
         Ok(self.var.grad())
-    }
-
-    /// A gradient given as an array, broadcast to this variable's shape.
-    fn seed(&self, py: Python<'_>, given: Py<PyAny>) -> PyResult<Array> {
-        let given = given.into_bound(py);
-        let a = match given.cast::<NdArray>() {
-            Ok(a) => a.get().inner().clone(),
-            Err(_) => convert::from_numpy("backward", "grad", &given)?,
-        };
-        let is_number =
-            given.hasattr("__float__")? && !given.hasattr("__len__")? || given.is_instance_of::<pyo3::types::PyBool>();
-        if is_number && a.shape().ndim() == 0 {
-            let filled = Array::new(self.var.shape());
-            let v = errors::run(py, || a.to_vec::<f64>())?[0];
-            errors::run(py, || filled.fill(v))?;
-            return Ok(filled);
-        }
-        if a.shape() != self.var.shape() {
-            let e = Error::shape("grad", format!("shape {}", self.var.shape())).actual(format!("shape {}", a.shape()));
-            return Err(errors::raise(py, e.function("backward")));
-        }
-        Ok(a)
-    }
-}
-
-/// The gradient argument of `backward`.
-pub(crate) enum Given {
-    Number(f64),
-    Array(Py<PyAny>),
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Given {
-    type Error = PyErr;
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Given> {
-        if value.is_instance_of::<pyo3::types::PyFloat>() || value.is_instance_of::<pyo3::types::PyInt>() {
-            return value.extract().map(Given::Number);
-        }
-        Ok(Given::Array(value.to_owned().unbind()))
-    }
-}
-
-impl<'py> IntoPyObject<'py> for Given {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Given::Number(v) => Ok(v.into_pyobject(py)?.into_any()),
-            Given::Array(a) => Ok(a.into_bound(py)),
-        }
     }
 }
 
@@ -462,18 +258,4 @@ fn array_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Array> {
         )
     })?;
     Ok(a.get().inner().clone())
-}
-
-pub(crate) fn forward_vars(
-    py: Python<'_>,
-    vars: &[&Var],
-    options: ForwardOptions,
-    pre: Option<Py<PyAny>>,
-    post: Option<Py<PyAny>>,
-) -> PyResult<()> {
-    let (pre, post) = (absent(pre), absent(post));
-    errors::detached(py, || {
-        let (pre, post) = (hook(&pre), hook(&post));
-        run_all(vars, options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
-    })
 }

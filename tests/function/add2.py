@@ -26,5 +26,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], kind=ValueError),
+    Error(name="shapes", inputs=[(2, 3), (2, 2)], match="argument 'x1'", kind=ValueError),
 ]

@@ -17,6 +17,6 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (1, 3)], kind=ValueError),
-    Error(name="none", inputs=[], kind=(TypeError, ValueError)),
+    Error(name="shapes", inputs=[(2, 3), (1, 3)], match="argument 'x'", kind=ValueError),
+    Error(name="none", inputs=[], match="at least 1 inputs", kind=(TypeError, ValueError)),
 ]

@@ -31,13 +31,13 @@ CASES = [
     Case(inputs=[(2, 0), (0, 4), (4,)], name="no columns", differentiable=False, oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3), (4, 2)], name="sizes"),
-    Error(inputs=[(2, 3), (3,)], name="weight 1-d"),
-    Error(inputs=[(2, 3), (3, 4), (3,)], name="bias size"),
-    Error(inputs=[(2, 3), (3, 4), (1, 4)], name="bias ndim"),
-    Error(inputs=[(2, 6), (6, 2, 3), (6,)], name="bias flat"),
-    Error(inputs=[(2, 3), (3, 4)], args={"base_axis": 2}, name="base_axis"),
-    Error(inputs=[(2, 3), (3, 4)], args={"base_axis": -3}, name="base_axis negative"),
-    Error(inputs=[(3,), (3, 4)], name="x 1-d"),
-    Error(inputs=[(), (1, 4)], args={"base_axis": 0}, name="x 0-d"),
+    Error(inputs=[(2, 3), (4, 2)], match="argument 'weight'", name="sizes"),
+    Error(inputs=[(2, 3), (3,)], match="argument 'weight'", name="weight 1-d"),
+    Error(inputs=[(2, 3), (3, 4), (3,)], match="argument 'bias'", name="bias size"),
+    Error(inputs=[(2, 3), (3, 4), (1, 4)], match="argument 'bias'", name="bias ndim"),
+    Error(inputs=[(2, 6), (6, 2, 3), (6,)], match="argument 'bias'", name="bias flat"),
+    Error(inputs=[(2, 3), (3, 4)], args={"base_axis": 2}, match="argument 'base_axis'", name="base_axis"),
+    Error(inputs=[(2, 3), (3, 4)], args={"base_axis": -3}, match="argument 'base_axis'", name="base_axis negative"),
+    Error(inputs=[(3,), (3, 4)], match="argument 'base_axis'", name="x 1-d"),
+    Error(inputs=[(), (1, 4)], args={"base_axis": 0}, match="argument 'base_axis'", name="x 0-d"),
 ]

@@ -25,5 +25,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="step", args={"start": 0, "stop": 5, "step": 0}, kind=ValueError, match="step"),
+    Error(name="step", args={"start": 0, "stop": 5, "step": 0}, kind=ValueError, match="argument 'step'"),
 ]

@@ -20,8 +20,26 @@ CASES = [
     *[dataclasses.replace(case, name=f"{case.name}, without padding") for case in cases(normal, including_pad=False)],
 ]
 ERRORS = [
-    Error(inputs=[(2, 3, 6)], args={"kernel": (2,)}, kind=(ValueError, NotImplementedError), name="1-D"),
-    Error(inputs=[(6,)], args={"kernel": (2, 2)}, name="x has too few axes"),
-    Error(inputs=[(2, 3, 6, 4)], args={"kernel": (2, 2), "stride": (1,)}, name="stride is short"),
-    Error(inputs=[(2, 3, 6, 4)], args={"kernel": (0, 2)}, oracle=False, reason="NNabla dies", name="kernel 0"),
+    Error(
+        inputs=[(2, 3, 6)],
+        args={"kernel": (2,)},
+        match="argument 'kernel'",
+        kind=(ValueError, NotImplementedError),
+        name="1-D",
+    ),
+    Error(inputs=[(6,)], args={"kernel": (2, 2)}, match="argument 'x'", name="x has too few axes"),
+    Error(
+        inputs=[(2, 3, 6, 4)],
+        args={"kernel": (2, 2), "stride": (1,)},
+        match="argument 'stride'",
+        name="stride is short",
+    ),
+    Error(
+        inputs=[(2, 3, 6, 4)],
+        args={"kernel": (0, 2)},
+        match="argument 'kernel'",
+        oracle=False,
+        reason="NNabla dies",
+        name="kernel 0",
+    ),
 ]

@@ -27,7 +27,9 @@ CASES = [
     Case(inputs=[(0, 3, 4), (0, 4, 5)], differentiable=False, name="empty", oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3, 4), (3, 4, 5)], name="batch"),
-    Error(inputs=[(2, 3, 4), (2, 5, 4)], name="inner size"),
-    Error(inputs=[(2, 3, 4), (2, 4, 5)], args={"transpose_a": True}, name="transposed inner size"),
+    Error(inputs=[(2, 3, 4), (3, 4, 5)], match="argument 'b'", name="batch"),
+    Error(inputs=[(2, 3, 4), (2, 5, 4)], match="argument 'b'", name="inner size"),
+    Error(
+        inputs=[(2, 3, 4), (2, 4, 5)], args={"transpose_a": True}, match="argument 'b'", name="transposed inner size"
+    ),
 ]

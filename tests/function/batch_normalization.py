@@ -140,13 +140,20 @@ CASES = [
     moves((6, 3), S2, (0,), "does not move at decay_rate 1", 1.0, decay_rate=1.0),
 ]
 ERRORS = [
-    Error(inputs=inputs((4, 3), (3,)), name="shape of beta"),
-    Error(inputs=inputs((4, 3), (1, 2)), name="size of beta"),
-    Error(inputs=inputs((4, 3), S2), args={"axes": [2]}, name="axis"),
-    Error(inputs=[(4, 3), S2, S2, None, None], args={"batch_stat": False}, kind=ValueError, name="no statistics"),
+    Error(inputs=inputs((4, 3), (3,)), match="argument 'beta'", name="shape of beta"),
+    Error(inputs=inputs((4, 3), (1, 2)), match="argument 'beta'", name="size of beta"),
+    Error(inputs=inputs((4, 3), S2), args={"axes": [2]}, match="argument 'axes'", name="axis"),
+    Error(
+        inputs=[(4, 3), S2, S2, None, None],
+        args={"batch_stat": False},
+        match="argument 'mean'",
+        kind=ValueError,
+        name="no statistics",
+    ),
     Error(
         inputs=inputs((4, 3), S2),
         args={"batch_stat": False, "output_stat": True},
+        match="argument 'output_stat'",
         kind=(ValueError, AssertionError),
         name="output_stat without batch_stat",
     ),

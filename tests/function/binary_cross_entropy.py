@@ -29,5 +29,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 1)], kind=ValueError),
+    Error(name="shapes", inputs=[(2, 3), (2, 1)], match="argument 'target'", kind=ValueError),
 ]

@@ -23,7 +23,13 @@ CASES = [
     Case(inputs=[(2, 2), [1, 0, 1], (3, 2)], name="rows onto an array", **WRITES),
 ]
 ERRORS = [
-    Error(inputs=[(2,), [1, 1, 1]], oracle=False, reason="NNabla reads foreign memory", name="too few rows"),
-    Error(inputs=[(3,), [[1, 0, 1], [0, 0, 1]], (2, 4)], name="shape of output"),
-    Error(inputs=[(), [1]], oracle=False, reason="NNabla dies", name="0-d"),
+    Error(
+        inputs=[(2,), [1, 1, 1]],
+        match="argument 'mask'",
+        oracle=False,
+        reason="NNabla reads foreign memory",
+        name="too few rows",
+    ),
+    Error(inputs=[(3,), [[1, 0, 1], [0, 0, 1]], (2, 4)], match="argument 'output'", name="shape of output"),
+    Error(inputs=[(), [1]], match="argument 'input'", oracle=False, reason="NNabla dies", name="0-d"),
 ]

@@ -30,8 +30,8 @@ CASES = [
     Case(inputs=[(1, 3)], args={"shape": (0, 3)}, differentiable=False, name="to nothing"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"shape": (3, 3)}, name="size"),
-    Error(inputs=[(2,)], args={"shape": (2, 3)}, name="not the last axis"),
-    Error(inputs=[(1, 3)], args={"shape": (3,)}, name="fewer axes"),
-    Error(inputs=[(1, 3)], args={"shape": (2, -1)}, name="negative"),
+    Error(inputs=[(2, 3)], args={"shape": (3, 3)}, match="argument 'shape'", name="size"),
+    Error(inputs=[(2,)], args={"shape": (2, 3)}, match="argument 'shape'", name="not the last axis"),
+    Error(inputs=[(1, 3)], args={"shape": (3,)}, match="argument 'shape'", name="fewer axes"),
+    Error(inputs=[(1, 3)], args={"shape": (2, -1)}, match="argument 'shape'", name="negative"),
 ]

@@ -11,7 +11,7 @@ A case file, tests/function/leaky_relu.py for `F.leaky_relu`, is all a new funct
         return np.where(x > 0, x, alpha * x)
 
     CASES = [Case(inputs=[(2, 3)], kinks=[0], elementwise=True), Case(inputs=[[-np.inf, np.nan]], differentiable=False)]
-    ERRORS = [Error(inputs=[(2, 3)], args={"alpha": "a"}, kind=TypeError)]      # may be left out
+    ERRORS = [Error(inputs=[(2, 3)], args={"alpha": "a"}, match="argument 'alpha'", kind=TypeError)]  # may be left out
 
 The reference is called as the function is: inputs by position (None where absent), `args` by keyword. It gets
 float64 arrays (already rounded to the type under test) or the integer arrays as they are, and returns an array or a
@@ -111,9 +111,9 @@ class Error:
 
     inputs: Sequence[Input] = ()
     args: dict[str, Any] = field(default_factory=dict)
+    # A regular expression that the message must contain beside the function's name; not asked of NNabla.
+    match: str
     kind: type[Exception] | tuple[type[Exception], ...] = (ValueError, TypeError)
-    # A regular expression that the message must contain; not asked of NNabla.
-    match: str = ""
     name: str = ""
     # False: NNabla does not fail here (or dies).
     oracle: bool = True

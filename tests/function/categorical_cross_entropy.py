@@ -49,13 +49,16 @@ CASES = [
     ),
 ]
 ERRORS = [
-    Error(inputs=[positive(3, 4), integers(0, 4, 3)], name="label without the axis"),
-    Error(inputs=[positive(3, 4), integers(0, 4, 2, 1)], name="other batch"),
-    Error(inputs=[positive(3, 4), integers(0, 4, 3, 4)], name="label of x's shape"),
-    Error(inputs=[positive(2, 3, 4), integers(0, 3, 2, 1, 4)], name="axis 1 is not the default"),
-    Error(inputs=[positive(3, 4), integers(0, 4, 3, 1)], args={"axis": 2}),
+    Error(inputs=[positive(3, 4), integers(0, 4, 3)], match="argument 'target'", name="label without the axis"),
+    Error(inputs=[positive(3, 4), integers(0, 4, 2, 1)], match="argument 'target'", name="other batch"),
+    Error(inputs=[positive(3, 4), integers(0, 4, 3, 4)], match="argument 'target'", name="label of x's shape"),
+    Error(
+        inputs=[positive(2, 3, 4), integers(0, 3, 2, 1, 4)], match="argument 'target'", name="axis 1 is not the default"
+    ),
+    Error(inputs=[positive(3, 4), integers(0, 4, 3, 1)], args={"axis": 2}, match="argument 'axis'"),
     Error(
         inputs=[positive(1, 3), [[3]]],
+        match="argument 'target'",
         name="label out of range",
         oracle=False,
         reason="NNabla reads the memory behind the row",

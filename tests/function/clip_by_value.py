@@ -36,6 +36,6 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="none", inputs=[(2, 3)], args={"min": None, "max": 1}, kind=TypeError, match="min"),
-    Error(name="text", inputs=[(2, 3)], args={"min": 0, "max": "1"}, kind=TypeError, match="max"),
+    Error(name="none", inputs=[(2, 3)], args={"min": None, "max": 1}, kind=TypeError, match="argument 'min'"),
+    Error(name="text", inputs=[(2, 3)], args={"min": 0, "max": "1"}, kind=TypeError, match="argument 'max'"),
 ]

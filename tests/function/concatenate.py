@@ -20,9 +20,9 @@ CASES = [
     Case(inputs=[(2, 1)] * 12, name="many"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3), (2, 3)], args={"axis": 2}, name="axis"),
-    Error(inputs=[(2, 3), (3, 2)], name="sizes"),
-    Error(inputs=[(2, 3), (3,)], name="ndim"),
-    Error(inputs=[(), ()], name="0-d"),
-    Error(inputs=[], kind=(ValueError, TypeError, AssertionError), name="nothing"),
+    Error(inputs=[(2, 3), (2, 3)], args={"axis": 2}, match="argument 'axis'", name="axis"),
+    Error(inputs=[(2, 3), (3, 2)], match=r"argument 'x\[1\]'", name="sizes"),
+    Error(inputs=[(2, 3), (3,)], match=r"argument 'x\[1\]'", name="ndim"),
+    Error(inputs=[(), ()], match="argument 'x'", name="0-d"),
+    Error(inputs=[], match="at least 1 inputs", kind=(ValueError, TypeError, AssertionError), name="nothing"),
 ]

@@ -18,12 +18,12 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="shape", args={"shape": 3}, kind=TypeError, match="shape"),
+    Error(name="shape", args={"shape": 3}, kind=TypeError, match="argument 'shape'"),
     Error(
         name="negative_dimension",
         args={"shape": (2, -1)},
         kind=ValueError,
-        match="shape",
+        match="argument 'shape'",
         oracle=False,
         reason="NNabla aborts",
     ),

@@ -105,21 +105,46 @@ CASES = [
 ]
 X, W = (2, 4, 5, 6), (6, 4, 3, 2)
 ERRORS = [
-    Error(inputs=[X, W], args={"pad": 1}, kind=TypeError, name="pad is an int"),
-    Error(inputs=[X, W], args={"pad": (1,)}, name="pad is short"),
-    Error(inputs=[X, W], args={"stride": (1, 1, 1)}, name="stride is long"),
-    Error(inputs=[X, W], args={"dilation": (1,)}, name="dilation is short"),
-    Error(inputs=[X, W], args={"base_axis": 4}, name="base_axis"),
-    Error(inputs=[X, (6, 3, 3, 2)], name="channels"),
-    Error(inputs=[X, (6, 4, 3)], name="weight ndim"),
-    Error(inputs=[X, (5, 2, 3, 2)], args={"group": 2}, name="outputs not divisible"),
-    Error(inputs=[(2, 5, 5, 6), (6, 2, 3, 2)], args={"group": 2}, name="inputs not divisible"),
-    Error(inputs=[X, W, (5,)], name="bias size"),
-    Error(inputs=[X, W, (6, 1)], name="bias ndim"),
-    Error(inputs=[(2, 4, 2, 6), W], name="kernel larger than image"),
-    Error(inputs=[(2, 4), (6, 4)], name="no spatial axis"),
-    Error(inputs=[X, W], args={"group": 0}, oracle=False, reason="NNabla dies", name="group 0"),
-    Error(inputs=[X, W], args={"stride": (0, 1)}, oracle=False, reason="NNabla dies", name="stride 0"),
-    Error(inputs=[X, W], args={"dilation": (0, 1)}, oracle=False, reason="NNabla accepts it", name="dilation 0"),
-    Error(inputs=[X, W], args={"pad": (-1, 0)}, oracle=False, reason="NNabla accepts it", name="negative pad"),
+    Error(inputs=[X, W], args={"pad": 1}, match="argument 'pad'", kind=TypeError, name="pad is an int"),
+    Error(inputs=[X, W], args={"pad": (1,)}, match="argument 'pad'", name="pad is short"),
+    Error(inputs=[X, W], args={"stride": (1, 1, 1)}, match="argument 'stride'", name="stride is long"),
+    Error(inputs=[X, W], args={"dilation": (1,)}, match="argument 'dilation'", name="dilation is short"),
+    Error(inputs=[X, W], args={"base_axis": 4}, match="argument 'base_axis'", name="base_axis"),
+    Error(inputs=[X, (6, 3, 3, 2)], match="argument 'weight'", name="channels"),
+    Error(inputs=[X, (6, 4, 3)], match="argument 'weight'", name="weight ndim"),
+    Error(inputs=[X, (5, 2, 3, 2)], args={"group": 2}, match="argument 'group'", name="outputs not divisible"),
+    Error(
+        inputs=[(2, 5, 5, 6), (6, 2, 3, 2)], args={"group": 2}, match="argument 'group'", name="inputs not divisible"
+    ),
+    Error(inputs=[X, W, (5,)], match="argument 'bias'", name="bias size"),
+    Error(inputs=[X, W, (6, 1)], match="argument 'bias'", name="bias ndim"),
+    Error(inputs=[(2, 4, 2, 6), W], match="argument 'x'", name="kernel larger than image"),
+    Error(inputs=[(2, 4), (6, 4)], match="argument 'base_axis'", name="no spatial axis"),
+    Error(
+        inputs=[X, W], args={"group": 0}, match="argument 'group'", oracle=False, reason="NNabla dies", name="group 0"
+    ),
+    Error(
+        inputs=[X, W],
+        args={"stride": (0, 1)},
+        match="argument 'stride'",
+        oracle=False,
+        reason="NNabla dies",
+        name="stride 0",
+    ),
+    Error(
+        inputs=[X, W],
+        args={"dilation": (0, 1)},
+        match="argument 'dilation'",
+        oracle=False,
+        reason="NNabla accepts it",
+        name="dilation 0",
+    ),
+    Error(
+        inputs=[X, W],
+        args={"pad": (-1, 0)},
+        match="argument 'pad'",
+        oracle=False,
+        reason="NNabla accepts it",
+        name="negative pad",
+    ),
 ]

@@ -114,27 +114,58 @@ CASES = [
 ]
 X, W = (2, 4, 5, 6), (4, 6, 3, 2)
 ERRORS = [
-    Error(inputs=[X, W], args={"pad": 1}, kind=TypeError, name="pad is an int"),
-    Error(inputs=[X, W], args={"pad": (1,)}, name="pad is short"),
-    Error(inputs=[X, W], args={"stride": (1, 1, 1)}, name="stride is long"),
-    Error(inputs=[X, W], args={"dilation": (1,)}, name="dilation is short"),
-    Error(inputs=[X, W], args={"output_padding": (0, 0, 0)}, name="output_padding is long"),
-    Error(inputs=[X, W], args={"stride": (2, 3), "output_padding": (2, 2)}, name="output_padding not below stride"),
-    Error(inputs=[X, W], args={"base_axis": 4}, name="base_axis"),
-    Error(inputs=[X, (4, 6, 3)], name="weight ndim"),
-    Error(inputs=[(2, 5, 5, 6), (5, 3, 3, 2)], args={"group": 2}, name="inputs not divisible"),
-    Error(inputs=[X, W, (5,)], name="bias size"),
-    Error(inputs=[X, W, (6, 1)], name="bias ndim"),
-    Error(inputs=[X, W], args={"pad": (4, 4)}, name="pad leaves nothing"),
-    Error(inputs=[(2, 4), (4, 6)], name="no spatial axis"),
-    Error(inputs=[X, (3, 6, 3, 2)], oracle=False, reason="NNabla accepts it", name="channels"),
-    Error(inputs=[X, W], args={"group": 0}, oracle=False, reason="NNabla dies", name="group 0"),
-    Error(inputs=[X, W], args={"stride": (0, 1)}, name="stride 0"),
-    Error(inputs=[X, W], args={"dilation": (0, 1)}, oracle=False, reason="NNabla accepts it", name="dilation 0"),
-    Error(inputs=[X, W], args={"pad": (-1, 0)}, oracle=False, reason="NNabla accepts it", name="negative pad"),
+    Error(inputs=[X, W], args={"pad": 1}, match="argument 'pad'", kind=TypeError, name="pad is an int"),
+    Error(inputs=[X, W], args={"pad": (1,)}, match="argument 'pad'", name="pad is short"),
+    Error(inputs=[X, W], args={"stride": (1, 1, 1)}, match="argument 'stride'", name="stride is long"),
+    Error(inputs=[X, W], args={"dilation": (1,)}, match="argument 'dilation'", name="dilation is short"),
+    Error(
+        inputs=[X, W],
+        args={"output_padding": (0, 0, 0)},
+        match="argument 'output_padding'",
+        name="output_padding is long",
+    ),
+    Error(
+        inputs=[X, W],
+        args={"stride": (2, 3), "output_padding": (2, 2)},
+        match="argument 'output_padding'",
+        name="output_padding not below stride",
+    ),
+    Error(inputs=[X, W], args={"base_axis": 4}, match="argument 'base_axis'", name="base_axis"),
+    Error(inputs=[X, (4, 6, 3)], match="argument 'weight'", name="weight ndim"),
+    Error(
+        inputs=[(2, 5, 5, 6), (5, 3, 3, 2)], args={"group": 2}, match="argument 'group'", name="inputs not divisible"
+    ),
+    Error(inputs=[X, W, (5,)], match="argument 'bias'", name="bias size"),
+    Error(inputs=[X, W, (6, 1)], match="argument 'bias'", name="bias ndim"),
+    Error(inputs=[X, W], args={"pad": (4, 4)}, match="argument 'x'", name="pad leaves nothing"),
+    Error(inputs=[(2, 4), (4, 6)], match="argument 'base_axis'", name="no spatial axis"),
+    Error(
+        inputs=[X, (3, 6, 3, 2)], match="argument 'weight'", oracle=False, reason="NNabla accepts it", name="channels"
+    ),
+    Error(
+        inputs=[X, W], args={"group": 0}, match="argument 'group'", oracle=False, reason="NNabla dies", name="group 0"
+    ),
+    Error(inputs=[X, W], args={"stride": (0, 1)}, match="argument 'stride'", name="stride 0"),
+    Error(
+        inputs=[X, W],
+        args={"dilation": (0, 1)},
+        match="argument 'dilation'",
+        oracle=False,
+        reason="NNabla accepts it",
+        name="dilation 0",
+    ),
+    Error(
+        inputs=[X, W],
+        args={"pad": (-1, 0)},
+        match="argument 'pad'",
+        oracle=False,
+        reason="NNabla accepts it",
+        name="negative pad",
+    ),
     Error(
         inputs=[X, W],
         args={"output_padding": (-1, 0)},
+        match="argument 'output_padding'",
         oracle=False,
         reason="NNabla accepts it",
         name="negative output_padding",

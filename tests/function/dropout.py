@@ -56,4 +56,4 @@ CASES = [
     ),
     Case(inputs=[(0, 3)], args={"p": 0.0}, differentiable=False, name="empty"),
 ]
-ERRORS = [Error(inputs=[(2, 3)], args={"p": p}, name=f"p = {p}") for p in (1.0, 1.5, -0.1)]
+ERRORS = [Error(inputs=[(2, 3)], args={"p": p}, match="argument 'p'", name=f"p = {p}") for p in (1.0, 1.5, -0.1)]

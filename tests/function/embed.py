@@ -20,4 +20,4 @@ CASES = [
     Case(inputs=[[1, 0], (3, 2, 2)], name="w 3-d"),
     Case(inputs=[integers(0, 3, 0), (3, 2)], differentiable=False, name="no index"),
 ]
-ERRORS = [Error(inputs=[[0], ()], name="w 0-d")]
+ERRORS = [Error(inputs=[[0], ()], match="argument 'w'", name="w 0-d")]

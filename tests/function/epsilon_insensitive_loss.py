@@ -52,6 +52,6 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], args={"epsilon": 0.5}, kind=ValueError),
-    Error(name="epsilon", inputs=[(2, 3), (2, 3)], kind=TypeError, match="epsilon"),
+    Error(name="shapes", inputs=[(2, 3), (2, 2)], args={"epsilon": 0.5}, match="argument 'x1'", kind=ValueError),
+    Error(name="epsilon", inputs=[(2, 3), (2, 3)], kind=TypeError, match="argument: 'epsilon'"),
 ]

@@ -40,8 +40,8 @@ CASES = [
     Case(inputs=[(0, 3)], differentiable=False, name="empty"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axes": [2]}, name="axis"),
-    Error(inputs=[(2, 3)], args={"axes": [-3]}, name="negative axis"),
-    Error(inputs=[(2, 3)], args={"axes": 1}, kind=(TypeError, ValueError), name="int"),
-    Error(inputs=[()], name="0-d"),
+    Error(inputs=[(2, 3)], args={"axes": [2]}, match="argument 'axes'", name="axis"),
+    Error(inputs=[(2, 3)], args={"axes": [-3]}, match="argument 'axes'", name="negative axis"),
+    Error(inputs=[(2, 3)], args={"axes": 1}, match="argument 'axes'", kind=(TypeError, ValueError), name="int"),
+    Error(inputs=[()], match="argument 'x'", name="0-d"),
 ]

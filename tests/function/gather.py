@@ -86,20 +86,26 @@ CASES = [
     Case(inputs=[(3, 2), integers(0, 3, 0)], differentiable=False, name="no index"),
 ]
 ERRORS = [
-    Error(inputs=[(3, 2), [3]], name="out of range"),
-    Error(inputs=[(3, 2), [-1]], name="negative index"),
-    Error(inputs=[(3, 2), [0]], args={"axis": 2}, name="axis"),
-    Error(inputs=[(3, 2), [0]], args={"axis": -3}, name="negative axis"),
-    Error(inputs=[(2, 3), [[0]]], args={"axis": 1, "batch_dims": 1}, name="batch sizes"),
-    Error(inputs=[(), [0]], name="0-d"),
+    Error(inputs=[(3, 2), [3]], match="argument 'Indices'", name="out of range"),
+    Error(inputs=[(3, 2), [-1]], match="argument 'Indices'", name="negative index"),
+    Error(inputs=[(3, 2), [0]], args={"axis": 2}, match="argument 'axis'", name="axis"),
+    Error(inputs=[(3, 2), [0]], args={"axis": -3}, match="argument 'axis'", name="negative axis"),
+    Error(inputs=[(2, 3), [[0]]], args={"axis": 1, "batch_dims": 1}, match="argument 'Indices'", name="batch sizes"),
+    Error(inputs=[(), [0]], match="argument 'axis'", name="0-d"),
     Error(
         inputs=[(2, 3), [[0], [1]]],
         args={"batch_dims": 1},
+        match="argument 'batch_dims'",
         oracle=False,
         reason="NNabla dies",
         name="axis in the batch",
     ),
     Error(
-        inputs=[(2, 3), [0]], args={"batch_dims": -1}, oracle=False, reason="NNabla dies", name="negative batch_dims"
+        inputs=[(2, 3), [0]],
+        args={"batch_dims": -1},
+        match="argument 'batch_dims'",
+        oracle=False,
+        reason="NNabla dies",
+        name="negative batch_dims",
     ),
 ]

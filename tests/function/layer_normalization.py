@@ -52,9 +52,9 @@ CASES = [
     Case(inputs=[np.ones((2, 3)), None, None], differentiable=False, name="constant rows"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3), (3,), (3,)], name="beta ndim"),
-    Error(inputs=[(2, 3), (2, 3), (2, 3)], name="beta with the batch"),
-    Error(inputs=[(2, 3), (1, 1), (1, 1)], name="beta size"),
-    Error(inputs=[(2, 3), None, None], args={"batch_axis": 2}, name="batch axis"),
-    Error(inputs=[(2, 3), None, None], args={"batch_axis": [0, 0]}, name="axis twice"),
+    Error(inputs=[(2, 3), (3,), (3,)], match="argument 'beta'", name="beta ndim"),
+    Error(inputs=[(2, 3), (2, 3), (2, 3)], match="argument 'beta'", name="beta with the batch"),
+    Error(inputs=[(2, 3), (1, 1), (1, 1)], match="argument 'beta'", name="beta size"),
+    Error(inputs=[(2, 3), None, None], args={"batch_axis": 2}, match="argument 'batch_axis'", name="batch axis"),
+    Error(inputs=[(2, 3), None, None], args={"batch_axis": [0, 0]}, match="argument 'batch_axis'", name="axis twice"),
 ]

@@ -24,5 +24,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="alpha", inputs=[(2, 3)], args={"alpha": "a"}, kind=TypeError, match="alpha"),
+    Error(name="alpha", inputs=[(2, 3)], args={"alpha": "a"}, kind=TypeError, match="argument 'alpha'"),
 ]

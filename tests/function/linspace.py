@@ -18,6 +18,6 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="negative", args={"start": 0, "stop": 1, "num": -1}, kind=ValueError),
-    Error(name="fraction", args={"start": 0, "stop": 1, "num": 2.5}, kind=TypeError),
+    Error(name="negative", args={"start": 0, "stop": 1, "num": -1}, match="argument 'num'", kind=ValueError),
+    Error(name="fraction", args={"start": 0, "stop": 1, "num": 2.5}, match="argument 'num'", kind=TypeError),
 ]

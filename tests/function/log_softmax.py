@@ -29,8 +29,8 @@ CASES = [
     Case(inputs=[(0, 3)], name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axis": 2}),
-    Error(inputs=[(2, 3)], args={"axis": -3}),
-    Error(inputs=[()]),
-    Error(inputs=[(2, 3)], args={"axis": "a"}, kind=(TypeError, ValueError)),
+    Error(inputs=[(2, 3)], args={"axis": 2}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": -3}, match="argument 'axis'"),
+    Error(inputs=[()], match="argument 'x'"),
+    Error(inputs=[(2, 3)], args={"axis": "a"}, match="argument 'axis'", kind=(TypeError, ValueError)),
 ]

@@ -17,7 +17,9 @@ CASES = [
     Case(inputs=[(2, 2, 2, 2)], name="4-d"),
 ]
 ERRORS = [
-    Error(inputs=[(3,)], name="1-d"),
-    Error(inputs=[()], name="0-d"),
-    Error(inputs=[(2, 3)], oracle=False, reason="NNabla reads the wrong memory", name="not square"),
+    Error(inputs=[(3,)], match="argument 'x'", name="1-d"),
+    Error(inputs=[()], match="argument 'x'", name="0-d"),
+    Error(
+        inputs=[(2, 3)], match="argument 'x'", oracle=False, reason="NNabla reads the wrong memory", name="not square"
+    ),
 ]

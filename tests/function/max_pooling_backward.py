@@ -92,9 +92,34 @@ CASES = [
     case((0, 1, 1, 1), (0, 1, 2, 2), args={"kernel": (2, 2)}, differentiable=False, name="no images"),
 ]
 ERRORS = [
-    Error(inputs=[(1, 2, 2), (1, 5, 6)], args={"kernel": (2, 2)}, name="shape of dy", **CHECKS),
-    Error(inputs=[(2, 3), (2, 6)], args={"kernel": (2,)}, kind=(ValueError, NotImplementedError), name="1-D", **CHECKS),
-    Error(inputs=[(1, 2, 3), (1, 5, 6)], args={"kernel": 2}, kind=TypeError, name="kernel is an int"),
-    Error(inputs=[(1, 2, 3), (1, 5, 6)], args={"kernel": (2, 2), "stride": (1,)}, name="stride is short", **CHECKS),
-    Error(inputs=[(1, 2, 3), (1, 5, 6)], args={"kernel": (2, 2), "pad": (1, 1, 1)}, name="pad is long", **CHECKS),
+    Error(inputs=[(1, 2, 2), (1, 5, 6)], args={"kernel": (2, 2)}, match="argument 'dy'", name="shape of dy", **CHECKS),
+    Error(
+        inputs=[(2, 3), (2, 6)],
+        args={"kernel": (2,)},
+        match="argument 'kernel'",
+        kind=(ValueError, NotImplementedError),
+        name="1-D",
+        **CHECKS,
+    ),
+    Error(
+        inputs=[(1, 2, 3), (1, 5, 6)],
+        args={"kernel": 2},
+        match="argument 'kernel'",
+        kind=TypeError,
+        name="kernel is an int",
+    ),
+    Error(
+        inputs=[(1, 2, 3), (1, 5, 6)],
+        args={"kernel": (2, 2), "stride": (1,)},
+        match="argument 'stride'",
+        name="stride is short",
+        **CHECKS,
+    ),
+    Error(
+        inputs=[(1, 2, 3), (1, 5, 6)],
+        args={"kernel": (2, 2), "pad": (1, 1, 1)},
+        match="argument 'pad'",
+        name="pad is long",
+        **CHECKS,
+    ),
 ]

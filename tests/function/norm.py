@@ -29,11 +29,11 @@ CASES = [
     Case(inputs=[[[0.0, 0.0], [3.0, -4.0]]], args={"axis": 1}, differentiable=False, name="zeros"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axis": 2}),
-    Error(inputs=[(2, 3)], args={"axis": -3}),
-    Error(inputs=[(2, 3)], args={"axis": (0, 0)}),
-    Error(inputs=[()], args={"axis": 0}),
-    Error(inputs=[(2, 3)], args={"axis": "a"}, kind=(TypeError, ValueError)),
-    Error(inputs=[(2, 3)], args={"p": 0.5}),
-    Error(inputs=[(2, 3)], args={"p": -1}),
+    Error(inputs=[(2, 3)], args={"axis": 2}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": -3}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": (0, 0)}, match="argument 'axis'"),
+    Error(inputs=[()], args={"axis": 0}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": "a"}, match="argument 'axis'", kind=(TypeError, ValueError)),
+    Error(inputs=[(2, 3)], args={"p": 0.5}, match="argument 'p'"),
+    Error(inputs=[(2, 3)], args={"p": -1}, match="argument 'p'"),
 ]

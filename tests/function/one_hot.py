@@ -30,9 +30,16 @@ CASES = [
     Case(inputs=[integers(0, 3, 0, 1)], args={"shape": (3,)}, name="empty"),
 ]
 ERRORS = [
-    Error(inputs=[[0, 1]], args={"shape": (3,)}, name="last axis"),
-    Error(inputs=[[[0, 1, 2]]], args={"shape": (3, 3)}, name="last axis is longer"),
-    Error(inputs=[[[0]]], args={"shape": ()}, name="no shape"),
-    Error(inputs=[[[0]]], args={"shape": 4}, kind=(TypeError, ValueError), name="int"),
-    Error(inputs=[np.asarray(1)], args={"shape": (3,)}, oracle=False, reason="NNabla dies", name="0-d"),
+    Error(inputs=[[0, 1]], args={"shape": (3,)}, match="argument 'x'", name="last axis"),
+    Error(inputs=[[[0, 1, 2]]], args={"shape": (3, 3)}, match="argument 'x'", name="last axis is longer"),
+    Error(inputs=[[[0]]], args={"shape": ()}, match="argument 'x'", name="no shape"),
+    Error(inputs=[[[0]]], args={"shape": 4}, match="argument 'shape'", kind=(TypeError, ValueError), name="int"),
+    Error(
+        inputs=[np.asarray(1)],
+        args={"shape": (3,)},
+        match="argument 'x'",
+        oracle=False,
+        reason="NNabla dies",
+        name="0-d",
+    ),
 ]

@@ -65,9 +65,15 @@ CASES = [
     Case(inputs=[(0, 2)], args={"pad_width": (1, 1, 1, 1)}, differentiable=False, name="empty"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"pad_width": (1, 0, 2)}, name="odd"),
-    Error(inputs=[(2, 3)], args={"pad_width": (1,) * 6}, name="long"),
-    Error(inputs=[(2, 3)], args={"pad_width": (-1, 0)}, name="negative"),
-    Error(inputs=[(2, 3)], args={"pad_width": ((1, 1), (2, 2))}, kind=(TypeError, ValueError), name="pairs"),
-    Error(inputs=[(2, 3)], args={"pad_width": (1, 1), "mode": "edge"}, name="mode"),
+    Error(inputs=[(2, 3)], args={"pad_width": (1, 0, 2)}, match="argument 'pad_width'", name="odd"),
+    Error(inputs=[(2, 3)], args={"pad_width": (1,) * 6}, match="argument 'pad_width'", name="long"),
+    Error(inputs=[(2, 3)], args={"pad_width": (-1, 0)}, match="argument 'pad_width'", name="negative"),
+    Error(
+        inputs=[(2, 3)],
+        args={"pad_width": ((1, 1), (2, 2))},
+        match="argument 'pad_width'",
+        kind=(TypeError, ValueError),
+        name="pairs",
+    ),
+    Error(inputs=[(2, 3)], args={"pad_width": (1, 1), "mode": "edge"}, match="argument 'mode'", name="mode"),
 ]

@@ -34,5 +34,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="val"),
+    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="argument 'val'"),
 ]

@@ -41,8 +41,8 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="slopes", inputs=[(2, 3), (2,)], kind=ValueError),
-    Error(name="rank_of_slopes", inputs=[(2, 3), (2, 3)], kind=ValueError),
-    Error(name="axis", inputs=[(2, 3), (1,)], args={"base_axis": 5}, kind=ValueError, match="base_axis"),
-    Error(name="axis_of_1-d", inputs=[(3,), (1,)], kind=ValueError, match="base_axis"),
+    Error(name="slopes", inputs=[(2, 3), (2,)], match="argument 'x1'", kind=ValueError),
+    Error(name="rank_of_slopes", inputs=[(2, 3), (2, 3)], match="argument 'x1'", kind=ValueError),
+    Error(name="axis", inputs=[(2, 3), (1,)], args={"base_axis": 5}, kind=ValueError, match="argument 'base_axis'"),
+    Error(name="axis_of_1-d", inputs=[(3,), (1,)], kind=ValueError, match="argument 'base_axis'"),
 ]

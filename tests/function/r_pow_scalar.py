@@ -22,5 +22,5 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="val"),
+    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="argument 'val'"),
 ]

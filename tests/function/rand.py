@@ -55,8 +55,8 @@ CASES = [
     Case(call=unseeded, check=fresh, differentiable=False, name="no seed, other numbers"),
 ]
 ERRORS = [
-    Error(args={"low": 1, "high": 0, "shape": (3,)}, name="high < low"),
-    Error(args={"low": 1, "high": 1, "shape": (3,)}, name="high = low"),
-    Error(args={"shape": 3}, kind=(TypeError, ValueError), name="shape is an int"),
-    Error(args={"shape": (-1,)}, oracle=False, reason="NNabla dies", name="negative size"),
+    Error(args={"low": 1, "high": 0, "shape": (3,)}, match="argument 'high'", name="high < low"),
+    Error(args={"low": 1, "high": 1, "shape": (3,)}, match="argument 'high'", name="high = low"),
+    Error(args={"shape": 3}, match="argument 'shape'", kind=(TypeError, ValueError), name="shape is an int"),
+    Error(args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="NNabla dies", name="negative size"),
 ]

@@ -59,7 +59,7 @@ CASES = [
     Case(call=unseeded, check=fresh, differentiable=False, name="no seed, other numbers"),
 ]
 ERRORS = [
-    Error(args={"sigma": 0, "shape": (3,)}, name="sigma = 0"),
-    Error(args={"shape": 3}, kind=(TypeError, ValueError), name="shape is an int"),
-    Error(args={"shape": (-1,)}, oracle=False, reason="NNabla dies", name="negative size"),
+    Error(args={"sigma": 0, "shape": (3,)}, match="argument 'sigma'", name="sigma = 0"),
+    Error(args={"shape": 3}, match="argument 'shape'", kind=(TypeError, ValueError), name="shape is an int"),
+    Error(args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="NNabla dies", name="negative size"),
 ]

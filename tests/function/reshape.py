@@ -33,9 +33,16 @@ CASES = [
     Case(inputs=[(0, 3)], args={"shape": (-1, 3)}, differentiable=False, call=make, name="empty, inferred"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"shape": (4, 2)}, name="size"),
-    Error(inputs=[(2, 3)], args={"shape": (4, -1)}, name="not divisible"),
-    Error(inputs=[(2, 3)], args={"shape": (-1, -1)}, name="two inferred"),
-    Error(inputs=[(2, 3)], args={"shape": 6}, kind=(TypeError, ValueError), name="int"),
-    Error(inputs=[(0, 3)], args={"shape": (0, -1)}, oracle=False, reason="NNabla dies", name="ambiguous"),
+    Error(inputs=[(2, 3)], args={"shape": (4, 2)}, match="argument 'shape'", name="size"),
+    Error(inputs=[(2, 3)], args={"shape": (4, -1)}, match="argument 'shape'", name="not divisible"),
+    Error(inputs=[(2, 3)], args={"shape": (-1, -1)}, match="argument 'shape'", name="two inferred"),
+    Error(inputs=[(2, 3)], args={"shape": 6}, match="argument 'shape'", kind=(TypeError, ValueError), name="int"),
+    Error(
+        inputs=[(0, 3)],
+        args={"shape": (0, -1)},
+        match="argument 'shape'",
+        oracle=False,
+        reason="NNabla dies",
+        name="ambiguous",
+    ),
 ]

@@ -26,10 +26,17 @@ CASES = [
     Case(inputs=[(3, 2, 2), [[[0, 1]], [[2, 1]]], (2, 2, 2)], name="3-d", **MISSING),
 ]
 ERRORS = [
-    Error(inputs=[(3, 2), [[3, 1]], (2, 2)], name="out of range"),
-    Error(inputs=[(3, 2), [[-1, 1]], (2, 2)], name="negative index"),
-    Error(inputs=[(3, 2), [[0, 1], [2, 1], [0, 0]], (2, 2)], name="more indices than x1"),
-    Error(inputs=[(3, 2), [[0, 1, 1]], (1, 3)], name="wider than x0"),
-    Error(inputs=[(3, 2), [0, 1], (2,)], name="ndim"),
-    Error(inputs=[(3, 2), [[0, 1]], (2, 2)], args={"axis": 2}, oracle=False, reason="not looked at", name="axis"),
+    Error(inputs=[(3, 2), [[3, 1]], (2, 2)], match="argument 'indices'", name="out of range"),
+    Error(inputs=[(3, 2), [[-1, 1]], (2, 2)], match="argument 'indices'", name="negative index"),
+    Error(inputs=[(3, 2), [[0, 1], [2, 1], [0, 0]], (2, 2)], match="argument 'indices'", name="more indices than x1"),
+    Error(inputs=[(3, 2), [[0, 1, 1]], (1, 3)], match="argument 'indices'", name="wider than x0"),
+    Error(inputs=[(3, 2), [0, 1], (2,)], match="argument 'indices'", name="ndim"),
+    Error(
+        inputs=[(3, 2), [[0, 1]], (2, 2)],
+        args={"axis": 2},
+        match="argument 'axis'",
+        oracle=False,
+        reason="not looked at",
+        name="axis",
+    ),
 ]

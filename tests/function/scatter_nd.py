@@ -43,9 +43,16 @@ CASES = [
     Case(inputs=[(2,), [[1, 1]], (3,)], args={"add": True}, call=onto, name="added to an array", **WRITES),
 ]
 ERRORS = [
-    Error(inputs=[(2,), [[3, 0]]], args={"shape": (3,)}, name="out of range"),
-    Error(inputs=[(3,), [[1, 0]]], args={"shape": (3,)}, name="more data than places"),
-    Error(inputs=[(2, 3), [[1, 0]]], args={"shape": (3, 4)}, name="slices"),
-    Error(inputs=[(2,), [[1, 0]]], name="neither shape nor out"),
-    Error(inputs=[(2,), [[1, 0]]], args={"shape": (-1,)}, oracle=False, reason="NNabla dies", name="negative size"),
+    Error(inputs=[(2,), [[3, 0]]], args={"shape": (3,)}, match="argument 'indices'", name="out of range"),
+    Error(inputs=[(3,), [[1, 0]]], args={"shape": (3,)}, match="argument 'data'", name="more data than places"),
+    Error(inputs=[(2, 3), [[1, 0]]], args={"shape": (3, 4)}, match="argument 'data'", name="slices"),
+    Error(inputs=[(2,), [[1, 0]]], match="argument 'shape'", name="neither shape nor out"),
+    Error(
+        inputs=[(2,), [[1, 0]]],
+        args={"shape": (-1,)},
+        match="argument 'shape'",
+        oracle=False,
+        reason="NNabla dies",
+        name="negative size",
+    ),
 ]

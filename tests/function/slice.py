@@ -48,7 +48,7 @@ CASES = [
     Case(inputs=[(3, 4)], args=part((-9, 0), (2, 4), (1, 1)), oracle=False, reason="NNabla dies", name="start before"),
 ]
 ERRORS = [
-    Error(inputs=[(3, 4)], args=part((0, 0), (2, 2), (0, 1)), name="step 0"),
-    Error(inputs=[(3, 4)], args=part((0, 0, 0), (1, 1, 1), (1, 1, 1)), name="too many"),
-    Error(inputs=[(3, 4)], args=part((0, 0), (2,)), name="lengths"),
+    Error(inputs=[(3, 4)], args=part((0, 0), (2, 2), (0, 1)), match="argument 'step'", name="step 0"),
+    Error(inputs=[(3, 4)], args=part((0, 0, 0), (1, 1, 1), (1, 1, 1)), match="argument 'start'", name="too many"),
+    Error(inputs=[(3, 4)], args=part((0, 0), (2,)), match="argument 'stop'", name="lengths"),
 ]

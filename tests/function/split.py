@@ -18,6 +18,6 @@ CASES = [
     Case(inputs=[(2,)], name="to 0-d"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axis": 2}, kind=(IndexError, ValueError), name="axis"),
-    Error(inputs=[()], kind=(IndexError, ValueError), name="0-d"),
+    Error(inputs=[(2, 3)], args={"axis": 2}, match="argument 'axis'", kind=(IndexError, ValueError), name="axis"),
+    Error(inputs=[()], match="argument 'axis'", kind=(IndexError, ValueError), name="0-d"),
 ]

@@ -42,9 +42,9 @@ CASES = [
     ),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axis": 2}),
-    Error(inputs=[(2, 3)], args={"axis": -3}),
-    Error(inputs=[(2, 3)], args={"axis": (0, 0)}),
-    Error(inputs=[()], args={"axis": 0}),
-    Error(inputs=[(2, 3)], args={"axis": "a"}, kind=(TypeError, ValueError)),
+    Error(inputs=[(2, 3)], args={"axis": 2}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": -3}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": (0, 0)}, match="argument 'axis'"),
+    Error(inputs=[()], args={"axis": 0}, match="argument 'axis'"),
+    Error(inputs=[(2, 3)], args={"axis": "a"}, match="argument 'axis'", kind=(TypeError, ValueError)),
 ]

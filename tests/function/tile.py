@@ -39,6 +39,6 @@ CASES = [
     Case(inputs=[(0, 2)], args={"reps": (2, 1)}, differentiable=False, name="empty"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"reps": (0, 1)}, name="zero"),
-    Error(inputs=[(2, 3)], args={"reps": (-1, 1)}, name="negative"),
+    Error(inputs=[(2, 3)], args={"reps": (0, 1)}, match="argument 'reps'", name="zero"),
+    Error(inputs=[(2, 3)], args={"reps": (-1, 1)}, match="argument 'reps'", name="negative"),
 ]

@@ -26,7 +26,7 @@ CASES = [
     Case(inputs=[[[np.nan, 1.0, 2.0]] * 3, [[0], [1], [2]]], differentiable=False, name="NaN"),
 ]
 ERRORS = [
-    Error(inputs=[(3, 4), integers(0, 4, 3)]),
-    Error(inputs=[(3, 4), integers(0, 4, 2, 1)]),
-    Error(inputs=[(3, 4), integers(0, 4, 3, 1)], args={"axis": 2}),
+    Error(inputs=[(3, 4), integers(0, 4, 3)], match="argument 'target'"),
+    Error(inputs=[(3, 4), integers(0, 4, 2, 1)], match="argument 'target'"),
+    Error(inputs=[(3, 4), integers(0, 4, 3, 1)], args={"axis": 2}, match="argument 'axis'"),
 ]

@@ -27,8 +27,8 @@ CASES = [
     Case(inputs=[(2, 3)], args={"axes": (-1, 0)}, oracle=False, reason="NNabla dies", name="negative"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axes": (1,)}, name="short"),
-    Error(inputs=[(2, 3)], args={"axes": (1, 1)}, name="twice"),
-    Error(inputs=[(2, 3)], args={"axes": (2, 0)}, name="range"),
-    Error(inputs=[(2, 3)], args={"axes": ()}, name="none"),
+    Error(inputs=[(2, 3)], args={"axes": (1,)}, match="argument 'axes'", name="short"),
+    Error(inputs=[(2, 3)], args={"axes": (1, 1)}, match="argument 'axes'", name="twice"),
+    Error(inputs=[(2, 3)], args={"axes": (2, 0)}, match="argument 'axes'", name="range"),
+    Error(inputs=[(2, 3)], args={"axes": ()}, match="argument 'axes'", name="none"),
 ]

@@ -37,7 +37,9 @@ CASES = [
 ]
 
 ERRORS = [
-    Error(name="branches", inputs=[(2, 3), (2, 3), (2, 1)], kind=ValueError),
-    Error(name="condition_not_a_prefix", inputs=[(1, 3), (2, 3), (2, 3)], kind=ValueError),
-    Error(name="condition_of_higher_rank", inputs=[(2, 3), (2,), (2,)], kind=ValueError),
+    Error(name="branches", inputs=[(2, 3), (2, 3), (2, 1)], match="argument 'x_false'", kind=ValueError),
+    Error(
+        name="condition_not_a_prefix", inputs=[(1, 3), (2, 3), (2, 3)], match="argument 'condition'", kind=ValueError
+    ),
+    Error(name="condition_of_higher_rank", inputs=[(2, 3), (2,), (2,)], match="argument 'condition'", kind=ValueError),
 ]

@@ -24,42 +24,54 @@ pub(crate) fn chosen_axis(x: &Shape, axis: Option<i64>) -> Result<usize> {
     x.axis(axis.unwrap_or(-1), "axis")
 }
 
-impl Function for Softmax {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        chosen_axis(&x[0], self.axis)?;
-        Ok(smallvec![x[0].clone()])
-    }
+/// The engine's side of a function along an axis whose kernels are `$forward` and `$backward`, which reads y.
+macro_rules! along_axis {
+    ($name:ident, $forward:ident, $backward:ident) => {
+        impl Function for $name {
+            fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+                chosen_axis(&x[0], self.axis)?;
+                Ok(smallvec![x[0].clone()])
+            }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let a = Axis::new(x[0].shape, chosen_axis(x[0].shape, self.axis)?);
-        with_real!(run.dtype, T => kernel::softmax::<T>(a, x[0].slice(), y[0].slice()));
-        Ok(())
-    }
+            fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+                let a = Axis::new(x[0].shape, chosen_axis(x[0].shape, self.axis)?);
+                with_real!(run.dtype, T => kernel::$forward::<T>(a, x[0].slice(), y[0].slice()));
+                Ok(())
+            }
 
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 0, y: 1 })
-    }
+            fn needs(&self, _want: &[bool]) -> Option<Needs> {
+                Some(Needs { x: 0, y: 1 })
+            }
 
-    fn backward(
-        &self,
-        run: &Run,
-        _x: &[Option<View>],
-        y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &mut gx[0]) else { return Ok(()) };
-        let a = Axis::new(y.shape, chosen_axis(y.shape, self.axis)?);
-        let output = gx.output;
-        with_real!(run.dtype, T => kernel::softmax_backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output));
-        Ok(())
-    }
+            fn backward(
+                &self,
+                run: &Run,
+                _x: &[Option<View>],
+                y: &[Option<View>],
+                gy: &[Option<View>],
+                gx: &mut [Option<GradMut>],
+            ) -> Result<()> {
+                let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+                let a = Axis::new(y.shape, chosen_axis(y.shape, self.axis)?);
+                let output = gx.output;
+                with_real!(run.dtype, T => kernel::$backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output));
+                Ok(())
+            }
 
-    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let (y, gy) = (&g.y[0], &g.gy[0]);
-        let axis = chosen_axis(&y.shape(), self.axis)? as i64;
-        let mul = |a, b| f::mul2(a, b, f::Mul2::default());
-        let mean = f::sum(&mul(y, gy)?, f::Sum { axis: Some(vec![axis]), keepdims: true })?;
-        Ok(vec![Some(mul(y, &f::sub2(gy, &mean, f::Sub2::default())?)?)])
-    }
+            fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+                let axis = chosen_axis(&g.y[0].shape(), self.axis)? as i64;
+                Ok(vec![Some(rule(&g.y[0], &g.gy[0], axis)?)])
+            }
+        }
+    };
+}
+pub(super) use along_axis;
+
+along_axis!(Softmax, softmax, softmax_backward);
+
+/// `y (gy - sum(y gy))`.
+fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {
+    let mul = |a, b| f::mul2(a, b, f::Mul2::default());
+    let mean = f::sum(&mul(y, gy)?, f::Sum { axis: Some(vec![axis]), keepdims: true })?;
+    mul(y, &f::sub2(gy, &mean, f::Sub2::default())?)
 }

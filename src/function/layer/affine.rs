@@ -46,6 +46,10 @@ impl Affine {
 }
 
 impl Function for Affine {
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let (input, w) = (&x[0], &x[1]);
         let base = self.base(input)?;

@@ -1,6 +1,6 @@
 //! `average_pooling`: the mean of each window.
 
-use super::pooling::{SumPoolingBackward, divisor, spec, sum_pooling_backward};
+use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -23,48 +23,4 @@ function! {
     outputs { y: "Means." }
 }
 
-impl Function for AveragePooling {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![spec!(self).pooling(&x[0])?.1])
-    }
-
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (p, _) = spec!(self).pooling(x[0].shape)?;
-        let by = divisor(true, self.including_pad);
-        with_real!(run.dtype, T => p.sum_forward(x[0].slice::<T>(), y[0].slice(), by));
-        Ok(())
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (p, _) = spec!(self).pooling(gx.shape)?;
-        let (by, out) = (divisor(true, self.including_pad), gx.output);
-        with_real!(run.dtype, T => p.sum_backward(gy.slice::<T>(), gx.slice(), by, out));
-        Ok(())
-    }
-
-    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let args = SumPoolingBackward {
-            kernel: self.kernel.clone(),
-            stride: self.stride.clone(),
-            ignore_border: self.ignore_border,
-            pad: self.pad.clone(),
-            channel_last: self.channel_last,
-            average: true,
-            including_pad: self.including_pad,
-            shape: g.x[0].shape().iter().map(|&n| n as i64).collect(),
-        };
-        Ok(vec![Some(sum_pooling_backward(&g.gy[0], args)?)])
-    }
-}
+sums!(AveragePooling, average: true, including_pad: |f| f.including_pad);

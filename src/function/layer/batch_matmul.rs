@@ -34,6 +34,10 @@ fn lead(s: &Shape) -> Shape {
 }
 
 impl Function for BatchMatmul {
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        self.infer(x).map_or(0.0, |y| y[0].size() as f64 * matrix(&x[0], self.transpose_a).1 as f64)
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         for (s, name) in x.iter().zip(["a", "b"]) {
             if s.ndim() < 2 {

@@ -1,7 +1,7 @@
 //! `convolution` over any number of spatial axes, with groups and dilation.
 
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
-use super::spatial::{Sizes, Spec, all_but_channels, check_bias, list};
+use super::spatial::{Sizes, all_but_channels, check_bias, sized, spec};
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -32,27 +32,12 @@ function! {
 
 impl Convolution {
     fn sizes(&self, x: &Shape, w: &Shape) -> Result<Sizes> {
-        let spec = Spec {
-            base_axis: self.base_axis,
-            pad: self.pad.as_deref(),
-            stride: self.stride.as_deref(),
-            dilation: self.dilation.as_deref(),
-            group: self.group,
-            channel_last: self.channel_last,
-        };
-        spec.convolution(x, w)
+        spec!(self).convolution(x, w)
     }
 
     /// With all arguments as numbers.
     pub(super) fn of(s: &Sizes) -> Convolution {
-        Convolution {
-            base_axis: s.lead.ndim() as i64,
-            pad: list(&s.pad),
-            stride: list(&s.stride),
-            dilation: list(&s.dilation),
-            group: s.group as i64,
-            channel_last: s.channel_last,
-        }
+        sized!(Convolution, s)
     }
 }
 
@@ -61,6 +46,10 @@ impl Function for Convolution {
         let s = self.sizes(&x[0], &x[1])?;
         check_bias(x.get(2), s.out_channels)?;
         Ok(smallvec![s.output_shape()])
+    }
+
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        self.infer(x).map_or(0.0, |y| y[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64)
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -109,16 +98,16 @@ impl Function for Convolution {
         let s = self.sizes(&x.shape(), &w.shape())?;
         let gx = g.want[0].then(|| f::deconvolution(gy, w, None, f::Deconvolution::of(&s))).transpose()?;
         let gw = g.want[1].then(|| convolution_weight_grad(x, gy, ConvolutionWeightGrad::of(&s))).transpose()?;
-        let mut grads = vec![gx, gw];
-        if g.x.len() > 2 {
-            grads.push(g.want[2].then(|| sum_of_channels(gy, &s)).transpose()?);
-        }
-        Ok(grads)
+        with_bias(vec![gx, gw], g, &s)
     }
 }
 
-/// The gradient of a bias.
-pub(super) fn sum_of_channels(gy: &Variable, s: &Sizes) -> Result<Variable> {
-    let axis = all_but_channels(gy.ndim(), s.lead.ndim(), s.channel_last);
-    f::sum(gy, f::Sum { axis: Some(axis), keepdims: false })
+/// Adds the gradient of the bias, where there is one: the sum of each channel.
+pub(super) fn with_bias(mut grads: Vec<Option<Variable>>, g: &Grad, s: &Sizes) -> Result<Vec<Option<Variable>>> {
+    if let Some(&want) = g.want.get(2) {
+        let axis = all_but_channels(g.gy[0].ndim(), s.lead.ndim(), s.channel_last);
+        let sum = || f::sum(&g.gy[0], f::Sum { axis: Some(axis), keepdims: false });
+        grads.push(want.then(sum).transpose()?);
+    }
+    Ok(grads)
 }

@@ -1,7 +1,7 @@
 //! The gradient of a convolution's weight as a function of its own. Its gradients are again a deconvolution and a
 //! convolution, so the three are closed under differentiation. Internal: not in the registry.
 
-use super::spatial::{Sizes, Spec, list};
+use super::spatial::{Sizes, sized, spec};
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -31,28 +31,13 @@ impl ConvolutionWeightGrad {
     }
 
     fn sizes(&self, x: &Shape) -> Result<Sizes> {
-        let spec = Spec {
-            base_axis: self.base_axis,
-            pad: self.pad.as_deref(),
-            stride: self.stride.as_deref(),
-            dilation: self.dilation.as_deref(),
-            group: self.group,
-            channel_last: self.channel_last,
-        };
-        spec.convolution(x, &self.weight())
+        spec!(self).convolution(x, &self.weight())
     }
 
     /// That of a convolution of the given sizes.
     pub(super) fn of(s: &Sizes) -> ConvolutionWeightGrad {
-        ConvolutionWeightGrad {
-            base_axis: s.lead.ndim() as i64,
-            pad: list(&s.pad),
-            stride: list(&s.stride),
-            dilation: list(&s.dilation),
-            group: s.group as i64,
-            channel_last: s.channel_last,
-            weight: s.weight_shape().iter().map(|&n| n as i64).collect(),
-        }
+        let weight = s.weight_shape().iter().map(|&n| n as i64).collect();
+        sized!(ConvolutionWeightGrad, s, weight: weight)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `deconvolution`: the transpose of a convolution, and so also the gradient of its data.
 
-use super::convolution::sum_of_channels;
+use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
-use super::spatial::{Sizes, Spec, check_bias, list};
+use super::spatial::{Sizes, check_bias, sized, spec};
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -34,28 +34,12 @@ function! {
 
 impl Deconvolution {
     fn sizes(&self, x: &Shape, w: &Shape) -> Result<Sizes> {
-        let spec = Spec {
-            base_axis: self.base_axis,
-            pad: self.pad.as_deref(),
-            stride: self.stride.as_deref(),
-            dilation: self.dilation.as_deref(),
-            group: self.group,
-            channel_last: self.channel_last,
-        };
-        spec.deconvolution(x, w, self.output_padding.as_deref())
+        spec!(self).deconvolution(x, w, self.output_padding.as_deref())
     }
 
     /// The one that turns the output's shape of a convolution into its input's.
     pub(super) fn of(s: &Sizes) -> Deconvolution {
-        Deconvolution {
-            base_axis: s.lead.ndim() as i64,
-            pad: list(&s.pad),
-            stride: list(&s.stride),
-            dilation: list(&s.dilation),
-            group: s.group as i64,
-            channel_last: s.channel_last,
-            output_padding: Some(s.output_padding()),
-        }
+        sized!(Deconvolution, s, output_padding: Some(s.output_padding()))
     }
 }
 
@@ -64,6 +48,10 @@ impl Function for Deconvolution {
         let s = self.sizes(&x[0], &x[1])?;
         check_bias(x.get(2), s.in_channels)?;
         Ok(smallvec![s.input_shape()])
+    }
+
+    fn multiplications(&self, x: &[Shape]) -> f64 {
+        x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -112,10 +100,6 @@ impl Function for Deconvolution {
         let s = self.sizes(&x.shape(), &w.shape())?;
         let gx = g.want[0].then(|| f::convolution(gy, w, None, f::Convolution::of(&s))).transpose()?;
         let gw = g.want[1].then(|| convolution_weight_grad(gy, x, ConvolutionWeightGrad::of(&s))).transpose()?;
-        let mut grads = vec![gx, gw];
-        if g.x.len() > 2 {
-            grads.push(g.want[2].then(|| sum_of_channels(gy, &s)).transpose()?);
-        }
-        Ok(grads)
+        with_bias(vec![gx, gw], g, &s)
     }
 }

@@ -1,11 +1,11 @@
 //! `max_pooling`: the largest number of each window.
 
-use super::pooling::{MaxPoolingGather, check_gradient, max_pooling_gather, spec};
+use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -54,14 +54,7 @@ impl Function for MaxPooling {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let args = MaxPoolingBackward {
-            kernel: self.kernel.clone(),
-            stride: self.stride.clone(),
-            ignore_border: self.ignore_border,
-            pad: self.pad.clone(),
-            channel_last: self.channel_last,
-        };
-        Ok(vec![Some(f::max_pooling_backward(&g.gy[0], &g.x[0], args)?)])
+        Ok(vec![Some(max_pooling_backward(&g.gy[0], &g.x[0], alike!(MaxPoolingBackward, self))?)])
     }
 }
 
@@ -97,13 +90,6 @@ impl Function for MaxPoolingBackward {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let args = MaxPoolingGather {
-            kernel: self.kernel.clone(),
-            stride: self.stride.clone(),
-            ignore_border: self.ignore_border,
-            pad: self.pad.clone(),
-            channel_last: self.channel_last,
-        };
-        Ok(vec![Some(max_pooling_gather(&g.gy[0], &g.x[1], args)?), None])
+        Ok(vec![Some(max_pooling_gather(&g.gy[0], &g.x[1], alike!(MaxPoolingGather, self))?), None])
     }
 }

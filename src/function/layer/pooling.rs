@@ -1,6 +1,7 @@
 //! Arguments that all poolings share, and the internal functions that their gradients are.
 
 use super::spatial::{numbers, three};
+use super::{AveragePooling, MaxPoolingBackward, SumPooling};
 use crate::cpu::pooling::{Border, Divisor, Pooling};
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
@@ -30,7 +31,64 @@ macro_rules! spec {
         }
     };
 }
-pub(super) use spec;
+
+/// The function of that name with the usual arguments as those of another one, and the further ones given.
+macro_rules! alike {
+    ($name:ident, $f:expr $(, $arg:ident: $value:expr)*) => {
+        $name {
+            kernel: $f.kernel.clone(),
+            stride: $f.stride.clone(),
+            ignore_border: $f.ignore_border,
+            pad: $f.pad.clone(),
+            channel_last: $f.channel_last,
+            $($arg: $value,)*
+        }
+    };
+}
+
+/// The engine's side of a pooling that adds up its windows. `average`: whether it divides the sums; then `including_pad` says by what.
+macro_rules! sums {
+    ($name:ident, average: $average:literal, including_pad: |$f:ident| $including_pad:expr) => {
+        impl Function for $name {
+            fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+                Ok(smallvec![spec!(self).pooling(&x[0])?.1])
+            }
+
+            fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+                let ((p, _), $f) = (spec!(self).pooling(x[0].shape)?, self);
+                let by = divisor($average, $including_pad);
+                with_real!(run.dtype, T => p.sum_forward(x[0].slice::<T>(), y[0].slice(), by));
+                Ok(())
+            }
+
+            fn needs(&self, _want: &[bool]) -> Option<Needs> {
+                Some(Needs::NONE)
+            }
+
+            fn backward(
+                &self,
+                run: &Run,
+                _x: &[Option<View>],
+                _y: &[Option<View>],
+                gy: &[Option<View>],
+                gx: &mut [Option<GradMut>],
+            ) -> Result<()> {
+                let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+                let ((p, _), $f) = (spec!(self).pooling(gx.shape)?, self);
+                let (by, out) = (divisor($average, $including_pad), gx.output);
+                with_real!(run.dtype, T => p.sum_backward(gy.slice::<T>(), gx.slice(), by, out));
+                Ok(())
+            }
+
+            fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+                let ($f, shape) = (self, g.x[0].shape().iter().map(|&n| n as i64).collect());
+                let args = alike!(SumPoolingBackward, self, average: $average, including_pad: $including_pad, shape: shape);
+                Ok(vec![Some(sum_pooling_backward(&g.gy[0], args)?)])
+            }
+        }
+    };
+}
+pub(super) use {alike, spec, sums};
 
 impl Spec<'_> {
     /// Sizes for the kernels, and the output's shape.
@@ -131,14 +189,9 @@ impl Function for SumPoolingBackward {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let (kernel, stride, pad) = (self.kernel.clone(), self.stride.clone(), self.pad.clone());
-        let (ignore_border, channel_last, including_pad) = (self.ignore_border, self.channel_last, self.including_pad);
         let y = match self.average {
-            false => f::sum_pooling(&g.gy[0], f::SumPooling { kernel, stride, ignore_border, pad, channel_last })?,
-            true => f::average_pooling(
-                &g.gy[0],
-                f::AveragePooling { kernel, stride, ignore_border, pad, channel_last, including_pad },
-            )?,
+            false => f::sum_pooling(&g.gy[0], alike!(SumPooling, self))?,
+            true => f::average_pooling(&g.gy[0], alike!(AveragePooling, self, including_pad: self.including_pad))?,
         };
         Ok(vec![Some(y)])
     }
@@ -189,14 +242,7 @@ impl Function for MaxPoolingGather {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let args = f::MaxPoolingBackward {
-            kernel: self.kernel.clone(),
-            stride: self.stride.clone(),
-            ignore_border: self.ignore_border,
-            pad: self.pad.clone(),
-            channel_last: self.channel_last,
-        };
-        Ok(vec![Some(f::max_pooling_backward(&g.gy[0], &g.x[1], args)?), None])
+        Ok(vec![Some(f::max_pooling_backward(&g.gy[0], &g.x[1], alike!(MaxPoolingBackward, self))?), None])
     }
 }
 

@@ -41,6 +41,36 @@ pub(super) struct Spec<'a> {
     pub channel_last: bool,
 }
 
+/// The `Spec` of a function with these arguments.
+macro_rules! spec {
+    ($f:expr) => {
+        $crate::function::layer::spatial::Spec {
+            base_axis: $f.base_axis,
+            pad: $f.pad.as_deref(),
+            stride: $f.stride.as_deref(),
+            dilation: $f.dilation.as_deref(),
+            group: $f.group,
+            channel_last: $f.channel_last,
+        }
+    };
+}
+
+/// The function of that name for sizes that are known: all arguments as numbers, and those of its own.
+macro_rules! sized {
+    ($name:ident, $s:expr $(, $arg:ident: $value:expr)*) => {
+        $name {
+            base_axis: $s.lead.ndim() as i64,
+            pad: $crate::function::layer::spatial::list(&$s.pad),
+            stride: $crate::function::layer::spatial::list(&$s.stride),
+            dilation: $crate::function::layer::spatial::list(&$s.dilation),
+            group: $s.group as i64,
+            channel_last: $s.channel_last,
+            $($arg: $value,)*
+        }
+    };
+}
+pub(super) use {sized, spec};
+
 /// An image's axes.
 struct Image {
     lead: Shape,

@@ -1,7 +1,7 @@
 //! `categorical_cross_entropy`: minus the logarithm of x at the label.
 
 use super::entropy::{TINY, at_least_tiny};
-use super::labels::{LabelMask, checked, infer, label_mask, position};
+use super::labels::{LabelMask, checked, infer, label_mask, loss_of_labels, position};
 use crate::cpu::simd::SimdReal;
 use crate::cpu::softmax::Axis;
 use crate::error::Result;
@@ -47,41 +47,12 @@ fn backward<T: SimdReal>(a: Axis, x: &[T], labels: &[i64], gy: &[T], gx: &mut [T
     }
 }
 
-impl Function for CategoricalCrossEntropy {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        infer(&x[0], &x[1], self.axis)
-    }
+loss_of_labels!(CategoricalCrossEntropy, forward, backward);
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let labels = x[1].slice::<i64>();
-        let a = checked(x[0].shape, labels, self.axis)?;
-        with_real!(run.dtype, T => forward::<T>(a, x[0].slice(), labels, y[0].slice()));
-        Ok(())
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 0b11, y: 0 })
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(x), Some(target), Some(gy), Some(gx)) = (&x[0], &x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
-        let labels = target.slice::<i64>();
-        let a = checked(x.shape, labels, self.axis)?;
-        let output = gx.output;
-        with_real!(run.dtype, T => backward::<T>(a, x.slice(), labels, gy.slice(), gx.slice(), output));
-        Ok(())
-    }
-
-    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let hits = label_mask(&g.x[1], LabelMask::like(&g.x[0].shape(), self.axis)?)?;
+impl CategoricalCrossEntropy {
+    fn rule(&self, x: &Variable, labels: &Variable, gy: &Variable) -> Result<Variable> {
+        let hits = label_mask(labels, LabelMask::like(&x.shape(), self.axis)?)?;
         let formula = Formula::new(3, |v| vec![Some(v[1].select(-(&v[2] / at_least_tiny(&v[0])), 0.0))]);
-        Ok(vec![Some(call_one(FormulaFunction::new(formula), &[&g.x[0], &hits, &g.gy[0]])?), None])
+        call_one(FormulaFunction::new(formula), &[x, &hits, gy])
     }
 }

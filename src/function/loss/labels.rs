@@ -35,6 +35,48 @@ pub(crate) fn position(a: Axis, r: usize, label: i64) -> Option<usize> {
     Some((r / a.inner * a.n + k) * a.inner + r % a.inner)
 }
 
+/// The engine's side of a loss of labels along an axis with the kernels `$forward` and `$backward`; the gradient is its `rule`.
+macro_rules! loss_of_labels {
+    ($name:ident, $forward:path, $backward:path) => {
+        impl Function for $name {
+            fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+                infer(&x[0], &x[1], self.axis)
+            }
+
+            fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+                let labels = x[1].slice::<i64>();
+                let a = checked(x[0].shape, labels, self.axis)?;
+                with_real!(run.dtype, T => $forward(a, x[0].slice::<T>(), labels, y[0].slice()));
+                Ok(())
+            }
+
+            fn needs(&self, _want: &[bool]) -> Option<Needs> {
+                Some(Needs { x: 0b11, y: 0 })
+            }
+
+            fn backward(
+                &self,
+                run: &Run,
+                x: &[Option<View>],
+                _y: &[Option<View>],
+                gy: &[Option<View>],
+                gx: &mut [Option<GradMut>],
+            ) -> Result<()> {
+                let (Some(x), Some(labels), Some(gy), Some(gx)) = (&x[0], &x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+                let (labels, output) = (labels.slice::<i64>(), gx.output);
+                let a = checked(x.shape, labels, self.axis)?;
+                with_real!(run.dtype, T => $backward(a, x.slice::<T>(), labels, gy.slice(), gx.slice(), output));
+                Ok(())
+            }
+
+            fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+                Ok(vec![Some(self.rule(&g.x[0], &g.x[1], &g.gy[0])?), None])
+            }
+        }
+    };
+}
+pub(crate) use loss_of_labels;
+
 function! {
     /// 1 at the labels along an axis, 0 elsewhere and for negative labels: internal, for gradients.
     LabelMask label_mask in Special

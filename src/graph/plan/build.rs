@@ -28,8 +28,9 @@ pub(crate) struct Key {
 /// How often plans have adopted nodes.
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
-fn last_plan_id(f: &FnNode) -> Option<u64> {
-    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade().map(|p| p.id)
+/// The plan that ran `f` last, if it is still there.
+pub(super) fn last_plan(f: &FnNode) -> Option<Arc<Forward>> {
+    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade()
 }
 
 /// A compiled forward run.
@@ -126,13 +127,18 @@ impl Forward {
         })
     }
 
+    /// True if this plan was the last to run each function behind `root`.
+    pub(crate) fn has_run(&self, root: &VarRef) -> bool {
+        collect(std::slice::from_ref(root)).iter().all(|f| last_plan(f).is_some_and(|p| p.id == self.id))
+    }
+
     /// Adopts the nodes again if another plan has run some of them since.
     pub(crate) fn adopt_again(self: &Arc<Forward>) {
         let now = ADOPTIONS.load(Relaxed);
         if self.adopted.swap(now, Relaxed) == now {
             return;
         }
-        let other = |n: &PlanNode| last_plan_id(&n.f) != Some(self.id);
+        let other = |n: &PlanNode| last_plan(&n.f).is_none_or(|p| p.id != self.id);
         if self.nodes.iter().any(other) {
             self.adopt();
         }
@@ -199,7 +205,7 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
-        var.producer.is_none() || var.root || var.persistent || (var.held && !cleared && !var.recompute)
+        var.root || var.visible(cleared || var.recompute)
     }
 
     /// Its data is there after the run.
@@ -226,7 +232,7 @@ impl<'a> Builder<'a> {
             let unit = &self.units[u];
             let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
             let stored = |v: u32| self.stays(v) || self.backward[v as usize];
-            let seen = |v: u32| self.g.var(v).held || self.g.var(v).persistent;
+            let seen = |v: u32| self.g.var(v).visible(false);
             let loads = UnitBackward::new(self.g, unit, arrives, stored, seen).loads();
             loads.into_iter().for_each(|v| self.backward[v as usize] = true);
         }

@@ -206,7 +206,7 @@ impl What {
 }
 
 /// Runs an opaque function.
-pub(crate) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
     let shape = |v: &u32| &slots[*v as usize].shape;
@@ -266,13 +266,13 @@ pub(crate) fn call_function(
 }
 
 /// Lets the output take its input's memory.
-pub(crate) fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
+fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
     let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
     y.share_content(x)
 }
 
 /// Runs an element-wise unit.
-pub(crate) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
         steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
     }

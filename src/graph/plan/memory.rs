@@ -2,13 +2,14 @@
 
 use super::backward::{self, How, Target};
 use super::build::{self, Forward, PlanNode, Slot};
-use super::{Backward, ForwardOptions, backward_plan, forward_plan};
+use super::exec::fusion;
+use super::{Backward, ForwardOptions};
 use crate::array::alloc::rounded;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::expr::ssa::MixMap;
 use crate::graph::Variable;
 use crate::shape::Shape;
+use std::sync::Arc;
 
 /// Memory of a forward and backward run.
 #[derive(Clone, Debug)]
@@ -24,22 +25,51 @@ pub struct Report {
 /// Buffers listed in a report.
 const LISTED: usize = 10;
 
+/// A forward and a backward plan that no variable knows of.
+pub(crate) struct Plans {
+    pub(crate) forward: Arc<Forward>,
+    pub(crate) backward: Option<Backward>,
+}
+
+impl Plans {
+    /// Plans a step of `y`; `None` if no function made it.
+    pub(crate) fn new(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Option<Plans>> {
+        if !y.has_parent() {
+            return Ok(None);
+        }
+        let root = y.node();
+        let forward = Arc::new(Forward::new(std::slice::from_ref(root), build::key(options, false))?);
+        let key = backward::Key { clear_buffer, hooked: false, fused: fusion() };
+        let backward = y.need_grad().then(|| Backward::new(root, key, Some(forward.clone()))).transpose()?;
+        Ok(Some(Plans { forward, backward }))
+    }
+
+    fn play(&self) -> Play {
+        let mut play = Play::default();
+        play.forward(&self.forward);
+        if let Some(b) = &self.backward {
+            play.backward(b);
+        }
+        play
+    }
+
+    /// Planned bytes at most, leaves included.
+    pub(crate) fn peak(&self) -> usize {
+        self.play().peak
+    }
+}
+
 /// Plans forward and backward of `y` and adds up their buffers step by step.
 pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Report> {
-    let roots = [y.node().clone()];
-    let mut play = Play::default();
-    let report = |play: Play| Ok(play.report());
-    if !y.has_parent() {
-        play.take(y.size() * 4, || format!("variable {}", y.shape()));
-        return report(play);
-    }
-    let forward = forward_plan(&roots, build::key(options, false))?;
-    play.forward(&forward);
-    if y.need_grad() {
-        let back = backward_plan(&roots[0], clear_buffer, false)?;
-        play.backward(&forward, &back);
-    }
-    report(play)
+    let play = match Plans::new(y, options, clear_buffer)? {
+        Some(plans) => plans.play(),
+        None => {
+            let mut play = Play::default();
+            play.take(y.size() * 4, || format!("variable {}", y.shape()));
+            play
+        }
+    };
+    Ok(play.report())
 }
 
 /// A buffer: bytes, and how many slots share it.
@@ -148,11 +178,10 @@ impl Play {
         }
     }
 
-    fn backward(&mut self, forward: &Forward, plan: &Backward) {
+    fn backward(&mut self, plan: &Backward) {
         self.grads = vec![None; plan.slots.len()];
-        let number: MixMap<u64, usize> = forward.slots.iter().enumerate().map(|(i, s)| (s.var_id, i)).collect();
         let old = std::mem::take(&mut self.data);
-        self.data = plan.slots.iter().map(|s| number.get(&s.var_id).and_then(|&i| old[i])).collect();
+        self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
         for step in &plan.steps {
             step.again.iter().for_each(|a| self.forward_step(a, &plan.nodes, &plan.slots));
             let node = &plan.nodes[step.what.node() as usize];

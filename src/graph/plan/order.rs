@@ -134,19 +134,16 @@ impl Node {
     pub(crate) fn wants(&self, g: &Graph) -> SmallVec<[bool; 4]> {
         self.x.iter().enumerate().map(|(i, &x)| g.var(x).flows && differentiable(&self.f, i)).collect()
     }
-}
 
-impl Node {
     /// The data that an opaque function's backward reads.
     pub(crate) fn backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
         if self.f.function.is_view() {
             return SmallVec::new();
         }
         let needs = self.f.function.needs(&self.wants(g)).unwrap_or(Needs::ALL);
-        let picked = |list: &[u32], mask: u32| -> SmallVec<[u32; 4]> {
-            list.iter().enumerate().filter(|(i, _)| mask >> (*i).min(31) & 1 == 1).map(|(_, &v)| v).collect()
-        };
-        picked(&self.x, needs.x).into_iter().chain(picked(&self.y, needs.y)).collect()
+        let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
+        let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
+        x.chain(y).map(|(_, &v)| v).collect()
     }
 
     /// A gradient passes through it.
@@ -168,6 +165,11 @@ impl Var {
             (s.persistent, s.recompute && s.parent.is_some())
         };
         Var { var, shape, producer: None, root: false, held, persistent, recompute: recompute && !persistent, flows }
+    }
+
+    /// Somebody may look at it after a run that drops what is `cleared`.
+    pub(crate) fn visible(&self, cleared: bool) -> bool {
+        self.producer.is_none() || self.persistent || (self.held && !cleared)
     }
 }
 

@@ -5,6 +5,7 @@ use super::single::run_arrays;
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::function::expr::ssa::MixMap;
+use crate::graph::mode;
 use crate::graph::variable::{VarNode, VarRef};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes sure that the data of a variable is there, if its plan left it out.
 pub(crate) fn materialize(v: &VarRef) -> Result<()> {
-    let Some(plan) = pending(v)? else { return Ok(()) };
+    let Some(plan) = pending(v)? else { return if v.is_shed() { gather(v) } else { Ok(()) } };
     let slot = plan.slot_of(v).ok_or_else(|| gone(v))?;
     plan.check_leaves(&plan.missing(slot).1)?;
     plan.compute_again(slot)?;
@@ -37,6 +38,34 @@ fn gone(v: &VarNode) -> Error {
     .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data")
 }
 
+/// Computes a shed variable by the functions behind it, without a plan; only its own data stays.
+fn gather(target: &VarRef) -> Result<()> {
+    let (mut nodes, mut todo) = (Vec::new(), vec![target.clone()]);
+    let mut seen: MixMap<u64, ()> = MixMap::default();
+    while let Some(v) = todo.pop() {
+        match v.parent().filter(|_| v.is_shed()) {
+            Some(f) if seen.insert(f.id, ()).is_none() => {
+                todo.extend(f.inputs());
+                nodes.push(f);
+            }
+            Some(_) => {}
+            None => materialize(&v)?,
+        }
+    }
+    nodes.sort_by_key(|f| (f.rank(), f.id));
+    let mut made: Vec<VarRef> = Vec::new();
+    for f in &nodes {
+        let outputs = f.outputs();
+        let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
+        let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
+        let absent = outputs.iter().filter(|v| v.is_shed() && !Arc::ptr_eq(v, target));
+        made.extend(absent.cloned());
+        mode::again(|| run_arrays(f, &x, &y, true)).map_err(|e| f.explain(e))?;
+    }
+    made.iter().for_each(|v| drop(v.data().storage().release()));
+    Ok(())
+}
+
 impl Forward {
     pub(crate) fn slot_of(&self, v: &VarNode) -> Option<u32> {
         self.slots.iter().position(|s| s.var_id == v.id).map(|i| i as u32)
@@ -50,7 +79,7 @@ impl Forward {
             let of = |v: &u32| self.slots[*v as usize].data.clone();
             let x: SmallVec<[NdArray; 4]> = node.x.iter().map(of).collect();
             let y: SmallVec<[NdArray; 2]> = node.y.iter().map(of).collect();
-            run_arrays(&node.f, &x, &y, true).map_err(|e| node.f.explain(e))?;
+            mode::again(|| run_arrays(&node.f, &x, &y, true)).map_err(|e| node.f.explain(e))?;
         }
         let made = nodes.iter().flat_map(|&n| self.nodes[n as usize].y.iter().copied());
         for v in made.filter(|&v| v != target && !self.kept[v as usize]) {

@@ -1,0 +1,135 @@
+//! Builds the steps of a backward plan: which gradients each unit makes, where they go, what ends with it.
+
+use super::{Call, Forward, How, Key, Step, Target, Tile, What};
+use crate::error::{Error, Result};
+use crate::function::InputKind;
+use crate::graph::plan::group::Unit;
+use crate::graph::plan::order::Graph;
+use crate::graph::plan::program::UnitBackward;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::sync::Mutex;
+
+pub(super) struct Builder<'a> {
+    g: &'a Graph,
+    key: Key,
+    /// Data that forward kept.
+    stored: Vec<bool>,
+    /// Data that some step reads.
+    read: RefCell<Vec<bool>>,
+}
+
+impl<'a> Builder<'a> {
+    /// `forward`: the run whose data is read, and its slots of `g`'s variables.
+    pub(super) fn new(g: &'a Graph, key: Key, forward: Option<(&Forward, &[Option<u32>])>) -> Builder<'a> {
+        let kept = |v: usize| match forward {
+            Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
+            None => !g.vars[v].var.is_shed(),
+        };
+        let stored = g.vars.iter().enumerate().map(|(i, v)| v.producer.is_none() || kept(i)).collect();
+        let mut read = vec![false; g.vars.len()];
+        let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
+        opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
+        Builder { g, key, stored, read: RefCell::new(read) }
+    }
+
+    pub(super) fn stored(&self) -> &[bool] {
+        &self.stored
+    }
+
+    pub(super) fn steps(&self, units: &[Unit]) -> Vec<Step> {
+        let mut reached = vec![false; self.g.vars.len()];
+        let root = self.g.roots[0] as usize;
+        reached[root] = self.g.vars[root].flows;
+        let mut steps = Vec::new();
+        for unit in units.iter().rev() {
+            if let Some(what) = self.unit(unit, &mut reached) {
+                steps.push(self.step(unit, what));
+            }
+        }
+        steps
+    }
+
+    /// Labels and indices have no gradient: asking for one is an error.
+    pub(super) fn check_labels(&self) -> Result<()> {
+        for node in &self.g.nodes {
+            for (i, &x) in node.x.iter().enumerate() {
+                let input = node.f.function.def().input(i);
+                let v = self.g.var(x);
+                if input.kind == InputKind::Index && v.flows && v.producer.is_none() {
+                    let e =
+                        Error::graph("labels and indices have no gradient, but need_grad is set").argument(input.name);
+                    return Err(node.f.explain(e.hint("make the Variable with need_grad=False")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unit(&self, unit: &Unit, reached: &mut [bool]) -> Option<What> {
+        let n = unit.nodes[0];
+        let node = &self.g.nodes[n as usize];
+        if unit.elementwise {
+            return self.tile(unit, reached).map(|t| What::Tile(Box::new(t)));
+        }
+        let wants = node.wants(self.g);
+        if !node.y.iter().any(|&y| reached[y as usize]) || !wants.contains(&true) {
+            return None;
+        }
+        let arrives = node.y.iter().map(|&y| reached[y as usize]).collect();
+        let targets: SmallVec<[Option<Target>; 4]> =
+            node.x.iter().zip(&wants).map(|(&x, &w)| w.then(|| self.target(x, reached))).collect();
+        if node.f.function.is_view() {
+            return targets[0].map(|t| What::View(n, t));
+        }
+        Some(What::Call(Call { node: n, needs: node.f.function.needs(&wants), arrives, targets }))
+    }
+
+    fn target(&self, v: u32, reached: &mut [bool]) -> Target {
+        let first = !std::mem::replace(&mut reached[v as usize], true);
+        let how = match self.g.var(v).producer {
+            None => How::Leaf,
+            Some(_) if first => How::Write,
+            Some(_) => How::Add,
+        };
+        Target { slot: v, how }
+    }
+
+    fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
+        let arrives = |v: u32| reached[v as usize];
+        let seen = |v: u32| !self.g.var(v).root && self.g.var(v).visible(self.key.clear_buffer);
+        let mut read = self.read.borrow_mut();
+        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
+        back.loads().into_iter().for_each(|v| read[v as usize] = true);
+        if back.outputs.is_empty() {
+            return None;
+        }
+        let last = *unit.nodes.last().expect("units have nodes");
+        let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
+        let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
+        let target = |v: u32, reached: &mut [bool]| match made(v) {
+            true => Target { slot: v, how: How::Write },
+            false => self.target(v, reached),
+        };
+        let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
+        let dtype = back.dtype;
+        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), dtype })
+    }
+
+    fn step(&self, unit: &Unit, what: What) -> Step {
+        let made = || unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
+        let free_grads = made().filter(|&v| !self.g.var(v).visible(self.key.clear_buffer)).collect();
+        let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).persistent && !self.g.var(*v).root;
+        let free_data = made().filter(clears).collect();
+        let reads = self.reads(&what);
+        Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
+    }
+
+    fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {
+        match what {
+            What::View(..) => SmallVec::new(),
+            What::Tile(t) => t.unit.loads().into_iter().collect(),
+            What::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
+
+use super::{Backward, Call, How, Step, Target, What};
+use crate::array::{Data, NdArray, alloc};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::{Grad, GradMut, Needs, Output, Run, View};
+use crate::graph::mode;
+use crate::graph::plan::build::{self as forward, PlanNode};
+use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
+use crate::graph::plan::materialize;
+use crate::graph::variable::Variable;
+use crate::with_real;
+use smallvec::SmallVec;
+
+type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
+
+impl Backward {
+    /// Runs the plan; `seed` is the gradient of the root.
+    pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks) -> Result<()> {
+        let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        let mut interrupt = Interrupt::new();
+        let result = self.steps.iter().try_for_each(|step| {
+            self.step(step, seed, hooks)?;
+            interrupt.check(step.what.work(self))
+        });
+        if result.is_err() {
+            let freed = self.steps.iter().flat_map(|s| &s.free_grads);
+            freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
+            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        }
+        result
+    }
+
+    pub(super) fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
+        if v == self.root { seed.clone() } else { self.grads[v as usize].clone() }
+    }
+
+    fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
+        let node = &self.nodes[step.what.node() as usize];
+        hooks.before(&node.f)?;
+        self.again(step)?;
+        alloc::set_label(node.f.name());
+        let again = self.restore(&step.reads)?;
+        let done = match &step.what {
+            What::Call(c) => self.call(c, seed),
+            What::View(n, t) => self.view(*n, *t, seed, step),
+            What::Tile(t) => self.tile(t, seed, step),
+        };
+        done.map_err(|e| node.f.explain(e))?;
+        hooks.after(&node.f)?;
+        again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
+        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
+        step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
+        if hooks.any() && self.key.clear_buffer {
+            self.hide_seed(node);
+        }
+        Ok(())
+    }
+
+    /// After the root's function hooks see that the root's gradient, which they saw for the run only, is cleared.
+    fn hide_seed(&self, node: &PlanNode) {
+        let root = node.y.iter().zip(node.f.outputs()).find(|(y, _)| **y == self.root);
+        if let Some((_, root)) = root {
+            let none = NdArray::new(root.shape());
+            none.clear();
+            root.swap_grad(Some(none));
+        }
+    }
+
+    /// Frees an array's memory; where the user asked for clearing, the array says so.
+    fn free(&self, a: &NdArray) {
+        match self.key.clear_buffer {
+            true => a.storage().clear(),
+            false => drop(a.storage().release()),
+        }
+    }
+
+    /// Runs the planned recomputation before a step. What is there all the same stays as it is.
+    fn again(&self, step: &Step) -> Result<()> {
+        let is_there = |v: &u32| !self.slots[*v as usize].data.storage().is_empty();
+        for again in &step.again {
+            let node = &self.nodes[again.what.node() as usize];
+            let missing = match &again.what {
+                forward::What::Tile(t) => !t.sinks.iter().all(is_there),
+                _ => !node.y.iter().all(is_there),
+            };
+            if missing {
+                alloc::set_label(node.f.name());
+                mode::again(|| again.what.run(node, &self.slots, true))?;
+            }
+            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        }
+        Ok(())
+    }
+
+    /// Computes data again that was not kept, and that no plan foresaw; gives the slots to be freed afterwards.
+    fn restore(&self, reads: &[u32]) -> Result<SmallVec<[u32; 2]>> {
+        let mut again = SmallVec::new();
+        for &v in reads {
+            if !self.slots[v as usize].data.storage().is_empty() {
+                continue;
+            }
+            let Some(var) = &self.vars[v as usize] else { continue };
+            let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
+            match forward.zip(self.forward_slots[v as usize]) {
+                Some((f, slot)) if !f.kept[slot as usize] => {
+                    f.compute_again(slot)?;
+                    again.push(v);
+                }
+                _ => materialize(var)?,
+            }
+        }
+        Ok(again)
+    }
+
+    fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
+        let node = &self.nodes[c.node as usize];
+        match c.needs {
+            Some(needs) => self.kernel(node, c, needs, seed),
+            None => self.rule(node, c, seed),
+        }
+    }
+
+    fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
+        let compute = node.f.context.compute_dtype();
+        let view = |v: u32, dtype: DType| -> Result<View> {
+            let slot = &self.slots[v as usize];
+            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)? })
+        };
+        let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
+        for (i, &v) in node.x.iter().enumerate() {
+            let slot = &self.slots[v as usize];
+            x.push(match needs.input(i) {
+                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data)? }),
+                false => None,
+            });
+        }
+        for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
+            y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
+            let shape = &self.slots[v as usize].shape;
+            gy.push(if arrives { Some(View { shape, data: self.grad(v, seed).read(compute)? }) } else { None });
+        }
+        let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
+        let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
+        for t in &c.targets {
+            gx.push(match t {
+                Some(t) => Some(self.gradient(t, node, compute, &mut late)?),
+                None => None,
+            });
+        }
+        let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
+        let run = Run { dtype: compute, again: false, saved: &node.f.saved, inputs: &inputs };
+        node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
+        late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
+    }
+
+    /// Memory for a gradient in the type to compute in; what is stored in another type goes through `late`.
+    fn gradient(
+        &self,
+        t: &Target,
+        node: &PlanNode,
+        compute: DType,
+        late: &mut SmallVec<[(Target, Data); 2]>,
+    ) -> Result<GradMut<'_>> {
+        let shape = &self.slots[t.slot as usize].shape;
+        let target = &self.grads[t.slot as usize];
+        let output = self.output(t);
+        if node.f.context.dtype() != compute {
+            let data = Data::new(compute, shape.size())?;
+            late.push((*t, data.clone()));
+            return Ok(GradMut { shape, output: Output::Write, data });
+        }
+        let data = match output {
+            Output::Write => target.overwrite(compute)?,
+            Output::Accumulate => target.modify(compute)?,
+        };
+        Ok(GradMut { shape, output, data })
+    }
+
+    pub(super) fn output(&self, t: &Target) -> Output {
+        let storage = self.grads[t.slot as usize].storage();
+        match t.how {
+            How::Write => Output::Write,
+            How::Add => Output::Accumulate,
+            How::Leaf if storage.is_empty() || storage.is_zero() => Output::Write,
+            How::Leaf => Output::Accumulate,
+        }
+    }
+
+    /// Writes or adds a whole part to a gradient stored as `dtype`.
+    pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
+        let target = &self.grads[t.slot as usize];
+        if self.output(&t) == Output::Write {
+            target.overwrite(dtype)?.copy_from(part);
+            return Ok(());
+        }
+        let to = target.modify(dtype)?;
+        let compute = part.dtype();
+        let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
+        with_real!(compute, T => crate::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
+        if dtype != compute {
+            to.copy_from(&sum);
+        }
+        Ok(())
+    }
+
+    /// The gradient by the function's rule: a graph that runs at once and is forgotten.
+    fn rule(&self, node: &PlanNode, c: &Call, seed: &NdArray) -> Result<()> {
+        let f = &node.f;
+        let variable = |a: NdArray| Variable::from_array(a);
+        let data = |v: &u32| variable(self.slots[*v as usize].data.clone());
+        let gy = |(&v, &arrives): (&u32, &bool)| {
+            let shape = self.slots[v as usize].shape.clone();
+            let a = if arrives { self.grad(v, seed) } else { NdArray::new(shape) };
+            variable(a)
+        };
+        let grad = Grad {
+            x: node.x.iter().map(data).collect(),
+            y: node.y.iter().map(data).collect(),
+            gy: node.y.iter().zip(&c.arrives).map(gy).collect(),
+            want: c.targets.iter().map(Option::is_some).collect(),
+            saved: f.saved.get(),
+            context: f.context.clone(),
+        };
+        let parts = mode::inner(f.context.clone(), || f.function.grad(&grad))?;
+        for (t, part) in c.targets.iter().zip(parts) {
+            let (Some(t), Some(part)) = (t, part) else { continue };
+            let data = part.data()?.read(f.context.compute_dtype())?;
+            self.deliver(*t, &data, f.context.dtype())?;
+        }
+        Ok(())
+    }
+
+    /// A view's gradient is its output's, under the input's shape.
+    fn view(&self, n: u32, t: Target, seed: &NdArray, step: &Step) -> Result<()> {
+        let node = &self.nodes[n as usize];
+        let gy = self.grad(node.y[0], seed);
+        let ends = step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
+        if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
+            return self.grads[t.slot as usize].share_content(&gy);
+        }
+        let part = gy.read(node.f.context.compute_dtype())?;
+        self.deliver(t, &part, node.f.context.dtype())
+    }
+}
+
+impl What {
+    fn work(&self, plan: &Backward) -> usize {
+        let node = &plan.nodes[self.node() as usize];
+        node.x.first().map_or(1, |&x| plan.slots[x as usize].shape.size())
+    }
+}

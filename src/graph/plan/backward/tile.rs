@@ -1,0 +1,115 @@
+//! Runs the backward pass of an element-wise unit as one program over tiles.
+
+use super::{Backward, Step, Target, Tile};
+use crate::array::{Data, NdArray};
+use crate::context::compute_dtype;
+use crate::cpu::reduce;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::function::Output;
+use crate::function::expr::tile::{Sink, Source, Walk};
+use crate::graph::plan::program::{AnyProgram, Input};
+use crate::with_real;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Gradients whose memory another one takes over: the old slot, the new slot.
+type Stolen = SmallVec<[(u32, u32); 1]>;
+/// Keeps the memory of a program's arrays while it runs.
+type Alive = SmallVec<[Data; 8]>;
+
+impl Backward {
+    pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
+        let reduced: SmallVec<[bool; 2]> =
+            t.targets.iter().map(|x| self.slots[x.slot as usize].shape != t.shape).collect();
+        let adds: Vec<bool> =
+            t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
+        let (program, inputs) = t.program(&adds, &reduced)?;
+        let fresh = t.targets.iter().zip(adds.iter().zip(&reduced)).filter(|(_, (add, r))| !**add && !**r);
+        let stolen = self.stolen(t, step, fresh.map(|(x, _)| x.slot), &inputs);
+        let mut alive = Alive::new();
+        let mut sources: SmallVec<[Source; 8]> = SmallVec::new();
+        for &input in inputs.iter() {
+            sources.push(self.source(t, input, &stolen, seed, &mut alive)?);
+        }
+        let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
+        let mut temps: SmallVec<[(Target, Data); 2]> = SmallVec::new();
+        for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
+            let target = &self.grads[x.slot as usize];
+            let data = match (r, add) {
+                (true, _) => Data::new(compute_dtype(t.dtype), t.shape.size())?,
+                (_, true) => target.modify(t.dtype)?,
+                (_, false) => target.overwrite(t.dtype)?,
+            };
+            sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
+            if r {
+                temps.push((*x, data.clone()));
+            }
+            alive.push(data);
+        }
+        // SAFETY: all arrays have the plan's shapes, and `alive` keeps their memory.
+        unsafe { program.run(t.shape.size(), &sources, &sinks) };
+        temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
+    }
+
+    /// An input of the program, from where it is now.
+    fn source(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, alive: &mut Alive) -> Result<Source> {
+        let (v, array) = match input {
+            Input::Data(v) => (v, self.slots[v as usize].data.clone()),
+            Input::Grad(v) => {
+                let now = stolen.iter().find(|(from, _)| *from == v).map(|(_, to)| *to);
+                (v, now.map_or_else(|| self.grad(v, seed), |to| self.grads[to as usize].clone()))
+            }
+        };
+        if let Some(number) = array.storage().constant() {
+            return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
+        }
+        let data = array.read(array.dtype())?;
+        let walk = Walk::new(&self.slots[v as usize].shape, &t.shape);
+        let source = Source { ptr: data.ptr(), dtype: data.dtype(), walk };
+        alive.push(data);
+        Ok(source)
+    }
+
+    /// Sums a full-size gradient down to its variable's shape.
+    fn reduce(&self, x: Target, full: &Data, t: &Tile) -> Result<()> {
+        let shape = &self.slots[x.slot as usize].shape;
+        let compute = full.dtype();
+        let part = Data::new(compute, shape.size())?;
+        with_real!(compute, T => {
+            reduce::sum_to(full.as_slice::<T>(), &t.shape, part.as_mut_slice::<T>(), shape, Output::Write)
+        });
+        self.deliver(x, &part, t.dtype)
+    }
+
+    /// Lets gradients that begin here (`fresh`) take the memory of those that are read and end here.
+    fn stolen(&self, t: &Tile, step: &Step, fresh: impl Iterator<Item = u32>, inputs: &[Input]) -> Stolen {
+        let mut ending: SmallVec<[u32; 2]> = step.free_grads.iter().copied().filter(|&v| v != self.root).collect();
+        let steal = |to: u32| {
+            let sink = self.grads[to as usize].storage();
+            let fits = |&v: &u32| {
+                let from = self.grads[v as usize].storage();
+                let alike = from.dtype() == t.dtype && from.size() == sink.size();
+                inputs.contains(&Input::Grad(v)) && alike && from.is_exclusive()
+            };
+            let at = ending.iter().position(fits).filter(|_| sink.is_empty())?;
+            let from = ending.remove(at);
+            sink.adopt(t.dtype, self.grads[from as usize].storage().release());
+            Some((from, to))
+        };
+        fresh.filter_map(steal).collect()
+    }
+}
+
+impl Tile {
+    fn program(&self, adds: &[bool], reduced: &[bool]) -> Result<(AnyProgram, Arc<[Input]>)> {
+        let mut programs = self.programs.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, p, inputs)) = programs.iter().find(|(a, ..)| a == adds) {
+            return Ok((p.clone(), inputs.clone()));
+        }
+        let (p, inputs) = self.unit.compile(adds, reduced)?;
+        let inputs: Arc<[Input]> = inputs.into();
+        programs.push((adds.to_vec(), p.clone(), inputs.clone()));
+        Ok((p, inputs))
+    }
+}

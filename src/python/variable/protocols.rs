@@ -1,0 +1,82 @@
+//! A Variable under Python's own protocols: indexing, NumPy, numbers, text, comparison, pickling.
+
+use super::Variable;
+use crate::array::NdArray as Array;
+use crate::python::array::{as_numpy, scalar};
+use crate::python::{convert, errors, operators};
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+
+#[pymethods]
+impl Variable {
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let a = errors::run(py, || self.var.data())?;
+        as_numpy(py, &a, dtype, copy)
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        scalar(py, &errors::run(py, || self.var.data())?)
+    }
+
+    fn __int__(&self, py: Python<'_>) -> PyResult<i64> {
+        self.__float__(py).map(|v| v as i64)
+    }
+
+    fn __repr__(&self) -> String {
+        let v = &self.var;
+        format!(
+            "<Variable({}, need_grad={}) at {:#x}>",
+            v.shape(),
+            if v.need_grad() { "True" } else { "False" },
+            v.id()
+        )
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let text = self.__repr__().replace('<', "&lt;").replace('>', "&gt;");
+        let a = errors::run(py, || self.var.data())?;
+        let values = if a.size() <= 1000 { convert::writable(py, &a)?.repr()?.to_string() } else { String::new() };
+        Ok(format!("<code>{text}</code><pre>{}</pre>", values.replace('<', "&lt;")))
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.var.identity()
+    }
+
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Variable>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let same = |o: &Bound<'py, Variable>| o.get().var.identity() == slf.get().var.identity();
+        match (op, other.cast::<Variable>()) {
+            (CompareOp::Eq, Ok(o)) => Ok(same(o).into_pyobject(py)?.to_owned().into_any()),
+            (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
+            _ => operators::compare(slf.as_any(), other, op),
+        }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let copy = |a: Array| -> PyResult<Bound<'py, PyAny>> {
+            let data = errors::run(py, || a.read(a.dtype())?.converted(a.dtype()))?;
+            convert::to_numpy(py, data, a.shape())
+        };
+        let grad = self.var.grad();
+        let g = if grad.storage().is_empty() { py.None().into_bound(py) } else { copy(grad)? };
+        let args = (copy(errors::run(py, || self.var.data())?)?, g, self.var.need_grad_setting());
+        (py.get_type::<Variable>().getattr("from_numpy_array")?, args).into_pyobject(py).map(|t| t.into_any())
+    }
+}
+
+operators::arithmetic!(Variable);

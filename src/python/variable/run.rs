@@ -1,0 +1,152 @@
+//! Runs of a Variable's graph: forward, backward, their hooks and the gradient to start with, visitors.
+
+use super::Variable;
+use crate::array::NdArray as Array;
+use crate::error::Error;
+use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
+use crate::python::array::NdArray;
+use crate::python::function::Function;
+use crate::python::convert::flag;
+use crate::python::{convert, errors};
+use pyo3::prelude::*;
+
+#[pymethods]
+impl Variable {
+    /// Computes this variable's data from the leaves of the graph.
+    #[pyo3(signature = (clear_buffer=false, clear_no_need_grad=false, function_pre_hook=None, function_post_hook=None))]
+    fn forward(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
+        #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
+        function_pre_hook: Option<Py<PyAny>>,
+        function_post_hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let options = ForwardOptions { clear_buffer, clear_no_need_grad };
+        errors::detached(py, || {
+            let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
+            self.var.forward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+        })
+    }
+
+    /// Computes the gradients of all variables that this one was computed from and that need one.
+    #[pyo3(signature = (grad=Some(Given::Number(1.0)), clear_buffer=false, communicator_callbacks=None, function_pre_hook=None, function_post_hook=None))]
+    fn backward(
+        &self,
+        py: Python<'_>,
+        grad: Option<Given>,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
+        communicator_callbacks: Option<Py<PyAny>>,
+        function_pre_hook: Option<Py<PyAny>>,
+        function_post_hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        if communicator_callbacks.is_some() {
+            return Err(errors::raise(
+                py,
+                Error::unsupported("communicator callbacks are not in this version of nnrs yet").function("backward"),
+            ));
+        }
+        let seed = match grad {
+            None => Seed::Own,
+            Some(Given::Number(v)) => Seed::Value(v),
+            Some(Given::Array(a)) => Seed::Array(self.seed(py, a)?),
+        };
+        let options = BackwardOptions { seed, clear_buffer };
+        errors::detached(py, || {
+            let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
+            self.var.backward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+        })
+    }
+
+    fn visit(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<()> {
+        errors::run(py, || self.var.visit(|node| call_hook(&f, node)))
+    }
+
+    /// True if `f` gives true for some function of the graph.
+    fn visit_check(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<bool> {
+        let mut found = false;
+        let check = |node: &FunctionRef| {
+            if !found {
+                found = Python::attach(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py))
+                    .map_err(errors::carry)?;
+            }
+            Ok(())
+        };
+        errors::run(py, || self.var.visit(check))?;
+        Ok(found)
+    }
+}
+
+impl Variable {
+    /// A gradient given as an array of this variable's shape, or as a number for all of it.
+    fn seed(&self, py: Python<'_>, given: Py<PyAny>) -> PyResult<Array> {
+        let given = given.into_bound(py);
+        let a = match given.cast::<NdArray>() {
+            Ok(a) => a.get().inner().clone(),
+            Err(_) => convert::from_numpy("backward", "grad", &given)?,
+        };
+        let is_number =
+            given.hasattr("__float__")? && !given.hasattr("__len__")? || given.is_instance_of::<pyo3::types::PyBool>();
+        if is_number && a.shape().ndim() == 0 {
+            let filled = Array::new(self.var.shape());
+            let v = errors::run(py, || a.to_vec::<f64>())?[0];
+            errors::run(py, || filled.fill(v))?;
+            return Ok(filled);
+        }
+        if a.shape() != self.var.shape() {
+            let e = Error::shape("grad", format!("shape {}", self.var.shape())).actual(format!("shape {}", a.shape()));
+            return Err(errors::raise(py, e.function("backward")));
+        }
+        Ok(a)
+    }
+}
+
+/// The gradient argument of `backward`.
+pub(crate) enum Given {
+    Number(f64),
+    Array(Py<PyAny>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given {
+    type Error = PyErr;
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Given> {
+        if value.is_instance_of::<pyo3::types::PyFloat>() || value.is_instance_of::<pyo3::types::PyInt>() {
+            return value.extract().map(Given::Number);
+        }
+        Ok(Given::Array(value.to_owned().unbind()))
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Given {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Given::Number(v) => Ok(v.into_pyobject(py)?.into_any()),
+            Given::Array(a) => Ok(a.into_bound(py)),
+        }
+    }
+}
+
+pub(crate) fn forward_vars(
+    py: Python<'_>,
+    vars: &[&Var],
+    options: ForwardOptions,
+    pre: Option<Py<PyAny>>,
+    post: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    errors::detached(py, || {
+        let (pre, post) = (hook(&pre), hook(&post));
+        run_all(vars, options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+    })
+}
+
+/// A Python hook as the engine calls it, on the calling thread.
+pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef) -> crate::Result<()> + 'a> {
+    f.as_ref().map(|f| move |node: &FunctionRef| call_hook(f, node))
+}
+
+pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
+    Python::attach(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
+}

@@ -1,0 +1,78 @@
+"""What the documentation shows is true: its snippets, and the examples in docstrings, run and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import nnrs as nn
+
+ROOT = Path(__file__).parent.parent
+# docs/functions.md shows signatures, which tools/generate.py proves fresh.
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+PAGES.remove("docs/functions.md")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+
+
+def blocks(page: str, language: str) -> Iterator[tuple[int, str]]:
+    """The snippets of a page in that language, each with the number of lines before it."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        if found[1] == language:
+            yield text.count("\n", 0, found.start(2)), found[2]
+
+
+def script(page: str) -> str:
+    """All Python snippets of a page as one program, each line at its place in the page."""
+    lines: list[str] = []
+    for before, code in blocks(page, "python"):
+        lines += [""] * (before - len(lines)) + code.splitlines()
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if script(page)])
+def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str) -> None:
+    code = script(page)
+    start = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); exec(compile(sys.stdin.read(), {page!r}, 'exec'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", start], input=code, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for expected in SHOWN.findall(code):
+        matches = re.escape(expected).replace(r"\.\.\.", ".*")
+        assert re.search(f"^{matches}$", done.stdout, re.MULTILINE), f"{expected!r} is not in {done.stdout!r}"
+
+
+@pytest.mark.parametrize("number", range(len(list(blocks("CONTRIBUTING.md", "rust")))))
+def test_rust_that_contributing_shows_is_the_source(number: int) -> None:
+    _, code = list(blocks("CONTRIBUTING.md", "rust"))[number]
+    shown = {line.strip() for line in code.splitlines()}
+    sources = (p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.rs"))
+    assert any(shown <= {line.strip() for line in text.splitlines()} | {""} for text in sources), code
+
+
+def modules() -> list[str]:
+    """The modules written by hand that have examples in their docstrings."""
+    names = [m.name for m in pkgutil.walk_packages(nn.__path__, "nnrs.")]
+    paths = {name: ROOT / "python" / f"{name.replace('.', '/')}.py" for name in names}
+    return [name for name, path in paths.items() if path.exists() and ">>>" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings_run(name: str) -> None:
+    nn.clear_parameters()
+    nn.seed(313)
+    result = doctest.testmod(importlib.import_module(name))
+    nn.clear_parameters()
+    assert result.attempted and not result.failed
