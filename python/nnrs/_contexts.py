@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ._core import Context
 from ._errors import check_type
 from .ext.cpu import array_classes
 

@@ -132,6 +132,9 @@ def _gather_rows(x: Any, parts: list[Any]) -> Any:
         axes = len(indices)
     if axes > x.ndim:
         raise IndexError(f"too many indices: {axes} for {x.ndim} axes")
+    for axis, (index, n) in enumerate(zip(indices, x.shape, strict=False)):
+        if index.size and not -n <= index.min() <= index.max() < n:
+            raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
     y = F.gather_nd(x, _same_kind(x, np.stack(np.broadcast_arrays(*indices))))
     if None not in [p if p is None else 0 for p in parts]:
         return y
@@ -204,6 +207,9 @@ def matmul(a: Any, b: Any) -> Any:
     """`a @ b`, as NumPy."""
     from . import functions as F
 
+    if isinstance(b, np.ndarray):
+        hint = "Variable.from_numpy_array and NdArray.from_numpy_array take arrays in"
+        raise ArgumentTypeError(message("__matmul__", "other", "a Variable or NdArray", "a NumPy array", hint))
     if not isinstance(b, (Variable, NdArray)):
         return NotImplemented
     if a.ndim == 0 or b.ndim == 0:

@@ -21,7 +21,9 @@ type Grads = MixMap<u64, Variable>;
 pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
     let nodes = collect(&roots);
-    let needed = paths(&nodes, inputs);
+    let inside = Inside::new(&nodes, &roots);
+    let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
+    let needed = paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad()).filter_map(|(_, slot)| *slot));
     let mut grads = Grads::default();
     for (i, y) in outputs.iter().enumerate() {
         let seed = match seeds.get(i).copied().flatten() {
@@ -33,23 +35,48 @@ pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variab
             }
             None => constant(1.0, y)?,
         };
-        add(&mut grads, y.node().id, seed)?;
+        add(&mut grads, slot(y.node()), seed)?;
     }
     for node in nodes.iter().rev().filter(|n| needed.contains_key(&n.id)) {
         spread(node, &needed, &mut grads)?;
     }
-    let inside = inside(&nodes);
-    let result = |x: &&Variable| match grads.get(&x.node().id) {
-        Some(g) => Ok(Some(g.clone())),
-        None if inside.contains_key(&x.node().id) => zeros(x).map(Some),
+    let result = |(x, slot): (&&Variable, &Option<u64>)| match slot {
+        Some(slot) => grads.get(slot).map_or_else(|| zeros(x), |g| Ok(g.clone())).map(Some),
         None => Ok(None),
     };
-    inputs.iter().map(result).collect()
+    inputs.iter().zip(&wanted).map(result).collect()
 }
 
-/// Ids of all variables of a graph.
-fn inside(nodes: &[Arc<FnNode>]) -> MixMap<u64, ()> {
-    nodes.iter().flat_map(|n| n.inputs().into_iter().chain(n.outputs())).map(|v| (v.id, ())).collect()
+/// Where a variable's gradient is kept: leaves that are one variable to the user (a parameter in several places, an
+/// unlinked copy) share one.
+fn slot(v: &VarRef) -> u64 {
+    if v.lock().parent.is_some() { v.id } else { v.identity() }
+}
+
+/// The variables of a graph.
+struct Inside {
+    slots: MixMap<u64, ()>,
+    /// By the identity that users see.
+    by_identity: MixMap<u64, u64>,
+}
+
+impl Inside {
+    fn new(nodes: &[Arc<FnNode>], roots: &[VarRef]) -> Inside {
+        let of_node = |n: &Arc<FnNode>| n.inputs().into_iter().chain(n.outputs()).collect::<Vec<_>>();
+        let all = nodes.iter().flat_map(of_node).chain(roots.iter().cloned());
+        let (mut slots, mut by_identity) = (MixMap::default(), MixMap::default());
+        for v in all {
+            slots.insert(slot(&v), ());
+            by_identity.insert(v.identity(), slot(&v));
+        }
+        Inside { slots, by_identity }
+    }
+
+    /// The slot of a variable, or of what is the same variable to the user.
+    fn find(&self, v: &VarRef) -> Option<u64> {
+        let own = slot(v);
+        if self.slots.contains_key(&own) { Some(own) } else { self.by_identity.get(&v.identity()).copied() }
+    }
 }
 
 fn zeros(like: &Variable) -> Result<Variable> {
@@ -64,19 +91,22 @@ fn constant(v: f64, like: &Variable) -> Result<Variable> {
     Ok(Variable::from_array(a).with_need_grad(false))
 }
 
-/// Ids of the functions, and of the variables that need a gradient, on the way from the inputs.
-fn paths(nodes: &[Arc<FnNode>], inputs: &[&Variable]) -> MixMap<u64, ()> {
+/// Ids of the functions, and slots of the variables that need a gradient, on the way from the inputs' slots.
+fn paths(nodes: &[Arc<FnNode>], inputs: impl Iterator<Item = u64>) -> MixMap<u64, ()> {
     inherit(nodes);
-    let needy = |x: &&&Variable| x.need_grad();
-    let mut on: MixMap<u64, ()> = inputs.iter().filter(needy).map(|x| (x.node().id, ())).collect();
+    let mut on: MixMap<u64, ()> = inputs.map(|slot| (slot, ())).collect();
     for n in nodes {
-        let reaches = |(i, x): (usize, &VarRef)| on.contains_key(&x.id) && differentiable(n, i);
+        let reaches = |(i, x): (usize, &VarRef)| is_on(&on, x) && differentiable(n, i);
         if n.inputs().iter().enumerate().any(reaches) {
             on.insert(n.id, ());
-            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (y.id, ())));
+            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (slot(y), ())));
         }
     }
     on
+}
+
+fn is_on(on: &MixMap<u64, ()>, x: &VarRef) -> bool {
+    x.need_grad() && on.contains_key(&slot(x))
 }
 
 /// Brings the inherited flags up to date: an input's may have been set since the graph was made.
@@ -103,7 +133,7 @@ fn add(grads: &mut Grads, id: u64, part: Variable) -> Result<()> {
 /// Adds what `node` passes from its outputs' gradients to its inputs.
 fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Result<()> {
     let outputs = node.outputs();
-    if !outputs.iter().any(|y| grads.contains_key(&y.id)) {
+    if !outputs.iter().any(|y| grads.contains_key(&slot(y))) {
         return Ok(());
     }
     let (x, y): (Vec<Variable>, Vec<Variable>) = (
@@ -112,11 +142,11 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     );
     let gy = y
         .iter()
-        .map(|y| grads.get(&y.node().id).cloned().map_or_else(|| constant(0.0, y), Ok))
+        .map(|y| grads.get(&slot(y.node())).cloned().map_or_else(|| constant(0.0, y), Ok))
         .collect::<Result<Vec<_>>>()?;
     let want =
-        x.iter().enumerate().map(|(i, x)| needed.contains_key(&x.node().id) && differentiable(node, i)).collect();
-    let ids: Vec<u64> = x.iter().map(|x| x.node().id).collect();
+        x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
+    let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
     let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
     let old = mode::set_context(node.context.clone());
     let parts = rule(node, &g);

@@ -131,6 +131,11 @@ impl VarNode {
         self.core.lock().data.clone()
     }
 
+    /// Equal for a variable and its unlinked copies.
+    pub(crate) fn identity(&self) -> u64 {
+        self.core.id
+    }
+
     pub(crate) fn shape(&self) -> Shape {
         self.core.lock().data.shape()
     }

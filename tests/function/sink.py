@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from function.case import Case, Error
+from function.case import Case
 
 
 def reference(*x: np.ndarray) -> np.ndarray:
@@ -19,4 +19,3 @@ CASES = [
     Case(inputs=[(2, 3)], grad=ones, second=False, name="one"),
     Case(inputs=[(2, 3), (4,), ()], grad=ones, second=False, name="several"),
 ]
-ERRORS = [Error(name="no input")]

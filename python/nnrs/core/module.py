@@ -53,7 +53,7 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Module):
             self.__dict__.pop(name, None)
-            self.submodules[name] = value
+            self.submodules[name] = value  # in the old one's place, if there was one
             value.__dict__["_parent"] = self
         else:
             self.submodules.pop(name, None)
@@ -127,7 +127,9 @@ class Module:
         above = f"{self.parent.get_path_name()}/" if self.parent is not None else ""
         return above + self.get_scope_name()
 
-    def get_parameters(self, recursive: bool = True, grad_only: bool = False, memo: Any = None) -> OrderedDict[str, Any]:
+    def get_parameters(
+        self, recursive: bool = True, grad_only: bool = False, memo: Any = None
+    ) -> OrderedDict[str, Any]:
         """The parameters by name; one that is there twice is listed once.
 
         Args:

@@ -1,8 +1,8 @@
 """Records which arrays are cleared while graphs run, and when: NNabla's recorder.
 
-Between `activate_clear_called_flag_recorder` and `deactivate_clear_called_flag_recorder`, each function that runs leaves
-a list with a pair for each input, and one for each output: whether the data and the gradient have been cleared, as it
-is before the next function runs. While it is active, functions run one by one.
+Between `activate_clear_called_flag_recorder` and `deactivate_clear_called_flag_recorder`, each function that runs
+leaves a list with a pair for each input, and one for each output: whether the data and the gradient have been cleared,
+as it is before the next function runs. While it is active, functions run one by one.
 """
 
 from __future__ import annotations
