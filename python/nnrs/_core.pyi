@@ -68,7 +68,7 @@ class Error(Exception):
 class Context:
     """Where and in which precision functions run."""
 
-    def __new__(cls, backend: Sequence[str] = ..., array_class: str = "", device_id: str = "0") -> Self: ...
+    def __new__(cls, backend: Sequence[str] = ..., array_class: str = ..., device_id: str = ...) -> Self: ...
     @property
     def backend(self) -> list[str]:
         """Candidates as `device:type`; the first one that this build knows is taken."""

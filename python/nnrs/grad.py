@@ -80,14 +80,17 @@ def _seed(seed: Any, y: Variable) -> Variable | None:
     if seed is None or isinstance(seed, Variable):
         return seed
     v = Variable(y.shape, need_grad=False)
-    given = None if isinstance(seed, NdArray) else np.asarray(seed)
-    if given is not None and given.dtype.kind not in "biuf":
-        expected = "None, numbers, arrays, NdArrays or Variables"
-        raise ArgumentTypeError(message("grad", "grad_outputs", expected, describe(seed)))
-    if given is not None and given.ndim == 0:
-        v.d = float(given)
-        return v
-    a = seed if isinstance(seed, NdArray) else NdArray.from_numpy_array(given)
+    if isinstance(seed, NdArray):
+        a = seed
+    else:
+        given = np.asarray(seed)
+        if given.dtype.kind not in "biuf":
+            expected = "None, numbers, arrays, NdArrays or Variables"
+            raise ArgumentTypeError(message("grad", "grad_outputs", expected, describe(seed)))
+        if given.ndim == 0:
+            v.d = float(given)
+            return v
+        a = NdArray.from_numpy_array(given)
     if a.shape != y.shape:
         raise ArgumentError(message("grad", "grad_outputs", f"shape {y.shape}", str(a.shape)))
     v.data = a

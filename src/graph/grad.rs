@@ -144,8 +144,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
         .iter()
         .map(|y| grads.get(&slot(y.node())).cloned().map_or_else(|| constant(0.0, y), Ok))
         .collect::<Result<Vec<_>>>()?;
-    let want =
-        x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
+    let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
     let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
     let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
     let old = mode::set_context(node.context.clone());

@@ -6,8 +6,8 @@ mod run;
 pub(crate) use run::{call_hook, forward_vars};
 
 use super::array::{NdArray, assign, size_from_axis};
-use super::function::Function;
 use super::convert::flag;
+use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
 use crate::error::Error;

@@ -5,8 +5,8 @@ use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use crate::python::array::NdArray;
-use crate::python::function::Function;
 use crate::python::convert::flag;
+use crate::python::function::Function;
 use crate::python::{convert, errors};
 use pyo3::prelude::*;
 
