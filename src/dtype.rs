@@ -100,16 +100,33 @@ macro_rules! elements {
     )*};
 }
 
+/// As C does it on x86-64 (and so NumPy and NNabla): towards zero; NaN and what does not fit give the smallest number.
+#[inline(always)]
+fn to_i32(v: f64) -> i32 {
+    if v > -2147483649.0 && v < 2147483648.0 { v as i32 } else { i32::MIN }
+}
+
+#[inline(always)]
+fn to_i64(v: f64) -> i64 {
+    if (-9223372036854775808.0..9223372036854775808.0).contains(&v) { v as i64 } else { i64::MIN }
+}
+
+#[inline(always)]
+fn to_u64(v: f64) -> u64 {
+    if v >= 9223372036854775808.0 { v as u64 } else { to_i64(v) as u64 }
+}
+
+// Types below 32 bits keep the low bits of an i32, u32 those of an i64: negative numbers wrap around.
 elements! {
     bool, Bool, |x| x as u8 as f64, |v| v != 0.0;
-    i8, I8, |x| x as f64, |v| v as i8;
-    u8, U8, |x| x as f64, |v| v as u8;
-    i16, I16, |x| x as f64, |v| v as i16;
-    u16, U16, |x| x as f64, |v| v as u16;
-    i32, I32, |x| x as f64, |v| v as i32;
-    u32, U32, |x| x as f64, |v| v as u32;
-    i64, I64, |x| x as f64, |v| v as i64;
-    u64, U64, |x| x as f64, |v| v as u64;
+    i8, I8, |x| x as f64, |v| to_i32(v) as i8;
+    u8, U8, |x| x as f64, |v| to_i32(v) as u8;
+    i16, I16, |x| x as f64, |v| to_i32(v) as i16;
+    u16, U16, |x| x as f64, |v| to_i32(v) as u16;
+    i32, I32, |x| x as f64, |v| to_i32(v);
+    u32, U32, |x| x as f64, |v| to_i64(v) as u32;
+    i64, I64, |x| x as f64, |v| to_i64(v);
+    u64, U64, |x| x as f64, |v| to_u64(v);
     f16, F16, |x| x.to_f64(), |v| f16::from_f64(v);
     bf16, BF16, |x| x.to_f64(), |v| bf16::from_f64(v);
     f32, F32, |x| x as f64, |v| v as f32;

@@ -15,17 +15,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
-from nnrs import Variable
-
-X = np.array([0.5, -1.0, 2.0], "float32")
-
-
-def leaf(values, need_grad=True) -> Variable:
-    return Variable.from_numpy_array(np.array(values, "float32"), need_grad=need_grad)
-
-
-def close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
+from graph_helpers import X, close, leaf
 
 
 @pytest.fixture(autouse=True)
@@ -410,3 +400,28 @@ def test_multiprocessing_with_fork():
         warnings.simplefilter("ignore", DeprecationWarning)
         with multiprocessing.get_context("fork").Pool(2) as pool:
             assert pool.map(pool_work, range(4)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_runs_the_graph_that_another_thread_was_running():
+    x = Variable.from_numpy_array(np.ones((64, 64), "float32"), need_grad=True)
+    y = F.sum(F.affine(x, x))
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            y.forward()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def child():
+        y.forward()
+        assert y.d == 64**3
+
+    try:
+        for _ in range(5):
+            assert child_exit(child) == 0
+    finally:
+        stop.set()
+        thread.join()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import config, memory
+from . import backward_functions, config, function, memory
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -58,10 +58,12 @@ __all__ = [
     "array_classes",
     "auto_forward",
     "available_contexts",
+    "backward_functions",
     "clear_parameters",
     "config",
     "context_scope",
     "forward_all",
+    "function",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import Self, disjoint_base
 
+from .function import Info, PythonFunction
+
 __all__ = [
     "Context",
     "Error",
@@ -21,6 +23,7 @@ __all__ = [
     "Variable",
     "apply_again",
     "call",
+    "call_python_function",
     "clear_memory_cache",
     "cuda_source",
     "forward_all",
@@ -38,6 +41,7 @@ __all__ = [
     "no_grad_active",
     "fit_memory",
     "plan_memory",
+    "register_rule",
     "registry",
     "save_safetensors",
     "set_auto_forward",
@@ -52,6 +56,7 @@ __all__ = [
     "set_recompute",
     "set_solver_hook",
     "solver_registry",
+    "unregister_rule",
     "unset_function_hook",
     "unset_solver_hook",
 ]
@@ -96,7 +101,7 @@ class Function:
 
     @property
     def name(self) -> str:
-        """NNabla's class name of the function."""
+        """NNabla's class name of the function; of a PythonFunction its `name`."""
     @property
     def inputs(self) -> list[Variable]: ...
     @property
@@ -106,25 +111,48 @@ class Function:
     @property
     def args(self) -> dict[str, Any]: ...
     @property
+    def info(self) -> Info: ...
+    @property
     def context(self) -> Context: ...
     @property
     def rank(self) -> int: ...
     @property
     def need_grad(self) -> bool: ...
     @property
-    def tags(self) -> list[str]: ...
+    def tags(self) -> dict[str, str]: ...
+    @tags.setter
+    def tags(self, value: Mapping[str, str]) -> None: ...
     @property
     def origin(self) -> str | None:
         """The script line that made the function."""
+    def min_outputs(self) -> int: ...
+    def setup(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None: ...
+    def forward(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None: ...
+    def backward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
+    ) -> None: ...
+    def recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None: ...
+    def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None: ...
+    def need_setup_recompute(self, o: int) -> bool: ...
+    def set_active_input_mask(self, mask: Sequence[bool]) -> None: ...
+    def grad_depends_input_data(self, i: int, j: int) -> bool: ...
+    def grad_depends_output_data(self, i: int, o: int) -> bool: ...
+    def auto_grad_depends_input_data(self, i: int, j: int) -> bool: ...
+    def auto_grad_depends_output_data(self, i: int, o: int) -> bool: ...
+    def inplace_data(self, i: int) -> int: ...
+    def inplace_data_with(self, i: int) -> int: ...
+    def __call__(
+        self, *inputs: Variable | NdArray, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None
+    ) -> Any: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
 
 @disjoint_base
 class NdArray:
+    __array_priority__: ClassVar[float]
     """A dense N-dimensional array; shares its memory with the variables and arrays made from it."""
 
     def __new__(cls, shape: Sequence[int] | None = None) -> Self: ...
-    __array_priority__: ClassVar[float]
     @staticmethod
     def from_numpy_array(nparr: ArrayLike) -> NdArray: ...
     @staticmethod
@@ -200,10 +228,10 @@ class NdArray:
 
 @disjoint_base
 class Variable:
+    __array_priority__: ClassVar[float]
     """A variable of the computation graph: data, gradient, and how it was computed."""
 
     def __new__(cls, shape: Sequence[int] | None = None, need_grad: bool | None = None) -> Self: ...
-    __array_priority__: ClassVar[float]
     EXCEPTIONS_AT_DEALLOC: ClassVar[list[Exception]]
     @staticmethod
     def from_numpy_array(data: ArrayLike, grad: ArrayLike | None = None, need_grad: bool | None = None) -> Variable: ...
@@ -362,6 +390,14 @@ class Solver:
 def solver_registry() -> list[dict[str, Any]]: ...
 def set_solver_hook(before: bool, key: str, hook: Callable[[], object]) -> None: ...
 def unset_solver_hook(before: bool, key: str) -> None: ...
+def call_python_function(
+    function: PythonFunction,
+    given: tuple[Variable | NdArray, ...],
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any: ...
+def register_rule(name: str, rule: Callable[..., Any]) -> None: ...
+def unregister_rule(name: str) -> bool: ...
 def call(
     index: int | None,
     given: tuple[Variable | NdArray | None, ...],

@@ -2,11 +2,12 @@
 
 use super::node::FnNode;
 use super::plan::collect;
+use super::run::FunctionRef;
 use super::variable::{VarRef, Variable};
-use super::{apply, mode};
+use super::{apply, mode, rules};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
-use crate::function::elementwise::{FormulaFunction, rules};
+use crate::function::elementwise::{self, FormulaFunction};
 use crate::function::expr::Formula;
 use crate::function::expr::ssa::MixMap;
 use crate::function::{Grad, InputKind};
@@ -148,7 +149,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
     let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
     let old = mode::set_context(node.context.clone());
-    let parts = rule(node, &g);
+    let parts = chosen_rule(node, &g);
     mode::set_context(old);
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
         if let Some(part) = part.filter(|_| want) {
@@ -158,10 +159,15 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     Ok(())
 }
 
-/// The gradient rule of a node: its own, or derived from its formula.
-fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
+/// The gradient rule of a node: a registered one, its own, or derived from its formula.
+fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
+    rules::registered(&FunctionRef::new(node.clone()), g).unwrap_or_else(|| rule(node, g))
+}
+
+/// The gradient rule that comes with a function.
+pub(crate) fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
     let Some(e) = node.function.elementwise() else { return node.function.grad(g) };
-    let backward = &rules(e, g.x.len()).backward;
+    let backward = &elementwise::rules(e, g.x.len()).backward;
     let inputs: Vec<&Variable> = g.x.iter().chain(&g.y).chain(&g.gy).collect();
     let mut parts = Vec::new();
     for (i, x) in g.x.iter().enumerate() {

@@ -7,6 +7,7 @@ use super::variable::{VarRef, Variable};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::function::{ArgValue, Function};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The gradient that a backward pass starts with.
@@ -160,6 +161,10 @@ impl FunctionRef {
         FunctionRef(node)
     }
 
+    pub(crate) fn node(&self) -> &Arc<FnNode> {
+        &self.0
+    }
+
     /// NNabla's name of the function's class.
     pub fn class_name(&self) -> &'static str {
         self.0.function.def().name
@@ -182,8 +187,17 @@ impl FunctionRef {
         self.0.function.arguments()
     }
 
+    /// Words of the user's own, by name.
+    pub fn tags(&self) -> BTreeMap<String, String> {
+        self.0.tags.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    pub fn set_tags(&self, tags: BTreeMap<String, String>) {
+        *self.0.tags.lock().unwrap_or_else(|e| e.into_inner()) = tags;
+    }
+
     pub fn inputs(&self) -> Vec<Variable> {
-        self.0.inputs().into_iter().map(Variable::handle).collect()
+        self.0.all_inputs().into_iter().map(Variable::handle).collect()
     }
 
     pub fn outputs(&self) -> Vec<Variable> {

@@ -2,7 +2,7 @@
 //! [`VarRef`]s, so that the engine can tell what somebody may look at.
 
 use super::node::FnNode;
-use super::{plan, reap};
+use super::{names, plan, reap};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
@@ -40,6 +40,14 @@ struct Arrays {
 }
 
 impl Core {
+    /// Addresses of the arrays' memory, as far as that is known without waiting.
+    pub(super) fn blocks(&self, name: &str) -> Vec<(usize, String)> {
+        let Ok(arrays) = self.arrays.try_lock() else { return Vec::new() };
+        let of = |a: &NdArray, what: &str| a.try_address().map(|(p, shape)| (p, format!("{what}'{name}' {shape}")));
+        let grad = arrays.grad.as_ref().and_then(|g| of(g, "gradient of "));
+        of(&arrays.data, "").into_iter().chain(grad).collect()
+    }
+
     fn new(data: NdArray) -> Arc<Core> {
         Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays { data, grad: None }), version: AtomicU64::new(0) })
     }
@@ -96,7 +104,22 @@ impl VarNode {
         VarNode::over(Core::new(data), need_grad)
     }
 
+    /// A variable without history over the data of `v` and another gradient. If the data was not kept, the plan of `v`
+    /// can compute it for this one too: it goes under the same number.
+    pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
+        let (data, elided) = (v.data(), v.lock().elided.clone());
+        let id = if data.storage().is_empty() { v.id } else { next_id() };
+        let node = VarNode::numbered(id, Core::new(data), Some(v.need_grad()));
+        node.core.lock().grad = Some(grad);
+        node.lock().elided = elided;
+        node
+    }
+
     fn over(core: Arc<Core>, need_grad: Option<bool>) -> VarRef {
+        VarNode::numbered(next_id(), core, need_grad)
+    }
+
+    fn numbered(id: u64, core: Arc<Core>, need_grad: Option<bool>) -> VarRef {
         LIVE.fetch_add(1, Relaxed);
         let state = VarState {
             need_grad,
@@ -113,7 +136,7 @@ impl VarNode {
             at_once: false,
         };
         Arc::new(VarNode {
-            id: next_id(),
+            id,
             core,
             handles: AtomicU32::new(0),
             version: AtomicU64::new(0),
@@ -125,6 +148,12 @@ impl VarNode {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, VarState> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The state, unless somebody is at work on it.
+    #[cfg(feature = "python")]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, VarState>> {
+        self.state.try_lock().ok()
     }
 
     pub(crate) fn data(&self) -> NdArray {
@@ -416,7 +445,14 @@ impl Variable {
     }
 
     pub fn set_name(&self, name: &str) {
-        self.node.lock().name = Some(name.into());
+        let name: Arc<str> = name.into();
+        self.node.lock().name = Some(name.clone());
+        names::note(&self.node.core, name);
+    }
+
+    /// Gives the variable a name for reports on memory alone.
+    pub(crate) fn note_name(&self, name: &str) {
+        names::note(&self.node.core, name.into());
     }
 
     /// What the user keeps with the variable.

@@ -215,6 +215,12 @@ impl NdArray {
         NdArray::masked_fill(slf, mask, value)
     }
 
+    /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -266,12 +272,6 @@ impl NdArray {
             (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
             _ => operators::compare(slf.as_any(), other, op),
         }
-    }
-
-    /// NumPy leaves operators to this class: `np.float32(2) * x` is an NdArray.
-    #[classattr]
-    fn __array_priority__() -> f64 {
-        1000.0
     }
 }
 

@@ -49,12 +49,6 @@ impl Variable {
         Vec::new()
     }
 
-    /// NumPy leaves operators to this class: `np.float32(2) * x` is a Variable.
-    #[classattr]
-    fn __array_priority__() -> f64 {
-        1000.0
-    }
-
     /// The same network without gradients: built again under `nnrs.no_grad`, on parameters that need none.
     fn no_grad<'py>(slf: &Bound<'py, Variable>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("nnrs._members")?.call_method1("no_grad", (slf,))

@@ -2,6 +2,7 @@
 
 mod array;
 mod call;
+mod collector;
 mod context;
 mod convert;
 mod cuda;
@@ -12,6 +13,8 @@ mod members;
 mod memory;
 mod modes;
 mod operators;
+mod python_function;
+mod rules;
 mod solver;
 mod variable;
 
@@ -26,6 +29,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::Function>()?;
     call::register(m)?;
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
+    python_function::register(m)?;
+    rules::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;

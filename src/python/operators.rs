@@ -59,19 +59,18 @@ pub(crate) fn apply<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: &Oper
     match operand(b) {
         Operand::Number(v) => with_number(a, op.scalar, (op.number)(v)),
         Operand::Array => with_array(a, op.two, b),
-        Operand::Other => refused(a, b),
+        Operand::Other => refuse(b, op),
     }
 }
 
-/// Another class may know what to do; but NumPy would compute with the values, and no gradient could follow.
-fn refused<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = a.py();
-    if !b.hasattr(intern!(py, "__array_interface__"))? {
-        return Ok(py.NotImplemented().into_bound(py));
+/// NumPy would take a Variable for its values and forget the graph: its arrays are refused, anything else may know better.
+fn refuse<'py>(value: &Bound<'py, PyAny>, op: &Operator) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    if value.hasattr(intern!(py, "__array_interface__"))? {
+        let expected = "a Variable, NdArray or number (Variable.from_numpy_array makes one of a NumPy array)";
+        return Err(super::errors::wrong_type(py, op.two.snake, "other", expected, super::errors::type_name(value)));
     }
-    let e = crate::Error::new(crate::error::ErrorKind::Type, "a Variable, NdArray or number").argument("other");
-    let e = e.function("operator").actual("a NumPy array");
-    Err(super::errors::raise(py, e.hint("Variable.from_numpy_array and NdArray.from_numpy_array take arrays in")))
+    Ok(py.NotImplemented().into_bound(py))
 }
 
 /// `b op a` where `b` is a number.
@@ -82,7 +81,7 @@ pub(crate) fn reversed<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match operand(b) {
         Operand::Number(v) => with_number(a, op.reversed, v),
-        _ => refused(a, b),
+        _ => refuse(b, op),
     }
 }
 
@@ -137,8 +136,7 @@ pub(crate) fn compare<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: Com
     match operand(b) {
         Operand::Number(v) => with_number(a, scalar, v),
         Operand::Array => with_array(a, two, b),
-        Operand::Other if matches!(op, CompareOp::Eq | CompareOp::Ne) => Ok(a.py().NotImplemented().into_bound(a.py())),
-        Operand::Other => refused(a, b),
+        Operand::Other => Ok(a.py().NotImplemented().into_bound(a.py())),
     }
 }
 

@@ -46,8 +46,8 @@ cast_as! {
     u32 => i8 u8 i16 u16 i32 u32 i64 u64 f32 f64;
     i64 => i8 u8 i16 u16 i32 u32 i64 u64 f32 f64;
     u64 => i8 u8 i16 u16 i32 u32 i64 u64 f32 f64;
-    f32 => i8 u8 i16 u16 i32 u32 i64 u64 f32 f64;
-    f64 => i8 u8 i16 u16 i32 u32 i64 u64 f32 f64;
+    f32 => f32 f64;
+    f64 => f32 f64;
 }
 
 /// Those from and to bool, and the half types, which go through f32 where that is exact and through f64 elsewhere.
@@ -61,6 +61,12 @@ macro_rules! cast_others {
             #[inline(always)]
             fn cast(self) -> bool { self != 0 as $t }
         }
+    )*};
+}
+cast_others!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
+
+macro_rules! cast_halves {
+    ($($t:ty)*) => {$(
         impl Cast<$t> for f16 {
             #[inline(always)]
             fn cast(self) -> $t { self.to_f32() as $t }
@@ -71,7 +77,7 @@ macro_rules! cast_others {
         }
     )*};
 }
-cast_others!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
+cast_halves!(f32 f64);
 
 macro_rules! cast_elements {
     ($($from:ty => $($to:ty)*;)*) => {$($(
@@ -83,6 +89,8 @@ macro_rules! cast_elements {
 }
 cast_elements! {
     i8 => f16 bf16; u8 => f16 bf16; i16 => f16 bf16; u16 => f16 bf16; i32 => f16 bf16; u32 => f16 bf16;
+    f16 => i8 u8 i16 u16 i32 u32 i64 u64; bf16 => i8 u8 i16 u16 i32 u32 i64 u64;
+    f32 => i8 u8 i16 u16 i32 u32 i64 u64; f64 => i8 u8 i16 u16 i32 u32 i64 u64;
     i64 => f16 bf16; u64 => f16 bf16; f64 => f16 bf16; bool => bool f16 bf16; f16 => bool f16 bf16; bf16 => bool f16 bf16;
 }
 

@@ -50,16 +50,16 @@ formulas! {
 }
 
 /// `1 + tanh(u) = 2 sigmoid(2 u)`: one function less, and no cancellation for negative x. Beyond 30 the sigmoid is 0 or 1
-/// exactly; cutting there keeps the cube finite in the derivative.
+/// exactly; cutting there keeps the cube finite in the derivative. (The bound comes first, so that NaN stays NaN.)
 fn gelu_formula(x: &Expr) -> Expr {
-    let u = x.min(30.0).max(-30.0);
+    let u = x.constant(-30.0).max(x.constant(30.0).min(x));
     let v = (u.square() * 0.044715 + 1.0) * &u * (2.0 * FRAC_2_PI.sqrt());
     x * v.sigmoid()
 }
 
 /// `tanh(log(1 + e)) = n / (n + 2)` with `n = e (e + 2)`; beyond 30 that is 1.
 fn mish_formula(x: &Expr) -> Expr {
-    let e = x.min(30.0).exp();
+    let e = x.constant(30.0).min(x).exp();
     let n = (&e + 2.0) * &e;
     x * (&n / (&n + 2.0))
 }

@@ -9,6 +9,12 @@ use pyo3::prelude::*;
 
 #[pymethods]
 impl Variable {
+    /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -26,6 +32,11 @@ impl Variable {
 
     fn __int__(&self, py: Python<'_>) -> PyResult<i64> {
         self.__float__(py).map(|v| v as i64)
+    }
+
+    /// Gives the variable a name for reports on memory alone.
+    fn _note_name(&self, name: &str) {
+        self.var.note_name(name);
     }
 
     fn __repr__(&self) -> String {

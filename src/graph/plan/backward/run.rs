@@ -41,7 +41,7 @@ impl Backward {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
         self.again(step)?;
-        alloc::set_label(node.f.name());
+        let _label = alloc::label("gradient in", node.f.name());
         let again = self.restore(&step.reads)?;
         let done = match &step.what {
             What::Call(c) => self.call(c, seed),
@@ -87,7 +87,7 @@ impl Backward {
                 _ => !node.y.iter().all(is_there),
             };
             if missing {
-                alloc::set_label(node.f.name());
+                let _label = alloc::label("output (computed again) of", node.f.name());
                 mode::again(|| again.what.run(node, &self.slots, true))?;
             }
             again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
@@ -117,6 +117,9 @@ impl Backward {
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
         let node = &self.nodes[c.node as usize];
+        if let Some(own) = node.f.function.on_variables() {
+            return self.variables(node, c, own, seed);
+        }
         match c.needs {
             Some(needs) => self.kernel(node, c, needs, seed),
             None => self.rule(node, c, seed),
