@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Files whose tests must leave no node, no variable and no byte behind.
 TIDY = {
     "test_array",
+    "test_variable_members",
     "test_array_memory",
     "test_array_operators",
     "test_bad_files",

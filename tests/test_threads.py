@@ -278,7 +278,7 @@ def test_changing_the_graph_inside_a_hook():
 
     def hook(f):
         if f.name == "Tanh" and new.parent is not None:
-            new.rewire_on(h)
+            h.rewire_on(new)
 
     try:
         y.forward(function_pre_hook=hook)

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from . import backward_functions, config, function, memory
+from ._contexts import (
+    add_available_context,
+    array_classes,
+    available_contexts,
+    prefer_cached_array,
+    reset_array_preference,
+)
 from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
 from ._modes import (
     auto_forward,
@@ -24,6 +31,8 @@ from ._modes import (
     unset_solver_pre_hook,
 )
 from ._version import __version__, show_versions
+from .core.module import Module
+from .core.sequential import Sequential
 from .grad import grad
 from .logger import logger
 from .parameter import (
@@ -40,10 +49,15 @@ from .recompute import get_global_recompute, recompute, recompute_fn, set_global
 __all__ = [
     "Context",
     "Error",
+    "Module",
     "NdArray",
+    "Sequential",
     "Variable",
     "__version__",
+    "add_available_context",
+    "array_classes",
     "auto_forward",
+    "available_contexts",
     "backward_functions",
     "clear_parameters",
     "config",
@@ -62,8 +76,10 @@ __all__ = [
     "memory",
     "no_grad",
     "parameter_scope",
+    "prefer_cached_array",
     "recompute",
     "recompute_fn",
+    "reset_array_preference",
     "save_parameters",
     "seed",
     "set_auto_forward",
@@ -84,7 +100,7 @@ __all__ = [
 
 # NNabla's names that are still to come: they raise an AttributeError that says so.
 _LATER = """
-Module Sequential ProtoVariable add_available_context array_classes graph_def prefer_cached_array reset_array_preference
+ProtoVariable graph_def
 """
 
 

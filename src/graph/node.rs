@@ -149,6 +149,14 @@ impl FnNode {
         explain(e, &*self.function, &self.inputs(), self.origin.as_deref())
     }
 
+    /// Reads `new` wherever it read `old`.
+    pub(crate) fn replace_input(self: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
+        self.links().inputs.iter_mut().filter(|x| Arc::ptr_eq(x, old)).for_each(|x| *x = new.clone());
+        old.lock().consumers.retain(|c| !std::ptr::eq(c.as_ptr(), Arc::as_ptr(self)));
+        old.changed();
+        register(new, self);
+    }
+
     /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
@@ -296,13 +304,15 @@ fn register(x: &VarRef, node: &Arc<FnNode>) {
 
 fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[VarRef; 1]> {
     let mut links = node.links();
-    let inherited = !mode::no_grad() && links.inputs.iter().any(|x| x.need_grad());
+    // A static graph made under no_grad keeps its flags, as in NNabla: only parameters lose theirs.
+    let no_grad = mode::no_grad() && mode::auto_forward();
+    let inherited = !no_grad && links.inputs.iter().any(|x| x.need_grad());
     let recompute = mode::recompute();
     let outputs: SmallVec<[VarRef; 1]> = data
         .into_iter()
         .enumerate()
         .map(|(i, data)| {
-            let v = VarNode::new(data, mode::no_grad().then_some(false));
+            let v = VarNode::new(data, no_grad.then_some(false));
             let mut s = v.lock();
             s.parent = Some((node.clone(), i as u32));
             s.inherited = inherited;

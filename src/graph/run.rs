@@ -90,7 +90,11 @@ impl Variable {
         if !self.has_parent() {
             return Ok(());
         }
-        hooks::with(pre, post, |h| plan::backward_plan(self.node(), options.clear_buffer, h.any())?.run(&seed, h))
+        hooks::with(pre, post, |h| {
+            let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
+            let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
+            plan.run(&seed, h)
+        })
     }
 
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
@@ -127,6 +131,24 @@ impl Variable {
     /// Calls `f` with each function behind this variable, in the order of running.
     pub fn visit(&self, mut f: impl FnMut(&FunctionRef) -> Result<()>) -> Result<()> {
         plan::collect(&[self.node().clone()]).into_iter().try_for_each(|n| f(&FunctionRef::new(n)))
+    }
+}
+
+/// While it lives, a variable's gradient is the seed of the run, so that hooks see what the functions see.
+struct Shown<'a> {
+    root: &'a VarRef,
+    own: Option<NdArray>,
+}
+
+impl Shown<'_> {
+    fn new(root: &VarRef, seed: NdArray) -> Shown<'_> {
+        Shown { root, own: root.swap_grad(Some(seed)) }
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.root.swap_grad(self.own.take());
     }
 }
 

@@ -87,6 +87,8 @@ pub(crate) struct VarState {
     pub(crate) persistent: bool,
     pub(crate) recompute: bool,
     pub(crate) name: Option<Arc<str>>,
+    /// Whatever the user wants to keep with the variable.
+    info: Option<Info>,
     /// Plans whose root this variable is.
     pub(crate) plans: plan::Cache,
     /// The plan that decided not to keep this variable's data.
@@ -96,6 +98,9 @@ pub(crate) struct VarState {
     /// The last backward run did not keep this variable's gradient.
     pub(crate) grad_elided: bool,
 }
+
+/// What a user keeps with a variable.
+pub type Info = Arc<dyn std::any::Any + Send + Sync>;
 
 impl VarNode {
     pub(crate) fn new(data: NdArray, need_grad: Option<bool>) -> VarRef {
@@ -127,6 +132,7 @@ impl VarNode {
             persistent: false,
             recompute: false,
             name: None,
+            info: None,
             plans: plan::Cache::default(),
             elided: None,
             grad_elided: false,
@@ -157,6 +163,11 @@ impl VarNode {
         self.core.lock().data.clone()
     }
 
+    /// Equal for a variable and its unlinked copies.
+    pub(crate) fn identity(&self) -> u64 {
+        self.core.id
+    }
+
     pub(crate) fn shape(&self) -> Shape {
         self.core.lock().data.shape()
     }
@@ -171,6 +182,11 @@ impl VarNode {
     /// The gradient array, if anybody asked for it yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
         self.core.lock().grad.clone()
+    }
+
+    /// Puts another gradient array in the place of this one; gives the old one.
+    pub(crate) fn swap_grad(&self, grad: Option<NdArray>) -> Option<NdArray> {
+        std::mem::replace(&mut self.core.lock().grad, grad)
     }
 
     /// Takes the arrays of another variable.

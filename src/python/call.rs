@@ -158,6 +158,12 @@ fn wrap<'py>(
     Ok(PyTuple::new(py, list)?.into_any())
 }
 
+/// Variables as a tuple, however many they are.
+pub(crate) fn tuple_of<'py>(py: Python<'py>, made: Vec<Var>) -> PyResult<Bound<'py, PyTuple>> {
+    let list = made.into_iter().map(|v| Bound::new(py, Variable::new(v))).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, list)
+}
+
 /// Number of a function in the registry.
 #[pyfunction]
 fn function_index(name: &str) -> Option<usize> {

@@ -102,7 +102,7 @@ impl Function {
     /// The Context in which the function was made and runs.
     #[getter]
     fn context(&self) -> Context {
-        Context { inner: self.f.context() }
+        Context::new(self.f.context())
     }
 
     /// The longest way to a leaf, counted in functions: lower ranks run first in forward, last in backward.

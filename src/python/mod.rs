@@ -9,6 +9,7 @@ mod cuda;
 mod errors;
 mod files;
 mod function;
+mod members;
 mod memory;
 mod modes;
 mod operators;
@@ -27,6 +28,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<context::Context>()?;
     m.add_class::<function::Function>()?;
     call::register(m)?;
+    m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
     python_function::register(m)?;
     rules::register(m)?;
     modes::register(m)?;

@@ -1,6 +1,6 @@
 //! A user's handle to a variable.
 
-use super::{VarNode, VarRef};
+use super::{Info, VarNode, VarRef};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::graph::{names, plan};
@@ -202,6 +202,22 @@ impl Variable {
     /// Gives the variable a name for reports on memory alone.
     pub(crate) fn note_name(&self, name: &str) {
         names::note(&self.node.core, name.into());
+    }
+
+    /// What the user keeps with the variable.
+    pub fn info(&self) -> Option<Info> {
+        self.node.lock().info.clone()
+    }
+
+    /// Keeps anything with the variable.
+    pub fn set_info(&self, info: Option<Info>) {
+        let old = std::mem::replace(&mut self.node.lock().info, info);
+        drop(old); // outside of the lock: it may be anything
+    }
+
+    /// How many variables share this one's arrays: itself and its unlinked copies.
+    pub fn sharers(&self) -> usize {
+        Arc::strong_count(&self.node.core)
     }
 
     /// Distance from the leaves; 0 for a variable that no function made.

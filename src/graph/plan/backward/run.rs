@@ -53,7 +53,20 @@ impl Backward {
         again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
         step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
+        if hooks.any() && self.key.clear_buffer {
+            self.hide_seed(node);
+        }
         Ok(())
+    }
+
+    /// After the root's function hooks see that the root's gradient, which they saw for the run only, is cleared.
+    fn hide_seed(&self, node: &PlanNode) {
+        let root = node.y.iter().zip(node.f.outputs()).find(|(y, _)| **y == self.root);
+        if let Some((_, root)) = root {
+            let none = NdArray::new(root.shape());
+            none.clear();
+            root.swap_grad(Some(none));
+        }
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
