@@ -486,6 +486,20 @@ def test_what_is_still_in_use_is_not_collected():
         assert not collected(make)
 
 
+def test_several_variables_of_one_graph_are_collected_when_one_is_left():
+    f = Cube()
+    f.token = Token()
+    alive, objects = weakref.ref(f.token), f.__dict__
+    f.y = f(leaf())
+    f.loss = F.sum(f.y)
+    del f
+    gc.collect()
+    assert alive() is not None
+    del objects["y"], objects
+    gc.collect()
+    assert alive() is None
+
+
 def test_a_graph_in_use_works_after_collections():
     x = leaf()
     f = Cube()
@@ -561,9 +575,7 @@ def test_a_gradient_graph_is_differentiated_by_backward():
 
 def test_without_a_rule():
     x = leaf()
-    with pytest.raises(
-        ValueError, match=r"no gradient rule is registered for 'Cube'(.|\n)*functions.register"
-    ):
+    with pytest.raises(ValueError, match=r"no gradient rule is registered for 'Cube'(.|\n)*functions.register"):
         nn.grad([Cube()(x)], [x])
 
 
