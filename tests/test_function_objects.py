@@ -51,7 +51,7 @@ def leaf(values: Any, need_grad: bool = True) -> Variable:
 
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_what_a_function_says_of_itself(name):
-    """Arguments too, where both give numbers: NNabla fills in defaults, counts axes from the start, numbers some words."""
+    """Arguments too, where both give numbers: NNabla fills in defaults, counts axes from the start."""
     f, golden = node(TARGETS[name]), GOLDEN[name]
     assert f.name == golden["name"] and f.info.type_name == golden["type_name"]
     assert f.rank == golden["rank"] and f.need_grad == golden["need_grad"] and f.tags == golden["tags"]
