@@ -249,7 +249,8 @@ def test_zero_dimensions():
     for a in (NdArray(), NdArray(())):
         assert a.shape == () and a.size == 1 and a.ndim == 0
         a.data = 2.5
-        assert a.data.shape == () and float(a) == 2.5 and int(a) == 2 and bool(a)
+        assert a.data.shape == () and float(a) == 2.5 and int(a) == 2
+        assert bool(a) and bool(NdArray((0,)))
         assert (a * 2).data == 5 and (a + a).shape == ()
     with pytest.raises(TypeError):
         len(NdArray())

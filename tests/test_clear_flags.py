@@ -128,3 +128,16 @@ def test_a_part_of_a_larger_graph_run_with_clear_buffer_leaves_the_rest_usable()
     close(z.d, np.cos(np.tanh(X)))
     z.backward()
     close(x.g, -np.sin(np.tanh(X)) * (1 - np.tanh(X) ** 2))
+
+
+def test_the_cleared_gradient_of_a_held_variable_says_so():
+    x = leaf(X)
+    a = F.tanh(x)
+    y = F.cos(F.sin(a))
+    y.forward()
+    y.backward(clear_buffer=True)
+    assert a.grad.clear_called
+    with pytest.raises(RuntimeError, match="was not kept"):
+        a.g  # noqa: B018
+    a.grad.zero()
+    np.testing.assert_array_equal(a.g, np.zeros_like(X))

@@ -243,8 +243,9 @@ impl NdArray {
         scalar(py, &self.array).map(|v| v as i64)
     }
 
-    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        scalar(py, &self.array).map(|v| v != 0.0)
+    /// An array is an object, not a number: always true, as in NNabla.
+    fn __bool__(&self) -> bool {
+        true
     }
 
     fn __repr__(&self) -> String {

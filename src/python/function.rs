@@ -131,6 +131,10 @@ impl Function {
         }
     }
 
+    fn __str__(&self) -> &'static str {
+        self.f.class_name()
+    }
+
     fn __repr__(&self) -> String {
         format!("<{} rank={}>", self.f.class_name(), self.f.rank())
     }

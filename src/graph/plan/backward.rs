@@ -177,8 +177,8 @@ impl Backward {
     fn adopt(&self) {
         for (v, &unseen) in self.vars.iter().zip(&self.unseen).filter_map(|(v, u)| Some((v.as_ref()?, u))) {
             v.lock().grad_elided = unseen;
-            if let Some(old) = v.existing_grad().filter(|_| unseen && self.key.clear_buffer) {
-                old.clear();
+            if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
+                v.grad().clear();
             }
         }
     }
