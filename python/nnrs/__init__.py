@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import config, memory
-from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
+from . import _calls, _core, _environment, _later, config, memory
+from ._core import Context, Error, NdArray, Variable, get_num_threads
 from ._modes import (
     auto_forward,
     context_scope,
@@ -16,6 +16,7 @@ from ._modes import (
     set_function_post_hook,
     set_function_pre_hook,
     set_fusion,
+    set_num_threads,
     set_solver_post_hook,
     set_solver_pre_hook,
     unset_function_post_hook,
@@ -89,4 +90,11 @@ Module Sequential ProtoVariable add_available_context array_classes graph_def pr
 def __getattr__(name: str) -> object:
     from ._errors import missing_name
 
-    raise missing_name("nnrs", name, _LATER)
+    raise missing_name("nnrs", name, " ".join([_LATER, *_later.MODULES]))
+
+
+_calls.check_methods(Variable)
+_calls.check_methods(NdArray)
+_calls.check_methods(_core.Solver)
+_environment.check()
+_later.install()

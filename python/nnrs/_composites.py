@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ._core import NdArray, Variable
 from ._errors import ArgumentTypeError, describe, message
 from ._normalization import batch_normalization, layer_normalization
+from ._scatter import scatter_nd
 from .recompute import forget
 
-__all__ = ["batch_normalization", "clip_by_value", "forget", "layer_normalization"]
+__all__ = ["batch_normalization", "clip_by_value", "forget", "layer_normalization", "scatter_nd"]
+
+A = TypeVar("A", Variable, NdArray)
 
 # NNabla's functions; those that this module lacks are still to come.
 LATER = """
@@ -39,7 +42,7 @@ onnx_non_max_suppression max_pooling_backward patch_correlation unique eye_like 
 """
 
 
-def clip_by_value(x: Any, min: Any, max: Any) -> Any:
+def clip_by_value(x: A, min: A | float, max: A | float) -> A:
     """Clip to a range, `minimum(maximum(x, min), max)`.
 
     Args:
@@ -60,4 +63,4 @@ def clip_by_value(x: Any, min: Any, max: Any) -> Any:
         raise ArgumentTypeError(message("clip_by_value", name, "a Variable, NdArray or number", describe(bound)))
 
     lower = bounded(x, min, "min", F.maximum2, F.maximum_scalar)
-    return bounded(lower, max, "max", F.minimum2, F.minimum_scalar)
+    return cast(A, bounded(lower, max, "max", F.minimum2, F.minimum_scalar))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _core
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, describe, message
+from ._errors import ArgumentTypeError, describe, message, missing_name
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, "Grad GradEndFunction")
 
 
 def grad(
@@ -59,6 +63,8 @@ def grad(
 
 
 def _list(argument: str, value: Any) -> list[Variable]:
+    if not isinstance(value, (Variable, Iterable)):
+        raise ArgumentTypeError(message("grad", argument, "a Variable or a list of Variables", describe(value)))
     items = [value] if isinstance(value, Variable) else list(value)
     for item in items:
         if not isinstance(item, Variable):

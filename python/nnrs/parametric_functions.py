@@ -220,6 +220,8 @@ def convolution(
     """
     _input("convolution", inp)
     maps, window = _size("convolution", "outmaps", outmaps), _sizes("convolution", "kernel", kernel)
+    if not all(window):
+        raise ArgumentError(message("convolution", "kernel", "sizes of 1 or more", describe(kernel)))
     channels = inp.shape[-1 if channel_last else _axis("convolution", "base_axis", base_axis, len(inp.shape))]
     _check_group(channels, maps, group)
     if w_init is None:

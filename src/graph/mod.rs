@@ -13,6 +13,8 @@ mod variable;
 pub use crate::context::Context;
 pub use grad::grad;
 pub(crate) use node::FnNode;
+#[cfg(feature = "python")]
+pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
 pub(crate) use plan::AnyProgram;
 pub use plan::{Fit, ForwardOptions, Report, memory_fit, memory_plan, set_fusion, set_interrupt};

@@ -2,6 +2,7 @@
 
 mod array;
 mod call;
+mod checked;
 mod context;
 mod convert;
 mod cuda;
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<array::NdArray>()?;
     m.add_class::<context::Context>()?;
     m.add_class::<function::Function>()?;
+    m.add_class::<checked::Checked>()?;
     call::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
