@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from . import _core
-from ._errors import ArgumentError, ArgumentTypeError, Error, message
+from ._core import Error
+from ._errors import ArgumentError, ArgumentTypeError, message
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -72,7 +73,7 @@ def misfit(
 
 
 def check_methods(cls: type) -> None:
-    """Let the compiled methods of a class raise errors of nnrs for arguments that do not fit in number, name or type."""
+    """Let the compiled methods of a class raise errors of nnrs for arguments of a wrong number, name or type."""
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):
             continue

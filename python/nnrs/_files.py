@@ -93,7 +93,8 @@ def _known_extension(function: str, ext: str) -> str:
         return ext
     hint = "use a name that ends in '.h5' or '.safetensors' (for an open file, give extension='.h5')"
     if not ext:
-        raise ArgumentError(message(function, "path", "a file of kind '.h5' or '.safetensors'", "a name without a kind", hint))
+        expected = "a file of kind '.h5' or '.safetensors'"
+        raise ArgumentError(message(function, "path", expected, "a name without a kind", hint))
     if ext in _NOT_YET:
         raise UnsupportedError(message(function, "path", f"files of kind '{ext}' are not supported yet", hint=hint))
     raise ArgumentError(message(function, "path", "a file of kind '.h5' or '.safetensors'", repr(ext), hint))

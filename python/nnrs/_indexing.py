@@ -128,7 +128,8 @@ def matmul(a: Any, b: Any) -> Any:
     if a.ndim == 1 and b.ndim == 1:
         return F.sum(a * b)
     left = F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
-    right = F.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    right: Any = b
+    right = F.reshape(right, (*b.shape, 1)) if b.ndim == 1 else right
     y = F.affine(left, right) if left.ndim == right.ndim == 2 else F.batch_matmul(left, right)
     if a.ndim == 1:
         return F.reshape(y, y.shape[:-2] + y.shape[-1:])

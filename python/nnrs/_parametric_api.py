@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._calls import misfit
-from ._errors import ArgumentError, Error, check_type, message
+from ._core import Error
+from ._errors import ArgumentError, check_type, message
 from ._scope import call_in_scope, parts_of
 
 R = TypeVar("R")
@@ -50,7 +51,7 @@ def parametric_function_api(
                 *args, name = args  # type: ignore[assignment]
             parts = own if name is None else _name_parts(function, name) + own
             try:
-                return call_in_scope(function.__name__, parts, lambda: function(*args, **kw))
+                return cast(R, call_in_scope(function.__name__, parts, lambda: function(*args, **kw)))
             except TypeError as error:
                 refused = None if isinstance(error, Error) else misfit(call, function.__name__, given, kw)
                 if refused is None:

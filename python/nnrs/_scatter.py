@@ -21,7 +21,7 @@ def scatter_nd(
     n_outputs: int = -1,
     outputs: list[NdArray] | None = None,
 ) -> A:
-    """Write data to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`; of equal coordinates the last one counts.
+    """Write data to coordinates, `y[indices[0, i], indices[1, i], ..] = data[i]`; the last of equal ones counts.
 
     Args:
         data: N-D array of shape indices.shape[1:] + shape[M:].

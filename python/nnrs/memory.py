@@ -36,7 +36,9 @@ def reset_peak() -> None:
 
 def set_limit(limit: int | None) -> None:
     """Let arrays hold `limit` bytes together at most (None: no limit); beyond it a MemoryError is raised."""
-    _core.memory_set_limit(None if limit is None else min(whole_number("memory.set_limit", "limit", limit, 0), 2**63 - 1))
+    if limit is not None:
+        limit = min(whole_number("memory.set_limit", "limit", limit, 0), 2**63 - 1)
+    _core.memory_set_limit(limit)
 
 
 def clear_cache() -> None:
@@ -77,7 +79,7 @@ def plan(
 
 
 class Fit(NamedTuple):
-    """What `fit` chose: the planned peak, the marked variables, and the extra time it predicts, as a share of a step."""
+    """What `fit` chose: the planned peak, the marked variables, and the extra time as a share of a step."""
 
     peak: int
     chosen: list[tuple[int, str]]

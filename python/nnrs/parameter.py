@@ -278,7 +278,7 @@ def get_parameters(
     """
     if params is not None:
         check_type("get_parameters", "params", params, dict, "a dict to add to")
-    found: Any = OrderedDict() if params is None else params
+    found: OrderedDict[str, Any] = OrderedDict() if params is None else params  # type: ignore[assignment]
     for name, param in walk(get_current_parameter_scope(), path):
         if param.need_grad or not grad_only:
             found[name] = param
