@@ -338,7 +338,6 @@ class Solver:
     def _set_states(self, states: Sequence[_State]) -> None: ...
 
 @final
-@disjoint_base
 class Checked:
     """A function whose calls with wrong arguments raise an nnrs.Error."""
 
