@@ -169,6 +169,7 @@ pub fn get_parameter(name: &str) -> Option<Variable> {
 /// Puts a variable under `name` into the current scope, in place of what was there.
 pub fn set_parameter(name: &str, v: &Variable) -> Result<()> {
     let (scope, last) = place(name)?;
+    v.note_name(name);
     let old = scope.put(last, Item::Parameter(v.clone()));
     drop(old);
     Ok(())

@@ -19,6 +19,11 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The global stream's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    lock(&GLOBAL)
+}
+
 /// Starts the global stream of random functions anew; -1 (or any negative number) takes a seed that differs from run to run.
 pub fn set_function_seed(seed: i64) {
     let key = u64::try_from(seed).unwrap_or_else(|_| fresh_key());

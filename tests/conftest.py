@@ -21,13 +21,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Files whose tests must leave no node, no variable and no byte behind.
 TIDY = {
     "test_array",
+    "test_variable_members",
+    "test_array_memory",
+    "test_array_operators",
+    "test_bad_files",
+    "test_bad_hooks",
+    "test_bad_input",
+    "test_clear_flags",
+    "test_errors",
     "test_graph",
     "test_graph_changes",
+    "test_hooks",
+    "test_huge_graphs",
     "test_memory",
+    "test_modes",
+    "test_not_kept",
     "test_recompute",
+    "test_function_objects",
+    "test_python_function",
     "test_threads",
-    "test_errors",
-    "test_bad_input",
 }
 
 
@@ -66,3 +78,24 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     left = _alive()
     text = f"functions, variables, bytes alive before {before} and after {left}"
     assert all(a <= b for a, b in zip(left, before, strict=True)), text
+
+
+@pytest.fixture(params=[True, False], ids=["fused", "single"])
+def fusion(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Fusion of element-wise functions, on and off: results must be the same."""
+    import nnrs as nn
+
+    old = nn.set_fusion(request.param)
+    yield request.param
+    nn.set_fusion(old)
+
+
+@pytest.fixture
+def still_works() -> Iterator[None]:
+    """After the test the engine does what it should."""
+    import nnrs as nn
+    from graph_helpers import works
+
+    yield
+    nn.memory.set_limit(None)
+    works()

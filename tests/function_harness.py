@@ -104,7 +104,7 @@ def scope(type_config: str) -> Any:
 
 def modules() -> dict[str, ModuleType]:
     """All case files by the name of their function."""
-    stems = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "case"))
+    stems = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "case", "families"))
     return {stem: importlib.import_module(f"function.{stem}") for stem in stems}
 
 

@@ -336,3 +336,26 @@ def test_clear_flags_lower_the_plan():
     plain = nn.memory.plan(y).peak
     clear = nn.memory.plan(y, clear_no_need_grad=True, backward_clear_buffer=True).peak
     assert clear <= plain
+
+
+def test_running_out_names_the_largest_arrays():
+    x = nn.Variable((1000, 1000))
+    x.name = "images"
+    x.d = 1
+    nn.clear_parameters()
+    w = nn.parameter.get_parameter_or_create("W", (1000, 500), need_grad=True)
+    w.g = np.ones((1000, 500), "float32")
+    h = F.affine(x, w)
+    h.forward()
+    y = F.tanh(F.concatenate(h, h))
+    nn.memory.clear_cache()
+    nn.memory.set_limit(nn.memory.stats().live + 1000)
+    try:
+        with pytest.raises(MemoryError, match="largest arrays") as info:
+            y.forward()
+    finally:
+        nn.memory.set_limit(None)
+        nn.clear_parameters()
+    text = str(info.value)
+    assert "'images' (1000, 1000) 3.8 MiB" in text and "'W' (1000, 500) 1.9 MiB" in text
+    assert "gradient of 'W' (1000, 500) 1.9 MiB" in text and "output of affine 1.9 MiB" in text

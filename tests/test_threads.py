@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -15,17 +16,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
-from nnrs import Variable
-
-X = np.array([0.5, -1.0, 2.0], "float32")
-
-
-def leaf(values, need_grad=True) -> Variable:
-    return Variable.from_numpy_array(np.array(values, "float32"), need_grad=need_grad)
-
-
-def close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
+from graph_helpers import X, close, leaf
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +278,7 @@ def test_changing_the_graph_inside_a_hook():
 
     def hook(f):
         if f.name == "Tanh" and new.parent is not None:
-            new.rewire_on(h)
+            h.rewire_on(new)
 
     try:
         y.forward(function_pre_hook=hook)
@@ -410,3 +401,29 @@ def test_multiprocessing_with_fork():
         warnings.simplefilter("ignore", DeprecationWarning)
         with multiprocessing.get_context("fork").Pool(2) as pool:
             assert pool.map(pool_work, range(4)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_runs_the_graph_that_another_thread_was_running():
+    x = nn.Variable.from_numpy_array(np.ones((512, 512), "float32"), need_grad=True)
+    y = F.sum(F.affine(x, x))
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            y.forward()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def child():
+        signal.alarm(20)  # rather than wait for ever
+        y.forward()
+        assert y.d == 512**3
+
+    try:
+        for _ in range(3):
+            assert child_exit(child) == 0
+    finally:
+        stop.set()
+        thread.join()

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from . import _calls, _core, _environment, _later, config, memory
+from . import _calls, _core, _environment, _later, backward_functions, config, function, memory
+from ._contexts import (
+    add_available_context,
+    array_classes,
+    available_contexts,
+    prefer_cached_array,
+    reset_array_preference,
+)
 from ._core import Context, Error, NdArray, Variable, get_num_threads
 from ._modes import (
     auto_forward,
@@ -25,6 +32,8 @@ from ._modes import (
     unset_solver_pre_hook,
 )
 from ._version import __version__, show_versions
+from .core.module import Module
+from .core.sequential import Sequential
 from .grad import grad
 from .logger import logger
 from .parameter import (
@@ -41,14 +50,21 @@ from .recompute import get_global_recompute, recompute, recompute_fn, set_global
 __all__ = [
     "Context",
     "Error",
+    "Module",
     "NdArray",
+    "Sequential",
     "Variable",
     "__version__",
+    "add_available_context",
+    "array_classes",
     "auto_forward",
+    "available_contexts",
+    "backward_functions",
     "clear_parameters",
     "config",
     "context_scope",
     "forward_all",
+    "function",
     "get_auto_forward",
     "get_current_context",
     "get_current_parameter_scope",
@@ -61,8 +77,10 @@ __all__ = [
     "memory",
     "no_grad",
     "parameter_scope",
+    "prefer_cached_array",
     "recompute",
     "recompute_fn",
+    "reset_array_preference",
     "save_parameters",
     "seed",
     "set_auto_forward",
@@ -83,7 +101,7 @@ __all__ = [
 
 # NNabla's names that are still to come: they raise an AttributeError that says so.
 _LATER = """
-Module Sequential ProtoVariable add_available_context array_classes graph_def prefer_cached_array reset_array_preference
+ProtoVariable graph_def
 """
 
 
@@ -95,6 +113,7 @@ def __getattr__(name: str) -> object:
 
 _calls.check_methods(Variable)
 _calls.check_methods(NdArray)
+_calls.check_methods(_core.Function)
 _calls.check_methods(_core.Solver)
 _environment.check()
 _later.install()

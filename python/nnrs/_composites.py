@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
 from .recompute import forget
 
-__all__ = ["batch_normalization", "clip_by_value", "forget", "layer_normalization", "scatter_nd"]
+__all__ = [
+    "batch_normalization",
+    "bool_gather",
+    "clip_by_value",
+    "forget",
+    "layer_normalization",
+    "scatter_nd",
+    "sink",
+    "split",
+]
 
 A = TypeVar("A", Variable, NdArray)
 
@@ -64,3 +75,72 @@ def clip_by_value(x: A, min: A | float, max: A | float) -> A:
 
     lower = bounded(x, min, "min", F.maximum2, F.maximum_scalar)
     return cast(A, bounded(lower, max, "max", F.minimum2, F.minimum_scalar))
+
+
+def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The rows of `input` where the mask is not zero, in their order.
+
+    How many there are is read from the mask's data when this is called, so that in a static graph the mask must be
+    there by then; one with another number of places later is an error.
+
+    Args:
+        input: N-D array of a shape that begins with the mask's.
+        mask: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of shape (rows,) + input.shape[mask.ndim:].
+    """
+    from . import functions as F
+
+    rows = int(np.count_nonzero(np.asarray(mask))) if isinstance(mask, (Variable, NdArray)) else 0
+    return F._bool_gather(input, mask, rows, n_outputs, outputs)
+
+
+def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
+
+    Args:
+        *x: Variables, one at least.
+        one_input_grad: Whether the gradient of each input is 1; else it is what the input's `.g` holds. `backward`
+            with `clear_buffer=True` clears gradients that are not persistent before they are read.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 0, of shape ().
+
+    Raises:
+        ValueError: Without inputs.
+    """
+    from . import functions as F
+
+    if not x:
+        raise ArgumentError(message("sink", "x", "one input at least", "none"))
+    given = [] if one_input_grad else [_over(v.grad) for v in x]
+    return F._sink(*x, *given, one_input_grad=one_input_grad, n_outputs=n_outputs, outputs=outputs)
+
+
+def _over(array: NdArray) -> Variable:
+    v = Variable(array.shape, need_grad=False)
+    v.data = array
+    return v
+
+
+def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Cut an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
+
+    Args:
+        x: N-D array.
+        axis: Axis to cut along; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: A tuple of the pieces, also where it is one.
+    """
+    from . import functions as F
+
+    pieces = F._split(x, axis, n_outputs, outputs)
+    return pieces if isinstance(pieces, tuple) else (pieces,)

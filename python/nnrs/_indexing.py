@@ -1,4 +1,8 @@
-"""Indexing and matrix products of Variable and NdArray, in terms of the function library."""
+"""Indexing and matrix products of Variable and NdArray, in terms of the function library.
+
+A key is what NumPy takes: integers, slices, `...`, None, boolean and integer arrays. Variables as indices stay in the
+graph (integers, or as a mask where their type is bool, which is read when the graph is made).
+"""
 
 from __future__ import annotations
 
@@ -8,35 +12,151 @@ from typing import Any
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, UnsupportedError, describe, message
+from ._errors import ArgumentTypeError, describe, message
+from ._members import as_array, as_variable, replace
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """`x[key]`: integers, slices, `...` and None as slices; leading integer or boolean arrays as gathered rows."""
+    """`x[key]`: slices where the key has no arrays, else gathered elements."""
     from . import functions as F
 
-    parts = list(key) if isinstance(key, tuple) else [key]
-    if any(_is_array(p) for p in parts):
-        return _gather(x, parts)
-    start, stop, step, shape = _slices(x.shape, parts)
-    y = F.slice(x, start, stop, step)
-    return y if y.shape == shape else F.reshape(y, shape)
+    parts = _parts(key)
+    if not any(_is_array(p) for p in parts):
+        start, stop, step, shape = _slices(x.shape, parts)
+        y = F.slice(x, start, stop, step)
+        return y if y.shape == shape else F.reshape(y, shape)
+    if any(isinstance(p, Variable) for p in parts):
+        return F.gather_nd(x, _graph_indices(x, parts))
+    leading = [p for p in parts if p is not None]
+    if all(_is_array(p) for p in leading):
+        return _gather_rows(x, parts)
+    places = _numbers(x.shape)[tuple(parts)]
+    if places.size == 0:
+        return _same_kind(x, np.zeros(places.shape, np.float32))
+    return F.gather_nd(F.reshape(x, (-1,)), _same_kind(x, places[None]))
 
 
 def setitem(x: Any, key: Any, value: Any) -> None:
-    """`x[key] = value` on the array's own memory."""
-    if isinstance(x, Variable):
-        hint = "assign to a part of .d instead, which works in place"
-        raise UnsupportedError(message("Variable.__setitem__", None, "not in this version of nnrs yet", hint=hint))
-    if isinstance(value, (NdArray, Variable)):
-        value = np.asarray(value)
-    x.data[key] = value
+    """`x[key] = value`: an NdArray is written at once; a Variable gets a function that writes as its parent."""
+    parts = _parts(key)
+    if isinstance(x, NdArray):
+        parts = [np.asarray(p) if isinstance(p, Variable) else p for p in parts]
+        x.data[tuple(_whole(p) for p in parts)] = np.asarray(value) if isinstance(value, (NdArray, Variable)) else value
+        return
+    if any(isinstance(p, Variable) for p in parts):
+        _scatter(x, _graph_indices(x, parts), value)
+        return
+    places = _numbers(x.shape)[tuple(parts)]
+    if x.ndim == 0:
+        from . import functions as F
+
+        replace(x, F.where(F.constant(1, ()), F.reshape(as_variable(value), ()), x))
+    elif places.size:
+        _scatter(x, as_variable(np.stack(np.unravel_index(places, x.shape)).astype(np.int64)), value)
+
+
+def _scatter(x: Variable, indices: Variable, value: Any) -> None:
+    """Write `value`, broadcast, to the coordinates."""
+    from . import functions as F
+
+    shape = indices.shape[1:] + x.shape[indices.shape[0] :]
+    v = as_variable(value)
+    if v.shape != shape:
+        surplus = max(v.ndim - len(shape), 0)
+        if any(n != 1 for n in v.shape[:surplus]):
+            raise ArgumentTypeError(message("__setitem__", "value", f"a shape that broadcasts to {shape}", v.shape))
+        v = F.reshape(v, (1,) * (len(shape) - v.ndim) + v.shape[surplus:])
+        v = v if v.shape == shape else F.broadcast(v, shape)
+    if not shape:
+        indices, v = F.reshape(indices, (*indices.shape, 1)), F.reshape(v, (1,))
+    replace(x, F.scatter_nd(v, indices, x.shape, x))
+
+
+def _parts(key: Any) -> list[Any]:
+    """The parts of a key; NumPy can index with each of them, but for Variables of numbers."""
+    return [_checked(p) for p in (key if isinstance(key, tuple) else (key,))]
+
+
+def _checked(part: Any) -> Any:
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, Variable):
+        return np.asarray(part.data.data) if part.data.dtype == np.bool_ else part
+    if isinstance(part, (list, np.ndarray, NdArray)):
+        a = np.asarray(part)
+        a = a.astype(np.int64) if a.size == 0 or isinstance(part, NdArray) else a
+        return _integer(a) if a.ndim == 0 else _whole(a)
+    return _integer(part)
+
+
+def _whole(a: Any) -> Any:
+    """An array of indices: whole numbers or booleans."""
+    if isinstance(a, np.ndarray) and a.dtype.kind not in "biu":
+        if a.dtype.kind != "f":
+            raise ArgumentTypeError(message("__getitem__", "key", "whole numbers or booleans", f"{a.dtype} array"))
+        return a.astype(np.int64)
+    return a
+
+
+def _integer(part: Any) -> int:
+    try:
+        return operator.index(part)
+    except TypeError:
+        expected = "integers, slices, '...', None and integer or boolean arrays"
+        raise ArgumentTypeError(message("__getitem__", "key", expected, describe(part))) from None
 
 
 def _is_array(part: Any) -> bool:
-    return isinstance(part, (list, np.ndarray, Variable, NdArray)) and not (
-        isinstance(part, np.ndarray) and part.ndim == 0
-    )
+    return isinstance(part, (np.ndarray, Variable))
+
+
+def _numbers(shape: tuple[int, ...]) -> np.ndarray:
+    """The offset of each element."""
+    return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+
+
+def _same_kind(x: Any, values: np.ndarray) -> Any:
+    return as_variable(values) if isinstance(x, Variable) else NdArray.from_numpy_array(values)
+
+
+def _gather_rows(x: Any, parts: list[Any]) -> Any:
+    """Rows picked by leading arrays, with None before and between."""
+    from . import functions as F
+
+    indices: list[np.ndarray] = []
+    axes = 0
+    for p in (p for p in parts if p is not None):
+        if p.dtype == bool and p.shape != x.shape[axes : axes + p.ndim]:
+            raise IndexError(f"a boolean index of shape {p.shape} does not fit axes {axes}.. of {x.shape}")
+        indices += list(np.nonzero(p)) if p.dtype == bool else [p.astype(np.int64)]
+        axes = len(indices)
+    if axes > x.ndim:
+        raise IndexError(f"too many indices: {axes} for {x.ndim} axes")
+    for axis, (index, n) in enumerate(zip(indices, x.shape, strict=False)):
+        if index.size and not -n <= index.min() <= index.max() < n:
+            raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
+    y = F.gather_nd(x, _same_kind(x, np.stack(np.broadcast_arrays(*indices))))
+    if None not in [p if p is None else 0 for p in parts]:
+        return y
+    picked = iter(y.shape)
+    shape = [1 if p is None else next(picked) for p in parts]
+    return F.reshape(y, (*shape, *picked))
+
+
+def _graph_indices(x: Any, parts: list[Any]) -> Any:
+    """Coordinates for gather_nd from Variables, which stay in the graph, and whole numbers."""
+    from . import functions as F
+
+    if not all(_is_array(p) or isinstance(p, int) for p in parts):
+        hint = "put the Variables first, or index in two steps"
+        raise NotImplementedError(message("__getitem__", "key", "Variables without slices beside them", hint=hint))
+    kind: Any = as_variable if isinstance(x, Variable) else as_array
+    if len(parts) == 1:
+        return F.reshape(kind(parts[0]), (1, *parts[0].shape))
+    shape = np.broadcast_shapes(*(np.shape(p) if isinstance(p, int) else p.shape for p in parts))
+    whole = [kind(p if _is_array(p) else np.asarray(p)) for p in parts]
+    padded = [F.reshape(p, (1,) * (len(shape) - p.ndim) + p.shape) for p in whole]
+    return F.stack(*(p if p.shape == shape else F.broadcast(p, shape) for p in padded))
 
 
 def _expanded(ndim: int, parts: list[Any]) -> list[Any]:
@@ -69,58 +189,27 @@ def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tu
             if part.step == 0:
                 raise ValueError("slice step cannot be zero")
             first, last, stride = part.indices(n)
-            count = len(range(first, last, stride))
             start.append(first)
             stop.append(last if last >= 0 else None)
             step.append(stride)
-            result.append(count)
+            result.append(len(range(first, last, stride)))
         else:
-            i = _integer(part)
-            if not -n <= i < n:
-                raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
-            start.append(i % n)
-            stop.append(i % n + 1)
+            if not -n <= part < n:
+                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+            start.append(part % n)
+            stop.append(part % n + 1)
             step.append(1)
         axis += 1
     return tuple(start), tuple(stop), tuple(step), tuple(result)
-
-
-def _integer(part: Any) -> int:
-    try:
-        return operator.index(part)
-    except TypeError:
-        expected = "integers, slices, '...', None and integer or boolean arrays"
-        raise ArgumentTypeError(message("__getitem__", "key", expected, describe(part))) from None
-
-
-def _gather(x: Any, parts: list[Any]) -> Any:
-    """Rows picked by arrays: leading arrays as GatherNd, with None before and between."""
-    from . import functions as F
-
-    arrays = [p for p in parts if p is not None]
-    if len(arrays) == 1 and isinstance(arrays[0], (Variable, NdArray)):
-        return F.gather_nd(x, arrays[0])
-    if not all(_is_array(p) or isinstance(p, (int, np.integer)) for p in arrays):
-        hint = "put the arrays first, or index in two steps"
-        raise NotImplementedError(message("__getitem__", "key", "arrays without slices beside them", repr(parts), hint))
-    indices: list[np.ndarray] = []
-    for p in arrays:
-        a = np.asarray(p)
-        indices += list(np.nonzero(a)) if a.dtype == bool else [a]
-    joint = np.stack(np.broadcast_arrays(*indices)).astype(np.int64)
-    make = Variable.from_numpy_array if isinstance(x, Variable) else NdArray.from_numpy_array
-    y = F.gather_nd(x, make(joint))
-    if None not in parts:
-        return y
-    picked = iter(y.shape)
-    shape = [1 if p is None else next(picked) for p in parts]
-    return F.reshape(y, (*shape, *picked))
 
 
 def matmul(a: Any, b: Any) -> Any:
     """`a @ b`, as NumPy."""
     from . import functions as F
 
+    if isinstance(b, np.ndarray):
+        hint = "Variable.from_numpy_array and NdArray.from_numpy_array take arrays in"
+        raise ArgumentTypeError(message("__matmul__", "other", "a Variable or NdArray", "a NumPy array", hint))
     if not isinstance(b, (Variable, NdArray)):
         return NotImplemented
     if a.ndim == 0 or b.ndim == 0:
@@ -134,10 +223,3 @@ def matmul(a: Any, b: Any) -> Any:
     if a.ndim == 1:
         return F.reshape(y, y.shape[:-2] + y.shape[-1:])
     return F.reshape(y, y.shape[:-1]) if b.ndim == 1 else y
-
-
-def bool_fill(x: Any, mask: Any, value: Any) -> Any:
-    """Set x to `value` where `mask` is not zero."""
-    from . import functions as F
-
-    return F.where(mask, F.constant(float(value), x.shape), x)

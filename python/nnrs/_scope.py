@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
+from ._core import Variable
 from ._errors import ArgumentError, message
 
 Scope = OrderedDict[str, Any]
@@ -79,6 +80,8 @@ def add(scope: Scope, key: str, value: Any) -> Any:
     with _lock:
         if key not in scope:
             scope[key] = value
+            if isinstance(value, Variable):
+                value._note_name(key)
             _note(scope, key, None)
         return scope[key]
 
@@ -88,6 +91,8 @@ def put(scope: Scope, key: str, value: Any) -> None:
     with _lock:
         _note(scope, key, scope.get(key))
         scope[key] = value
+    if isinstance(value, Variable):
+        value._note_name(key)
 
 
 def take(scope: dict[str, Any], key: str) -> Any:

@@ -2178,8 +2178,7 @@ def concatenate(*x: A, axis: int | None = None, n_outputs: int = -1, outputs: li
 _SPLIT = _index('split')
 
 
-@_checked
-def split(x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _split(x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
 
     Args:
@@ -2512,6 +2511,25 @@ def scatter_add(x0: A, indices: A, x1: A, axis: int | None = None, n_outputs: in
     return _call(_SCATTER_ADD, (x0, indices, x1), (axis,), n_outputs, outputs)
 
 
+_BOOL_GATHER = _index('bool_gather')
+
+
+def _bool_gather(input: A, mask: A, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The rows of `input` where the mask is not zero, in their order.
+
+    Args:
+        input: N-D array of a shape that begins with the mask's.
+        mask: N-D array.
+        rows: Number of rows, as many as there are places where the mask is not zero.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: N-D array of shape (rows,) + input.shape[mask.ndim:].
+    """
+    return _call(_BOOL_GATHER, (input, mask), (rows,), n_outputs, outputs)
+
+
 _BOOL_SCATTER = _index('bool_scatter')
 
 
@@ -2568,6 +2586,24 @@ def unlink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
         y: x.
     """
     return _call(_UNLINK, (x,), (), n_outputs, outputs)
+
+
+_SINK = _index('sink')
+
+
+def _sink(*x: A, one_input_grad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
+
+    Args:
+        x: N-D arrays; without `one_input_grad` as many arrays of gradients follow.
+        one_input_grad: Whether the gradient of each input is 1; else it is the array given with it.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: 0, of shape ().
+    """
+    return _call(_SINK, x, (one_input_grad,), n_outputs, outputs)
 
 
 _DROPOUT = _index('dropout')

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, describe, message, missing_name
+from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
 
 
 def __getattr__(name: str) -> Any:
@@ -30,11 +30,16 @@ def grad(
         inputs: Variable or list of variables.
         grad_outputs: Gradients of the outputs to start with: None (ones), a number, an array, an NdArray, a Variable,
             or a list of these, one an output.
-        persistent_outputs: For each input whether its gradient is persistent.
+        persistent_outputs: For each output whether it becomes persistent; by default all do, as in NNabla.
         bind_grad_output: Whether each gradient's data becomes the input's `grad`, so that solvers use it.
 
     Returns:
-        One Variable an input; None where no output depends on it.
+        One Variable an input: zeros where the input is in the graph, but no gradient reaches it (`need_grad=False`,
+        labels); None where no output depends on it.
+
+    Raises:
+        TypeError: If something else is given than Variables.
+        ValueError: If a list has another length than `outputs`, or a gradient another shape than its output.
 
     >>> import nnrs as nn
     >>> x = nn.Variable.from_numpy_array([1.0, 2.0, 3.0], need_grad=True)
@@ -48,13 +53,14 @@ def grad(
     ins = _list("inputs", inputs)
     many = isinstance(grad_outputs, (list, tuple))
     seeds = list(grad_outputs) if many else [grad_outputs] * len(outs)
-    if len(seeds) != len(outs):
-        expected = f"one for each of the {len(outs)} outputs"
-        raise ArgumentTypeError(message("grad", "grad_outputs", expected, str(len(seeds))))
+    keep = list(persistent_outputs) or [True] * len(outs)
+    for argument, given in (("grad_outputs", seeds), ("persistent_outputs", keep)):
+        if len(given) != len(outs):
+            expected = f"one for each of the {len(outs)} outputs"
+            raise ArgumentError(message("grad", argument, expected, str(len(given))))
     grads: list[Variable | None] = _core.grad(outs, ins, [_seed(s, y) for s, y in zip(seeds, outs, strict=True)])
-    for g, keep in zip(grads, persistent_outputs, strict=False):
-        if g is not None:
-            g.persistent = bool(keep)
+    for y, persistent in zip(outs, keep, strict=True):
+        y.persistent = bool(persistent)
     if bind_grad_output:
         for x, g in zip(ins, grads, strict=True):
             if g is not None:
@@ -77,7 +83,17 @@ def _seed(seed: Any, y: Variable) -> Variable | None:
         return seed
     v = Variable(y.shape, need_grad=False)
     if isinstance(seed, NdArray):
-        v.data = seed
+        a = seed
     else:
-        v.d = np.asarray(seed)
+        given = np.asarray(seed)
+        if given.dtype.kind not in "biuf":
+            expected = "None, numbers, arrays, NdArrays or Variables"
+            raise ArgumentTypeError(message("grad", "grad_outputs", expected, describe(seed)))
+        if given.ndim == 0:
+            v.d = float(given)
+            return v
+        a = NdArray.from_numpy_array(given)
+    if a.shape != y.shape:
+        raise ArgumentError(message("grad", "grad_outputs", f"shape {y.shape}", str(a.shape)))
+    v.data = a
     return v

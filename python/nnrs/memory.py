@@ -79,7 +79,7 @@ def plan(
 
 
 class Fit(NamedTuple):
-    """What `fit` chose: the planned peak, the marked variables, and the extra time as a share of a step."""
+    """What `fit` chose: the planned peak, the marked variables, and the extra time, predicted as a share of a step."""
 
     peak: int
     chosen: list[tuple[int, str]]

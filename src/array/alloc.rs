@@ -6,8 +6,8 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Alignment of every block: a cache line, and an AVX-512 vector.
 pub const ALIGN: usize = 64;
@@ -28,7 +28,7 @@ static POISON: AtomicBool = AtomicBool::new(false);
 /// Free blocks above [`SMALL`] by size, and the live blocks above [`NAMED`] by address.
 struct Large {
     free: BTreeMap<usize, Vec<usize>>,
-    live: BTreeMap<usize, (usize, &'static str)>,
+    live: BTreeMap<usize, (usize, Label)>,
 }
 
 static LARGE: Mutex<Large> = Mutex::new(Large { free: BTreeMap::new(), live: BTreeMap::new() });
@@ -50,7 +50,17 @@ impl Drop for SmallCache {
 
 thread_local! {
     static SMALL_FREE: RefCell<SmallCache> = const { RefCell::new(SmallCache(Vec::new())) };
-    static LABEL: Cell<&'static str> = const { Cell::new("array") };
+    static LABEL: Cell<Label> = const { Cell::new(UNLABELLED) };
+}
+
+/// Where a block comes from: a word for what it is, and a function.
+type Label = (&'static str, &'static str);
+const UNLABELLED: Label = ("array", "");
+static NAMES: OnceLock<fn() -> BTreeMap<usize, String>> = OnceLock::new();
+
+/// Sets who knows the names that users gave: addresses of blocks and what they are.
+pub(crate) fn set_names(f: fn() -> BTreeMap<usize, String>) {
+    let _ = NAMES.set(f);
 }
 
 /// What the allocator holds, in bytes.
@@ -107,9 +117,17 @@ pub fn clear_cache() {
     let _ = SMALL_FREE.try_with(|s| *s.borrow_mut() = SmallCache(Vec::new()));
 }
 
-/// Names this thread's next blocks (for the out-of-memory report).
-pub(crate) fn set_label(label: &'static str) {
-    LABEL.set(label);
+/// Says where this thread's next blocks come from (for the out-of-memory report), until the guard is dropped.
+pub(crate) fn label(what: &'static str, function: &'static str) -> Labelled {
+    Labelled(LABEL.replace((what, function)))
+}
+
+pub(crate) struct Labelled(Label);
+
+impl Drop for Labelled {
+    fn drop(&mut self) {
+        LABEL.set(self.0);
+    }
 }
 
 /// Bytes that a request really takes.
@@ -183,8 +201,14 @@ impl Drop for Block {
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Large> {
+fn lock() -> MutexGuard<'static, Large> {
+    crate::fork::keep_locks();
     LARGE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The allocator's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    lock()
 }
 
 fn layout(bytes: usize) -> Layout {
@@ -257,9 +281,14 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
 
 fn out_of_memory(bytes: usize, why: &str) -> Error {
     let s = stats();
-    let mut blocks: Vec<_> = lock().live.values().copied().collect();
+    let mut blocks: Vec<_> = lock().live.iter().map(|(p, (n, label))| (*n, *p, *label)).collect();
     blocks.sort_by(|a, b| b.cmp(a));
-    let names: Vec<_> = blocks.iter().take(5).map(|(n, name)| format!("{name} {}", human(*n))).collect();
+    let known = NAMES.get().map_or_else(BTreeMap::new, |f| f());
+    let name = |p: &usize, (what, function): &Label| match known.get(p) {
+        Some(name) => name.clone(),
+        None => format!("{what} {function}").trim_end().to_string(),
+    };
+    let names: Vec<_> = blocks.iter().take(5).map(|(n, p, l)| format!("{} {}", name(p, l), human(*n))).collect();
     let limit = if s.limit == usize::MAX { "none".to_string() } else { human(s.limit) };
     let what = format!(
         "out of memory: {why}; asked for {}, in use {}, cached {}, limit {limit}; the largest arrays: {}",

@@ -76,6 +76,12 @@ impl NdArray {
         self.place().storage.clone()
     }
 
+    /// Address of the memory and shape, if there is any and nobody is just changing it.
+    pub(crate) fn try_address(&self) -> Option<(usize, Shape)> {
+        let place = self.0.place.try_lock().ok()?;
+        Some((place.storage.try_address()?, place.shape.clone()))
+    }
+
     /// First element of this array in its storage.
     pub fn offset(&self) -> usize {
         self.place().offset

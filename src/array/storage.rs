@@ -123,6 +123,14 @@ impl Storage {
         self.touch();
     }
 
+    /// Address of the memory, if there is any and nobody is just changing it.
+    pub(crate) fn try_address(&self) -> Option<usize> {
+        match &self.state.try_lock().ok()?.content {
+            Content::Bytes(b) => Some(b.ptr() as usize),
+            _ => None,
+        }
+    }
+
     /// True if a view of another library over the memory is alive.
     pub(crate) fn is_exported(&self) -> bool {
         matches!(&self.state().content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::graph::AnyProgram;
 use crate::shape::Shape;
 use smallvec::smallvec;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 /// A function given by a formula. Inputs broadcast against each other as in NumPy.
 pub trait Elementwise: Described {
@@ -53,13 +53,21 @@ static RULES: LazyLock<Mutex<MixMap<Key, Arc<Rules>>>> = LazyLock::new(Default::
 /// Rules kept at most; functions with ever-changing arguments must not fill the memory.
 const KEPT: usize = 4096;
 
+fn lock() -> MutexGuard<'static, MixMap<Key, Arc<Rules>>> {
+    RULES.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The cache's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    lock()
+}
+
 /// The rules of `f` for `n` inputs, from a cache.
 pub fn rules(f: &dyn Elementwise, n: usize) -> Arc<Rules> {
     if let Some(own) = f.own_rules() {
         return own;
     }
     let key = (f.def() as *const _ as usize, f.key(), n);
-    let lock = || RULES.lock().unwrap_or_else(|e| e.into_inner());
     if let Some(r) = lock().get(&key) {
         return r.clone();
     }

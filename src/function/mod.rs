@@ -7,6 +7,7 @@ pub mod elementwise;
 pub mod expr;
 mod registry;
 mod table;
+mod variables;
 mod view;
 
 pub mod activation;
@@ -29,7 +30,9 @@ pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, Out
 pub use elementwise::Elementwise;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::Arc;
+pub use variables::OnVariables;
 pub(crate) use view::Saved;
 pub use view::{GradMut, Output, Run, View, ViewMut};
 
@@ -63,8 +66,81 @@ impl Needs {
 /// A function of the graph. See CONTRIBUTING.md for one written step by step.
 ///
 /// Give either [`Function::elementwise`], or [`Function::forward`] with [`Function::grad`] and, if it pays, a fast
-/// [`Function::backward`].
-pub trait Function: Described + Send + Sync + 'static {
+/// [`Function::backward`]; or [`Function::on_variables`]. Any crate may implement it: [`function!`](crate::function!)
+/// declares the struct, its arguments and a builder of the function's name, and [`call`] applies any function.
+///
+/// One that works element by element is a formula; derivatives of every order and fusion with its neighbours follow:
+///
+/// ```
+/// use nnrs::function::expr::Expr;
+/// use nnrs::{function, functions as f, graph, Elementwise, Variable};
+///
+/// function! {
+///     /// `x` / (1 + |x| / `limit`).
+///     Squash squash in Special, elementwise
+///     inputs { x: "N-D array." }
+///     args { limit: f64 = 1.0, "What the result stays below." }
+///     outputs { y: "N-D array of x's shape." }
+/// }
+/// impl Elementwise for Squash {
+///     fn formula(&self, x: &[Expr]) -> Expr {
+///         &x[0] / (x[0].abs() / self.limit + 1.0)
+///     }
+/// }
+///
+/// let x = Variable::from_slice(&[1.0f32, -3.0], [2].into())?.with_need_grad(true);
+/// let y = f::sum(&squash(&x, Squash { limit: 1.0 })?, f::Sum::default())?;
+/// let gx = graph::grad(&[&y], &[&x], &[])?[0].clone().unwrap();
+/// let gxx = graph::grad(&[&gx], &[&x], &[])?[0].clone().unwrap();
+/// gxx.forward()?;
+/// assert_eq!(gxx.to_vec::<f32>()?, [-0.25, 1.0 / 32.0]); // -2 sign(x) / (1 + |x|)^3
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+///
+/// One with a structure of its own, and its gradient in terms of other functions:
+///
+/// ```
+/// use nnrs::function::{Function, Grad, Run, Shapes, View, ViewMut};
+/// use nnrs::{function, functions as f, graph, with_real, Error, Result, Shape, Variable};
+///
+/// function! {
+///     /// The diagonal of a square matrix.
+///     Diagonal diagonal in Special
+///     inputs { x: "Square matrix." }
+///     args {}
+///     outputs { y: "Its diagonal." }
+/// }
+/// impl Function for Diagonal {
+///     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+///         match x[0].ndim() == 2 && x[0][0] == x[0][1] {
+///             true => Ok([Shape::from([x[0][0]])].into_iter().collect()),
+///             false => Err(Error::shape("x", "a square matrix").actual(&x[0])),
+///         }
+///     }
+///     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+///         let n = x[0].shape[0];
+///         with_real!(run.dtype, T => {
+///             let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());
+///             (0..n).for_each(|i| y[i] = x[i * (n + 1)]);
+///         });
+///         Ok(())
+///     }
+///     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+///         Ok(vec![Some(f::matrix_diag(&g.gy[0])?)])
+///     }
+/// }
+///
+/// let x = Variable::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [2, 2].into())?.with_need_grad(true);
+/// let y = diagonal(&f::mul2(&x, &x, f::Mul2::default())?)?;
+/// y.forward()?;
+/// y.backward()?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, 16.0]);
+/// assert_eq!(x.grad().to_vec::<f32>()?, [2.0, 0.0, 0.0, 8.0]);
+/// let wrong = diagonal(&Variable::new([2, 3])).unwrap_err();
+/// assert!(wrong.to_string().starts_with("diagonal: argument 'x': expected a square matrix, got (2, 3)"));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub trait Function: Described + Any + Send + Sync {
     /// Shapes of the outputs; every check of shapes and arguments, with helpful errors.
     fn infer(&self, x: &[Shape]) -> Result<Shapes>;
 
@@ -108,6 +184,11 @@ pub trait Function: Described + Send + Sync + 'static {
 
     /// The formula, for functions that work element by element.
     fn elementwise(&self) -> Option<&dyn Elementwise> {
+        None
+    }
+
+    /// The implementation, for functions that work on whole variables (user code in another language, for one).
+    fn on_variables(&self) -> Option<&dyn OnVariables> {
         None
     }
 

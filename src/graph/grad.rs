@@ -2,11 +2,12 @@
 
 use super::node::FnNode;
 use super::plan::collect;
+use super::run::FunctionRef;
 use super::variable::{VarRef, Variable};
-use super::{apply, mode};
+use super::{apply, mode, rules};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
-use crate::function::elementwise::{FormulaFunction, rules};
+use crate::function::elementwise::{self, FormulaFunction};
 use crate::function::expr::Formula;
 use crate::function::expr::ssa::MixMap;
 use crate::function::{Grad, InputKind};
@@ -16,11 +17,14 @@ use std::sync::Arc;
 type Grads = MixMap<u64, Variable>;
 
 /// Gradients of the sum of `outputs` (weighted by `seeds`, 1 where `None`) with respect to `inputs`; `None` for an input
-/// that no output depends on. The result is a graph like any other: it can be differentiated again.
+/// that is not in their graph, zeros for one that no gradient reaches: gradients end, as in `backward`, at variables
+/// that need none. The result is a graph like any other: it can be differentiated again.
 pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
     let nodes = collect(&roots);
-    let needed = paths(&nodes, inputs);
+    let inside = Inside::new(&nodes, &roots);
+    let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
+    let needed = paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad()).filter_map(|(_, slot)| *slot));
     let mut grads = Grads::default();
     for (i, y) in outputs.iter().enumerate() {
         let seed = match seeds.get(i).copied().flatten() {
@@ -32,12 +36,53 @@ pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variab
             }
             None => constant(1.0, y)?,
         };
-        add(&mut grads, y.node().id, seed)?;
+        add(&mut grads, slot(y.node()), seed)?;
     }
     for node in nodes.iter().rev().filter(|n| needed.contains_key(&n.id)) {
         spread(node, &needed, &mut grads)?;
     }
-    Ok(inputs.iter().map(|x| grads.get(&x.node().id).cloned()).collect())
+    let result = |(x, slot): (&&Variable, &Option<u64>)| match slot {
+        Some(slot) => grads.get(slot).map_or_else(|| zeros(x), |g| Ok(g.clone())).map(Some),
+        None => Ok(None),
+    };
+    inputs.iter().zip(&wanted).map(result).collect()
+}
+
+/// Where a variable's gradient is kept: leaves that are one variable to the user (a parameter in several places, an
+/// unlinked copy) share one.
+fn slot(v: &VarRef) -> u64 {
+    if v.lock().parent.is_some() { v.id } else { v.identity() }
+}
+
+/// The variables of a graph.
+struct Inside {
+    slots: MixMap<u64, ()>,
+    /// By the identity that users see.
+    by_identity: MixMap<u64, u64>,
+}
+
+impl Inside {
+    fn new(nodes: &[Arc<FnNode>], roots: &[VarRef]) -> Inside {
+        let of_node = |n: &Arc<FnNode>| n.inputs().into_iter().chain(n.outputs()).collect::<Vec<_>>();
+        let all = nodes.iter().flat_map(of_node).chain(roots.iter().cloned());
+        let (mut slots, mut by_identity) = (MixMap::default(), MixMap::default());
+        for v in all {
+            slots.insert(slot(&v), ());
+            by_identity.insert(v.identity(), slot(&v));
+        }
+        Inside { slots, by_identity }
+    }
+
+    /// The slot of a variable, or of what is the same variable to the user.
+    fn find(&self, v: &VarRef) -> Option<u64> {
+        let own = slot(v);
+        if self.slots.contains_key(&own) { Some(own) } else { self.by_identity.get(&v.identity()).copied() }
+    }
+}
+
+fn zeros(like: &Variable) -> Result<Variable> {
+    let shape = like.shape().iter().map(|&n| n as i64).collect();
+    f::constant(f::Constant { val: 0.0, shape })
 }
 
 /// A variable of `like`'s shape with one number for all elements.
@@ -47,17 +92,30 @@ fn constant(v: f64, like: &Variable) -> Result<Variable> {
     Ok(Variable::from_array(a).with_need_grad(false))
 }
 
-/// Ids of the functions, and of the variables, on the way from the inputs.
-fn paths(nodes: &[Arc<FnNode>], inputs: &[&Variable]) -> MixMap<u64, ()> {
-    let mut on: MixMap<u64, ()> = inputs.iter().map(|x| (x.node().id, ())).collect();
+/// Ids of the functions, and slots of the variables that need a gradient, on the way from the inputs' slots.
+fn paths(nodes: &[Arc<FnNode>], inputs: impl Iterator<Item = u64>) -> MixMap<u64, ()> {
+    inherit(nodes);
+    let mut on: MixMap<u64, ()> = inputs.map(|slot| (slot, ())).collect();
     for n in nodes {
-        let reaches = |(i, x): (usize, &VarRef)| on.contains_key(&x.id) && differentiable(n, i);
+        let reaches = |(i, x): (usize, &VarRef)| is_on(&on, x) && differentiable(n, i);
         if n.inputs().iter().enumerate().any(reaches) {
             on.insert(n.id, ());
-            on.extend(n.outputs().iter().map(|y| (y.id, ())));
+            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (slot(y), ())));
         }
     }
     on
+}
+
+fn is_on(on: &MixMap<u64, ()>, x: &VarRef) -> bool {
+    x.need_grad() && on.contains_key(&slot(x))
+}
+
+/// Brings the inherited flags up to date: an input's may have been set since the graph was made.
+fn inherit(nodes: &[Arc<FnNode>]) {
+    for n in nodes {
+        let inherited = n.inputs().iter().any(|x| x.need_grad());
+        n.outputs().iter().for_each(|y| y.lock().inherited = inherited);
+    }
 }
 
 fn differentiable(n: &FnNode, i: usize) -> bool {
@@ -76,7 +134,7 @@ fn add(grads: &mut Grads, id: u64, part: Variable) -> Result<()> {
 /// Adds what `node` passes from its outputs' gradients to its inputs.
 fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Result<()> {
     let outputs = node.outputs();
-    if !outputs.iter().any(|y| grads.contains_key(&y.id)) {
+    if !outputs.iter().any(|y| grads.contains_key(&slot(y))) {
         return Ok(());
     }
     let (x, y): (Vec<Variable>, Vec<Variable>) = (
@@ -85,14 +143,13 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     );
     let gy = y
         .iter()
-        .map(|y| grads.get(&y.node().id).cloned().map_or_else(|| constant(0.0, y), Ok))
+        .map(|y| grads.get(&slot(y.node())).cloned().map_or_else(|| constant(0.0, y), Ok))
         .collect::<Result<Vec<_>>>()?;
-    let want =
-        x.iter().enumerate().map(|(i, x)| needed.contains_key(&x.node().id) && differentiable(node, i)).collect();
-    let ids: Vec<u64> = x.iter().map(|x| x.node().id).collect();
+    let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
+    let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
     let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
     let old = mode::set_context(node.context.clone());
-    let parts = rule(node, &g);
+    let parts = chosen_rule(node, &g);
     mode::set_context(old);
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
         if let Some(part) = part.filter(|_| want) {
@@ -102,10 +159,15 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     Ok(())
 }
 
-/// The gradient rule of a node: its own, or derived from its formula.
-fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
+/// The gradient rule of a node: a registered one, its own, or derived from its formula.
+fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
+    rules::registered(&FunctionRef::new(node.clone()), g).unwrap_or_else(|| rule(node, g))
+}
+
+/// The gradient rule that comes with a function.
+pub(crate) fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
     let Some(e) = node.function.elementwise() else { return node.function.grad(g) };
-    let backward = &rules(e, g.x.len()).backward;
+    let backward = &elementwise::rules(e, g.x.len()).backward;
     let inputs: Vec<&Variable> = g.x.iter().chain(&g.y).chain(&g.gy).collect();
     let mut parts = Vec::new();
     for (i, x) in g.x.iter().enumerate() {

@@ -1,12 +1,17 @@
 //! The computation graph: variables, function nodes, and how they run.
 
+mod direct;
 mod grad;
 pub mod hooks;
 pub mod mode;
+mod names;
 mod node;
+#[cfg(feature = "python")]
+mod owners;
 mod plan;
 mod reap;
 mod rewire;
+mod rules;
 mod run;
 mod variable;
 
@@ -16,7 +21,10 @@ pub(crate) use node::FnNode;
 #[cfg(feature = "python")]
 pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
+#[cfg(feature = "python")]
+pub(crate) use owners::{Root, owned_functions};
 pub(crate) use plan::AnyProgram;
 pub use plan::{Fit, ForwardOptions, Report, memory_fit, memory_plan, set_fusion, set_interrupt};
+pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, FunctionRef, Seed, forward_all};
 pub use variable::{Variable, live_variables};

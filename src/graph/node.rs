@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::{Def, Function, InputKind, Shapes};
 use crate::shape::Shape;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -25,9 +26,13 @@ pub(crate) struct FnNode {
     pub(crate) saved: crate::function::Saved,
     /// Who runs this node now: 0 nobody, else a run's number.
     pub(crate) busy: AtomicU64,
+    /// This function, or one before it, works on variables: it may be user code that owns who knows what.
+    pub(crate) user_code: bool,
     /// The script line that made the node.
     pub(crate) origin: Option<Arc<str>>,
     rank: AtomicU32,
+    /// Words of the user's own.
+    pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
     /// The plan that last ran this node forward.
     pub(crate) last_plan: Mutex<Weak<plan::Forward>>,
@@ -35,6 +40,8 @@ pub(crate) struct FnNode {
 
 pub(crate) struct Links {
     pub(crate) inputs: SmallVec<[VarRef; 2]>,
+    /// All inputs, where some are left out (see [`FnNode::set_active`]).
+    all_inputs: Option<Box<[VarRef]>>,
     outputs: SmallVec<[Slot; 1]>,
     /// Fingerprint of the input shapes that the outputs were shaped for.
     setup: u64,
@@ -53,6 +60,32 @@ impl FnNode {
 
     pub(crate) fn inputs(&self) -> SmallVec<[VarRef; 2]> {
         self.links().inputs.clone()
+    }
+
+    /// All inputs, those that are left out too.
+    pub(crate) fn all_inputs(&self) -> SmallVec<[VarRef; 2]> {
+        let links = self.links();
+        links.all_inputs.as_ref().map_or_else(|| links.inputs.clone(), |all| all.iter().cloned().collect())
+    }
+
+    /// The variables that this node keeps alive, as often as it has them.
+    #[cfg(feature = "python")]
+    pub(crate) fn owned_variables(&self) -> Vec<VarRef> {
+        let links = self.links();
+        links.inputs.iter().chain(links.all_inputs.iter().flat_map(|all| all.iter())).cloned().collect()
+    }
+
+    /// Leaves the inputs out for which `mask` is false.
+    pub(crate) fn set_active(self: &Arc<FnNode>, mask: &[bool]) {
+        let all = self.all_inputs();
+        let mut links = self.links();
+        let picked = all.iter().zip(mask).filter(|(_, on)| **on).map(|(x, _)| x.clone()).collect();
+        let old = std::mem::replace(&mut links.inputs, picked);
+        links.all_inputs = mask.contains(&false).then(|| all.iter().cloned().collect());
+        links.setup = 0;
+        drop(links);
+        drop(old);
+        self.outputs().iter().for_each(|y| y.changed());
     }
 
     pub(crate) fn rank(&self) -> usize {
@@ -100,7 +133,7 @@ impl FnNode {
         if self.links().setup == print {
             return Ok(());
         }
-        let out = self.function.infer(&shapes).map_err(|e| self.explain(e))?;
+        let out = infer(&*self.function, &self.inputs(), &shapes).map_err(|e| self.explain(e))?;
         for (v, shape) in self.outputs().iter().zip(out) {
             let v = Variable::handle(v.clone());
             if v.shape() != shape {
@@ -114,6 +147,14 @@ impl FnNode {
     /// Completes an error with the function, its inputs and the line that made the node.
     pub(crate) fn explain(&self, e: Error) -> Error {
         explain(e, &*self.function, &self.inputs(), self.origin.as_deref())
+    }
+
+    /// Reads `new` wherever it read `old`.
+    pub(crate) fn replace_input(self: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
+        self.links().inputs.iter_mut().filter(|x| Arc::ptr_eq(x, old)).for_each(|x| *x = new.clone());
+        old.lock().consumers.retain(|c| !std::ptr::eq(c.as_ptr(), Arc::as_ptr(self)));
+        old.changed();
+        register(new, self);
     }
 
     /// Moves output `i` to another variable.
@@ -180,7 +221,7 @@ pub fn apply_into(
     let fail = |e: Error| explain(e, &*function, &inputs, origin.as_deref());
     function.def().check_inputs(inputs.len()).map_err(fail)?;
     let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
-    let out = check(function.infer(&shapes)).map_err(fail)?;
+    let out = infer(&*function, &inputs, &shapes).map_err(fail)?;
     let data = output_arrays(&out, into).map_err(fail)?;
     let node = link(function, inputs, &shapes, origin);
     let outputs = make_outputs(&node, data);
@@ -202,8 +243,15 @@ fn forget(v: &VarRef) {
     drop(parent);
 }
 
-fn check(shapes: Result<Shapes>) -> Result<Shapes> {
-    shapes?.into_iter().map(Shape::checked).collect()
+/// Shapes of a function's outputs; functions over variables look at the inputs themselves.
+pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Result<Shapes> {
+    let Some(own) = f.on_variables() else { return f.infer(shapes)?.into_iter().map(Shape::checked).collect() };
+    let arrays: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
+    let x = plan::stand_ins(&arrays);
+    let out = own.setup(&x);
+    let before: SmallVec<[(&NdArray, Shape); 4]> = arrays.iter().zip(shapes.iter().cloned()).collect();
+    plan::settle(&before, arrays.iter().cloned())?;
+    out?.into_iter().map(Shape::checked).collect()
 }
 
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
@@ -231,15 +279,18 @@ fn link(
 ) -> Arc<FnNode> {
     LIVE.fetch_add(1, Relaxed);
     let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
+    let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.parent().is_some_and(|p| p.user_code));
     let node = Arc::new(FnNode {
         id: next_id(),
+        user_code,
         function,
         context: mode::context(),
         saved: Default::default(),
         busy: AtomicU64::new(0),
         origin,
         rank: AtomicU32::new(rank as u32),
-        links: Mutex::new(Links { inputs, outputs: SmallVec::new(), setup: fingerprint(shapes) }),
+        tags: Mutex::default(),
+        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: fingerprint(shapes) }),
         last_plan: Mutex::new(Weak::new()),
     });
     if !(mode::auto_forward() && mode::no_grad()) {
@@ -265,13 +316,15 @@ fn register(x: &VarRef, node: &Arc<FnNode>) {
 
 fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[VarRef; 1]> {
     let mut links = node.links();
-    let inherited = !mode::no_grad() && links.inputs.iter().any(|x| x.need_grad());
+    // A static graph made under no_grad keeps its flags, as in NNabla: only parameters lose theirs.
+    let no_grad = mode::no_grad() && mode::auto_forward();
+    let inherited = !no_grad && links.inputs.iter().any(|x| x.need_grad());
     let recompute = mode::recompute();
     let outputs: SmallVec<[VarRef; 1]> = data
         .into_iter()
         .enumerate()
         .map(|(i, data)| {
-            let v = VarNode::new(data, mode::no_grad().then_some(false));
+            let v = VarNode::new(data, no_grad.then_some(false));
             let mut s = v.lock();
             s.parent = Some((node.clone(), i as u32));
             s.inherited = inherited;

@@ -1,46 +1,115 @@
 //! Graph surgery: putting one variable in another's place, cutting history.
 
+use super::node::FnNode;
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
 impl Variable {
-    /// Makes every function that reads `self`'s place in the graph of `target`: the parent of `self` becomes the parent of
-    /// `target`, so that whatever is computed from `target` is from now on computed by `self`'s history.
-    /// Shapes must be equal.
-    pub fn rewire_on(&self, target: &Variable) -> Result<()> {
-        if self.is(target) {
+    /// Puts the graph that reads `self` on top of `var`: the arrays and the parent function of `var` become those of
+    /// `self`, whatever made `self` before is dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
+    /// `xa -> A -> ya` and `xb -> B -> yb` into `xb -> B -> xa -> A -> ya`. Shapes must be equal.
+    pub fn rewire_on(&self, var: &Variable) -> Result<()> {
+        if self.is(var) {
             return Ok(());
         }
-        let (mine, theirs) = (self.shape(), target.shape());
+        let (mine, theirs) = (self.shape(), var.shape());
         if mine != theirs {
             return Err(Error::shape("var", format!("shape {mine}")).actual(theirs).function("rewire_on"));
         }
-        if reaches(self.node(), target.node()) {
-            return Err(Error::graph(
-                "this would make a cycle: the variable is computed from the one it shall replace",
-            )
-            .function("rewire_on"));
+        if !var.has_parent() {
+            return Err(Error::graph("var has no parent: no function computes it")
+                .function("rewire_on")
+                .hint("to use the data of a leaf, assign `.data`"));
         }
-        let Some((parent, i)) = self.node().lock().parent.take() else {
-            let old = target.node().lock().parent.take();
-            target.node().changed();
-            drop(old);
-            return Ok(());
-        };
-        let (data, grad) = (self.raw_data(), self.grad());
-        target.node().set_arrays(data, grad);
-        parent.replace_output(i as usize, target.node());
+        if reaches(var.node(), self.node()) {
+            return Err(Error::graph("this would make a cycle: var is computed from the variable that is rewired")
+                .function("rewire_on"));
+        }
+        self.take_place(var);
+        Ok(())
+    }
+
+    /// Makes the parent of `var` compute `self`, which takes the arrays of `var` too.
+    fn take_place(&self, var: &Variable) {
+        let Some((parent, i)) = var.node().lock().parent.take() else { return };
+        self.node().set_arrays(var.raw_data(), var.grad());
+        parent.replace_output(i as usize, self.node());
         let old = {
-            let mut s = target.node().lock();
-            s.inherited = self.need_grad();
+            let mut s = self.node().lock();
+            s.inherited = parent.inputs().iter().any(|x| x.need_grad());
             s.elided = None;
+            s.at_once = false;
             s.parent.replace((parent, i))
         };
-        target.node().changed();
         self.node().changed();
+        var.node().changed();
         drop(old);
+    }
+
+    /// Makes `f` the function that computes this variable, as its first output of this shape.
+    pub fn set_parent(&self, f: &super::FunctionRef) -> Result<()> {
+        let shape = self.shape();
+        match f.outputs().into_iter().find(|y| y.shape() == shape) {
+            Some(y) => self.rewire_on(&y),
+            None => {
+                let shapes: Vec<String> = f.outputs().iter().map(|y| y.shape().to_string()).collect();
+                Err(Error::shape("parent", format!("a function with an output of shape {shape}"))
+                    .actual(shapes.join(", "))
+                    .function("Variable.parent"))
+            }
+        }
+    }
+
+    /// Gives this variable the value `new`, which was computed from it: the function that made `new` makes this variable
+    /// from now on, from a variable that has what this one had. In a static graph all that reads this variable, also
+    /// from before, sees the new value, but for what `new` is computed from; what ran already (auto_forward) keeps
+    /// what it read. `new` must be an output of a function that reads this variable itself.
+    pub fn supersede(&self, new: &Variable) -> Result<()> {
+        let f = new.node().parent().filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())));
+        if f.is_none() || new.shape() != self.shape() {
+            return Err(Error::graph("the new value must have the variable's shape and be computed from it directly"));
+        }
+        let (mine, theirs) = (self.raw_data(), new.raw_data());
+        if theirs.storage().is_empty() && !mine.storage().is_empty() {
+            theirs.copy_from(&mine)?; // until the graph runs, the variable shows what it had
+        }
+        let earlier = self.readers_of_old(new);
+        let old = self.split_off();
+        earlier.iter().for_each(|f| f.replace_input(self.node(), old.node()));
+        self.take_place(new);
+        self.set_need_grad(None);
         Ok(())
+    }
+
+    /// The functions that go on reading what this variable was before it became `new`.
+    fn readers_of_old(&self, new: &Variable) -> Vec<Arc<FnNode>> {
+        let mut readers: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
+        readers.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        if readers.len() > 1 && !super::mode::auto_forward() {
+            let behind = super::plan::collect(std::slice::from_ref(new.node()));
+            readers.retain(|r| behind.iter().any(|f| Arc::ptr_eq(f, r)));
+        }
+        readers
+    }
+
+    /// A variable with this one's arrays, need_grad and history; this one has no history then.
+    fn split_off(&self) -> Variable {
+        let old = Variable::from_array(self.raw_data());
+        old.node().set_arrays(self.raw_data(), self.grad());
+        old.set_need_grad(self.need_grad_setting());
+        let parent = {
+            let mut s = self.node().lock();
+            let mut o = old.node().lock();
+            (o.inherited, o.at_once, o.recompute) = (s.inherited, s.at_once, s.recompute);
+            o.elided = s.elided.take();
+            o.parent = s.parent.take();
+            o.parent.clone()
+        };
+        if let Some((f, i)) = parent {
+            f.replace_output(i as usize, old.node());
+        }
+        old
     }
 
     /// Forgets how this variable was made.

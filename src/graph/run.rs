@@ -7,6 +7,7 @@ use super::variable::{VarRef, Variable};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
 use crate::function::{ArgValue, Function};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The gradient that a backward pass starts with.
@@ -89,7 +90,11 @@ impl Variable {
         if !self.has_parent() {
             return Ok(());
         }
-        hooks::with(pre, post, |h| plan::backward_plan(self.node(), options.clear_buffer, h.any())?.run(&seed, h))
+        hooks::with(pre, post, |h| {
+            let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
+            let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
+            plan.run(&seed, h)
+        })
     }
 
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
@@ -129,6 +134,24 @@ impl Variable {
     }
 }
 
+/// While it lives, a variable's gradient is the seed of the run, so that hooks see what the functions see.
+struct Shown<'a> {
+    root: &'a VarRef,
+    own: Option<NdArray>,
+}
+
+impl Shown<'_> {
+    fn new(root: &VarRef, seed: NdArray) -> Shown<'_> {
+        Shown { root, own: root.swap_grad(Some(seed)) }
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.root.swap_grad(self.own.take());
+    }
+}
+
 /// A function of the graph: what hooks and visitors see.
 #[derive(Clone)]
 pub struct FunctionRef(Arc<FnNode>);
@@ -136,6 +159,10 @@ pub struct FunctionRef(Arc<FnNode>);
 impl FunctionRef {
     pub(crate) fn new(node: Arc<FnNode>) -> FunctionRef {
         FunctionRef(node)
+    }
+
+    pub(crate) fn node(&self) -> &Arc<FnNode> {
+        &self.0
     }
 
     /// NNabla's name of the function's class.
@@ -160,8 +187,17 @@ impl FunctionRef {
         self.0.function.arguments()
     }
 
+    /// Words of the user's own, by name.
+    pub fn tags(&self) -> BTreeMap<String, String> {
+        self.0.tags.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    pub fn set_tags(&self, tags: BTreeMap<String, String>) {
+        *self.0.tags.lock().unwrap_or_else(|e| e.into_inner()) = tags;
+    }
+
     pub fn inputs(&self) -> Vec<Variable> {
-        self.0.inputs().into_iter().map(Variable::handle).collect()
+        self.0.all_inputs().into_iter().map(Variable::handle).collect()
     }
 
     pub fn outputs(&self) -> Vec<Variable> {

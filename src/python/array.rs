@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
-#[pyclass(frozen, weakref, module = "nnrs._core")]
+#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct NdArray {
     array: Array,
 }
@@ -63,8 +63,8 @@ impl NdArray {
     }
 
     #[getter]
-    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        convert::tuple(py, &self.array.shape().strides())
+    fn strides(&self) -> Vec<usize> {
+        self.array.shape().strides().to_vec()
     }
 
     #[getter]
@@ -181,9 +181,14 @@ impl NdArray {
     }
 
     #[pyo3(signature = (arr, use_current_context=true))]
-    fn copy_from(&self, py: Python<'_>, arr: &NdArray, use_current_context: bool) -> PyResult<()> {
+    fn copy_from<'py>(
+        slf: Bound<'py, NdArray>,
+        arr: &NdArray,
+        #[pyo3(from_py_with = convert::flag)] use_current_context: bool,
+    ) -> PyResult<Bound<'py, NdArray>> {
         let _ = use_current_context;
-        errors::run_as(py, "NdArray.copy_from", || self.array.copy_from(&arr.array))
+        errors::run_as(slf.py(), "NdArray.copy_from", || slf.get().array.copy_from(&arr.array))?;
+        Ok(slf)
     }
 
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
@@ -200,7 +205,7 @@ impl NdArray {
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("bool_fill", (slf, mask, value))
+        slf.py().import("nnrs._members")?.call_method1("bool_fill", (slf, mask, value))
     }
 
     fn bool_fill<'py>(
@@ -261,7 +266,13 @@ impl NdArray {
         other: &Bound<'py, PyAny>,
         op: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
-        operators::compare(slf.as_any(), other, op)
+        let py = slf.py();
+        let same = |o: &Bound<'py, NdArray>| o.get().array.address() == slf.get().array.address();
+        match (op, other.cast::<NdArray>()) {
+            (CompareOp::Eq, Ok(o)) => Ok(same(o).into_pyobject(py)?.to_owned().into_any()),
+            (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
+            _ => operators::compare(slf.as_any(), other, op),
+        }
     }
 }
 

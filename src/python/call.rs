@@ -28,12 +28,12 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Inputs of a call, and whether they are to be computed at once.
-struct Inputs {
+pub(crate) struct Inputs {
     vars: SmallVec<[Var; 4]>,
     imperative: bool,
 }
 
-fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
+pub(crate) fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
     let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
     let mut imperative = false;
     let mut absent = false;
@@ -132,7 +132,7 @@ pub(crate) fn operator<'py>(
     apply(py, f, inputs(def, given)?, None)
 }
 
-fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
+pub(crate) fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Array>>> {
     let Some(list) = outputs else { return Ok(None) };
     let wrong = || errors::wrong_type(list.py(), function, "outputs", "a list of NdArray", errors::type_name(list));
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
@@ -149,7 +149,8 @@ fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) -> PyResult<O
     items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)
 }
 
-fn apply<'py>(
+/// Applies a function: to variables, or at once where an NdArray is among the inputs.
+pub(crate) fn apply<'py>(
     py: Python<'py>,
     f: Arc<dyn Function>,
     inputs: Inputs,
@@ -182,6 +183,12 @@ fn wrap<'py>(
     }
     let list = made.into_iter().map(|v| one(py, v)).collect::<PyResult<Vec<_>>>()?;
     Ok(PyTuple::new(py, list)?.into_any())
+}
+
+/// Variables as a tuple, however many they are.
+pub(crate) fn tuple_of<'py>(py: Python<'py>, made: Vec<Var>) -> PyResult<Bound<'py, PyTuple>> {
+    let list = made.into_iter().map(|v| Bound::new(py, Variable::new(v))).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, list)
 }
 
 /// Number of a function in the registry.

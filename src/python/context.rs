@@ -2,50 +2,100 @@
 
 use super::errors;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where and in which precision functions run.
-#[pyclass(frozen, eq, module = "nnrs._core")]
-#[derive(PartialEq)]
+#[pyclass(frozen, eq, subclass, module = "nnrs._core")]
 pub(crate) struct Context {
-    pub(crate) inner: Arc<crate::Context>,
+    inner: Mutex<Arc<crate::Context>>,
+}
+
+impl PartialEq for Context {
+    fn eq(&self, other: &Context) -> bool {
+        *self.get() == *other.get()
+    }
+}
+
+impl Context {
+    pub(crate) fn new(inner: Arc<crate::Context>) -> Context {
+        Context { inner: Mutex::new(inner) }
+    }
+
+    /// The context as it is now.
+    pub(crate) fn get(&self) -> Arc<crate::Context> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the fields; functions made before keep the context that they were made in.
+    fn set(&self, py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<()> {
+        let made = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
+        Ok(())
+    }
 }
 
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (backend=vec!["cpu:float".to_string()], array_class="CpuCachedArray".to_string(), device_id="0".to_string()))]
-    fn new(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<Context> {
+    #[pyo3(signature = (backend=vec!["cpu:float".to_string()], array_class="".to_string(), device_id="0".to_string()))]
+    fn py_new(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<Context> {
         let inner = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
-        Ok(Context { inner: Arc::new(inner) })
+        Ok(Context::new(Arc::new(inner)))
     }
 
+    /// Candidates as `device:type`; the first one that this build knows is taken.
     #[getter]
-    fn backend(&self) -> Vec<String> {
-        self.inner.backend.clone()
+    fn get_backend(&self) -> Vec<String> {
+        self.get().backend.clone()
     }
 
+    #[setter]
+    fn set_backend(&self, py: Python<'_>, value: Vec<String>) -> PyResult<()> {
+        let c = self.get();
+        self.set(py, value, c.array_class.clone(), c.device_id.clone())
+    }
+
+    /// Name of the kind of arrays.
     #[getter]
-    fn array_class(&self) -> String {
-        self.inner.array_class.clone()
+    fn get_array_class(&self) -> String {
+        self.get().array_class.clone()
     }
 
+    #[setter]
+    fn set_array_class(&self, py: Python<'_>, value: String) -> PyResult<()> {
+        let c = self.get();
+        self.set(py, c.backend.clone(), value, c.device_id.clone())
+    }
+
+    /// Number of the device, as text.
     #[getter]
-    fn device_id(&self) -> String {
-        self.inner.device_id.clone()
+    fn get_device_id(&self) -> String {
+        self.get().device_id.clone()
     }
 
-    fn __repr__(&self) -> String {
-        let c = &self.inner;
-        format!("Context(backend={:?}, array_class='{}', device_id='{}')", c.backend, c.array_class, c.device_id)
+    #[setter]
+    fn set_device_id(&self, py: Python<'_>, value: String) -> PyResult<()> {
+        let c = self.get();
+        self.set(py, c.backend.clone(), c.array_class.clone(), value)
+    }
+
+    /// A field by its name.
+    fn __getitem__<'py>(slf: &Bound<'py, Context>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+        slf.getattr(key)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let c = self.get();
+        let backend = c.backend.clone().into_pyobject(py)?.repr()?.to_string();
+        Ok(format!("Context(backend={backend}, array_class='{}', device_id='{}')", c.array_class, c.device_id))
     }
 
     fn __hash__(&self) -> u64 {
-        self.inner.backend.iter().flat_map(|b| b.bytes()).fold(7, |h: u64, b| h.wrapping_mul(31).wrapping_add(b as u64))
+        self.get().backend.iter().flat_map(|b| b.bytes()).fold(7, |h: u64, b| h.wrapping_mul(31).wrapping_add(b as u64))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Vec<String>, String, String))> {
-        let c = &self.inner;
+        let c = self.get();
         Ok((py.get_type::<Context>().into_any(), (c.backend.clone(), c.array_class.clone(), c.device_id.clone())))
     }
 }

@@ -67,6 +67,14 @@ fn typestr(dtype: DType) -> &'static str {
     }
 }
 
+/// A flag: a bool, or whole numbers and None as Python takes them for one.
+pub(crate) fn flag(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if value.is_none() || value.is_instance_of::<PyInt>() || value.hasattr(intern!(value.py(), "__index__"))? {
+        return value.is_truthy();
+    }
+    value.extract()
+}
+
 /// The element type of a NumPy dtype (or anything that `numpy.dtype` takes); bfloat16 by name.
 pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();

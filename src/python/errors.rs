@@ -4,7 +4,7 @@ use crate::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt};
+use pyo3::types::PyDict;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 create_exception!(nnrs, Error, PyException, "Base of all errors that nnrs raises.");
@@ -90,12 +90,9 @@ pub(crate) fn no_more(class: &str, arguments: &str, unknown: Option<&Bound<'_, P
     Err(raise(name.py(), e.function(class).hint(format!("{class}({arguments})"))))
 }
 
-/// A flag: a bool, or whole numbers and None as Python takes them for one.
+/// A flag, as `convert::flag` takes it; errors name `function` and `arg`.
 pub(crate) fn flag(value: &Bound<'_, PyAny>, function: &str, arg: &str) -> PyResult<bool> {
-    if value.is_none() || value.is_instance_of::<PyInt>() || value.hasattr("__index__")? {
-        return value.is_truthy();
-    }
-    value.extract().map_err(|_| wrong_type(value.py(), function, arg, "bool", describe(value)))
+    super::convert::flag(value).map_err(|_| wrong_type(value.py(), function, arg, "bool", describe(value)))
 }
 
 /// A wrong value as messages show it: its type and, cut short, what Python prints for it.

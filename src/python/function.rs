@@ -1,11 +1,13 @@
-//! `nnrs.function.Function`: a function of the graph, as hooks and visitors see it.
+//! `nnrs.function.Function`: a function of the graph, as `Variable.parent`, hooks and visitors give it.
 
 use super::context::Context;
-use super::convert;
+use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
-use crate::graph::FunctionRef;
+use super::{call, convert, errors};
+use crate::graph::{FunctionRef, Variable as Var, mode};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+use std::collections::BTreeMap;
 
 /// A function of the graph.
 #[pyclass(frozen, weakref, module = "nnrs._core")]
@@ -17,64 +19,116 @@ impl Function {
     pub(crate) fn new(f: FunctionRef) -> Function {
         Function { f }
     }
-}
 
-#[pymethods]
-impl Function {
-    /// NNabla's class name of the function.
-    #[getter]
-    fn name(&self) -> &'static str {
-        self.f.class_name()
+    pub(crate) fn inner(&self) -> &FunctionRef {
+        &self.f
     }
 
-    #[getter]
-    fn inputs(&self) -> Vec<Variable> {
-        self.f.inputs().into_iter().map(Variable::new).collect()
-    }
-
-    #[getter]
-    fn outputs(&self) -> Vec<Variable> {
-        self.f.outputs().into_iter().map(Variable::new).collect()
-    }
-
-    #[getter]
-    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn args_of<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         for (name, value) in self.f.arguments() {
             d.set_item(name, convert::to_object(py, &value)?)?;
         }
         Ok(d)
     }
+}
 
+type Vars<'py> = Vec<PyRef<'py, Variable>>;
+
+fn vars<'a>(list: &'a Vars<'_>) -> Vec<&'a Var> {
+    list.iter().map(|v| v.var()).collect()
+}
+
+/// What it is.
+#[pymethods]
+impl Function {
+    /// NNabla's class name of the function, as "Affine"; of a PythonFunction its `name`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.f.class_name()
+    }
+
+    /// The input Variables, in the order of the call.
+    #[getter]
+    fn inputs(&self) -> Vec<Variable> {
+        self.f.inputs().into_iter().map(Variable::new).collect()
+    }
+
+    /// The output Variables; those that the script dropped come back.
+    #[getter]
+    fn outputs(&self) -> Vec<Variable> {
+        self.f.outputs().into_iter().map(Variable::new).collect()
+    }
+
+    /// The arguments of the call by name.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent.arguments["alpha"]
+    /// 0.5
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.args_of(py)
+    }
+
+    /// The same as `arguments`.
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.arguments(py)
+        self.args_of(py)
     }
 
+    /// Name, arguments and tags in one object, with the members `type_name`, `args` and `tags`.
+    #[getter]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("nnrs.function")?.getattr("Info")?.call1((self.name(), self.args_of(py)?, self.f.tags()))
+    }
+
+    /// Words of your own by name, kept with the function of the graph. A copy: assign it to change them.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> y = F.exp(nn.Variable((2,)))
+    /// >>> y.parent.tags = {"block": "encoder"}
+    /// >>> y.parent.tags
+    /// {'block': 'encoder'}
+    #[getter]
+    fn get_tags(&self) -> BTreeMap<String, String> {
+        self.f.tags()
+    }
+
+    #[setter]
+    fn set_tags(&self, value: BTreeMap<String, String>) {
+        self.f.set_tags(value);
+    }
+
+    /// The Context in which the function was made and runs.
     #[getter]
     fn context(&self) -> Context {
-        Context { inner: self.f.context() }
+        Context::new(self.f.context())
     }
 
+    /// The longest way to a leaf, counted in functions: lower ranks run first in forward, last in backward.
     #[getter]
     fn rank(&self) -> usize {
         self.f.rank()
     }
 
+    /// Whether some input needs a gradient.
     #[getter]
     fn need_grad(&self) -> bool {
         self.f.inputs().iter().any(|v| v.need_grad())
-    }
-
-    #[getter]
-    fn tags(&self) -> Vec<String> {
-        vec![]
     }
 
     /// The script line that made the function.
     #[getter]
     fn origin(&self) -> Option<String> {
         self.f.origin().map(str::to_string)
+    }
+
+    /// How many outputs the function has at least.
+    fn min_outputs(&self) -> usize {
+        match self.f.function().def().outputs.iter().any(|o| o.variadic) {
+            true => self.f.outputs().len(),
+            false => 1,
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -88,4 +142,190 @@ impl Function {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Function>().is_ok_and(|o| o.get().f.id() == self.f.id())
     }
+}
+
+/// What it does when it is called directly.
+#[pymethods]
+impl Function {
+    /// Applies the same function with the same arguments to other inputs, as a new function of the graph, and computes
+    /// it at once.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> f = F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent
+    /// >>> f(nn.NdArray.from_numpy_array([-4.0, 4.0])).data.tolist()
+    /// [-2.0, 4.0]
+    #[pyo3(signature = (*inputs, n_outputs=-1, outputs=None))]
+    fn __call__<'py>(
+        &self,
+        inputs: &Bound<'py, PyTuple>,
+        n_outputs: i64,
+        outputs: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = inputs.py();
+        let made = match UserFunction::of(&**self.f.function()) {
+            Some(user) => call_python_function(py, user.object().bind(py), inputs, n_outputs, outputs)?,
+            None => {
+                let f = self.f.function().clone();
+                let into = call::into_arrays(f.def().snake, outputs.filter(|o| !o.is_none()))?;
+                let given = call::inputs(f.def(), inputs)?;
+                call::apply(py, f, given, into)?
+            }
+        };
+        compute(py, &made)?;
+        Ok(made)
+    }
+
+    /// Checks the inputs and gives the outputs their shapes. Any Variables: the graph is not touched.
+    ///
+    /// Args:
+    ///     inputs: List of Variables, as many as the function takes.
+    ///     outputs: List of Variables; their shapes are set, which drops their data where the size changes.
+    ///
+    /// Raises:
+    ///     ValueError: Inputs that the function does not take, or another number of outputs.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> f = F.exp(nn.Variable((2,))).parent
+    /// >>> x, y = nn.Variable.from_numpy_array([[0.0]]), nn.Variable()
+    /// >>> f.setup([x], [y])
+    /// >>> f.forward([x], [y])
+    /// >>> y.d.tolist()
+    /// [[1.0]]
+    fn setup(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+        errors::run(py, || self.f.setup(&vars(&inputs), &vars(&outputs)))
+    }
+
+    /// Computes the data of the outputs from the data of the inputs, both shaped as `setup` leaves them.
+    fn forward(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+        let (x, y) = (vars(&inputs), vars(&outputs));
+        errors::detached(py, || self.f.forward(&x, &y))
+    }
+
+    /// Computes the gradients of those inputs that need one from the gradients of the outputs.
+    ///
+    /// Args:
+    ///     inputs: List of Variables with their data.
+    ///     outputs: List of Variables with their gradients, and the data that forward gave.
+    ///     accum: For each input whether its gradient is added to what is there (the default), or written.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> x = nn.Variable.from_numpy_array([2.0, 3.0], need_grad=True)
+    /// >>> y = x * x
+    /// >>> y.forward()
+    /// >>> y.g = 1
+    /// >>> y.parent.backward([x, x], [y], accum=[False, True])
+    /// >>> x.g.tolist()
+    /// [4.0, 6.0]
+    #[pyo3(signature = (inputs, outputs, accum=None))]
+    fn backward(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>, accum: Option<Vec<bool>>) -> PyResult<()> {
+        let (x, y, accum) = (vars(&inputs), vars(&outputs), accum.unwrap_or_default());
+        errors::detached(py, || self.f.backward(&x, &y, &accum))
+    }
+
+    /// As `forward`, for the same values again: random functions give the numbers of their last forward, running
+    /// statistics stay as they are.
+    fn recompute(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+        let (x, y) = (vars(&inputs), vars(&outputs));
+        errors::detached(py, || self.f.recompute(&x, &y))
+    }
+
+    /// Does nothing but check the shapes: `recompute` needs no preparation here.
+    fn setup_recompute(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+        self.setup(py, inputs, outputs)
+    }
+
+    /// False: `recompute` needs no preparation, also for random functions, whose seed and counter the graph keeps.
+    fn need_setup_recompute(&self, o: usize) -> bool {
+        let _ = o;
+        false
+    }
+
+    /// Leaves out the inputs for which `mask` is false from now on: `add_n` and `mul_n` work on the others alone.
+    ///
+    /// Raises:
+    ///     RuntimeError: The function cannot leave out inputs.
+    ///     ValueError: Another number of booleans than inputs, or all are false.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> x = [nn.Variable.from_numpy_array([v]) for v in (1.0, 2.0, 4.0)]
+    /// >>> y = F.add_n(*x)
+    /// >>> y.parent.set_active_input_mask([True, False, True])
+    /// >>> y.forward()
+    /// >>> y.d.tolist()
+    /// [5.0]
+    fn set_active_input_mask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mask: Vec<bool> = mask.try_iter()?.map(|m| m?.is_truthy()).collect::<PyResult<_>>()?;
+        errors::run(py, || self.f.set_active_inputs(&mask))
+    }
+}
+
+/// What its gradient reads, and where its outputs lie.
+#[pymethods]
+impl Function {
+    /// Whether the gradient of input `i` reads the data of input `j`; False where there is no such input. What nnrs
+    /// really reads: often less than NNabla says (`F.mul2`: the other input alone), sometimes an input where NNabla
+    /// reads the output.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> f = F.mul2(nn.Variable((2,)), nn.Variable((2,))).parent
+    /// >>> f.grad_depends_input_data(0, 0), f.grad_depends_input_data(0, 1)
+    /// (False, True)
+    fn grad_depends_input_data(&self, i: i64, j: i64) -> bool {
+        index(i).zip(index(j)).is_some_and(|(i, j)| self.f.grad_reads_input(i, j))
+    }
+
+    /// Whether the gradient of input `i` reads the data of output `o`; False where there is no such input or output.
+    ///
+    /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> F.tanh(nn.Variable((2,))).parent.grad_depends_output_data(0, 0)
+    /// True
+    fn grad_depends_output_data(&self, i: i64, o: i64) -> bool {
+        index(i).zip(index(o)).is_some_and(|(i, o)| self.f.grad_reads_output(i, o))
+    }
+
+    /// As `grad_depends_input_data`, for the gradient that `nn.grad` builds: whether input `j` is in its graph.
+    fn auto_grad_depends_input_data(&self, i: i64, j: i64) -> bool {
+        index(i).zip(index(j)).is_some_and(|(i, j)| self.f.rule_reads_input(i, j))
+    }
+
+    /// As `grad_depends_output_data`, for the gradient that `nn.grad` builds.
+    fn auto_grad_depends_output_data(&self, i: i64, o: i64) -> bool {
+        index(i).zip(index(o)).is_some_and(|(i, o)| self.f.rule_reads_output(i, o))
+    }
+
+    /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), else 0. Functions with
+    /// `inplace=True` never change what anybody can still read, so they say 0 too.
+    fn inplace_data(&self, i: usize) -> u8 {
+        (self.f.function().is_view() && i == 0) as u8
+    }
+
+    /// The output that lies in the memory of input `i`.
+    ///
+    /// Raises:
+    ///     RuntimeError: None does.
+    fn inplace_data_with(&self, py: Python<'_>, i: usize) -> PyResult<usize> {
+        match self.inplace_data(i) {
+            1 => Ok(0),
+            _ => {
+                let e = crate::Error::unsupported(format!("no output lies in the memory of input {i}"));
+                Err(errors::raise(py, e.function(self.f.name())))
+            }
+        }
+    }
+}
+
+/// Computes the outputs of a function that was just applied in a static graph.
+fn compute(py: Python<'_>, made: &Bound<'_, PyAny>) -> PyResult<()> {
+    let first = if made.is_instance_of::<PyTuple>() { made.get_item(0)? } else { made.clone() };
+    let Some(f) = first.cast::<Variable>().ok().filter(|_| !mode::auto_forward()).and_then(|v| v.get().var().parent())
+    else {
+        return Ok(());
+    };
+    let (x, y) = (f.inputs(), f.outputs());
+    let (x, y): (Vec<&Var>, Vec<&Var>) = (x.iter().collect(), y.iter().collect());
+    errors::detached(py, || f.forward(&x, &y))
+}
+
+fn index(i: i64) -> Option<usize> {
+    usize::try_from(i).ok()
 }

@@ -3,15 +3,19 @@
 mod array;
 mod call;
 mod checked;
+mod collector;
 mod context;
 mod convert;
 mod cuda;
 mod errors;
 mod files;
 mod function;
+mod members;
 mod memory;
 mod modes;
 mod operators;
+mod python_function;
+mod rules;
 mod solver;
 mod variable;
 
@@ -26,6 +30,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::Function>()?;
     m.add_class::<checked::Checked>()?;
     call::register(m)?;
+    m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
+    python_function::register(m)?;
+    rules::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
     files::register(m)?;

@@ -1,6 +1,7 @@
 //! Modes of the thread, hooks, threads, and running several variables, as plain functions for the Python side.
 
 use super::context::Context;
+use super::convert::flag;
 use super::variable::{Variable, call_hook, forward_vars};
 use crate::graph::hooks::{self, When};
 use crate::graph::{ForwardOptions, mode};
@@ -27,7 +28,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn set_auto_forward(auto: bool) -> bool {
+fn set_auto_forward(#[pyo3(from_py_with = flag)] auto: bool) -> bool {
     mode::set_auto_forward(auto)
 }
 
@@ -37,7 +38,7 @@ fn get_auto_forward() -> bool {
 }
 
 #[pyfunction]
-fn set_no_grad(on: bool) -> bool {
+fn set_no_grad(#[pyo3(from_py_with = flag)] on: bool) -> bool {
     mode::set_no_grad(on)
 }
 
@@ -47,7 +48,7 @@ fn no_grad_active() -> bool {
 }
 
 #[pyfunction]
-fn set_recompute(on: bool) -> bool {
+fn set_recompute(#[pyo3(from_py_with = flag)] on: bool) -> bool {
     mode::set_recompute(on)
 }
 
@@ -63,12 +64,12 @@ fn in_recomputing() -> bool {
 
 #[pyfunction]
 fn get_current_context() -> Context {
-    Context { inner: mode::context() }
+    Context::new(mode::context())
 }
 
 #[pyfunction]
 fn set_context(ctx: &Context) -> Context {
-    Context { inner: mode::set_context(ctx.inner.clone()) }
+    Context::new(mode::set_context(ctx.get()))
 }
 
 fn when(before: bool) -> When {
@@ -90,8 +91,8 @@ fn unset_function_hook(before: bool, key: &str) {
 fn forward_all(
     py: Python<'_>,
     variables: Vec<PyRef<'_, Variable>>,
-    clear_buffer: bool,
-    clear_no_need_grad: bool,
+    #[pyo3(from_py_with = flag)] clear_buffer: bool,
+    #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
     function_pre_hook: Option<Py<PyAny>>,
     function_post_hook: Option<Py<PyAny>>,
 ) -> PyResult<()> {

@@ -173,7 +173,9 @@ macro_rules! arithmetic {
                 other: &Bound<'py, PyAny>,
                 modulo: Option<&Bound<'py, PyAny>>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let _ = modulo;
+                if modulo.is_some_and(|m| !m.is_none()) {
+                    return Ok(slf.py().NotImplemented().into_bound(slf.py()));
+                }
                 $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::POW)
             }
             fn __rpow__<'py>(

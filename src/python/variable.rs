@@ -8,16 +8,15 @@ pub(crate) use run::{call_hook, forward_vars};
 use super::array::{NdArray, assign, size_from_axis};
 use super::errors::flag;
 use super::function::Function;
-use super::{convert, errors};
+use super::{convert, errors, members};
 use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::Variable as Var;
-use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// A variable of the computation graph: data, gradient, and how it was computed.
-#[pyclass(frozen, weakref, module = "nnrs._core")]
+#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct Variable {
     var: Var,
 }
@@ -187,15 +186,7 @@ impl Variable {
 
     #[setter]
     fn set_parent(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        match value {
-            None => {
-                self.var.cut();
-                Ok(())
-            }
-            Some(_) => Err(PyAttributeError::new_err(
-                "setting parent to a function is not in this version of nnrs yet; None cuts the history",
-            )),
-        }
+        members::set_parent(&self.var, value)
     }
 
     #[getter]
@@ -211,10 +202,6 @@ impl Variable {
     #[pyo3(signature = (need_grad=None))]
     fn get_unlinked_variable(&self, need_grad: Option<bool>) -> Variable {
         Variable { var: self.var.unlinked_with(need_grad) }
-    }
-
-    fn no_grad(&self) -> Variable {
-        Variable { var: self.var.unlinked_with(Some(false)) }
     }
 
     #[pyo3(signature = (shape, force=false))]
@@ -253,22 +240,6 @@ impl Variable {
             slf.setattr(name.extract::<String>()?.as_str(), value)?;
         }
         Ok(slf)
-    }
-
-    fn masked_fill_<'py>(
-        slf: &Bound<'py, Variable>,
-        mask: &Bound<'py, PyAny>,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._indexing")?.call_method1("bool_fill", (slf, mask, value))
-    }
-
-    fn bool_fill_<'py>(
-        slf: &Bound<'py, Variable>,
-        mask: &Bound<'py, PyAny>,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Variable::masked_fill_(slf, mask, value)
     }
 }
 

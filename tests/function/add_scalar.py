@@ -1,28 +1,11 @@
 """`add_scalar`: x + val."""
 
-import numpy as np
-
-from function.case import Case, Error
+from function.families import ARITHMETIC_SCALAR, VAL
 
 
 def reference(x, val=1, inplace=False):
     return x + val
 
 
-CASES = [
-    Case(inputs=[(2, 3)], elementwise=True),
-    Case(name="val_2.5", inputs=[(2, 3)], args={"val": 2.5}),
-    Case(name="val_-1", inputs=[(2, 3)], args={"val": -1}),
-    Case(name="val_0", inputs=[(2, 3)], args={"val": 0}),
-    Case(name="inplace", inputs=[(2, 3)], args={"val": 2, "inplace": True}),
-    Case(
-        name="corners",
-        inputs=[[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]],
-        args={"val": 0.5},
-        differentiable=False,
-    ),
-]
-
-ERRORS = [
-    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="argument 'val'"),
-]
+CASES = ARITHMETIC_SCALAR
+ERRORS = VAL

@@ -1,8 +1,7 @@
 """`bc_add2`: x0 + x1, an old name of add2."""
 
-import numpy as np
-
-from function.case import Case, Error
+from function.case import Case
+from function.families import CORNERS_OF_TWO, RANKS, SHAPES
 
 
 def reference(x0, x1, inplace=False):
@@ -13,17 +12,8 @@ CASES = [
     Case(inputs=[(2, 3), (2, 3)], elementwise=True, oracle_grad=False, reason="NNabla fails of bc_add2"),
     Case(name="broadcast", inputs=[(2, 1, 3), (1, 4, 3)], oracle_grad=False, reason="NNabla fails of bc_add2"),
     Case(name="broadcast_second", inputs=[(2, 3), (1, 3)], oracle_grad=False, reason="NNabla fails of bc_add2"),
-    Case(
-        name="corners",
-        inputs=[
-            [np.nan, np.nan, 1.0, np.inf, np.inf, -np.inf, 0.0, 0.0, -0.0, -2.0, 2.0],
-            [np.nan, 2.0, np.nan, np.inf, -np.inf, 1.0, 0.0, -2.0, 0.0, -0.0, 3.0],
-        ],
-        differentiable=False,
-    ),
-    Case(name="ranks", inputs=[(2, 3), (3,)], oracle=False, reason="NNabla wants equal numbers of axes"),
+    CORNERS_OF_TWO,
+    RANKS,
 ]
 
-ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], match="argument 'x1'", kind=ValueError),
-]
+ERRORS = SHAPES

@@ -1,8 +1,7 @@
 """`div2`: x0 / x1."""
 
-import numpy as np
-
-from function.case import Case, Error, positive, uniform
+from function.case import Case, positive, uniform
+from function.families import CORNERS_OF_TWO, RANKS_NO_GRAD, SHAPES
 
 
 def reference(x0, x1, inplace=False):
@@ -15,23 +14,8 @@ CASES = [
     Case(name="broadcast_second", inputs=[(2, 3), positive(1, 3)]),
     Case(name="inplace", inputs=[(2, 3), positive(2, 3)], args={"inplace": True}),
     Case(name="negative_divisor", inputs=[(2, 3), uniform(-3, -1, 2, 3)]),
-    Case(
-        name="corners",
-        inputs=[
-            [np.nan, np.nan, 1.0, np.inf, np.inf, -np.inf, 0.0, 0.0, -0.0, -2.0, 2.0],
-            [np.nan, 2.0, np.nan, np.inf, -np.inf, 1.0, 0.0, -2.0, 0.0, -0.0, 3.0],
-        ],
-        differentiable=False,
-    ),
-    Case(
-        name="ranks",
-        inputs=[(2, 3), (3,)],
-        differentiable=False,
-        oracle=False,
-        reason="NNabla wants equal numbers of axes",
-    ),
+    CORNERS_OF_TWO,
+    RANKS_NO_GRAD,
 ]
 
-ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], match="argument 'x1'", kind=ValueError),
-]
+ERRORS = SHAPES

@@ -2,30 +2,16 @@
 
 import numpy as np
 
-from function.case import Case, Error, distinct, uniform
+from function.case import Case, distinct, uniform
+from function.families import APART, CORNERS_OF_TWO, RANKS, SHAPES
 
 
 def reference(x0, x1, delta=1.0):
     return np.where(np.abs(x0 - x1) < delta, (x0 - x1) ** 2, delta * (2 * np.abs(x0 - x1) - delta))
 
 
-UNREDUCED = "nn.grad of NNabla does not sum over the stretched dimensions"
-
-
 CASES = [
-    Case(inputs=[distinct(2, 3, step=0.5), uniform(-0.1, 0.1, 2, 3)], elementwise=True),
-    Case(
-        name="broadcast",
-        inputs=[distinct(2, 1, 3, step=0.5), uniform(-0.1, 0.1, 1, 4, 3)],
-        oracle_grad=False,
-        reason=UNREDUCED,
-    ),
-    Case(
-        name="broadcast_second",
-        inputs=[distinct(2, 3, step=0.5), uniform(-0.1, 0.1, 1, 3)],
-        oracle_grad=False,
-        reason=UNREDUCED,
-    ),
+    *APART,
     Case(name="delta", inputs=[distinct(2, 3, step=0.5), uniform(-0.1, 0.1, 2, 3)], args={"delta": 0.5}),
     Case(
         name="edge",
@@ -33,17 +19,8 @@ CASES = [
         grad=lambda gy, x0, x1: (2 * gy * np.clip(x0 - x1, -1, 1), -2 * gy * np.clip(x0 - x1, -1, 1)),
         second=False,
     ),
-    Case(
-        name="corners",
-        inputs=[
-            [np.nan, np.nan, 1.0, np.inf, np.inf, -np.inf, 0.0, 0.0, -0.0, -2.0, 2.0],
-            [np.nan, 2.0, np.nan, np.inf, -np.inf, 1.0, 0.0, -2.0, 0.0, -0.0, 3.0],
-        ],
-        differentiable=False,
-    ),
-    Case(name="ranks", inputs=[(2, 3), (3,)], oracle=False, reason="NNabla wants equal numbers of axes"),
+    CORNERS_OF_TWO,
+    RANKS,
 ]
 
-ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], match="argument 'x1'", kind=ValueError),
-]
+ERRORS = SHAPES

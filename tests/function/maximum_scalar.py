@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from function.case import Case, Error
+from function.case import Case
+from function.families import VAL
 
 
 def reference(x, val=1):
@@ -28,6 +29,4 @@ CASES = [
     ),
 ]
 
-ERRORS = [
-    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="argument 'val'"),
-]
+ERRORS = VAL

@@ -2,47 +2,24 @@
 
 import numpy as np
 
-from function.case import Case, Error, distinct, uniform
+from function.case import Case
+from function.families import APART, CORNERS_OF_TWO, RANKS, SHAPES
 
 
 def reference(x0, x1):
     return np.where(x0 < x1, x0, x1)
 
 
-UNREDUCED = "nn.grad of NNabla does not sum over the stretched dimensions"
-
-
 CASES = [
-    Case(inputs=[distinct(2, 3, step=0.5), uniform(-0.1, 0.1, 2, 3)], elementwise=True),
-    Case(
-        name="broadcast",
-        inputs=[distinct(2, 1, 3, step=0.5), uniform(-0.1, 0.1, 1, 4, 3)],
-        oracle_grad=False,
-        reason=UNREDUCED,
-    ),
-    Case(
-        name="broadcast_second",
-        inputs=[distinct(2, 3, step=0.5), uniform(-0.1, 0.1, 1, 3)],
-        oracle_grad=False,
-        reason=UNREDUCED,
-    ),
+    *APART,
     Case(
         name="ties",
         inputs=[[1.0, -2.0, 3.0, np.nan, 5.0], [1.0, -2.0, 4.0, 5.0, np.nan]],
         grad=lambda gy, x0, x1: (np.where(x0 < x1, gy, 0.0), np.where(x1 <= x0, gy, 0.0)),
         second=False,
     ),
-    Case(
-        name="corners",
-        inputs=[
-            [np.nan, np.nan, 1.0, np.inf, np.inf, -np.inf, 0.0, 0.0, -0.0, -2.0, 2.0],
-            [np.nan, 2.0, np.nan, np.inf, -np.inf, 1.0, 0.0, -2.0, 0.0, -0.0, 3.0],
-        ],
-        differentiable=False,
-    ),
-    Case(name="ranks", inputs=[(2, 3), (3,)], oracle=False, reason="NNabla wants equal numbers of axes"),
+    CORNERS_OF_TWO,
+    RANKS,
 ]
 
-ERRORS = [
-    Error(name="shapes", inputs=[(2, 3), (2, 2)], match="argument 'x1'", kind=ValueError),
-]
+ERRORS = SHAPES

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from function.case import Case, Error, positive
+from function.case import Case, positive
+from function.families import VAL
 
 
 def reference(x, val=1, inplace=False):
@@ -33,6 +34,4 @@ CASES = [
     ),
 ]
 
-ERRORS = [
-    Error(name="val", inputs=[(2, 3)], args={"val": "a"}, kind=TypeError, match="argument 'val'"),
-]
+ERRORS = VAL

@@ -35,7 +35,7 @@ macro_rules! common {
         }
         #[inline(always)]
         unsafe fn load_part(p: *const $e, n: usize) -> Self {
-            // SAFETY: the mask keeps it to n elements; n < N, so the window lies in the table.
+            // SAFETY: the mask keeps it to n elements; n <= N, so the window lies in the table.
             unsafe { Self($maskload(p, _mm256_loadu_si256($first.as_ptr().add($n - n).cast()))) }
         }
         #[inline(always)]
@@ -257,4 +257,4 @@ impl F32Vector for F32x8 {
     }
 }
 
-super::kernels::kernels!(F32x8, F64x4; #[target_feature(enable = "avx2,fma,f16c")]);
+super::kernels::kernels!(F32x8, F64x4, 8; #[target_feature(enable = "avx2,fma,f16c")]);

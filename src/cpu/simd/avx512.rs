@@ -197,4 +197,4 @@ impl F32Vector for F32x16 {
     }
 }
 
-super::kernels::kernels!(F32x16, F64x8; #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]);
+super::kernels::kernels!(F32x16, F64x8, 8; #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]);

@@ -2,10 +2,12 @@
 
 use crate::function::expr::op::{Binary, Unary};
 
+use super::steps::{Place, Step};
 use super::vector::{Op1, Op2, Vector};
 
 pub type UnaryFn<T> = unsafe fn(*mut T, *const T, usize);
 pub type BinaryFn<T> = unsafe fn(*mut T, *const T, *const T, usize);
+pub type StepsFn<T> = unsafe fn(&[Step], *const Place<T>, usize);
 pub type SelectFn<T> = unsafe fn(*mut T, *const T, *const T, *const T, usize);
 
 /// The loops for one element type. The functions may be called only on a CPU with the instruction set's features.
@@ -13,6 +15,9 @@ pub struct Kernels<T: 'static> {
     pub unary: fn(Unary) -> UnaryFn<T>,
     pub binary: fn(Binary) -> BinaryFn<T>,
     pub select: SelectFn<T>,
+    /// Cheap operations in registers, by blocks of `block` elements.
+    pub steps: StepsFn<T>,
+    pub block: usize,
     pub exp_shifted: unsafe fn(*mut T, *const T, usize, T),
     pub sum: unsafe fn(&[T]) -> T,
     pub sum_abs: unsafe fn(&[T]) -> T,
@@ -97,7 +102,7 @@ macro_rules! framed {
 
 /// Compiles the loops for one instruction set: the tables `F32` and `F64`.
 macro_rules! kernels {
-    ($v32:ty, $v64:ty; $(#[$feature:meta])*) => {
+    ($v32:ty, $v64:ty, $block:literal; $(#[$feature:meta])*) => {
         $(#[$feature])*
         unsafe fn unary<V: Vector, O: Op1 + Default>(y: *mut V::E, x: *const V::E, n: usize) {
             // SAFETY: the caller's promise.
@@ -112,6 +117,15 @@ macro_rules! kernels {
         unsafe fn select<V: Vector>(y: *mut V::E, c: *const V::E, a: *const V::E, b: *const V::E, n: usize) {
             // SAFETY: the caller's promise.
             unsafe { $crate::cpu::simd::kernels::select::<V>(y, c, a, b, n) }
+        }
+        $(#[$feature])*
+        unsafe fn steps<V: Vector>(
+            steps: &[$crate::cpu::simd::steps::Step],
+            places: *const $crate::cpu::simd::steps::Place<V::E>,
+            n: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { $crate::cpu::simd::steps::run::<V, $block>(steps, places, n) }
         }
         $(#[$feature])*
         unsafe fn exp_shifted<V: Vector<E: crate::dtype::Element>>(y: *mut V::E, x: *const V::E, n: usize, shift: V::E) {
@@ -147,12 +161,12 @@ macro_rules! kernels {
             scale(y: &mut [T], a: T);
             add_scalar(y: &mut [T], a: T);
         }
-        $crate::cpu::simd::kernels::tables!($v32, $v64);
+        $crate::cpu::simd::kernels::tables!($v32, $v64, $block);
     };
 }
 
 macro_rules! tables {
-    ($v32:ty, $v64:ty) => {
+    ($v32:ty, $v64:ty, $block:literal) => {
         fn unary_of<V: Vector>(op: crate::function::expr::op::Unary) -> $crate::cpu::simd::kernels::UnaryFn<V::E> {
             $crate::cpu::simd::kernels::choose!(op, Unary, unary, V;
                 Neg Abs Sign Floor Ceil Round Sqrt Exp Expm1 Log Log1p Sin Cos Tan Sinh Cosh Tanh Asin Acos Atan Asinh Acosh Atanh
@@ -162,17 +176,19 @@ macro_rules! tables {
             $crate::cpu::simd::kernels::choose!(op, Binary, binary, V;
                 Add Sub Mul Div Pow Max Min Atan2 Lt Le Gt Ge Eq Ne And Or Xor)
         }
-        pub static F32: $crate::cpu::simd::kernels::Kernels<f32> = $crate::cpu::simd::kernels::table!(f32, $v32);
-        pub static F64: $crate::cpu::simd::kernels::Kernels<f64> = $crate::cpu::simd::kernels::table!(f64, $v64);
+        pub static F32: $crate::cpu::simd::kernels::Kernels<f32> = $crate::cpu::simd::kernels::table!(f32, $v32, $block);
+        pub static F64: $crate::cpu::simd::kernels::Kernels<f64> = $crate::cpu::simd::kernels::table!(f64, $v64, $block);
     };
 }
 
 macro_rules! table {
-    ($t:ty, $v:ty) => {
+    ($t:ty, $v:ty, $block:literal) => {
         $crate::cpu::simd::kernels::Kernels {
             unary: unary_of::<$v>,
             binary: binary_of::<$v>,
             select: select::<$v>,
+            steps: steps::<$v>,
+            block: $block * <$v as Vector>::N,
             exp_shifted: exp_shifted::<$v>,
             sum: sum::<$v, $crate::cpu::simd::reduce::Sum>,
             sum_abs: sum::<$v, $crate::cpu::simd::reduce::SumAbs>,

@@ -8,6 +8,7 @@ mod math;
 mod ops;
 mod portable;
 mod reduce;
+mod steps;
 mod vector;
 mod wide;
 
@@ -25,7 +26,8 @@ use crate::function::expr::op::{Binary, Unary};
 
 pub use convert::convert;
 use kernels::Kernels;
-pub use kernels::{BinaryFn, SelectFn, UnaryFn};
+pub use kernels::{BinaryFn, SelectFn, StepsFn, UnaryFn};
+pub use steps::{Act, Place, Step};
 pub use vector::{Body, Vector};
 
 /// The element types that have loops: f32 and f64.
@@ -136,6 +138,11 @@ pub fn binary_fn<T: SimdReal>(op: Binary) -> BinaryFn<T> {
 /// The loop of `select`.
 pub fn select_fn<T: SimdReal>() -> SelectFn<T> {
     T::kernels().select
+}
+
+/// The loop of runs of cheap operations, and the length of its blocks.
+pub fn steps_fn<T: SimdReal>() -> (StepsFn<T>, usize) {
+    (T::kernels().steps, T::kernels().block)
 }
 
 /// Runs code of the caller's, compiled for the CPU at hand.
@@ -275,3 +282,5 @@ pub fn sum_exp<T: SimdReal>(x: &[T], shift: T) -> T {
 mod tests;
 #[cfg(test)]
 mod tests_arrays;
+#[cfg(test)]
+mod tests_steps;

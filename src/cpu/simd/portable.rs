@@ -200,4 +200,4 @@ impl F32Vector for F32x8 {
     }
 }
 
-super::kernels::kernels!(F32x8, F64x4; );
+super::kernels::kernels!(F32x8, F64x4, 4; );

@@ -41,7 +41,7 @@ pub trait Vector:
     /// # Safety
     /// `p` must be good for reading `N` elements.
     unsafe fn load(p: *const Self::E) -> Self;
-    /// The first `n < N` lanes; zeros in the others.
+    /// The first `n <= N` lanes; zeros in the others.
     /// # Safety
     /// `p` must be good for reading `n` elements.
     unsafe fn load_part(p: *const Self::E, n: usize) -> Self;
@@ -49,7 +49,7 @@ pub trait Vector:
     /// `p` must be good for writing `N` elements.
     unsafe fn store(self, p: *mut Self::E);
     /// # Safety
-    /// `p` must be good for writing `n` elements, `n < N`.
+    /// `p` must be good for writing `n` elements, `n <= N`.
     unsafe fn store_part(self, p: *mut Self::E, n: usize);
 
     fn splat(v: f64) -> Self;

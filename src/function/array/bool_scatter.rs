@@ -1,4 +1,4 @@
-//! `bool_scatter`: rows put where a mask is not zero; and the reverse. `bool_fill`: a number where a mask is not zero.
+//! `bool_scatter`: rows put where a mask is not zero. `bool_gather`: the reverse. `bool_fill`: a number where a mask is not zero.
 
 use crate::cpu::rows;
 use crate::error::{Error, Result};
@@ -30,11 +30,11 @@ function! {
 }
 
 function! {
-    /// The first rows of x where the mask is not zero, in their order: the reverse of `bool_scatter`, its derivative.
-    BoolPick bool_pick in Special
-    inputs { x: "N-D array of a shape that begins with the mask's.", mask: "N-D array." }
-    args { n: i64 = 0, "Number of rows." }
-    outputs { y: "N-D array of shape (n,) + x.shape[mask.ndim:]." }
+    /// The rows of `input` where the mask is not zero, in their order.
+    BoolGather bool_gather in Array
+    inputs { input: "N-D array of a shape that begins with the mask's.", mask: "N-D array." }
+    args { rows: i64 = 0, "Number of rows, as many as there are places where the mask is not zero." }
+    outputs { output: "N-D array of shape (rows,) + input.shape[mask.ndim:]." }
 }
 
 /// Offsets of the rows where the mask is not zero; there must be `n` of them.
@@ -81,8 +81,8 @@ impl Function for BoolScatter {
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (gy, mask, input) = (&g.gy[0], &g.x[1], g.x[0].shape());
-        let pick = BoolPick { n: input[0] as i64 };
-        let mut grads = vec![g.want[0].then(|| bool_pick(gy, mask, pick)).transpose()?, None];
+        let rows = BoolGather { rows: input[0] as i64 };
+        let mut grads = vec![g.want[0].then(|| bool_gather(gy, mask, rows)).transpose()?, None];
         if g.x.len() > 2 {
             let wide: Shape = mask.shape().iter().copied().chain(input[1..].iter().map(|_| 1)).collect();
             let mask = f::reshape(mask, f::Reshape::to(&wide))?;
@@ -92,13 +92,13 @@ impl Function for BoolScatter {
     }
 }
 
-impl Function for BoolPick {
+impl Function for BoolGather {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let n = x[1].ndim();
         if n > x[0].ndim() || x[0][..n] != x[1][..] {
-            return Err(Error::shape("x", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
+            return Err(Error::shape("input", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
         }
-        Ok(smallvec![std::iter::once(self.n.max(0) as usize).chain(x[0][n..].iter().copied()).collect()])
+        Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(x[0][n..].iter().copied()).collect()])
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

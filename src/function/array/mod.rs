@@ -13,6 +13,7 @@ mod one_hot;
 mod pad;
 mod reshape;
 mod scatter_add;
+mod sink;
 mod slice;
 mod split;
 mod stack;
@@ -35,6 +36,7 @@ pub use one_hot::*;
 pub use pad::*;
 pub use reshape::*;
 pub use scatter_add::*;
+pub use sink::*;
 pub use slice::*;
 pub use split::*;
 pub use stack::*;
@@ -62,7 +64,9 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     GatherNd::DEF,
     ScatterNd::DEF,
     ScatterAdd::DEF,
+    BoolGather::DEF,
     BoolScatter::DEF,
     BoolFill::DEF,
     Unlink::DEF,
+    Sink::DEF,
 ];

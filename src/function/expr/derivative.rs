@@ -14,18 +14,50 @@ pub(super) fn derive(f: &Formula) -> Formula {
     };
     Formula::with_scalars(n + 2, f.scalars, |x, _| {
         let values = replay(f, &x[..n], out, &x[n]);
-        let mut adjoint: Vec<Option<Expr>> = vec![None; f.ins.len()];
-        adjoint[out as usize] = Some(x[n + 1].clone());
+        let mut adjoint: Vec<Option<Adjoint>> = vec![None; f.ins.len()];
+        adjoint[out as usize] = Some(Adjoint { value: x[n + 1].clone(), only: None });
         let mut gx = vec![None; n];
         for i in (0..=out as usize).rev() {
             let Some(g) = adjoint[i].take() else { continue };
             match f.ins[i] {
-                Ins::Input(k) => gx[k as usize] = Some(g),
+                Ins::Input(k) => gx[k as usize] = Some(g.whole(&values)),
                 ins => spread(f, ins, i, &g, &values, &mut adjoint),
             }
         }
         gx
     })
+}
+
+/// A gradient, which may hold only where a value of `f` is true, or only where it is not, and be zero elsewhere. The choice is
+/// put off, because the two sides of a `select` often meet again: then one choice between them does.
+#[derive(Clone)]
+struct Adjoint {
+    value: Expr,
+    only: Option<(Id, bool)>,
+}
+
+impl Adjoint {
+    /// The gradient everywhere.
+    fn whole(self, v: &[Expr]) -> Expr {
+        match self.only {
+            Some((c, true)) => v[c as usize].select(self.value, 0.0),
+            Some((c, false)) => v[c as usize].select(0.0, self.value),
+            None => self.value,
+        }
+    }
+
+    /// The sum of two gradients.
+    fn plus(self, o: Adjoint, v: &[Expr]) -> Adjoint {
+        let (value, only) = match (self.only, o.only) {
+            (Some((c, side)), Some((d, other))) if c == d && side != other => {
+                let (a, b) = if side { (self.value, o.value) } else { (o.value, self.value) };
+                (v[c as usize].select(a, b), None)
+            }
+            (p, q) if p == q => (self.value + o.value, p),
+            _ => (self.whole(v) + o.whole(v), None),
+        };
+        Adjoint { value, only }
+    }
 }
 
 /// The values of `f`'s instructions in the new formula; its output is taken as given.
@@ -46,25 +78,26 @@ fn replay(f: &Formula, x: &[Expr], out: Id, y: &Expr) -> Vec<Expr> {
     v
 }
 
-fn spread(f: &Formula, ins: Ins, at: usize, g: &Expr, v: &[Expr], adjoint: &mut [Option<Expr>]) {
+fn spread(f: &Formula, ins: Ins, at: usize, g: &Adjoint, v: &[Expr], adjoint: &mut [Option<Adjoint>]) {
     let val = |id: Id| &v[id as usize];
     let is_const = |id: Id| matches!(f.ins[id as usize], Ins::Const(_) | Ins::Scalar(_));
-    let mut add = |id: Id, e: Expr| {
-        let slot = &mut adjoint[id as usize];
+    let mut put = |id: Id, value: Expr, only: Option<(Id, bool)>| {
+        let (slot, new) = (&mut adjoint[id as usize], Adjoint { value, only });
         *slot = Some(match slot.take() {
-            Some(old) => old + e,
-            None => e,
+            Some(old) => old.plus(new, v),
+            None => new,
         });
     };
+    let mut add = |id: Id, e: Expr| put(id, e, g.only);
     match ins {
         Ins::Unary(op, a) => {
-            if let Some(e) = unary(op, val(a), &v[at], g) {
+            if let Some(e) = unary(op, val(a), &v[at], &g.value) {
                 add(a, e);
             }
         }
         Ins::Binary(op, a, b) => {
             let (ga, gb) = (!is_const(a), !is_const(b));
-            let (ea, eb) = binary(op, val(a), val(b), &v[at], g, is_const(b));
+            let (ea, eb) = binary(op, val(a), val(b), &v[at], &g.value, is_const(b));
             if let Some(e) = ea.filter(|_| ga) {
                 add(a, e);
             }
@@ -73,11 +106,12 @@ fn spread(f: &Formula, ins: Ins, at: usize, g: &Expr, v: &[Expr], adjoint: &mut 
             }
         }
         Ins::Select(c, a, b) => {
+            let whole = g.clone().whole(v);
             if !is_const(a) {
-                add(a, val(c).select(g, 0.0));
+                put(a, whole.clone(), Some((c, true)));
             }
             if !is_const(b) {
-                add(b, val(c).select(0.0, g));
+                put(b, whole, Some((c, false)));
             }
         }
         Ins::Input(_) | Ins::Const(_) | Ins::Scalar(_) => {}

@@ -136,8 +136,23 @@ impl Ssa {
             (Binary::Sub, Some(x), Some(y)) => Some(self.constant(x - y)),
             (Binary::Mul, Some(x), Some(y)) => Some(self.constant(x * y)),
             (Binary::Sub, _, Some(0.0)) => Some(a),
-            _ => None,
+            _ => self.without_sign(op, a, b),
         }
+    }
+
+    /// Sums of a negated value as differences, and the other way round.
+    fn without_sign(&mut self, op: Binary, a: Id, b: Id) -> Option<Id> {
+        let negated = |id: Id| match self.get(id) {
+            Ins::Unary(Unary::Neg, x) => Some(x),
+            _ => None,
+        };
+        let simple = match (op, negated(a), negated(b)) {
+            (Binary::Add, _, Some(x)) => Ins::Binary(Binary::Sub, a, x),
+            (Binary::Add, Some(x), None) => Ins::Binary(Binary::Sub, b, x),
+            (Binary::Sub, _, Some(x)) => Ins::Binary(Binary::Add, a, x),
+            _ => return None,
+        };
+        Some(self.push(simple))
     }
 
     /// Marks the values that `outputs` need; values are in order of creation, so one pass backwards is enough.

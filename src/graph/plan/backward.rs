@@ -3,6 +3,7 @@
 mod build;
 mod run;
 mod tile;
+mod variables;
 
 use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, last_plan};

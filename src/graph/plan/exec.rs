@@ -2,6 +2,7 @@
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{Content, Data, NdArray, alloc};
+use crate::cpu::pool;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
@@ -96,6 +97,8 @@ pub(crate) struct Turn<'a> {
 }
 
 static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
+/// Below it the number of the thread, above it how many forks ago.
+const FORKS_SHIFT: u32 = 48;
 
 thread_local! {
     static RUNNER: Cell<u64> = Cell::new(NEXT_RUNNER.fetch_add(1, Ordering::Relaxed));
@@ -104,13 +107,15 @@ thread_local! {
 impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
-        let me = RUNNER.with(Cell::get);
+        // Which thread, and after how many forks: in a child the other threads' turns are over.
+        let me = RUNNER.with(Cell::get) | pool::forks() << FORKS_SHIFT;
+        let is_me = |owner: u64| (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0;
         let mut wait = 0;
         loop {
             let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
             match turn.try_all(nodes.clone(), me) {
                 Ok(()) => return Ok(turn),
-                Err(owner) if owner == me => {
+                Err(owner) if is_me(owner) => {
                     return Err(Error::graph(
                         "this graph is running: it cannot be run again from inside a hook or a Python function",
                     )
@@ -125,7 +130,14 @@ impl<'a> Turn<'a> {
 
     fn try_all(&mut self, nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<(), u64> {
         for f in nodes {
-            f.busy.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)?;
+            let mut free = 0;
+            while let Err(owner) = f.busy.compare_exchange(free, me, Ordering::Acquire, Ordering::Relaxed) {
+                let is_gone = owner >> FORKS_SHIFT != me >> FORKS_SHIFT && (owner ^ me) << (64 - FORKS_SHIFT) != 0;
+                if owner != 0 && !is_gone {
+                    return Err(owner);
+                }
+                free = owner;
+            }
             self.nodes.push(f);
         }
         Ok(())
@@ -167,7 +179,7 @@ impl Forward {
     fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
-        alloc::set_label(node.f.name());
+        let _label = alloc::label("output of", node.f.name());
         step.what.run(node, &self.slots, false)?;
         hooks.after(&node.f)?;
         for &v in &step.free {
@@ -238,6 +250,9 @@ pub(crate) fn call_function(
     ys: &[&crate::Shape],
     again: bool,
 ) -> Result<()> {
+    if let Some(own) = f.function.on_variables() {
+        return super::variables::forward(own, x, y, f.context.dtype());
+    }
     let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {

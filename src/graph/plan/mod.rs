@@ -11,16 +11,18 @@ mod order;
 mod program;
 mod recompute;
 mod single;
+mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
-pub(crate) use exec::Hooks;
+pub(crate) use exec::{Hooks, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};
 pub(crate) use program::AnyProgram;
 pub(crate) use recompute::materialize;
-pub(crate) use single::run_single;
+pub(crate) use single::{run_arrays, run_single};
+pub(crate) use variables::{settle, stand_ins};
 
 use super::variable::{EPOCH, VarRef};
 use crate::error::Result;
@@ -61,6 +63,12 @@ impl Watch {
         let is_root = |v: &VarRef| roots.iter().any(|r| Arc::ptr_eq(r, v));
         let vars = g.vars.iter().filter(|v| !is_root(&v.var)).map(|v| (v.var.clone(), v.var.version())).collect();
         Watch { vars, roots: roots.iter().map(|r| r.version()).collect(), epoch: AtomicU64::new(epoch) }
+    }
+
+    /// The variables that it keeps alive.
+    #[cfg(feature = "python")]
+    pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
+        self.vars.iter().map(|(v, _)| v)
     }
 
     fn is_fresh(&self, roots: &[VarRef]) -> bool {

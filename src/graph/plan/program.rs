@@ -136,13 +136,8 @@ impl UnitBackward {
         for &n in unit.nodes.iter().rev() {
             let node = &g.nodes[n as usize];
             let y = node.y[0];
-            let outside = arrives(y).then(|| v.input(Input::Grad(y)));
             let inside = grads.remove(&y);
-            let gy = match (outside, inside) {
-                (Some(o), Some(i)) => v.sum(o, i),
-                (Some(g), None) | (None, Some(g)) => g,
-                (None, None) => continue,
-            };
+            let Some(gy) = inside.or_else(|| arrives(y).then(|| v.input(Input::Grad(y)))) else { continue };
             if inside.is_some() && seen(y) && g.var(y).flows {
                 outputs.push((y, vec![gy]));
             }
@@ -150,8 +145,10 @@ impl UnitBackward {
             for (&x, part) in node.x.iter().zip(parts) {
                 let Some(part) = part.filter(|_| g.var(x).flows) else { continue };
                 if made.contains_key(&x) {
-                    let total = match grads.get(&x) {
-                        Some(&old) => v.sum(old, part),
+                    // Parts from outside come first, as they do where each function runs alone.
+                    let outside = || arrives(x).then(|| v.input(Input::Grad(x)));
+                    let total = match grads.get(&x).copied().or_else(outside) {
+                        Some(old) => v.sum(old, part),
                         None => round(&mut v.ssa, v.dtype, part),
                     };
                     grads.insert(x, total);

@@ -21,7 +21,7 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     inputs.iter().try_for_each(materialize)?;
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
-    alloc::set_label(node.name());
+    let _label = alloc::label("output of", node.name());
     run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
 }
 

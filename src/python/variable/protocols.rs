@@ -34,6 +34,11 @@ impl Variable {
         self.__float__(py).map(|v| v as i64)
     }
 
+    /// Gives the variable a name for reports on memory alone.
+    fn _note_name(&self, name: &str) {
+        self.var.note_name(name);
+    }
+
     fn __repr__(&self) -> String {
         let v = &self.var;
         format!(

@@ -5,6 +5,7 @@ use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use crate::python::array::NdArray;
+use crate::python::convert::flag;
 use crate::python::function::Function;
 use crate::python::{convert, errors};
 use pyo3::prelude::*;
@@ -16,8 +17,8 @@ impl Variable {
     fn forward(
         &self,
         py: Python<'_>,
-        clear_buffer: bool,
-        clear_no_need_grad: bool,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
+        #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
@@ -35,7 +36,7 @@ impl Variable {
         &self,
         py: Python<'_>,
         grad: Option<Given>,
-        clear_buffer: bool,
+        #[pyo3(from_py_with = flag)] clear_buffer: bool,
         communicator_callbacks: Option<Py<PyAny>>,
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,

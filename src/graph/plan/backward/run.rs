@@ -41,7 +41,7 @@ impl Backward {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
         self.again(step)?;
-        alloc::set_label(node.f.name());
+        let _label = alloc::label("gradient in", node.f.name());
         let again = self.restore(&step.reads)?;
         let done = match &step.what {
             What::Call(c) => self.call(c, seed),
@@ -53,7 +53,20 @@ impl Backward {
         again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
         step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
+        if hooks.any() && self.key.clear_buffer {
+            self.hide_seed(node);
+        }
         Ok(())
+    }
+
+    /// After the root's function hooks see that the root's gradient, which they saw for the run only, is cleared.
+    fn hide_seed(&self, node: &PlanNode) {
+        let root = node.y.iter().zip(node.f.outputs()).find(|(y, _)| **y == self.root);
+        if let Some((_, root)) = root {
+            let none = NdArray::new(root.shape());
+            none.clear();
+            root.swap_grad(Some(none));
+        }
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
@@ -74,7 +87,7 @@ impl Backward {
                 _ => !node.y.iter().all(is_there),
             };
             if missing {
-                alloc::set_label(node.f.name());
+                let _label = alloc::label("output (computed again) of", node.f.name());
                 mode::again(|| again.what.run(node, &self.slots, true))?;
             }
             again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
@@ -104,6 +117,9 @@ impl Backward {
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
         let node = &self.nodes[c.node as usize];
+        if let Some(own) = node.f.function.on_variables() {
+            return self.variables(node, c, own, seed);
+        }
         match c.needs {
             Some(needs) => self.kernel(node, c, needs, seed),
             None => self.rule(node, c, seed),

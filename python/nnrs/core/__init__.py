@@ -1,0 +1,1 @@
+"""NNabla's `nnabla.core`: networks as objects."""

@@ -1,0 +1,132 @@
+"""Functions of the graph as objects, and functions of your own in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+from ._core import Context, Function, NdArray, Variable
+from ._modes import context_scope, get_current_context
+
+__all__ = ["Function", "Info", "PythonFunction"]
+
+
+@dataclass
+class Info:
+    """What a function of the graph is called and was called with.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent.info.type_name
+    'LeakyReLU'
+    """
+
+    type_name: str
+    args: dict[str, Any] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class PythonFunction:
+    """Base of functions whose setup, forward and backward are Python methods.
+
+    A subclass has a `name` and the methods below; calling an instance with Variables makes a function of the graph,
+    with an NdArray among them it is computed at once. The methods get lists of Variables that share data and gradient
+    with the graph's (`.d`, `.g`, `.data`, `.grad`, `.shape`), on the thread that runs the graph. What they raise comes
+    out of the call, `forward` or `backward` that ran them. They may run other graphs, but not the one they are part of.
+
+    Derivatives through `nn.grad` need the gradient as a graph: `nnrs.backward_functions.register(name, rule)`.
+
+    An instance may keep a Variable that was made with it (`self.y = self(x)`): the garbage collector finds that cycle.
+    One that keeps several of the same graph is freed when it lets go of all but one.
+
+    >>> import nnrs as nn
+    >>> class Square(PythonFunction):
+    ...     name = "Square"
+    ...     def min_outputs(self):
+    ...         return 1
+    ...     def setup_impl(self, inputs, outputs):
+    ...         outputs[0].reset_shape(inputs[0].shape, True)
+    ...     def forward_impl(self, inputs, outputs):
+    ...         outputs[0].d = inputs[0].d ** 2
+    ...     def backward_impl(self, inputs, outputs, propagate_down, accum):
+    ...         if propagate_down[0]:
+    ...             g = 2 * inputs[0].d * outputs[0].g
+    ...             inputs[0].g = inputs[0].g + g if accum[0] else g
+    ...     def grad_depends_input_data(self, i, j):
+    ...         return True
+    ...     def grad_depends_output_data(self, i, o):
+    ...         return False
+    >>> x = nn.Variable.from_numpy_array([1.0, 2.0, 3.0], need_grad=True)
+    >>> y = Square()(x)
+    >>> y.forward()
+    >>> y.d.tolist()
+    [1.0, 4.0, 9.0]
+    >>> y.backward()
+    >>> x.g.tolist()
+    [2.0, 4.0, 6.0]
+    """
+
+    _ctx: Context | None = None
+
+    def __init__(self, ctx: Context | None = None) -> None:
+        """Keep the context for the function; by default the current one at each call."""
+        self._ctx = ctx
+
+    def __call__(
+        self, *inputs: Variable | NdArray, n_outputs: int = -1, outputs: Sequence[NdArray] | None = None
+    ) -> Any:
+        """Apply the function.
+
+        Args:
+            inputs: At least one Variable or NdArray.
+            n_outputs: How many outputs; `min_outputs()` by default.
+            outputs: NdArrays that hold the outputs' data.
+
+        Returns:
+            A Variable (an NdArray where an input is one), or a tuple of them where there are several outputs.
+        """
+        given = None if outputs is None else list(outputs)
+        if self._ctx is None:
+            return _core.call_python_function(self, inputs, n_outputs, given)
+        with context_scope(self._ctx):
+            return _core.call_python_function(self, inputs, n_outputs, given)
+
+    @property
+    def ctx(self) -> Context:
+        """The context given to the constructor, or the current one."""
+        return get_current_context() if self._ctx is None else self._ctx
+
+    @property
+    def name(self) -> str:
+        """The name of the function: what `y.parent.name` says and gradient rules are registered under."""
+        raise NotImplementedError("Implement `name`.")
+
+    def min_outputs(self) -> int:
+        """How many outputs the function has, where the call does not say (`n_outputs`)."""
+        raise NotImplementedError("Implement `min_outputs`.")
+
+    def setup_impl(self, inputs: list[Variable], outputs: list[Variable]) -> None:
+        """Check the inputs and give the outputs their shapes, by `outputs[0].reset_shape(shape, True)`.
+
+        Called when the function is applied, and again before a run in which an input has another shape.
+        """
+        raise NotImplementedError("Implement `setup_impl`.")
+
+    def forward_impl(self, inputs: list[Variable], outputs: list[Variable]) -> None:
+        """Write the data of the outputs. Called again for the same data where it is recomputed."""
+        raise NotImplementedError("Implement `forward_impl`.")
+
+    def backward_impl(
+        self, inputs: list[Variable], outputs: list[Variable], propagate_down: list[bool], accum: list[bool]
+    ) -> None:
+        """Write the gradient of each input for which `propagate_down` is true, or add to it where `accum` is true."""
+        raise NotImplementedError("Implement `backward_impl`.")
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        """Whether the gradient of input `i` reads the data of input `j`; what none reads may be dropped in forward."""
+        raise NotImplementedError("Implement `grad_depends_input_data`.")
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        """Whether the gradient of input `i` reads the data of output `o`."""
+        raise NotImplementedError("Implement `grad_depends_output_data`.")

@@ -1,0 +1,73 @@
+//! Forks. A lock that another thread holds while the process forks stays locked in the child, whose first allocation would
+//! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides.
+
+use crate::array::alloc;
+use crate::function::elementwise;
+use crate::random;
+use std::any::Any;
+use std::cell::RefCell;
+
+/// Take a lock, and hold it until the value is dropped. The allocator's comes last: it may be wanted under the others.
+const LOCKS: [fn() -> Box<dyn Any>; 3] =
+    [|| Box::new(elementwise::hold()), || Box::new(random::hold()), || Box::new(alloc::hold())];
+
+thread_local! {
+    static HELD: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+extern "C" fn before() {
+    // A thread without its locals is at its end, and forks without the locks.
+    let _ = HELD.try_with(|held| held.borrow_mut().extend(LOCKS.iter().map(|take| take())));
+}
+
+extern "C" fn after() {
+    let _ = HELD.try_with(|held| held.borrow_mut().clear());
+}
+
+/// Sees to it that forks from now on find the locks free in the child.
+pub(crate) fn keep_locks() {
+    #[cfg(unix)]
+    {
+        static REGISTERED: std::sync::Once = std::sync::Once::new();
+        // SAFETY: both handlers are functions of this library, which is never unloaded.
+        REGISTERED.call_once(|| unsafe {
+            libc::pthread_atfork(Some(before), Some(after), Some(after));
+        });
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use crate::array::alloc::Block;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    /// Forks a child that allocates; SIGALRM ends one that hangs.
+    fn child_allocates() -> bool {
+        let (mut status, bytes) = (-1, 1 << 17);
+        // SAFETY: the child only allocates, and leaves by _exit.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(20);
+                libc::_exit(Block::new(bytes).is_err() as i32);
+            }
+            libc::waitpid(child, &mut status, 0);
+        }
+        status == 0
+    }
+
+    #[test]
+    fn a_child_allocates_though_another_thread_did_when_it_was_forked() {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !stop.load(Relaxed) {
+                    let _ = Block::new(1 << 17);
+                }
+            });
+            let fine = (0..200).all(|_| child_allocates());
+            stop.store(true, Relaxed);
+            assert!(fine);
+        });
+    }
+}

@@ -1,0 +1,256 @@
+//! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
+
+use super::{Code, Number, Program, Sink, Slot, Source, Walk};
+use crate::cpu::simd::{self, Place, SimdReal};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+
+pub(super) struct Run<'a, T> {
+    pub program: &'a Program<T>,
+    pub n: usize,
+    pub sources: &'a [Source],
+    pub sinks: &'a [Sink],
+    pub scalars: &'a [f64],
+}
+
+// SAFETY: the pointers are used for disjoint ranges by each thread, under the contract of `Program::run`.
+unsafe impl<T> Sync for Run<'_, T> {}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The places of all slots, and which of them move on from tile to tile because they lie in the caller's arrays.
+struct Places<T> {
+    of: SmallVec<[Place<T>; 24]>,
+    moving: SmallVec<[Slot; 8]>,
+}
+
+impl<T: SimdReal> Run<'_, T> {
+    /// Runs elements `from .. to`.
+    ///
+    /// # Safety
+    /// As [`Program::run`], for `to` elements.
+    pub unsafe fn range(&self, from: usize, to: usize) {
+        let p = self.program;
+        let tile = p.tile.min((to - from).next_multiple_of(64).max(64));
+        let words = (p.tiles * tile + p.blocks * p.block) * size_of::<T>() / 8 + 8;
+        SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.len() < words {
+                *scratch = vec![0; words];
+            }
+            let base = scratch.as_mut_ptr() as usize;
+            let base = base.next_multiple_of(64) as *mut T;
+            // SAFETY: slots are tiles inside the scratch; the caller answers for the rest.
+            unsafe {
+                let mut places = self.places(base, tile, from);
+                self.prepare(&places.of, tile.min(to - from));
+                let mut at = from;
+                while at < to {
+                    let len = tile.min(to - at);
+                    if places.is_direct(p) {
+                        self.execute(&places, tile, len);
+                    } else {
+                        self.load(&places.of, at, len);
+                        self.execute(&places, tile, len);
+                        self.store(&places.of, at, len);
+                    }
+                    places.advance(tile);
+                    at += len;
+                }
+            }
+        });
+    }
+
+    fn is_direct_source(&self, k: usize) -> bool {
+        self.sources[k].dtype == T::DTYPE && self.sources[k].walk == Walk::Dense
+    }
+
+    /// An output is written in place unless its type differs, or its memory is an input that is read after it is made.
+    fn is_direct_sink(&self, k: usize) -> bool {
+        let p = self.program;
+        let early = |i: usize| {
+            std::ptr::eq(self.sources[i].ptr, self.sinks[k].ptr)
+                && (p.read[i].is_some_and(|last| last > p.made[k]) || !self.is_direct_source(i))
+        };
+        self.sinks[k].dtype == T::DTYPE && !(0..p.inputs).any(early)
+    }
+
+    /// The array in which the tiles of a slot lie, if they need no tile of their own.
+    fn direct(&self, slot: usize) -> Option<*mut T> {
+        let p = self.program;
+        if slot < p.inputs {
+            return self.is_direct_source(slot).then_some(self.sources[slot].ptr as *mut T);
+        }
+        let k = slot - p.inputs;
+        (k < p.outputs && self.is_direct_sink(k)).then(|| self.sinks[k].ptr as *mut T)
+    }
+
+    /// Slots are numbered: inputs, outputs, other tiles, blocks.
+    unsafe fn places(&self, base: *mut T, tile: usize, from: usize) -> Places<T> {
+        let p = self.program;
+        let mut places = Places { of: SmallVec::new(), moving: SmallVec::new() };
+        for s in 0..p.tiles {
+            let direct = if s < p.inputs + p.outputs { self.direct(s) } else { None };
+            places.moving.extend(direct.map(|_| s as Slot));
+            let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
+            // SAFETY: inside the array, or inside the scratch.
+            let ptr = unsafe { array.add(offset) };
+            places.of.push(Place { ptr, mask: usize::MAX });
+        }
+        for s in 0..p.blocks {
+            // SAFETY: inside the scratch.
+            let ptr = unsafe { base.add(p.tiles * tile + s * p.block) };
+            places.of.push(Place { ptr, mask: p.block - 1 });
+        }
+        places
+    }
+
+    /// Fills the slots that keep their value over all tiles.
+    unsafe fn prepare(&self, places: &[Place<T>], len: usize) {
+        let p = self.program;
+        let fill = |slot: usize, v: T| {
+            let n = if slot < p.tiles { len } else { len.min(p.block) };
+            // SAFETY: the scratch tile or block has at least `n` elements.
+            unsafe { std::slice::from_raw_parts_mut(places[slot].ptr, n) }.fill(v);
+        };
+        for &(slot, number) in &p.fills {
+            let v = match number {
+                Number::Const(v) => v,
+                Number::Scalar(k) => T::from_f64(self.scalars[k as usize]),
+            };
+            fill(slot as usize, v);
+        }
+        for (k, s) in self.sources.iter().enumerate() {
+            match s.walk {
+                Walk::Constant(v) => fill(k, T::from_f64(v)),
+                Walk::Splat => {
+                    let mut v = T::ZERO;
+                    // SAFETY: one element is read and converted.
+                    unsafe { simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, s.ptr, s.dtype, 1) };
+                    fill(k, v);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Brings the inputs that are not used where they lie into their tiles.
+    unsafe fn load(&self, places: &[Place<T>], at: usize, len: usize) {
+        for (k, s) in self.sources.iter().enumerate() {
+            // SAFETY: elements `at .. at + len` of the input exist by the contract of `run`.
+            unsafe {
+                match &s.walk {
+                    Walk::Dense if s.dtype != T::DTYPE => {
+                        let src = s.ptr.add(at * s.dtype.size());
+                        simd::convert(places[k].ptr as *mut u8, T::DTYPE, src, s.dtype, len)
+                    }
+                    Walk::Strided(axes) => gather(places[k].ptr, s, axes, at, len),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    unsafe fn execute(&self, places: &Places<T>, tile: usize, len: usize) {
+        let at = |s: Slot| places.of[s as usize].ptr;
+        for (i, code) in self.program.code.iter().enumerate() {
+            self.prefetch(places, tile, i);
+            // SAFETY: each slot holds at least `len` elements; the loops allow y to be one of the operands.
+            unsafe {
+                match *code {
+                    Code::Unary { f, y, a } => f(at(y), at(a), len),
+                    Code::Binary { f, y, a, b } => f(at(y), at(a), at(b), len),
+                    Code::Select { f, y, c, a, b } => f(at(y), at(c), at(a), at(b), len),
+                    Code::Steps { f, from, to } => {
+                        f(&self.program.steps[from as usize..to as usize], places.of.as_ptr(), len)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for a share of the next tile's inputs before loop `i`: memory works while the loops do.
+    /// The CPU sees one or two streams by itself; with a solver's four it loses track (Adam: 1.65 ns an element without this, 1.23 with it).
+    #[inline]
+    fn prefetch(&self, places: &Places<T>, tile: usize, i: usize) {
+        let loops = self.program.code.len();
+        let streams = || places.moving.iter().filter(|s| (**s as usize) < self.program.inputs);
+        if streams().count() < 3 {
+            return;
+        }
+        for &s in streams() {
+            let bytes = tile * size_of::<T>();
+            let next = (places.of[s as usize].ptr as *const u8).wrapping_add(bytes);
+            for line in (bytes * i / loops / 64)..(bytes * (i + 1) / loops / 64) {
+                simd::prefetch(next.wrapping_add(line * 64));
+            }
+        }
+    }
+
+    unsafe fn store(&self, places: &[Place<T>], at: usize, len: usize) {
+        for (k, sink) in self.sinks.iter().enumerate() {
+            if self.is_direct_sink(k) {
+                continue;
+            }
+            let place = places[self.program.inputs + k];
+            // SAFETY: elements `at .. at + len` of the output exist by the contract of `run`.
+            unsafe {
+                let dst = sink.ptr.add(at * sink.dtype.size());
+                simd::convert(dst, sink.dtype, place.ptr as *const u8, T::DTYPE, len)
+            }
+        }
+        debug_assert!(at + len <= self.n);
+    }
+}
+
+impl<T> Places<T> {
+    /// True if all inputs and outputs are used where they lie.
+    fn is_direct(&self, p: &Program<T>) -> bool {
+        self.moving.len() == p.inputs + p.outputs
+    }
+
+    fn advance(&mut self, tile: usize) {
+        for &s in &self.moving {
+            let p = &mut self.of[s as usize].ptr;
+            *p = p.wrapping_add(tile);
+        }
+    }
+}
+
+/// Collects a broadcast input's elements `at .. at + len` into a tile, run by run of its innermost axis.
+unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, axes: &[(usize, usize)], at: usize, len: usize) {
+    let (inner, stride) = axes[axes.len() - 1];
+    let mut done = 0;
+    while done < len {
+        let (mut rest, mut offset) = ((at + done) / inner, 0);
+        for &(n, st) in axes[..axes.len() - 1].iter().rev() {
+            offset += rest % n * st;
+            rest /= n;
+        }
+        let i = (at + done) % inner;
+        let run = (inner - i).min(len - done);
+        // SAFETY: the offsets stay inside the input by the construction of `Walk`.
+        unsafe { copy_run(tile.add(done), s, offset + i * stride, stride, run) };
+        done += run;
+    }
+}
+
+unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: usize, n: usize) {
+    let size = s.dtype.size();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match stride {
+            0 => {
+                let mut v = T::ZERO;
+                simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, s.ptr.add(offset * size), s.dtype, 1);
+                std::slice::from_raw_parts_mut(dst, n).fill(v);
+            }
+            1 => simd::convert(dst as *mut u8, T::DTYPE, s.ptr.add(offset * size), s.dtype, n),
+            _ => (0..n).for_each(|i| {
+                let src = s.ptr.add((offset + i * stride) * size);
+                simd::convert(dst.add(i) as *mut u8, T::DTYPE, src, s.dtype, 1)
+            }),
+        }
+    }
+}

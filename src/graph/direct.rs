@@ -1,0 +1,262 @@
+//! A function of the graph called directly, on any variables: setup, forward, backward, and what its gradient reads.
+
+use super::grad::rule;
+use super::node::{FnNode, explain, infer};
+use super::plan::{Turn, read_input, run_arrays};
+use super::run::FunctionRef;
+use super::variable::{VarRef, Variable};
+use super::{mode, plan};
+use crate::array::NdArray;
+use crate::error::{Error, Result};
+use crate::function::{Grad, GradMut, InputKind, Needs, Output, Run, Shapes, View, elementwise};
+use crate::functions as f;
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+impl FunctionRef {
+    /// Checks the inputs and gives the outputs their shapes. Neither this function's own inputs and outputs nor the
+    /// graph are touched.
+    ///
+    /// # Errors
+    /// Inputs that the function does not take; fewer outputs than it has.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::exp(&Variable::new([2]))?;
+    /// let (x2, y2) = (Variable::from_slice(&[0.0f32], [1].into())?, Variable::new([]));
+    /// let exp = y.parent().unwrap();
+    /// exp.setup(&[&x2], &[&y2])?;
+    /// exp.forward(&[&x2], &[&y2])?;
+    /// assert_eq!(y2.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn setup(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+        let shapes = self.infer(x)?;
+        self.check_outputs(y, shapes.len())?;
+        y.iter().zip(shapes).try_for_each(|(y, s)| if y.shape() == s { Ok(()) } else { y.reset_shape(s, true) })
+    }
+
+    /// Computes the data of `y` from the data of `x`; both as [`FunctionRef::setup`] left them.
+    pub fn forward(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+        self.run(x, y, false)
+    }
+
+    /// As [`FunctionRef::forward`], with the random numbers of the last forward, and without side effects (running
+    /// statistics stay).
+    pub fn recompute(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+        self.run(x, y, true)
+    }
+
+    /// Computes the gradients of those inputs that need one from the gradients of the outputs: adds them to what is
+    /// there where `accumulate` says so (the default, where it is empty), else writes them.
+    pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
+        self.check_shapes(x, y)?;
+        let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
+        let node = self.node();
+        let _turn = Turn::take(std::iter::once(&**node))?;
+        let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad() && flows(node, i)).collect();
+        let (x, y): (Vec<Variable>, Vec<Variable>) =
+            (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
+        if let Some(own) = node.function.on_variables() {
+            let adds: Vec<bool> = (0..x.len()).map(adds).collect();
+            return own.backward(&x, &y, &want, &adds).map_err(|e| self.explain(e, &x));
+        }
+        let parts = match node.function.needs(&want).filter(|_| node.function.elementwise().is_none()) {
+            Some(needs) => kernel(node, needs, &x, &y, &want),
+            None => mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?)),
+        };
+        for (i, part) in parts.map_err(|e| self.explain(e, &x))?.into_iter().enumerate() {
+            let Some(part) = part.filter(|_| x[i].need_grad()) else { continue };
+            mode::inner(node.context.clone(), || deliver(&x[i].grad(), part, adds(i)))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the gradient of input `i` reads the data of input `j`. False for numbers that are not there.
+    pub fn grad_reads_input(&self, i: usize, j: usize) -> bool {
+        self.reads(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
+    }
+
+    /// Whether the gradient of input `i` reads the data of output `o`.
+    pub fn grad_reads_output(&self, i: usize, o: usize) -> bool {
+        self.reads(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
+    }
+
+    /// What `backward` reads for the gradient of input `i`; `None` if it has none.
+    fn reads(&self, i: usize) -> Option<Needs> {
+        let node = self.node();
+        let n = node.inputs().len();
+        if i >= n || !flows(node, i) || node.function.is_view() {
+            return None;
+        }
+        if let Some(e) = node.function.elementwise() {
+            return Some(formula_reads(&elementwise::rules(e, n).backward.uses(i), n));
+        }
+        let mut want = vec![false; n];
+        want[i] = true;
+        Some(node.function.needs(&want).unwrap_or_else(|| self.rule_reads(i)))
+    }
+
+    /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of input `j`.
+    pub fn rule_reads_input(&self, i: usize, j: usize) -> bool {
+        self.reads_by_rule(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
+    }
+
+    /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of output `o`.
+    pub fn rule_reads_output(&self, i: usize, o: usize) -> bool {
+        self.reads_by_rule(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
+    }
+
+    fn reads_by_rule(&self, i: usize) -> Option<Needs> {
+        let function = &self.node().function;
+        let known = function.is_view() || function.elementwise().is_some() || function.on_variables().is_some();
+        self.reads(i).map(|n| if known { n } else { self.rule_reads(i) })
+    }
+
+    /// What the rule's graph for input `i` has as inputs; all where the rule cannot be asked yet.
+    fn rule_reads(&self, i: usize) -> Needs {
+        let node = self.node();
+        let new = |list: &[VarRef]| -> Vec<Variable> { list.iter().map(|v| Variable::new(v.shape())).collect() };
+        let (inputs, outputs) = (node.inputs(), node.outputs());
+        let (x, y, gy) = (new(&inputs), new(&outputs), new(&outputs));
+        let want = (0..x.len()).map(|k| k == i).collect();
+        let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+        let old = mode::set_auto_forward(false);
+        let parts = rule(node, &g);
+        mode::set_auto_forward(old);
+        let Ok(parts) = parts else { return Needs::ALL };
+        let Some(Some(part)) = parts.get(i) else { return Needs::NONE };
+        let functions = plan::collect(&[part.node().clone()]);
+        let reads =
+            |v: &Variable| part.is(v) || functions.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, v.node())));
+        let mask = |list: &[Variable]| {
+            list.iter().enumerate().filter(|(_, v)| reads(v)).fold(0, |mask, (k, _)| mask | 1 << k.min(31))
+        };
+        Needs { x: mask(&g.x), y: mask(&g.y) }
+    }
+
+    /// Leaves out the inputs for which `mask` is false, from now on: `add_n` and `mul_n` then work on the others alone,
+    /// and no gradient flows to those left out.
+    ///
+    /// # Errors
+    /// Other functions cannot leave inputs out; a mask of another length, or without a true.
+    pub fn set_active_inputs(&self, mask: &[bool]) -> Result<()> {
+        const NAME: &str = "set_active_input_mask";
+        let f = &self.node().function;
+        let many = f.def().inputs.iter().any(|i| i.kind == InputKind::Variadic);
+        if !many || f.elementwise().is_none() {
+            return Err(Error::unsupported(format!("{} cannot leave out inputs", self.name())).function(NAME));
+        }
+        let n = self.node().all_inputs().len();
+        if mask.len() != n || !mask.contains(&true) {
+            let e = Error::arg("mask", format!("{n} booleans, one for each input, at least one of them true"));
+            return Err(e.actual(format!("{mask:?}")).function(NAME));
+        }
+        self.node().set_active(mask);
+        Ok(())
+    }
+
+    fn run(&self, x: &[&Variable], y: &[&Variable], again: bool) -> Result<()> {
+        self.check_shapes(x, y)?;
+        let node = self.node();
+        let _turn = Turn::take(std::iter::once(&**node))?;
+        let x = x.iter().map(|v| v.data()).collect::<Result<Vec<NdArray>>>()?;
+        let y: Vec<NdArray> = y.iter().map(|v| v.raw_data()).collect();
+        run_arrays(node, &x, &y, again).map_err(|e| node.explain(e))
+    }
+
+    fn infer(&self, x: &[&Variable]) -> Result<Shapes> {
+        let node = self.node();
+        let inputs: SmallVec<[VarRef; 4]> = x.iter().map(|v| v.node().clone()).collect();
+        let shapes: SmallVec<[Shape; 4]> = x.iter().map(|v| v.shape()).collect();
+        node.function.def().check_inputs(x.len())?;
+        infer(&*node.function, &inputs, &shapes).map_err(|e| explain(e, &*node.function, &inputs, None))
+    }
+
+    fn check_shapes(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+        let f = &self.node().function;
+        if f.on_variables().is_some() {
+            // Their setup is not to be called just to look.
+            f.def().check_inputs(x.len())?;
+            return self.check_outputs(y, self.node().outputs().len());
+        }
+        let shapes = self.infer(x)?;
+        self.check_outputs(y, shapes.len())?;
+        match shapes.iter().zip(y).position(|(s, y)| y.shape() != *s) {
+            Some(i) => Err(Error::shape(&format!("outputs[{i}]"), format!("shape {}", shapes[i]))
+                .actual(y[i].shape())
+                .hint("setup(inputs, outputs) shapes the outputs")
+                .function(self.name())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_outputs(&self, y: &[&Variable], n: usize) -> Result<()> {
+        match y.len() == n {
+            true => Ok(()),
+            false => Err(Error::arg("outputs", format!("{n} variables")).actual(y.len()).function(self.name())),
+        }
+    }
+
+    fn explain(&self, e: Error, x: &[Variable]) -> Error {
+        let inputs: SmallVec<[VarRef; 4]> = x.iter().map(|v| v.node().clone()).collect();
+        explain(e, &*self.node().function, &inputs, self.origin())
+    }
+}
+
+fn flows(node: &FnNode, i: usize) -> bool {
+    node.function.differentiable(i) && node.function.def().input(i).kind != InputKind::Index
+}
+
+/// A derivative's inputs are `x.., y, gy`.
+fn formula_reads(uses: &[bool], n: usize) -> Needs {
+    let x = uses[..n].iter().enumerate().filter(|(_, u)| **u).fold(0, |mask, (j, _)| mask | 1 << j.min(31));
+    Needs { x, y: uses[n] as u32 }
+}
+
+/// The gradients by the function's own kernel, each in an array of its own.
+fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[bool]) -> Result<Vec<Option<Variable>>> {
+    let compute = node.context.compute_dtype();
+    let (xs, ys): (Vec<Shape>, Vec<Shape>) =
+        (x.iter().map(Variable::shape).collect(), y.iter().map(Variable::shape).collect());
+    let inputs = x.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>()?;
+    let (mut vx, mut vy, mut gy, mut gx, mut parts) = (vec![], vec![], vec![], vec![], vec![]);
+    for (i, shape) in xs.iter().enumerate() {
+        let read = || read_input(node, i, &inputs[i]).map(|data| View { shape, data });
+        vx.push(needs.input(i).then(read).transpose()?);
+        let part = NdArray::new(shape.clone());
+        let write = || part.overwrite(compute).map(|data| GradMut { shape, output: Output::Write, data });
+        gx.push(want[i].then(write).transpose()?);
+        parts.push(want[i].then(|| Variable::from_array(part.clone())));
+    }
+    for (o, shape) in ys.iter().enumerate() {
+        let read = || y[o].data()?.read(compute).map(|data| View { shape, data });
+        vy.push(needs.output(o).then(read).transpose()?);
+        gy.push(Some(View { shape, data: y[o].grad().read(compute)? }));
+    }
+    let run = Run { dtype: compute, again: false, saved: &node.saved, inputs: &inputs };
+    node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
+    Ok(parts)
+}
+
+/// What a rule is given, cut off from the history of the variables.
+fn detached(node: &FnNode, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
+    let data = |list: &[Variable]| list.iter().map(|v| Ok(Variable::from_array(v.data()?))).collect::<Result<Vec<_>>>();
+    Ok(Grad {
+        x: data(x)?,
+        y: data(y)?,
+        gy: y.iter().map(|v| Variable::from_array(v.grad())).collect(),
+        want,
+        saved: node.saved.get(),
+        context: node.context.clone(),
+    })
+}
+
+fn deliver(grad: &NdArray, part: Variable, accumulate: bool) -> Result<()> {
+    let total = match accumulate && !grad.storage().is_empty() {
+        true => f::add2(&Variable::from_array(grad.clone()), &part, f::Add2::default())?,
+        false => part,
+    };
+    grad.copy_from(&total.data()?)
+}

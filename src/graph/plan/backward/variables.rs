@@ -1,0 +1,78 @@
+//! The gradient by functions that work on whole variables: they are given stand-ins over data and gradients.
+
+use super::{Backward, Call, How, Target};
+use crate::array::NdArray;
+use crate::error::Result;
+use crate::function::OnVariables;
+use crate::graph::plan::build::PlanNode;
+use crate::graph::plan::variables::{in_type, settle};
+use crate::graph::variable::{VarNode, VarRef, Variable};
+use crate::shape::Shape;
+
+impl Backward {
+    /// The variables that the plan keeps alive, as often as it has them.
+    #[cfg(feature = "python")]
+    pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
+        self.watch.owned().chain(self.vars.iter().flatten())
+    }
+
+    /// The gradient by a function over variables.
+    pub(super) fn variables(&self, node: &PlanNode, c: &Call, f: &dyn OnVariables, seed: &NdArray) -> Result<()> {
+        let gx = self.arrays(&node.x, |i| c.targets[i].map(|t| self.grads[t.slot as usize].clone()));
+        let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed)));
+        let x: Vec<Variable> = node.f.inputs().iter().zip(&gx).map(|(v, g)| stand_in(v, g)).collect();
+        let y: Vec<Variable> = node.f.outputs().iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
+        let want: Vec<bool> = c.targets.iter().map(Option::is_some).collect();
+        let accumulate = self.accumulate(&c.targets)?;
+        let done = f.backward(&x, &y, &want, &accumulate);
+        self.settle(node, gx.iter().chain(&gy), x.iter().chain(&y))?;
+        done?;
+        let mut written = gx.iter().zip(&want).filter(|(_, want)| **want);
+        written.try_for_each(|(g, _)| in_type(g, node.f.context.dtype()))
+    }
+
+    /// The gradients of some slots; new arrays where there is none.
+    fn arrays(&self, slots: &[u32], own: impl Fn(usize) -> Option<NdArray>) -> Vec<NdArray> {
+        let new = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
+        slots.iter().enumerate().map(|(i, v)| own(i).unwrap_or_else(|| new(v))).collect()
+    }
+
+    /// After the user's code: data and gradients have their shapes, and gradients hold what was put in their place.
+    fn settle<'a>(
+        &self,
+        node: &PlanNode,
+        grads: impl Iterator<Item = &'a NdArray>,
+        now: impl Iterator<Item = &'a Variable>,
+    ) -> Result<()> {
+        let slots = || node.x.iter().chain(&node.y).map(|&v| &self.slots[v as usize]);
+        let grads = grads.zip(slots()).map(|(g, s)| (g, s.shape.clone()));
+        let arrays: Vec<(&NdArray, Shape)> = slots().map(|s| (&s.data, s.shape.clone())).chain(grads).collect();
+        settle(&arrays, slots().map(|s| s.data.clone()).chain(now.map(Variable::grad)))
+    }
+
+    /// Which gradients are added to, as NNabla says it: those of leaves unless they are zeroed, others after their first
+    /// part, and those of an input that is given several times (user code may write them in any order).
+    fn accumulate(&self, targets: &[Option<Target>]) -> Result<Vec<bool>> {
+        let given = |slot: u32| targets.iter().flatten().filter(|t| t.slot == slot).count();
+        let adds = |t: &Target| match t.how {
+            How::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
+            How::Write => false,
+            How::Add => true,
+        };
+        let mut list: Vec<bool> = targets.iter().map(|t| t.as_ref().is_some_and(adds)).collect();
+        for (i, t) in targets.iter().enumerate() {
+            let Some(t) = t.filter(|t| given(t.slot) > 1) else { continue };
+            if !list[i] {
+                self.grads[t.slot as usize].zero()?;
+            }
+            let same = |other: &Option<Target>| other.is_some_and(|o| o.slot == t.slot);
+            targets.iter().zip(&mut list).filter(|(other, _)| same(other)).for_each(|(_, add)| *add = true);
+        }
+        Ok(list)
+    }
+}
+
+/// A variable over the data of `v` and the gradient `grad`. Data that was not kept is computed again when it is read.
+fn stand_in(v: &VarRef, grad: &NdArray) -> Variable {
+    Variable::handle(VarNode::stand_in(v, grad.clone()))
+}

@@ -1,0 +1,202 @@
+//! `nnrs.function.PythonFunction`: functions whose setup, forward and backward are Python methods.
+
+use super::variable::Variable;
+use super::{call, errors};
+use crate::error::{Error, ErrorKind, Result};
+use crate::function::args::{Key, key};
+use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
+use crate::function::{OutputDef, Shapes};
+use crate::graph::Variable as Var;
+use crate::shape::Shape;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(call_python_function, m)?)
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+static LIVE: AtomicU64 = AtomicU64::new(0);
+
+/// Nodes of Python functions that are alive.
+pub(crate) fn live() -> u64 {
+    LIVE.load(Relaxed)
+}
+
+/// One call of a PythonFunction: what the node holds.
+pub(crate) struct UserFunction {
+    def: &'static Def,
+    number: u64,
+    object: Py<PyAny>,
+    outputs: usize,
+    depends: Mutex<Depends>,
+}
+
+/// For each input's gradient what it reads, as the user says.
+#[derive(Clone, Default)]
+struct Depends(Vec<Needs>);
+
+impl UserFunction {
+    fn new(object: &Bound<'_, PyAny>, name: &str, outputs: usize) -> UserFunction {
+        LIVE.fetch_add(1, Relaxed);
+        let number = NEXT.fetch_add(1, Relaxed);
+        UserFunction { def: def(name), number, object: object.clone().unbind(), outputs, depends: Mutex::default() }
+    }
+
+    /// The user's object.
+    pub(crate) fn object(&self) -> &Py<PyAny> {
+        &self.object
+    }
+
+    /// The user's function behind a node, if it is one.
+    pub(crate) fn of(f: &dyn Function) -> Option<&UserFunction> {
+        (f as &dyn std::any::Any).downcast_ref()
+    }
+
+    /// Calls a method with lists of variables first.
+    fn call<'py>(&self, py: Python<'py>, method: &str, x: &[Var], y: &[Var], more: &[&[bool]]) -> PyResult<()> {
+        let list = |vars: &[Var]| PyList::new(py, vars.iter().map(|v| Variable::new(v.clone())).collect::<Vec<_>>());
+        let mut args = vec![list(x)?.into_any(), list(y)?.into_any()];
+        for flags in more {
+            args.push(PyList::new(py, flags.iter())?.into_any());
+        }
+        self.object.bind(py).call_method1(method, PyTuple::new(py, args)?).map(drop)
+    }
+
+    fn ask_depends(&self, py: Python<'_>, inputs: usize) -> PyResult<Depends> {
+        let object = self.object.bind(py);
+        let mask = |method: &str, i: usize, n: usize| -> PyResult<u32> {
+            let mut mask = 0;
+            for k in 0..n {
+                mask |= (object.call_method1(method, (i, k))?.is_truthy()? as u32) << k.min(31);
+            }
+            Ok(mask)
+        };
+        let needs = |i| -> PyResult<Needs> {
+            let y = mask("grad_depends_output_data", i, self.outputs)?;
+            Ok(Needs { x: mask("grad_depends_input_data", i, inputs)?, y })
+        };
+        (0..inputs).map(needs).collect::<PyResult<Vec<_>>>().map(Depends)
+    }
+
+    fn depends(&self) -> Vec<Needs> {
+        self.depends.lock().unwrap_or_else(|e| e.into_inner()).0.clone()
+    }
+}
+
+impl Drop for UserFunction {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Relaxed);
+    }
+}
+
+static DEFS: Mutex<BTreeMap<String, &'static Def>> = Mutex::new(BTreeMap::new());
+
+/// What the engine knows of functions of this name: made once for each, for good.
+fn def(name: &str) -> &'static Def {
+    let mut defs = DEFS.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(def) = defs.get(name) {
+        return def;
+    }
+    let leaked: &'static str = Box::leak(name.to_string().into_boxed_str());
+    let made: &'static Def = Box::leak(Box::new(Def { name: leaked, snake: leaked, ..TEMPLATE }));
+    defs.insert(name.to_string(), made);
+    made
+}
+
+const TEMPLATE: Def = Def {
+    name: "PythonFunction",
+    snake: "PythonFunction",
+    group: Group::Special,
+    doc: "A function written in Python.",
+    elementwise: false,
+    inputs: &[InputDef { name: "inputs", kind: InputKind::Variadic, doc: "N-D arrays." }],
+    args: &[],
+    outputs: &[OutputDef { name: "outputs", variadic: true, doc: "N-D arrays." }],
+    build: |_| Err(Error::unsupported("Python functions are made in Python")),
+};
+
+impl Described for UserFunction {
+    fn def(&self) -> &'static Def {
+        self.def
+    }
+    fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
+        vec![]
+    }
+    fn key(&self) -> Key {
+        key(|h| h(self.number))
+    }
+}
+
+impl Function for UserFunction {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let x: Vec<Var> = x.iter().map(|s| Var::new(s.clone())).collect();
+        self.setup(&x)
+    }
+
+    fn grad(&self, _: &Grad) -> Result<Vec<Option<Var>>> {
+        let name = self.def.name;
+        let e = Error::new(ErrorKind::Argument, format!("no gradient rule is registered for '{name}'"));
+        Err(e.hint(format!("nnrs.backward_functions.register('{name}', rule) tells nn.grad the gradient as a graph")))
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        let depends = self.depends();
+        if depends.len() != want.len() {
+            return Some(Needs::ALL);
+        }
+        let wanted = depends.iter().zip(want).filter(|(_, w)| **w);
+        Some(wanted.fold(Needs::NONE, |all, (n, _)| Needs { x: all.x | n.x, y: all.y | n.y }))
+    }
+
+    fn on_variables(&self) -> Option<&dyn OnVariables> {
+        Some(self)
+    }
+}
+
+impl OnVariables for UserFunction {
+    fn setup(&self, x: &[Var]) -> Result<Shapes> {
+        let y: Vec<Var> = (0..self.outputs).map(|_| Var::new(Shape::default())).collect();
+        let depends = Python::attach(|py| {
+            self.call(py, "setup_impl", x, &y, &[])?;
+            self.ask_depends(py, x.len())
+        });
+        *self.depends.lock().unwrap_or_else(|e| e.into_inner()) = depends.map_err(errors::carry)?;
+        Ok(y.iter().map(Var::shape).collect())
+    }
+
+    fn forward(&self, x: &[Var], y: &[Var]) -> Result<()> {
+        Python::attach(|py| self.call(py, "forward_impl", x, y, &[])).map_err(errors::carry)
+    }
+
+    fn backward(&self, x: &[Var], y: &[Var], want: &[bool], accumulate: &[bool]) -> Result<()> {
+        Python::attach(|py| self.call(py, "backward_impl", x, y, &[want, accumulate])).map_err(errors::carry)
+    }
+}
+
+/// Applies a PythonFunction to variables, or at once where an NdArray is among them.
+#[pyfunction]
+#[pyo3(signature = (function, given, n_outputs=-1, outputs=None))]
+pub(crate) fn call_python_function<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    given: &Bound<'py, PyTuple>,
+    n_outputs: i64,
+    outputs: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let name: String = function.getattr("name")?.extract()?;
+    let least: usize = function.call_method0("min_outputs")?.extract()?;
+    let n = usize::try_from(n_outputs).unwrap_or(least);
+    if n < least.max(1) {
+        let e = Error::arg("n_outputs", format!("at least {}", least.max(1))).actual(n).function(name);
+        return Err(errors::raise(py, e));
+    }
+    super::collector::watch(py)?;
+    let f: Arc<dyn Function> = Arc::new(UserFunction::new(function, &name, n));
+    let inputs = call::inputs(f.def(), given)?;
+    let outputs = outputs.filter(|o| !o.is_none());
+    call::apply(py, f, inputs, call::into_arrays(&name, outputs)?)
+}

@@ -1,0 +1,130 @@
+"""Clear flags and persistence.
+
+Every test runs with fusion on and off; expected values are NumPy formulas; flags were asked of NNabla 1.39.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import X, close, leaf
+
+pytestmark = pytest.mark.usefixtures("fusion")
+
+
+FLAGS = [
+    dict(zip(("clear_buffer", "clear_no_need_grad"), v, strict=True))
+    for v in itertools.product((False, True), repeat=2)
+]
+
+
+def chain(x):
+    a = F.tanh(x)
+    b = F.sin(a)
+    c = F.add_scalar(b, 1)
+    return [x, a, b, c, F.cos(c)]
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+@pytest.mark.parametrize("clear_backward", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+def test_clear_flags_change_no_value(flags, clear_backward, held):
+    if flags["clear_buffer"]:
+        return  # NNabla needs the data that this flag drops for backward
+    x, w = leaf(X), leaf([2.0, 1.0, 0.5])
+    vs = chain(x * w)
+    y = vs[-1] * w
+    if not held:
+        del vs
+    for k in range(1, 4):
+        y.forward(**flags)
+        p = X * w.d
+        s = np.sin(np.tanh(p)) + 1
+        close(y.d, np.cos(s) * w.d)
+        y.backward(clear_buffer=clear_backward)
+        inner = -np.sin(s) * np.cos(np.tanh(p)) * (1 - np.tanh(p) ** 2) * w.d
+        close(x.g, k * inner * w.d)
+        close(w.g, k * (np.cos(s) + inner * X))
+    assert np.array_equal(x.d, X) and np.array_equal(w.d, [2.0, 1.0, 0.5]), "leaves keep their data"
+
+
+@pytest.mark.parametrize(
+    "flags, cleared",
+    [
+        ({}, [0, 0, 0, 0, 0]),
+        ({"clear_buffer": True}, [0, 1, 1, 1, 0]),
+        ({"clear_no_need_grad": True}, [0, 0, 1, 0, 0]),
+        ({"clear_buffer": True, "clear_no_need_grad": True}, [0, 1, 1, 1, 0]),
+    ],
+    ids=str,
+)
+def test_what_the_flags_clear(flags, cleared, fusion):
+    """NNabla's answers; tanh needs its output in backward, sin and cos their input, add_scalar nothing.
+
+    Fused runs compute intermediates again in backward, so they may drop more where the user allows it; and say so.
+    """
+    vs = chain(leaf(X))
+    data = [v.data for v in vs]
+    vs[-1].forward(**flags)
+    if fusion and flags:
+        cleared = [c or a.clear_called and 0 < i < 4 for i, (c, a) in enumerate(zip(cleared, data, strict=True))]
+    assert [a.clear_called for a in data] == [bool(c) for c in cleared]
+
+
+def test_what_backward_with_clear_buffer_clears():
+    vs = chain(leaf(X))
+    arrays = [v.data for v in vs], [v.grad for v in vs]
+    vs[-1].forward(clear_no_need_grad=True)
+    vs[-1].backward(clear_buffer=True)
+    for kind in arrays:
+        assert [a.clear_called for a in kind] == [False, True, True, True, False]
+
+
+def test_clear_buffer_frees_memory_while_it_runs():
+    n = 250_000
+    x = leaf(np.ones(n), False)
+    y = x
+    for _ in range(10):
+        y = F.sum(F.broadcast(F.reshape(y, (1, n)), (2, n)), axis=0) * 0.5  # not fusable
+    before = nn.memory.stats().live
+    nn.memory.reset_peak()
+    y.forward(clear_buffer=True)
+    assert nn.memory.stats().live - before <= 4 * n + 4096
+    assert nn.memory.stats().peak - before <= 4 * n * 4 + 4096
+    assert np.all(y.d == 1)
+
+
+def test_persistent_variables_keep_data_and_gradient():
+    vs = chain(leaf(X))
+    vs[2].persistent = True
+    b = vs[2].data
+    vs[-1].forward(clear_no_need_grad=True)
+    vs[-1].backward(clear_buffer=True)
+    assert not b.clear_called
+    close(b.data, np.sin(np.tanh(X)))
+    close(vs[2].g, -np.sin(np.sin(np.tanh(X)) + 1))
+
+
+def test_a_variable_of_two_consumers_outlives_the_first():
+    x = leaf(X)
+    h = F.tanh(x)
+    y, z = F.sin(h), F.cos(h)
+    nn.forward_all([y, z], clear_buffer=True)
+    close(y.d, np.sin(np.tanh(X)))
+    close(z.d, np.cos(np.tanh(X)))
+
+
+def test_a_part_of_a_larger_graph_run_with_clear_buffer_leaves_the_rest_usable():
+    x = leaf(X)
+    h = F.tanh(x)
+    y, z = F.sin(h), F.cos(h)
+    y.forward(clear_buffer=True)
+    z.forward()
+    close(z.d, np.cos(np.tanh(X)))
+    z.backward()
+    close(x.g, -np.sin(np.tanh(X)) * (1 - np.tanh(X) ** 2))

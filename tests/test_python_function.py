@@ -1,0 +1,621 @@
+"""PythonFunction: NNabla's answers, errors, threads, garbage, gradient rules, memory. With fusion on and off."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import traceback
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+import python_functions as scripts
+from nnrs import NdArray, Variable, backward_functions
+from nnrs.ext_utils import get_extension_context
+from nnrs.function import PythonFunction
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "python_function.json").read_text())
+X = np.array([1.0, -2.0, 3.0], np.float32)
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["fused", "single"])
+def fusion(request):
+    old = nn.set_fusion(request.param)
+    yield request.param
+    nn.set_fusion(old)
+
+
+@pytest.fixture(autouse=True)
+def registry():
+    yield
+    for name in list(backward_functions.registry):
+        backward_functions.unregister(name)
+
+
+def leaf(values=X, need_grad=True) -> Variable:
+    v = Variable.from_numpy_array(np.array(values, np.float32), need_grad=need_grad)
+    v.g = 0
+    return v
+
+
+class Cube(PythonFunction):
+    """x³; what else a method does is given as a function."""
+
+    name = "Cube"
+
+    def __init__(self, setup=None, forward=None, backward=None, reads=True, ctx=None):
+        super().__init__(ctx)
+        self.setup, self.forward, self.backward, self.reads = setup, forward, backward, reads
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        if self.setup:
+            self.setup(inputs, outputs)
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d ** 3
+        if self.forward:
+            self.forward(inputs, outputs)
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        if propagate_down[0]:
+            g = 3 * inputs[0].d ** 2 * outputs[0].g
+            inputs[0].g = inputs[0].g + g if accum[0] else g
+        if self.backward:
+            self.backward(inputs, outputs)
+
+    def grad_depends_input_data(self, i, j):
+        return self.reads
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+
+def raising(error: BaseException):
+    def stop(inputs, outputs):
+        raise error
+
+    return stop
+
+
+def trained(y: Variable, x: Variable) -> tuple[np.ndarray, np.ndarray]:
+    x.g = 0
+    y.forward(clear_no_need_grad=True)
+    y.backward(clear_buffer=True)
+    return y.d.copy(), x.g.copy()
+
+
+# As NNabla
+
+
+@pytest.mark.parametrize("script", scripts.SCRIPTS, ids=lambda s: s.__name__)
+def test_scripts_run_as_on_nnabla(script):
+    assert_near(json.loads(json.dumps(scripts.plain(script()))), GOLDEN[script.__name__])
+
+
+def assert_near(got: Any, expected: Any) -> None:
+    """Equal, numbers to a few bits of float32."""
+    if isinstance(expected, float):
+        assert got == pytest.approx(expected, rel=1e-6)
+    elif isinstance(expected, list):
+        assert len(got) == len(expected)
+        for a, b in zip(got, expected, strict=True):
+            assert_near(a, b)
+    else:
+        assert got == expected and type(got) is type(expected)
+
+
+def test_a_script_that_imports_nnabla():
+    from nnrs import compat
+
+    compat.install()
+    try:
+        scope: dict[str, Any] = {}
+        exec("from nnabla.function import PythonFunction\nimport nnabla.backward_functions as bf", scope)
+        assert scope["PythonFunction"] is PythonFunction and scope["bf"] is backward_functions
+    finally:
+        compat.uninstall()
+
+
+def test_the_node():
+    y = Cube()(leaf())
+    f = y.parent
+    assert f.name == f.info.type_name == "Cube" and f.arguments == {} and f.min_outputs() == 1
+    assert f.grad_depends_input_data(0, 0) and not f.grad_depends_output_data(0, 0)
+    assert "test_python_function.py" in f.origin
+    assert f == y.parent and f != Cube()(leaf()).parent
+    assert nn.function.PythonFunction is PythonFunction
+
+
+def test_base_class_needs_no_init():
+    class Lazy(Cube):
+        def __init__(self):
+            self.setup = self.forward = self.backward = None
+            self.reads = True
+
+    y = Lazy()(leaf())
+    y.forward()
+    np.testing.assert_array_equal(y.d, X**3)
+
+
+def test_setup_may_look_at_the_data():
+    seen = []
+    Cube(setup=lambda x, y: seen.append((x[0].d.tolist(), y[0].shape)))(leaf())
+    assert seen == [(X.tolist(), ())]
+
+
+# Errors
+
+
+@pytest.mark.parametrize("method", ["setup", "forward", "backward"])
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, KeyError])
+def test_an_exception_comes_out_with_its_traceback_and_the_graph_goes_on(method, kind):
+    f, x, error = Cube(), leaf(), kind("mine")
+    y = F.sum(F.tanh(f(x * 0.5)) * 2.0)
+    expected = trained(y, x)
+    setattr(f, method, raising(error))
+    if method == "setup":
+        x.reset_shape((1, 3), True)
+        x.d = X
+    with pytest.raises(kind) as caught:
+        trained(y, x)
+    assert caught.value is error
+    assert [frame.name for frame in traceback.extract_tb(error.__traceback__)][-2:] == [f"{method}_impl", "stop"]
+    setattr(f, method, None)
+    again = trained(y, x)
+    np.testing.assert_array_equal(again[0], expected[0])
+    np.testing.assert_array_equal(again[1].ravel(), expected[1])
+
+
+def test_an_exception_in_dynamic_mode():
+    f, x = Cube(forward=raising(ZeroDivisionError())), leaf()
+    with nn.auto_forward(), pytest.raises(ZeroDivisionError):
+        f(x)
+    with pytest.raises(ZeroDivisionError):
+        f(x.data)
+    f.forward = None
+    np.testing.assert_array_equal(f(x.data).data, X**3)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda f: f(), "at least 1 input"),
+    (lambda f: f(X), "expected a Variable or NdArray, got ndarray"),
+    (lambda f: f([leaf()]), "got list"),
+    (lambda f: f(leaf(), n_outputs=0), "n_outputs"),
+    (lambda f: f(leaf(), outputs=[NdArray((2,))]), r"shape \(3\)|\(3,\)"),
+    (lambda f: f(leaf(), outputs=[]), "1 array"),
+])  # fmt: skip
+def test_wrong_calls(call, words):
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
+        call(Cube())
+    assert isinstance(caught.value, nn.Error) and "Cube" in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["forward", "backward"])
+@pytest.mark.parametrize("which", [0, 1], ids=["inputs", "outputs"])
+def test_shapes_belong_to_setup(method, which):
+    def reshape(*lists):
+        lists[which][0].reset_shape((100,), True)
+
+    f, x = Cube(), leaf()
+    y = F.sin(f(x * 2.0))
+    expected = trained(y, x)
+    setattr(f, method, reshape)
+    with pytest.raises(nn.Error, match="shape.*setup") as caught:
+        trained(y, x)
+    assert "(3,)" in str(caught.value) and "(100,)" in str(caught.value)
+    setattr(f, method, None)
+    for got, value in zip(trained(y, x), expected, strict=True):
+        np.testing.assert_array_equal(got, value)
+
+
+def test_the_graph_cannot_run_itself():
+    f, x = Cube(), leaf()
+    y = f(x)
+    f.forward = lambda inputs, outputs: y.forward()
+    with pytest.raises(RuntimeError, match="running"):
+        y.forward()
+    f.forward = None
+    y.forward()
+    np.testing.assert_array_equal(y.d, X**3)
+
+
+# Where it runs
+
+
+def test_it_runs_on_the_calling_thread_and_may_run_other_graphs():
+    seen = []
+
+    def other(inputs, outputs):
+        z = F.exp(leaf())
+        z.forward()
+        seen.append((threading.get_ident(), z.d))
+        thread = threading.Thread(target=lambda: (F.sum(leaf()).forward(), seen.append(None)))
+        thread.start()
+        thread.join()
+
+    x = leaf()
+    y = Cube(forward=other, backward=other)(x)
+    y.forward()
+    y.backward()
+    assert len(seen) == 4 and {s[0] for s in seen if s} == {threading.get_ident()}
+    np.testing.assert_allclose(seen[1][1] if seen[1] else seen[0][1], np.exp(X), rtol=1e-6)
+    np.testing.assert_array_equal(x.g, 3 * X**2)
+
+
+def test_many_threads_with_functions_of_their_own():
+    wrong = []
+
+    def work(k):
+        x = leaf(X * k)
+        y = F.sum(Cube()(x) * 2.0)
+        for _ in range(20):
+            _, g = trained(y, x)
+            if not np.array_equal(g, 6 * (X * k) ** 2):
+                wrong.append(k)
+            gc.collect(0)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+# Data and gradients
+
+
+def test_arrays_put_in_the_place_of_others():
+    def forward(inputs, outputs):
+        outputs[0].data = NdArray.from_numpy_array(inputs[0].d + 1)
+
+    def backward(inputs, outputs):
+        inputs[0].grad = NdArray.from_numpy_array(np.full(3, 7, np.float32))
+
+    x = leaf()
+    y = Cube(forward=forward, backward=backward)(x)
+    y.forward()
+    y.backward()
+    np.testing.assert_array_equal(y.d, X + 1)
+    np.testing.assert_array_equal(x.g, [7, 7, 7])
+
+
+def test_data_that_the_gradient_says_it_does_not_read_is_made_again_when_it_does():
+    x = leaf()
+    y = F.sum(Cube(reads=False)(F.tanh(x)))
+    for flags in ({}, {"clear_no_need_grad": True}):
+        x.g = 0
+        y.forward(**flags)
+        y.backward()
+        t = np.tanh(X)
+        np.testing.assert_allclose(x.g, 3 * t**2 * (1 - t**2), rtol=1e-5)
+
+
+def test_data_that_it_does_not_read_is_dropped_in_forward():
+    n = 100_000
+    left = []
+    for reads in (True, False):
+        x = leaf(np.ones(n))
+        h = scripts.Reversal() if not reads else Cube()
+        y = F.mean(h(h(h(x * 1.0))))
+        before = nn.memory.stats().live
+        y.forward(clear_no_need_grad=True)
+        left.append((nn.memory.stats().live - before) // (4 * n))
+    assert left == [3, 0]
+
+
+@pytest.mark.parametrize("type_config, dtype", [("half", "float16"), ("double", "float64"), ("float", "float32")])
+def test_outputs_and_gradients_are_in_the_type_of_the_context(type_config, dtype):
+    x = leaf()
+    with nn.context_scope(get_extension_context("cpu", type_config=type_config)):
+        y = Cube()(x)
+    y.forward()
+    y.backward()
+    assert str(y.d.dtype) == dtype and str(x.g.dtype) == dtype
+
+
+def test_whole_numbers_stay_whole():
+    class Where(Cube):
+        def forward_impl(self, inputs, outputs):
+            outputs[0].d = np.argsort(inputs[0].d).astype(np.int64)
+
+    y = Where()(leaf())
+    y.forward()
+    assert y.d.dtype == np.int64 and y.d.tolist() == [1, 0, 2]
+
+
+def test_the_context_of_the_constructor():
+    double = get_extension_context("cpu", type_config="double")
+    f = Cube(ctx=double)
+    assert f.ctx == double and Cube().ctx == nn.get_current_context()
+    y = f(leaf())
+    assert y.parent.context == double and nn.get_current_context() != double
+
+
+def test_gradients_of_an_input_given_twice_in_any_order():
+    class Swapped(scripts.MyMul):
+        def backward_impl(self, inputs, outputs, propagate_down, accum):
+            g = [outputs[0].g * inputs[1].d, outputs[0].g * inputs[0].d]
+            for i in (1, 0):
+                inputs[i].g = inputs[i].g + g[i] if accum[i] else g[i]
+
+    x = leaf()
+    h = x * 1.0
+    y = Swapped()(h, h)
+    np.testing.assert_array_equal(trained(y, x)[1], 2 * X)
+    x2 = leaf()
+    np.testing.assert_array_equal(trained(Swapped()(x2, x2), x2)[1], 2 * X)
+
+
+def test_a_view_kept_from_inside_stays_valid():
+    kept = []
+    y = F.exp(Cube(forward=lambda x, y: kept.append((x[0].d, y[0].data)))(leaf() * 1.0))
+    for _ in range(3):
+        y.forward(clear_buffer=True)
+    for x, y_array in kept:
+        np.testing.assert_array_equal(x, X)
+        assert y_array.shape == (3,)
+
+
+# Modes
+
+
+def test_recompute_runs_forward_again():
+    runs = []
+    x = leaf()
+    h = Cube(forward=lambda x, y: runs.append(1))(F.tanh(x))
+    h.recompute = True
+    y = F.sum(F.exp(h))
+    y.forward(clear_no_need_grad=True)
+    assert len(runs) == 1
+    y.backward(clear_buffer=True)
+    assert len(runs) == 2
+    t = np.tanh(X)
+    np.testing.assert_allclose(x.g, np.exp(t**3) * 3 * t**2 * (1 - t**2), rtol=1e-5)
+
+
+def test_recompute_scope_and_dynamic_mode():
+    for scope in (nn.recompute, nn.auto_forward):
+        x = leaf()
+        with scope():
+            y = F.sum(Cube()(F.tanh(x)) * 2.0)
+        if scope is nn.recompute:
+            y.forward(clear_no_need_grad=True)
+        y.backward(clear_buffer=True)
+        t = np.tanh(X)
+        np.testing.assert_allclose(x.g, 6 * t**2 * (1 - t**2), rtol=1e-5)
+
+
+def test_hooks_and_visits_see_it():
+    names: list[str] = []
+    y = F.exp(Cube()(leaf()))
+    y.forward(function_pre_hook=lambda f: names.append(f.name))
+    y.backward(function_post_hook=lambda f: names.append(f.name))
+    y.visit(lambda f: names.append(f.name))
+    assert names == ["Cube", "Exp", "Exp", "Cube", "Cube", "Exp"]
+
+
+# Garbage
+
+
+class Token:
+    """Something that shows whether its owner lives."""
+
+
+def collected(make) -> bool:
+    """Whether what `make(f)` gives is all that keeps a function alive that has a cycle with itself."""
+    f = Cube()
+    f.token = Token()
+    alive = weakref.ref(f.token)
+    kept = make(f)
+    del f
+    gc.collect()
+    found = alive() is None
+    del kept
+    gc.collect()
+    assert alive() is None, "a leak"
+    return found
+
+
+def own_output(f):
+    f.y = f(leaf())
+
+
+def own_loss_after_training(f):
+    x = leaf()
+    f.loss = F.sum(F.tanh(f(F.exp(x))) * f(x))
+    trained(f.loss, x)
+    f.loss.forward()
+    f.loss.backward()
+
+
+def own_node(f):
+    f.node = f(leaf()).parent
+
+
+def by_a_list(f):
+    f.list = [{"y": F.exp(f(leaf()))}]
+
+
+def by_a_closure(f):
+    y = f(leaf())
+    f.forward = lambda inputs, outputs: y
+
+
+def in_dynamic_mode(f):
+    with nn.auto_forward():
+        f.y = F.exp(f(leaf()))
+
+
+def through_another(f):
+    g = Cube()
+    g.y = f.y = g(f(leaf()))
+
+
+@pytest.mark.parametrize(
+    "make", [own_output, own_loss_after_training, own_node, by_a_list, by_a_closure, in_dynamic_mode, through_another]
+)
+def test_cycles_through_the_graph_are_collected(make):
+    assert collected(make)
+
+
+def test_what_is_still_in_use_is_not_collected():
+    def downstream(f):
+        f.y = f(leaf())
+        return F.exp(f.y)
+
+    def output(f):
+        f.loss = F.sum(f(leaf()))
+        return f.loss.parent.inputs[0]
+
+    def node(f):
+        f.y = f(leaf())
+        return f.y.parent
+
+    for make in (downstream, output, node):
+        assert not collected(make)
+
+
+def test_a_graph_in_use_works_after_collections():
+    x = leaf()
+    f = Cube()
+    f.y = f(x)
+    y = F.sum(f.y)
+    f.other = f(x)
+    del f
+    for _ in range(3):
+        gc.collect()
+        np.testing.assert_array_equal(trained(y, x)[1], 3 * X**2)
+
+
+def test_collection_while_another_thread_runs_the_graph():
+    stop = threading.Event()
+
+    def collect():
+        while not stop.is_set():
+            gc.collect()
+
+    thread = threading.Thread(target=collect)
+    thread.start()
+    try:
+        for _ in range(30):
+            f, x = Cube(), leaf()
+            f.y = F.sum(f(F.tanh(x)))
+            y = f.y
+            del f
+            t = np.tanh(X)
+            np.testing.assert_allclose(trained(y, x)[1], 3 * t**2 * (1 - t**2), rtol=1e-5)
+            assert y.parent.inputs[0].parent.name == "Cube"
+    finally:
+        stop.set()
+        thread.join()
+
+
+# Gradient rules
+
+
+def cube_rule(grad_inputs, inputs, input_shapes, outputs, output_shapes, **arguments):
+    return grad_inputs[0] * inputs[0] ** 2 * 3.0
+
+
+def test_derivatives_of_any_order_by_a_rule():
+    backward_functions.register("Cube", cube_rule)
+    for scope in (None, nn.auto_forward()):
+        x = leaf()
+        if scope:
+            scope.__enter__()
+        y = Cube()(x)
+        for expected in (3 * X**2, 6 * X, np.full(3, 6.0)):
+            (y,) = nn.grad([y], [x])
+            if not scope:
+                y.forward()
+            np.testing.assert_allclose(y.d, expected, rtol=1e-6)
+        if scope:
+            scope.__exit__(None, None, None)
+
+
+def test_a_gradient_graph_is_differentiated_by_backward():
+    """The gradient penalty: backward through a graph of nn.grad that has a Python function in it."""
+    backward_functions.register("Cube", cube_rule)
+    x = leaf()
+    y = F.sum(Cube()(F.tanh(x)))
+    (g,) = nn.grad([y], [x])
+    penalty = F.sum(g * g)
+    value, gradient = trained(penalty, x)
+    t = np.tanh(np.float64(X))
+    first = 3 * t**2 * (1 - t**2)
+    second = (6 * t * (1 - t**2) - 6 * t**3) * (1 - t**2)
+    np.testing.assert_allclose(value, np.sum(first**2), rtol=1e-5)
+    np.testing.assert_allclose(gradient, 2 * first * second, rtol=1e-4)
+
+
+def test_without_a_rule():
+    x = leaf()
+    with pytest.raises(ValueError, match=r"no gradient rule is registered for 'Cube'(.|\n)*functions.register"):
+        nn.grad([Cube()(x)], [x])
+
+
+@pytest.mark.parametrize("result, kind, words", [
+    (np.zeros(3), TypeError, "Variable"),
+    ("text", TypeError, "Variable"),
+    ((None, None), ValueError, "1 gradients"),
+    ([Variable((4,))], ValueError, r"shape \(3,\)"),
+])  # fmt: skip
+def test_wrong_results_of_a_rule(result, kind, words):
+    backward_functions.register("Cube", lambda *args, **more: result)
+    x = leaf()
+    with pytest.raises(kind, match=words) as caught:
+        nn.grad([Cube()(x)], [x])
+    assert "rule registered for 'Cube'" in str(caught.value)
+
+
+def test_an_exception_of_a_rule():
+    def rule(*args, **more):
+        raise KeyError("mine")
+
+    backward_functions.register("Cube", rule)
+    x = leaf()
+    with pytest.raises(KeyError, match="mine"):
+        nn.grad([Cube()(x)], [x])
+
+
+def test_a_rule_in_place_of_an_own_one():
+    x = leaf()
+    seen = []
+
+    def rule(grad_inputs, inputs, input_shapes, outputs, output_shapes, **arguments):
+        seen.append((input_shapes, output_shapes, arguments))
+        return grad_inputs[0] * 100.0
+
+    def gradient():
+        (g,) = nn.grad([F.leaky_relu(x, alpha=0.5)], [x])
+        g.forward()
+        return g.d.tolist()
+
+    backward_functions.register("LeakyReLU", rule)
+    assert gradient() == [100, 100, 100]
+    assert seen == [([(3,)], [(3,)], {"alpha": 0.5, "inplace": False})]
+    backward_functions.unregister("LeakyReLU")
+    assert gradient() == [1, 0.5, 1]
+    with pytest.raises(KeyError):
+        backward_functions.unregister("LeakyReLU")
+    with pytest.raises(TypeError):
+        backward_functions.register("LeakyReLU", 3)
+
+
+def test_the_registry_is_shown(capsys):
+    backward_functions.register("Cube", cube_rule)
+    assert backward_functions.registry == {"Cube": cube_rule}
+    backward_functions.show_registry()
+    shown = capsys.readouterr().out.splitlines()
+    assert "Affine (own rule)" in shown and any(line.startswith("Cube <function cube_rule") for line in shown)

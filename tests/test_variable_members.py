@@ -1,0 +1,415 @@
+"""Members of Variable, NdArray and Context beyond arithmetic: surgery, indexing, assignment, filling, notes, copies."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.parametric_functions as PF
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def leaf(values, need_grad=True):
+    v = nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=need_grad)
+    v.g = 0
+    return v
+
+
+def run(y):
+    y.forward()
+    y.backward()
+
+
+# Surgery
+
+
+def test_rewire_on_is_the_example_of_the_manual():
+    xa, xb = leaf(np.ones((2, 3))), leaf(np.full((2, 4), 0.5))
+    ya = F.tanh(xa * 2)
+    yb = F.sum(F.reshape(F.sin(xb), (2, 4, 1)) * nn.Variable.from_numpy_array(np.ones((2, 4, 3), np.float32)), axis=1)
+    made = yb.parent
+    xa.rewire_on(yb)
+    assert xa.parent == made and yb.parent is None and xa in xa.parent.outputs
+    assert np.shares_memory(xa.d, yb.d)
+    run(ya)
+    inner = 4 * np.sin(0.5)
+    np.testing.assert_allclose(ya.d, np.full((2, 3), np.tanh(2 * inner)), rtol=1e-5)
+    expected = 3 * 2 * (1 - np.tanh(2 * inner) ** 2) * np.cos(0.5)
+    np.testing.assert_allclose(xb.g, np.full((2, 4), expected), rtol=1e-4)
+
+
+def test_a_parent_can_be_set():
+    x = leaf([1, 2])
+    y = x * 2
+    f = y.parent
+    z = leaf([0, 0], need_grad=None)
+    w = z + 1
+    z.parent = f
+    assert z.parent == f and f.outputs[0] == z and y.parent is None
+    run(w)
+    assert w.d.tolist() == [3, 5] and x.g.tolist() == [2, 2]
+    z.parent = None
+    assert z.parent is None
+    with pytest.raises(ValueError, match=r"parent.*\(3,\)"):
+        nn.Variable((3,)).parent = f
+    with pytest.raises(TypeError, match="Function"):
+        z.parent = 3
+
+
+def test_no_grad_of_a_network_leaves_the_network_alone():
+    nn.clear_parameters()
+    x = nn.Variable.from_numpy_array(np.ones((1, 3), np.float32))
+    y = F.relu(PF.affine(x, 2))
+    free = y.no_grad()
+    assert y.need_grad and not free.need_grad and free != y
+    w = nn.get_parameters()["affine/W"]
+    assert free.parent.inputs[0].parent.inputs[1] == w and w.need_grad
+    nn.forward_all([y, free])
+    assert np.array_equal(y.d, free.d)
+    nn.clear_parameters()
+
+
+def test_no_grad_of_a_static_graph_keeps_flags_but_for_parameters():
+    nn.clear_parameters()
+    x = leaf(np.ones((1, 3)))
+    with nn.no_grad():
+        y = F.exp(x * 2)
+        h = PF.affine(nn.Variable((1, 3)), 2)
+    assert y.need_grad and not h.need_grad
+    run(y)
+    np.testing.assert_allclose(x.g, 2 * np.exp(2 * np.ones((1, 3))), rtol=1e-6)
+    nn.clear_parameters()
+
+
+# Notes
+
+
+def test_info_stays_with_the_variable():
+    x = leaf([1])
+    y = x * 2
+    assert y.info is None
+    y.info = {"a": 1}
+    z = y + 1
+    del y
+    assert z.parent.inputs[0].info == {"a": 1}
+    x.apply(info="note", name="n", persistent=1)
+    assert (x.info, x.name, x.persistent) == ("note", "n", True)
+
+
+def test_references_are_the_variable_and_its_unlinked_copies():
+    x = leaf([1])
+    assert x.get_number_of_references == 1
+    u = x.get_unlinked_variable()
+    assert x.get_number_of_references == u.get_number_of_references == 2
+    assert nn.Variable.EXCEPTIONS_AT_DEALLOC == []
+
+
+def test_classes_can_be_derived_from():
+    class Mine(nn.Variable):
+        def twice(self):
+            return self * 2
+
+    assert Mine((2,)).twice().shape == (2,)
+    assert type("A", (nn.NdArray,), {})((3,)).shape == (3,)
+    assert type("C", (nn.Context,), {})().backend == ["cpu:float"]
+
+
+@pytest.mark.parametrize("value", [1, np.bool_(True), np.int64(3), True])
+def test_flags_take_what_python_takes_for_true(value):
+    x = nn.Variable((2,))
+    x.need_grad = x.persistent = x.recompute = value
+    assert (x.need_grad, x.persistent, x.recompute) == (True, True, True)
+    y = x * 2
+    y.forward(value, value)
+    for wrong in ("yes", object()):
+        with pytest.raises(TypeError):
+            x.need_grad = wrong
+
+
+# Copies have values, not history
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
+def test_copies(make):
+    x = leaf([1, 2])
+    y = x * 2
+    run(y)
+    c = make(y)
+    assert c.parent is None and c != y and c.d.tolist() == [2, 4]
+    c.d[0] = 9
+    assert y.d.tolist() == [2, 4]
+    a = make(x.data)
+    assert a != x.data and a.data.tolist() == [1, 2]
+
+
+# Equality and NumPy
+
+
+def test_arrays_are_equal_by_identity():
+    v = leaf([1, 2])
+    a, b = v.data, nn.NdArray.from_numpy_array(np.array([1, 2], np.float32))
+    assert (a == v.data) is True and (a == b) is False and (a != b) is True
+    assert a in [b, v.data] and a not in [b]
+    assert (a == 1).data.tolist() == [1, 0] and (a < b).data.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("number", [np.float32(2), np.float64(2), np.int64(2), np.array(2.0)])
+def test_numbers_of_numpy_on_the_left(number):
+    v = leaf([1, 2])
+    y = number * v
+    assert isinstance(y, nn.Variable) and isinstance(number - v.data, nn.NdArray)
+    y.forward()
+    assert y.d.tolist() == [2, 4]
+    assert (number - v.data).data.tolist() == [1, 0]
+
+
+def test_numpy_arrays_are_no_operands():
+    for x in (leaf([1, 2]), leaf([1, 2]).data):
+        for wrong in (lambda x=x: x + np.ones(2), lambda x=x: np.ones(2) + x):
+            with pytest.raises(TypeError):
+                wrong()
+
+
+# Indexing
+
+ALL = slice(None)
+KEYS = [
+    *(0, -1, (0, 1), (0, 1, 2), ..., (..., 0), None, (None, 0), (0, None), np.int64(1)),
+    *(slice(1, None), (ALL, slice(None, None, -1)), slice(5, None)),
+    *([0], [1, 0], [[0, 1]], [], ([0, 1], [1, 2]), ([0, 1], 0, [1, 2]), (0, [0, 1]), ([0, 1], None)),
+    *((ALL, [0, 2]), ([0, 1], slice(1, None)), (..., [0, 3])),
+    *(np.array([1, 0]), np.array([0, -1]), np.array([True, False]), (ALL, np.array([True, False, True]))),
+    *(np.array([[True, False, True], [False, True, True]]), X > 5),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda k: str(k).replace("\n", "")[:40])
+def test_reading_by_key_is_numpy(key):
+    x = leaf(X)
+    expected = X[key]
+    a = x.data[key]
+    assert a.shape == expected.shape and np.array_equal(a.data, expected)
+    y = x[key]
+    assert y.shape == expected.shape
+    if expected.size:
+        y.forward()
+        assert np.array_equal(y.d, expected)
+        y.backward()
+        g = np.zeros_like(X)
+        np.add.at(g, key, 1)
+        assert np.array_equal(x.g, g)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda k: str(k).replace("\n", "")[:40])
+def test_writing_by_key_is_numpy(key):
+    expected = X.copy()
+    expected[key] = -1
+    a = nn.NdArray.from_numpy_array(X)
+    a[key] = -1
+    assert np.array_equal(a.data, expected)
+    x = leaf(X)
+    y = x * 1
+    y[key] = -1
+    z = F.sum(y * y)
+    run(z)
+    assert np.array_equal(y.d, expected)
+    assert np.array_equal(x.g, np.where(expected == -1, 0, 2 * X))
+
+
+@pytest.mark.parametrize("bad", [2, (0, 3), (0, 1, 2, 3), (..., ...), "a", 1.5, np.ones((3, 3), bool), [5]])
+def test_bad_keys(bad):
+    x = leaf(X)
+    for attempt in (
+        lambda: x[bad],
+        lambda: x.data[bad],
+        lambda: x.__setitem__(bad, 1),
+        lambda: x.data.__setitem__(bad, 1),
+    ):
+        with pytest.raises((IndexError, TypeError, ValueError)):
+            attempt()
+    assert x.parent is None and np.array_equal(x.d, X)
+
+
+def test_indices_in_the_graph_are_read_at_each_run():
+    x, i = leaf(X), nn.Variable.from_numpy_array(np.array([1, 0]))
+    y, z = x[i], x[i, nn.Variable.from_numpy_array(np.array([0, 2]))]
+    nn.forward_all([y, z])
+    assert np.array_equal(y.d, X[[1, 0]]) and np.array_equal(z.d, X[[1, 0], [0, 2]])
+    i.d = [0, 0]
+    y.forward()
+    assert np.array_equal(y.d, X[[0, 0]])
+    h = x * 1
+    h[i] = 5
+    h.forward()
+    assert (h.d[0] == 5).all() and np.array_equal(h.d[1], X[1])
+
+
+# Slice assignment in a graph
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_assigned_values_get_their_gradient(auto):
+    with nn.auto_forward(auto):
+        x, w = leaf(np.arange(6).reshape(2, 3)), leaf([10, 20, 30])
+        y = x * 2
+        y[0] = w * 3
+        z = y * y
+    z.forward()
+    z.backward()
+    assert y.parent.name == "ScatterNd"
+    assert z.d.tolist() == [[900, 3600, 8100], [36, 64, 100]]
+    assert x.g.tolist() == [[0, 0, 0], [24, 32, 40]] and w.g.tolist() == [180, 360, 540]
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_a_value_computed_from_the_variable_itself(auto):
+    """y[0] = f(y[1]) makes no cycle: f reads what y was."""
+    with nn.auto_forward(auto):
+        x = leaf(np.arange(6).reshape(2, 3))
+        y = x * 2
+        k = y * y
+        y[0] = y[1] * 3
+        z = F.sum(y * y)
+    z.forward()
+    assert y.d.tolist() == [[18, 24, 30], [6, 8, 10]] and float(z.d) == 2000
+    z.backward()
+    assert x.g.tolist() == [[0, 0, 0], [240, 320, 400]]
+    if auto:  # what ran already is the function of what it read
+        x.g = 0
+        k.backward()
+        assert np.array_equal(x.g, 8 * np.arange(6).reshape(2, 3))
+
+
+def test_earlier_readers_in_a_static_graph_see_the_new_value():
+    x = leaf([0, 1, 2])
+    h = x * 1
+    k = h * 3
+    h[0] = 9
+    k.forward()
+    assert k.d.tolist() == [27, 3, 6]
+
+
+def test_assigning_twice_and_to_a_leaf():
+    x = leaf(np.arange(6).reshape(2, 3))
+    y = x * 2
+    y[0] = 5
+    y[:, 0] = -1
+    run(y)
+    assert y.d.tolist() == [[-1, 5, 5], [-1, 8, 10]] and x.g.tolist() == [[0, 0, 0], [0, 2, 2]]
+    x.name = "w"
+    old = x.d.copy()
+    x[1, 1] = 7
+    assert x.name == "w" and np.array_equal(x.d, old), "a static graph computes at forward"
+    x.forward()
+    assert x.d.tolist() == [[0, 1, 2], [3, 7, 5]]
+    with pytest.raises((ValueError, TypeError), match="(broadcast|value)"):
+        x[0] = np.ones(5)
+    scalar = leaf(3.0)
+    scalar[()] = 4
+    scalar.forward()
+    assert float(scalar.d) == 4
+
+
+# Filling by a mask
+
+MASK = np.array([[1, 0, 0], [0, 0, 1]], np.float32)
+
+
+@pytest.mark.parametrize("name", ["masked_fill_", "bool_fill_"])
+@pytest.mark.parametrize("mask", ["variable", "ndarray", "numpy", "row"])
+def test_fill_in_a_graph(name, mask):
+    x = leaf(np.arange(6).reshape(2, 3))
+    y = x * 2
+    values = MASK[0] if mask == "row" else MASK
+    m = values if mask == "numpy" else nn.Variable.from_numpy_array(values)
+    z = getattr(y, name)(m.data if mask == "ndarray" else m, -5)
+    run(z)
+    expected = np.where(values != 0, -5, 2 * np.arange(6).reshape(2, 3))
+    assert z.parent.name == "BoolFill" and np.array_equal(z.d, expected) and np.array_equal(y.d, expected)
+    assert np.array_equal(x.g, np.broadcast_to(np.where(values != 0, 0, 2), (2, 3)))
+    with pytest.raises(TypeError, match="value"):
+        y.masked_fill_(m, "a")
+
+
+@pytest.mark.parametrize("name", ["masked_fill", "bool_fill"])
+def test_fill_of_an_array_is_in_place(name):
+    a = nn.NdArray.from_numpy_array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    memory = a.data
+    b = getattr(a, name)(nn.NdArray.from_numpy_array(MASK), -5)
+    assert memory.tolist() == [[-5, 1, 2], [3, 4, -5]] and np.shares_memory(b.data, memory)
+    getattr(a, name)(MASK[:, :1], 8)
+    assert memory.tolist() == [[8, 8, 8], [3, 4, -5]]
+
+
+# sink, split
+
+
+def test_sink_starts_one_backward_from_several_variables():
+    x, w = leaf([1, 2]), leaf([3])
+    a, b = x * 2, w * 3
+    y = F.sink(a, b)
+    y.forward()
+    assert y.shape == () and float(y.d) == 0 and a.d.tolist() == [2, 4]
+    y.backward(7)
+    assert x.g.tolist() == [2, 2] and w.g.tolist() == [3], "whatever backward starts with"
+    y = F.sink(a, b, one_input_grad=False)
+    y.forward()
+    a.g, b.g, x.g, w.g = [5, 7], 1, 0, 0
+    y.backward()
+    assert x.g.tolist() == [10, 14] and w.g.tolist() == [3]
+    with pytest.raises(ValueError, match="sink"):
+        F.sink()
+
+
+def test_split_gives_a_tuple_also_of_one():
+    (y,) = F.split(leaf([[1, 2]]), axis=0)
+    y.forward()
+    assert y.d.tolist() == [1, 2]
+    assert [p.shape for p in F.split(leaf(X), axis=1)] == [(2, 4)] * 3
+
+
+# Hooks
+
+
+def test_hooks_see_the_gradient_that_backward_starts_with():
+    x = leaf([1, 2])
+    y = F.exp(x * 2)
+    y.g = 5
+    for clear in (False, True):
+        seen = []
+        y.forward()
+        y.backward([1, 3] and np.array([1, 3]), clear, None, lambda f, seen=seen: seen.append(f.outputs[0].g.tolist()))
+        assert seen[0] == [1, 3] and y.g.tolist() == [5, 5]
+
+
+# Context
+
+
+def test_fields_of_a_context_can_be_set():
+    c = nn.Context()
+    assert (c.backend, c.array_class, c.device_id) == (["cpu:float"], "", "0")
+    before = hash(c)
+    c.backend, c.device_id, c.array_class = ["cpu:double"], "1", "CpuCachedArray"
+    assert c == nn.Context(["cpu:double"], "CpuCachedArray", "1") and hash(c) != before
+    assert c["backend"] == ["cpu:double"] and pickle.loads(pickle.dumps(c)) == c
+    assert repr(c) == "Context(backend=['cpu:double'], array_class='CpuCachedArray', device_id='1')"
+    with nn.context_scope(c):
+        c.backend = ["cpu:float"]
+        assert nn.get_current_context().backend == ["cpu:double"], "the scope has the context as it was"
+    with pytest.raises(RuntimeError, match="no backend"):
+        c.backend = ["tpu:float"]
+    assert c.backend == ["cpu:float"]
+
+
+def test_top_level_switches():
+    assert "CpuCachedArray" in nn.array_classes() and "cpu" in nn.available_contexts
+    nn.prefer_cached_array(True)
+    nn.reset_array_preference()
+    a = nn.NdArray((2,))
+    assert a.copy_from(nn.NdArray.from_numpy_array(np.ones(2))) is a and a.strides == [1]
