@@ -32,9 +32,12 @@ impl Context {
         match known {
             Some(dtype) => Ok(Context { backend, array_class, device_id, dtype }),
             None if backend.is_empty() => Ok(Context { backend, array_class, device_id, dtype: DType::F32 }),
-            None => Err(Error::unsupported(format!("no backend of {backend:?} is available in this build"))
-                .argument("backend")
-                .hint("this build has 'cpu:float', 'cpu:half', 'cpu:bfloat16' and 'cpu:double'")),
+            None => {
+                Err(Error::unsupported(format!("no backend of '{}' is available in this build", backend.join("', '")))
+                    .function("Context")
+                    .argument("backend")
+                    .hint("this build has 'cpu:float', 'cpu:half', 'cpu:bfloat16' and 'cpu:double'"))
+            }
         }
     }
 

@@ -103,6 +103,14 @@ impl Error {
         self
     }
 
+    /// An index or label that came; what a float became that is none (NaN, infinite, too large) is called so.
+    pub fn actual_index(self, i: i64) -> Error {
+        match i {
+            i64::MIN | i64::MAX => self.actual("a number that is no index (NaN, infinite or too large)"),
+            i => self.actual(i),
+        }
+    }
+
     /// What the reader may do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.0.hint = Some(hint.into());

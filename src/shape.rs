@@ -55,6 +55,9 @@ impl Shape {
         if (0..n).contains(&a) {
             return Ok(a as usize);
         }
+        if n == 0 {
+            return Err(Error::arg(arg, format!("the array has no axes, so there is no axis {axis}")));
+        }
         Err(Error::arg(arg, format!("an axis between {} and {}", -n, n - 1)).actual(axis))
     }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+import nnrs.solvers
 from nnrs import _files
 from nnrs.parameter import get_parameter, get_parameter_or_create, set_parameter
 
@@ -241,7 +242,7 @@ def test_wrong_shape_names_both_and_the_way_out(path):
     ("name", "kind", "text"),
     [
         ("p.xyz", ValueError, "expected a file of kind '.h5' or '.safetensors', got '.xyz'"),
-        ("p", ValueError, "got ''"),
+        ("p", ValueError, "got a name without a kind"),
         ("p.nnp", RuntimeError, "files of kind '.nnp' are not supported yet"),
         ("p.protobuf", RuntimeError, "files of kind '.protobuf' are not supported yet"),
         ("none/p.safetensors", FileNotFoundError, "none"),
@@ -348,12 +349,63 @@ def test_h5_links_are_not_followed(tmp_path):
         f["w"] = [1.0]
     with h5py.File(tmp_path / "p.h5", "w") as f:
         f["good"] = np.ones(2, ">f4")
-        f["link"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "w")
         f["soft"] = h5py.SoftLink("/nowhere")
         f["loop"] = f["/"]
     nn.load_parameters(tmp_path / "p.h5")
     assert list(nn.get_parameters()) == ["good"]
     assert get_parameter("good").d.tolist() == [1, 1]
+    with h5py.File(tmp_path / "p.h5", "a") as f:
+        f.create_group("inner")["link"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "w")
+    with pytest.raises(ValueError, match="'inner/link' is a link into another file"):
+        nn.load_parameters(tmp_path / "p.h5")
+
+
+@pytest.mark.parametrize("depth", [1000, 50_000])
+def test_a_deep_name_in_a_file_is_refused(path, depth):
+    """It would make the parameters unusable; those that are there stay."""
+    make([("kept", np.ones(2), True)])
+    name = "a/" * depth + "w"
+    if path.suffix == ".h5":
+        if depth > 1000:
+            pytest.skip("HDF5 itself does not write it")
+        with pytest.importorskip("h5py").File(path, "w") as f:
+            f[name] = np.ones(2, "f4")
+    else:
+        header = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(ValueError, match="more than 100 scopes") as e:
+        nn.load_parameters(path)
+    assert isinstance(e.value, nn.Error) and len(str(e.value)) < 1000
+    assert list(nn.get_parameters()) == ["kept"]
+
+
+def test_parameters_of_any_depth_are_walked(path):
+    set_parameter("a/" * 5000 + "w", nn.Variable((2,), need_grad=True))
+    assert list(nn.get_parameters()) == ["a/" * 5000 + "w"]
+    nn.clear_parameters()
+    name = "/".join("abcdefghij" * 9) + "/w"
+    make([(name, np.ones(2), True)])
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    nn.load_parameters(path)
+    assert list(nn.get_parameters()) == [name]
+
+
+def test_states_of_a_solver_in_a_deep_group(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "s.h5", "w") as f:
+        f["a/" * 1000 + "t"] = 1
+    with pytest.raises(ValueError, match="more than 100 scopes"):
+        nn.solvers.Adam().load_states(tmp_path / "s.h5")
+
+
+def test_a_folder_that_cannot_be_written(path, tmp_path):
+    """The message has the name that the user gave, not that of a temporary file."""
+    if not os.path.isdir("/proc"):
+        pytest.skip("there is no /proc")
+    with pytest.raises(OSError, match=f"cannot write '/proc/x{path.suffix}'") as e:
+        nn.save_parameters(f"/proc/x{path.suffix}")
+    assert isinstance(e.value, nn.Error) and ".tmp" not in str(e.value)
 
 
 def test_failed_save_leaves_the_old_file(path, monkeypatch):

@@ -192,7 +192,7 @@ def test_an_exception_in_dynamic_mode():
     (lambda f: f([leaf()]), "got list"),
     (lambda f: f(leaf(), n_outputs=0), "n_outputs"),
     (lambda f: f(leaf(), outputs=[NdArray((2,))]), r"shape \(3\)|\(3,\)"),
-    (lambda f: f(leaf(), outputs=[]), "1 arrays"),
+    (lambda f: f(leaf(), outputs=[]), "1 array"),
 ])  # fmt: skip
 def test_wrong_calls(call, words):
     with pytest.raises((TypeError, ValueError), match=words) as caught:

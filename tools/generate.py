@@ -6,6 +6,7 @@ python tools/generate.py --check  fails if they are stale
 
 from __future__ import annotations
 
+import inspect
 import sys
 import textwrap
 from pathlib import Path
@@ -18,22 +19,29 @@ ROOT = Path(__file__).parent.parent
 HEAD = '''"""The function library. Generated from the registry by tools/generate.py: do not edit."""
 
 # ruff: noqa: E501, F405
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from . import _composites, _core
+from ._calls import checked as _checked
 from ._composites import *  # noqa: F403
 from ._core import NdArray, Variable
 
 _call = _core.call
 _index = _core.function_index
 
-Array = Variable | NdArray
+# All inputs of a call are Variables, or all are NdArrays; so are its outputs.
+A = TypeVar("A", Variable, NdArray)
 '''
 TAIL = """
+
+for _name in _composites.__all__:
+    globals()[_name] = _checked(globals()[_name])
+
 
 def __getattr__(name: str) -> Any:
     from ._errors import missing_name
@@ -47,7 +55,7 @@ def signature(f: dict) -> str:
     for name, kind, _ in f["inputs"]:
         star = "*" if kind == "variadic" else ""
         default = " | None = None" if kind == "optional" else ""
-        parts.append(f"{star}{name}: Array{default}")
+        parts.append(f"{star}{name}: A{default}")
     args = [(name, hint + (" | None" if optional else ""), default) for name, hint, optional, default, _ in f["args"]]
     after_default = any(kind == "optional" for _, kind, _ in f["inputs"])
     for name, hint, default in args:
@@ -57,6 +65,33 @@ def signature(f: dict) -> str:
     parts.append("n_outputs: int = -1")
     parts.append("outputs: list[NdArray] | None = None")
     return ", ".join(parts)
+
+
+def shown_signature(f: dict) -> str:
+    """The signature that users see: that of a function in Python where one stands before the registered one."""
+    if f["name"] not in _composites.__all__:
+        return signature(f)
+    parts = inspect.signature(getattr(_composites, f["name"])).parameters.values()
+    bare = [str(p.replace(annotation=p.empty, default=p.empty)) for p in parts]
+    defaults = ["" if p.default is p.empty else f" = {p.default!r}" for p in parts]
+    return ", ".join(f"{b}: {p.annotation}{d}" for b, p, d in zip(bare, parts, defaults, strict=True))
+
+
+def returns(f: dict) -> str:
+    """The type of what a function gives."""
+    if any(variadic for _, variadic, _ in f["outputs"]):
+        return "Any"
+    return "A" if f["inputs"] else "Variable"
+
+
+def overloads(f: dict, name: str) -> str:
+    """The types of a function that gives one output unless `with_index` is set."""
+    flag = "with_index: bool = False"
+    if flag not in signature(f):
+        return ""
+    one = signature(f).replace(flag, "with_index: Literal[False] = False")
+    types = ((one, "A"), (signature(f), "Any"))
+    return "".join(f"@overload\ndef {name}({given}) -> {result}: ...\n\n\n" for given, result in types)
 
 
 def entry(kind: str, text: str) -> str:
@@ -90,8 +125,10 @@ def function(f: dict) -> str:
         given = given.rstrip() if len(inputs) == 1 else given.replace(",)", ")")
     args = [a[0] for a in f["args"]]
     taken = "(" + ", ".join(args) + ("," if len(args) == 1 else "") + ")"
+    check = "" if name.startswith("_") else "@_checked\n"  # what stands before it in _composites is checked instead
     return (
-        f"\n\n{constant} = _index({f['name']!r})\n\n\ndef {name}({signature(f)}) -> Any:\n"
+        f"\n\n{constant} = _index({f['name']!r})\n\n\n{overloads(f, name)}"
+        f"{check}def {name}({signature(f)}) -> {returns(f)}:\n"
         f"{docstring(f)}\n    return _call({constant}, {given}, {taken}, n_outputs, outputs)\n"
     )
 
@@ -100,16 +137,34 @@ def functions_py() -> str:
     return HEAD + "".join(function(f) for f in _core.registry()).replace("\n\n\n_", "\n\n\n_") + TAIL
 
 
+GRADIENTS = """\
+*Gradient* says to which inputs `backward` and `nn.grad` carry a gradient (with all arguments at their defaults), of any
+order: a gradient is a graph of these functions again. `-`: there is no input. *Element-wise* functions are fused with
+their neighbours. *CPU* and *CUDA* say where a function runs."""
+
+
+def gradient(f: dict) -> str:
+    """To which inputs a gradient flows, for the table."""
+    names = [name for name, _, _ in f["inputs"]]
+    flows = [name for name, yes in zip(names, f["gradients"], strict=True) if yes]
+    if not names:
+        return "-"
+    if flows == names:
+        return "yes"
+    return "no" if not flows else "to " + ", ".join(f"`{name}`" for name in flows)
+
+
 def functions_md() -> str:
     lines = ["# Functions", "", "Generated from the registry by `tools/generate.py`.", ""]
-    lines += ["| function | group | element-wise | CPU | CUDA |", "|---|---|---|---|---|"]
+    lines += [GRADIENTS, "", "| function | group | gradient | element-wise | CPU | CUDA |", "|---|---|---|---|---|---|"]
     for f in _core.registry():
         kind = "yes" if f["elementwise"] else "no"
-        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {kind} | yes | no |")
+        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | no |")
     for f in _core.registry():
-        lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({signature(f)})", "```", ""]
+        lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]
-        lines += [f"- `{n}` (input, {k}): {d}" for n, k, d in f["inputs"]]
+        for (n, k, d), flows in zip(f["inputs"], f["gradients"], strict=True):
+            lines.append(f"- `{n}` (input, {k}, {'gradient' if flows else 'no gradient'}): {d}")
         lines += [f"- `{n}` ({h}, default {v if v is not None else 'required'}): {d}" for n, h, _, v, d in f["args"]]
         lines += [f"- `{n}` (output): {d}" for n, _, d in f["outputs"]]
     return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._calls import checked_new
 from .solver import Solver, SolverState
 '''
 LATER = "SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion"
@@ -40,9 +41,9 @@ def _arguments(s: dict) -> str:
 
 def _class(s: dict) -> str:
     signature = ", ".join(f"{name}: {hint} = {default}" for name, hint, default, _ in s["args"])
-    head = f"    def __new__(cls, {signature}) -> {s['name']}:"
-    if len(head) > 120:
-        head = f"    def __new__(\n        cls, {signature}\n    ) -> {s['name']}:"
+    head = f"    @checked_new\n    def __new__(cls, {signature}) -> {s['name']}:"
+    if len(head.splitlines()[-1]) > 120:
+        head = f"    @checked_new\n    def __new__(\n        cls, {signature}\n    ) -> {s['name']}:"
     given = ", ".join(name for name, *_ in s["args"]) + ("," if len(s["args"]) == 1 else "")
     first, *rest = s["doc"].strip().splitlines()
     doc = "\n".join([first.strip(), *("    " + line.strip() for line in rest)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import backward_functions, config, function, memory
+from . import _calls, _core, _environment, _later, backward_functions, config, function, memory
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -10,7 +10,7 @@ from ._contexts import (
     prefer_cached_array,
     reset_array_preference,
 )
-from ._core import Context, Error, NdArray, Variable, get_num_threads, set_num_threads
+from ._core import Context, Error, NdArray, Variable, get_num_threads
 from ._modes import (
     auto_forward,
     context_scope,
@@ -23,6 +23,7 @@ from ._modes import (
     set_function_post_hook,
     set_function_pre_hook,
     set_fusion,
+    set_num_threads,
     set_solver_post_hook,
     set_solver_pre_hook,
     unset_function_post_hook,
@@ -107,4 +108,12 @@ ProtoVariable graph_def
 def __getattr__(name: str) -> object:
     from ._errors import missing_name
 
-    raise missing_name("nnrs", name, _LATER)
+    raise missing_name("nnrs", name, " ".join([_LATER, *_later.MODULES]))
+
+
+_calls.check_methods(Variable)
+_calls.check_methods(NdArray)
+_calls.check_methods(_core.Function)
+_calls.check_methods(_core.Solver)
+_environment.check()
+_later.install()

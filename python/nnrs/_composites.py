@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._normalization import batch_normalization, layer_normalization
+from ._scatter import scatter_nd
 from .recompute import forget
 
-__all__ = ["batch_normalization", "bool_gather", "clip_by_value", "forget", "layer_normalization", "sink", "split"]
+__all__ = [
+    "batch_normalization",
+    "bool_gather",
+    "clip_by_value",
+    "forget",
+    "layer_normalization",
+    "scatter_nd",
+    "sink",
+    "split",
+]
+
+A = TypeVar("A", Variable, NdArray)
 
 # NNabla's functions; those that this module lacks are still to come.
 LATER = """
@@ -41,7 +53,7 @@ onnx_non_max_suppression max_pooling_backward patch_correlation unique eye_like 
 """
 
 
-def clip_by_value(x: Any, min: Any, max: Any) -> Any:
+def clip_by_value(x: A, min: A | float, max: A | float) -> A:
     """Clip to a range, `minimum(maximum(x, min), max)`.
 
     Args:
@@ -62,7 +74,7 @@ def clip_by_value(x: Any, min: Any, max: Any) -> Any:
         raise ArgumentTypeError(message("clip_by_value", name, "a Variable, NdArray or number", describe(bound)))
 
     lower = bounded(x, min, "min", F.maximum2, F.maximum_scalar)
-    return bounded(lower, max, "max", F.minimum2, F.minimum_scalar)
+    return cast(A, bounded(lower, max, "max", F.minimum2, F.minimum_scalar))
 
 
 def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:

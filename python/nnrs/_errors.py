@@ -31,6 +31,10 @@ class FileError(Error, OSError):
     """A file that cannot be read or written."""
 
 
+class FolderError(Error, IsADirectoryError):
+    """A folder where a file is expected."""
+
+
 class ArgumentTypeError(Error, TypeError):
     """An argument of the wrong type."""
 
@@ -51,6 +55,10 @@ class UnknownExtensionError(Error, ModuleNotFoundError):
     """A backend that this build does not know or does not have."""
 
 
+class MissingModuleError(Error, ModuleNotFoundError):
+    """A module of NNabla's that is still to come."""
+
+
 class UnsupportedError(Error, RuntimeError):
     """Something that this version cannot do."""
 
@@ -66,6 +74,12 @@ def describe(value: Any) -> str:
     """A short text for a wrong argument: its type and, where short, its value."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def check_callable(function: str, argument: str, value: Any) -> None:
+    """Raise `ArgumentTypeError` unless `value` can be called."""
+    if not callable(value):
+        raise ArgumentTypeError(message(function, argument, "a callable", describe(value)))
 
 
 def check_type(function: str, argument: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:

@@ -28,6 +28,8 @@ from . import _core
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
+    FileError,
+    FolderError,
     FormatError,
     MissingFileError,
     MissingPackageError,
@@ -42,6 +44,8 @@ T = TypeVar("T")
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 # Deflate, the strongest filter in common use, shrinks by 1,032 at most: a file that claims more than that is lying.
 _MOST_PER_BYTE = 1032
+# Scopes within scopes that a file may ask for. Networks have a dozen; a file with thousands is an attack.
+MOST_DEPTH = 100
 _NOT_YET = (".nnp", ".protobuf", ".nntxt", ".prototxt")
 _SAFETENSORS_TYPES = {
     "BOOL": "?",
@@ -88,6 +92,9 @@ def _known_extension(function: str, ext: str) -> str:
     if ext in (".h5", ".safetensors"):
         return ext
     hint = "use a name that ends in '.h5' or '.safetensors' (for an open file, give extension='.h5')"
+    if not ext:
+        expected = "a file of kind '.h5' or '.safetensors'"
+        raise ArgumentError(message(function, "path", expected, "a name without a kind", hint))
     if ext in _NOT_YET:
         raise UnsupportedError(message(function, "path", f"files of kind '{ext}' are not supported yet", hint=hint))
     raise ArgumentError(message(function, "path", "a file of kind '.h5' or '.safetensors'", repr(ext), hint))
@@ -112,7 +119,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
     temporary = os.path.join(folder, f".nnrs-{os.urandom(8).hex()}.tmp")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        why = f"cannot write {os.fspath(path)!r}: no file can be made in the folder {folder!r} ({error.strerror})"
+        raise FileError(why) from error
     try:
         yield temporary
         if mode is not None:
@@ -134,7 +145,7 @@ def _mode_to_keep(target: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found):
-        raise IsADirectoryError(21, "a folder, not a file to write", target)
+        raise FolderError(f"cannot write {target!r}: it is a folder")
     if not stat.S_ISREG(found):
         raise ArgumentError(f"{target}: expected a plain file to replace, got a device, pipe or socket")
     return stat.S_IMODE(found)
@@ -189,6 +200,12 @@ def _broken(function: str, source: PathOrFile, ext: str, why: object) -> FormatE
     return FormatError(message(function, "path", f"cannot read {name} as '{ext}' parameters: {why}", hint=hint))
 
 
+def check_depth(name: str) -> None:
+    """Refuse the name of a parameter, or of a group of them, that lies in too many scopes."""
+    if name.count("/") >= MOST_DEPTH:
+        raise ValueError(f"the name {name[:40]!r}... lies in more than {MOST_DEPTH} scopes")
+
+
 def _check_readable(function: str, source: PathOrFile) -> int:
     """The size of the source in bytes; clear errors for what cannot be opened."""
     if not is_path(source):
@@ -238,12 +255,24 @@ def _read_h5(function: str, source: Any, size: int) -> list[Record]:
     with h5py.File(source, "r") as f:
 
         def visit(name: str, node: Any) -> None:
+            check_node(h5py, name, node)
             if isinstance(node, h5py.Dataset):
                 found.append(_h5_record(name, node, size))
 
+        check_node(h5py, "", f)
         f.visititems(visit)
     found.sort(key=lambda pair: pair[0])  # stable: those without an index come last, in the file's order
     return [record for _, record in found]
+
+
+def check_node(h5py: Any, name: str, node: Any) -> None:
+    """Refuse what lies too deep, and groups with links into other files."""
+    check_depth(name)
+    if not isinstance(node, h5py.Group):
+        return
+    for key in node:
+        if isinstance(node.get(key, getlink=True), h5py.ExternalLink):
+            raise ValueError(f"'{name}/{key}'".replace("'/", "'") + " is a link into another file")
 
 
 def check_magic(function: str, source: Any) -> None:
@@ -314,6 +343,8 @@ def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
         Record(name, array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
         for name, kind, shape, raw in tensors
     ]
+    for record in records:
+        check_depth(record.name)
     return sorted(records, key=lambda record: place.get(record.name, len(place)))
 
 

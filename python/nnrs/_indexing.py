@@ -69,7 +69,7 @@ def _scatter(x: Variable, indices: Variable, value: Any) -> None:
         v = v if v.shape == shape else F.broadcast(v, shape)
     if not shape:
         indices, v = F.reshape(indices, (*indices.shape, 1)), F.reshape(v, (1,))
-    replace(x, F.scatter_nd(v, indices, x, x.shape))
+    replace(x, F.scatter_nd(v, indices, x.shape, x))
 
 
 def _parts(key: Any) -> list[Any]:
@@ -150,7 +150,7 @@ def _graph_indices(x: Any, parts: list[Any]) -> Any:
     if not all(_is_array(p) or isinstance(p, int) for p in parts):
         hint = "put the Variables first, or index in two steps"
         raise NotImplementedError(message("__getitem__", "key", "Variables without slices beside them", hint=hint))
-    kind = as_variable if isinstance(x, Variable) else as_array
+    kind: Any = as_variable if isinstance(x, Variable) else as_array
     if len(parts) == 1:
         return F.reshape(kind(parts[0]), (1, *parts[0].shape))
     shape = np.broadcast_shapes(*(np.shape(p) if isinstance(p, int) else p.shape for p in parts))
@@ -217,7 +217,8 @@ def matmul(a: Any, b: Any) -> Any:
     if a.ndim == 1 and b.ndim == 1:
         return F.sum(a * b)
     left = F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
-    right = F.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    right: Any = b
+    right = F.reshape(right, (*b.shape, 1)) if b.ndim == 1 else right
     y = F.affine(left, right) if left.ndim == right.ndim == 2 else F.batch_matmul(left, right)
     if a.ndim == 1:
         return F.reshape(y, y.shape[:-2] + y.shape[-1:])

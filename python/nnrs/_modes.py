@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _core
 from ._core import Context, Variable, get_auto_forward, get_current_context
+from ._errors import ArgumentError, ArgumentTypeError, check_callable, check_type, describe, message
 
 __all__ = ["get_auto_forward", "get_current_context"]
 
@@ -28,7 +30,12 @@ def forward_all(
         function_pre_hook: Called with each function before it runs.
         function_post_hook: Called with each function after it ran.
     """
-    _core.forward_all(list(variables), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+    here = "forward_all"
+    check_type(here, "variables", variables, Iterable, "a list of Variables")
+    given = list(variables)
+    for v in given:
+        check_type(here, "variables", v, Variable, "Variables")
+    _core.forward_all(given, clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
 
 
 def set_auto_forward(auto: bool) -> None:
@@ -63,14 +70,22 @@ def no_grad(no_grad_: bool = True) -> Iterator[None]:
         _core.set_no_grad(old)
 
 
+def _check_context(function: str, ctx: Any) -> None:
+    if not isinstance(ctx, Context):
+        hint = "nnrs.ext_utils.get_extension_context('cpu') makes one"
+        raise ArgumentTypeError(message(function, "ctx", "a Context", describe(ctx), hint))
+
+
 def set_default_context(ctx: Context) -> None:
     """Run the functions made from now on in `ctx`."""
+    _check_context("set_default_context", ctx)
     _core.set_context(ctx)
 
 
 @contextlib.contextmanager
 def context_scope(ctx: Context) -> Iterator[None]:
     """Run the functions made within the `with` block in `ctx`."""
+    _check_context("context_scope", ctx)
     old = _core.set_context(ctx)
     try:
         yield
@@ -78,44 +93,80 @@ def context_scope(ctx: Context) -> Iterator[None]:
         _core.set_context(old)
 
 
+def _check_hook(function: str, key: Any, argument: str, hook: Any) -> None:
+    check_type(function, "key", key, str, "a name as a str")
+    check_callable(function, argument, hook)
+
+
 def set_function_pre_hook(key: str, function_pre_hook: Callable[[Any], None]) -> None:
     """Call a hook with each function before it runs, in every run, until `unset_function_pre_hook(key)`."""
+    _check_hook("set_function_pre_hook", key, "function_pre_hook", function_pre_hook)
     _core.set_function_hook(True, key, function_pre_hook)
 
 
 def set_function_post_hook(key: str, function_post_hook: Callable[[Any], None]) -> None:
     """Call a hook with each function after it ran, in every run, until `unset_function_post_hook(key)`."""
+    _check_hook("set_function_post_hook", key, "function_post_hook", function_post_hook)
     _core.set_function_hook(False, key, function_post_hook)
 
 
 def unset_function_pre_hook(key: str) -> None:
     """Remove a hook set by `set_function_pre_hook`."""
+    check_type("unset_function_pre_hook", "key", key, str, "a name as a str")
     _core.unset_function_hook(True, key)
 
 
 def unset_function_post_hook(key: str) -> None:
     """Remove a hook set by `set_function_post_hook`."""
+    check_type("unset_function_post_hook", "key", key, str, "a name as a str")
     _core.unset_function_hook(False, key)
 
 
 def set_solver_pre_hook(key: str, solver_pre_hook: Callable[[], None]) -> None:
     """Call a hook, without arguments, before a solver works on a parameter, until `unset_solver_pre_hook(key)`."""
+    _check_hook("set_solver_pre_hook", key, "solver_pre_hook", solver_pre_hook)
     _core.set_solver_hook(True, key, solver_pre_hook)
 
 
 def set_solver_post_hook(key: str, solver_post_hook: Callable[[], None]) -> None:
     """Call a hook, without arguments, after a solver worked on a parameter, until `unset_solver_post_hook(key)`."""
+    _check_hook("set_solver_post_hook", key, "solver_post_hook", solver_post_hook)
     _core.set_solver_hook(False, key, solver_post_hook)
 
 
 def unset_solver_pre_hook(key: str) -> None:
     """Remove a hook set by `set_solver_pre_hook`."""
+    check_type("unset_solver_pre_hook", "key", key, str, "a name as a str")
     _core.unset_solver_hook(True, key)
 
 
 def unset_solver_post_hook(key: str) -> None:
     """Remove a hook set by `set_solver_post_hook`."""
+    check_type("unset_solver_post_hook", "key", key, str, "a name as a str")
     _core.unset_solver_hook(False, key)
+
+
+def set_num_threads(n: int) -> None:
+    """Let the runs to come use `n` threads, the calling one included; at most 1024.
+
+    The environment variables NNRS_NUM_THREADS and OMP_NUM_THREADS set the number from the start.
+
+    Raises:
+        ValueError: If `n` is less than 1.
+        TypeError: If `n` is no integer.
+    """
+    _core.set_num_threads(min(whole_number("set_num_threads", "n", n, least=1), 1024))
+
+
+def whole_number(function: str, argument: str, value: Any, least: int) -> int:
+    """`value` as an int; an error if it is none, or less than `least`."""
+    try:
+        n = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(message(function, argument, "an integer", describe(value))) from None
+    if n < least:
+        raise ArgumentError(message(function, argument, f"{least} or more", n))
+    return n
 
 
 def set_fusion(on: bool) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from . import _core
-from ._core import Variable
+from ._core import NdArray, Variable
 from ._errors import ArgumentError, message
 
+A = TypeVar("A", Variable, NdArray)
 _BATCH = _core.function_index("batch_normalization")
 _LAYER = _core.function_index("layer_normalization")
 
@@ -19,12 +20,40 @@ def _call(index: int | None, inputs: Sequence[Any], args: tuple[Any, ...]) -> An
     return list(made) if isinstance(made, tuple) else made
 
 
+@overload
 def batch_normalization(
-    x: Any,
-    beta: Any,
-    gamma: Any,
-    mean: Any,
-    variance: Any,
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    mean: A | None,
+    variance: A | None,
+    axes: int | Sequence[int] = ...,
+    decay_rate: float = ...,
+    eps: float = ...,
+    batch_stat: bool = ...,
+    output_stat: Literal[False] = False,
+    n_outputs: int | None = ...,
+) -> A: ...
+@overload
+def batch_normalization(
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    mean: A | None,
+    variance: A | None,
+    axes: int | Sequence[int] = ...,
+    decay_rate: float = ...,
+    eps: float = ...,
+    batch_stat: bool = ...,
+    output_stat: bool = False,
+    n_outputs: int | None = ...,
+) -> Any: ...
+def batch_normalization(
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    mean: A | None,
+    variance: A | None,
     axes: int | Sequence[int] = [1],  # noqa: B006 (NNabla's default)
     decay_rate: float = 0.9,
     eps: float = 1e-05,
@@ -55,10 +84,11 @@ def batch_normalization(
     """
     if (mean is None or variance is None) and not batch_stat:
         name = "mean" if mean is None else "variance"
-        raise ArgumentError(message("batch_normalization", name, "a Variable, since batch_stat=False", None))
-    mean, variance = (_statistic(x, axes) if v is None else v for v in (mean, variance))
+        hint = "batch_stat=False normalizes by the running statistics; batch_stat=True by those of x"
+        raise ArgumentError(message("batch_normalization", name, "a Variable", "None", hint))
+    mean_, variance_ = (_statistic(x, axes) if v is None else v for v in (mean, variance))
     args = (axes, decay_rate, eps, batch_stat, gamma is None, beta is None, output_stat)
-    return _call(_BATCH, (x, beta, gamma, mean, variance), args)
+    return _call(_BATCH, (x, beta, gamma, mean_, variance_), args)
 
 
 def _statistic(x: Any, axes: int | Sequence[int]) -> Variable:
@@ -67,10 +97,28 @@ def _statistic(x: Any, axes: int | Sequence[int]) -> Variable:
     return Variable(tuple(n if i in kept else 1 for i, n in enumerate(x.shape)))
 
 
+@overload
 def layer_normalization(
-    x: Any,
-    beta: Any,
-    gamma: Any,
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    batch_axis: int | Sequence[int] = ...,
+    eps: float = ...,
+    output_stat: Literal[False] = False,
+) -> A: ...
+@overload
+def layer_normalization(
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    batch_axis: int | Sequence[int] = ...,
+    eps: float = ...,
+    output_stat: bool = False,
+) -> Any: ...
+def layer_normalization(
+    x: A,
+    beta: A | None,
+    gamma: A | None,
     batch_axis: int | Sequence[int] = 0,
     eps: float = 1e-05,
     output_stat: bool = False,

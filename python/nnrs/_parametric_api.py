@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from ._calls import misfit
+from ._core import Error
 from ._errors import ArgumentError, check_type, message
 from ._scope import call_in_scope, parts_of
 
+R = TypeVar("R")
 ParamDesc = Sequence[tuple[str, str, str, bool]]
 
 
 def parametric_function_api(
     scope_name: str | None = None, param_desc: ParamDesc | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorator that makes a function parametric: it runs in the parameter scope `scope_name`.
 
     The function gets one more argument, `name=None`: with it, `scope_name` lies within the scope `name`. If a call
@@ -36,17 +39,24 @@ def parametric_function_api(
     >>> clear_parameters()
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
         signature = _with_name(function)
         at_most = _positional_count(signature)
         own = parts_of(scope_name or "")
 
         @functools.wraps(function)
-        def call(*args: Any, name: str | None = None, **kw: Any) -> Any:
+        def call(*args: Any, name: str | None = None, **kw: Any) -> R:
+            given = args
             if len(args) == at_most:
                 *args, name = args  # type: ignore[assignment]
             parts = own if name is None else _name_parts(function, name) + own
-            return call_in_scope(function.__name__, parts, lambda: function(*args, **kw))
+            try:
+                return cast(R, call_in_scope(function.__name__, parts, lambda: function(*args, **kw)))
+            except TypeError as error:
+                refused = None if isinstance(error, Error) else misfit(call, function.__name__, given, kw)
+                if refused is None:
+                    raise
+            raise refused
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__doc__ = _documented(function, scope_name, param_desc)

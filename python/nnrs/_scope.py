@@ -103,12 +103,14 @@ def take(scope: dict[str, Any], key: str) -> Any:
 
 def walk(scope: Any, path: str) -> Iterator[tuple[str, Any]]:
     """All parameters below `scope` with their full names, in order."""
-    for key, value in list(scope.items()):
-        name = f"{path}/{key}" if path else key
+    todo = [(path, scope)]  # what comes next is last
+    while todo:
+        path, value = todo.pop()
         if isinstance(value, dict):
-            yield from walk(value, name)
+            inner = [(f"{path}/{key}" if path else key, v) for key, v in value.items()]
+            todo += reversed(inner)
         else:
-            yield name, value
+            yield path, value
 
 
 def _note(scope: Scope, key: str, old: Any) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from ._errors import UnsupportedError
+from ._errors import MissingModuleError, UnsupportedError
 
 _PACKAGES = {"nnabla": "nnrs", "nnabla_ext": "nnrs.ext"}
 
@@ -22,6 +22,13 @@ def _real_name(name: str) -> str | None:
     """The module of nnrs that stands for the module `name` of NNabla."""
     head, dot, rest = name.partition(".")
     return _PACKAGES[head] + dot + rest if head in _PACKAGES else None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -33,8 +40,8 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         real = _real_name(fullname)
         if real is None:
             return None
-        if real not in sys.modules and importlib.util.find_spec(real) is None:
-            raise ModuleNotFoundError(f"{fullname} is not in this version of nnrs yet", name=fullname)
+        if real not in sys.modules and not _is_there(real):
+            raise MissingModuleError(f"{fullname} is not in this version of nnrs yet", name=fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:

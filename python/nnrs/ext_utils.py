@@ -62,4 +62,5 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
     >>> get_extension_context("cpu", type_config="half", device_id="0").backend
     ['cpu:half', 'cpu:float']
     """
-    return _module("get_extension_context", ext_name).context(**kw)
+    made: Context = _module("get_extension_context", ext_name).context(**kw)
+    return made

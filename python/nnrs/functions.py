@@ -1,26 +1,30 @@
 """The function library. Generated from the registry by tools/generate.py: do not edit."""
 
 # ruff: noqa: E501, F405
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from . import _composites, _core
+from ._calls import checked as _checked
 from ._composites import *  # noqa: F403
 from ._core import NdArray, Variable
 
 _call = _core.call
 _index = _core.function_index
 
-Array = Variable | NdArray
+# All inputs of a call are Variables, or all are NdArrays; so are its outputs.
+A = TypeVar("A", Variable, NdArray)
 
 
 _AFFINE = _index('affine')
 
 
-def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def affine(x: A, weight: A, bias: A | None = None, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Fully connected layer, `y = x A + b`: the axes of `x` from `base_axis` on are taken as one vector.
 
     Args:
@@ -40,7 +44,8 @@ def affine(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 
 _BATCH_MATMUL = _index('batch_matmul')
 
 
-def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def batch_matmul(a: A, b: A, transpose_a: bool = False, transpose_b: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Matrix product over the last two axes; leading axes broadcast.
 
     Args:
@@ -60,7 +65,8 @@ def batch_matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: boo
 _CONVOLUTION = _index('convolution')
 
 
-def convolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def convolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Convolution (a cross-correlation, to be exact) over any number of spatial axes:
      `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
      Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
@@ -87,7 +93,8 @@ def convolution(x: Array, weight: Array, bias: Array | None = None, base_axis: i
 _DECONVOLUTION = _index('deconvolution')
 
 
-def deconvolution(x: Array, weight: Array, bias: Array | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
      through a convolution with the same arguments.
      Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
@@ -115,7 +122,8 @@ def deconvolution(x: Array, weight: Array, bias: Array | None = None, base_axis:
 _MAX_POOLING = _index('max_pooling')
 
 
-def max_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def max_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
      gets the gradient.
 
@@ -138,7 +146,8 @@ def max_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = 
 _AVERAGE_POOLING = _index('average_pooling')
 
 
-def average_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, including_pad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def average_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, including_pad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Mean of each window over the last two or three axes.
 
     Args:
@@ -161,7 +170,8 @@ def average_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | Non
 _SUM_POOLING = _index('sum_pooling')
 
 
-def sum_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sum_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sum of each window over the last two or three axes.
 
     Args:
@@ -183,7 +193,8 @@ def sum_pooling(x: Array, kernel: Sequence[int], stride: Sequence[int] | None = 
 _GLOBAL_AVERAGE_POOLING = _index('global_average_pooling')
 
 
-def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def global_average_pooling(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Mean over all axes after the first two.
 
     Args:
@@ -200,7 +211,8 @@ def global_average_pooling(x: Array, n_outputs: int = -1, outputs: list[NdArray]
 _MAX_POOLING_BACKWARD = _index('max_pooling_backward')
 
 
-def max_pooling_backward(dy: Array, x: Array, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def max_pooling_backward(dy: A, x: A, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
 
     Args:
@@ -223,7 +235,8 @@ def max_pooling_backward(dy: Array, x: Array, kernel: Sequence[int], stride: Seq
 _EMBED = _index('embed')
 
 
-def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def embed(x0: A, w: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Looks up rows: `y[i] = w[x0[i]]`. The gradient of w sums over repeated indices.
 
     Args:
@@ -241,7 +254,8 @@ def embed(x0: Array, w: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
 _SIGMOID = _index('sigmoid')
 
 
-def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Logistic sigmoid, `y = 1 / (1 + exp(-x))`.
 
     Args:
@@ -258,7 +272,8 @@ def sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 _SWISH = _index('swish')
 
 
-def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def swish(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Swish or SiLU, `y = x sigmoid(x)` (Ramachandran et al., 2017).
 
     Args:
@@ -275,7 +290,8 @@ def swish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _TANH = _index('tanh')
 
 
-def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Hyperbolic tangent, `y = tanh(x)`.
 
     Args:
@@ -292,7 +308,8 @@ def tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _RELU = _index('relu')
 
 
-def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def relu(x: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
 
     Args:
@@ -310,7 +327,8 @@ def relu(x: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdA
 _LEAKY_RELU = _index('leaky_relu')
 
 
-def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def leaky_relu(x: A, alpha: float = 0.1, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).
 
     Args:
@@ -329,7 +347,8 @@ def leaky_relu(x: Array, alpha: float = 0.1, inplace: bool = False, n_outputs: i
 _SOFTMAX = _index('softmax')
 
 
-def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Softmax, `y = exp(x) / sum(exp(x))` along an axis, without overflow.
 
     Args:
@@ -347,7 +366,8 @@ def softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: lis
 _LOG_SOFTMAX = _index('log_softmax')
 
 
-def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def log_softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Logarithm of softmax, `y = x - log(sum(exp(x)))` along an axis, without overflow.
 
     Args:
@@ -365,7 +385,8 @@ def log_softmax(x: Array, axis: int | None = None, n_outputs: int = -1, outputs:
 _ELU = _index('elu')
 
 
-def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def elu(x: A, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Exponential linear unit, `y = x` where `x >= 0`, else `alpha (exp(x) - 1)` (Clevert et al., 2016).
 
     Args:
@@ -383,7 +404,8 @@ def elu(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray
 _SELU = _index('selu')
 
 
-def selu(x: Array, scale: float = 1.05070098735548, alpha: float = 1.673263242354377, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def selu(x: A, scale: float = 1.05070098735548, alpha: float = 1.673263242354377, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Scaled exponential linear unit, `y = scale x` where `x > 0`, else `scale alpha (exp(x) - 1)` (Klambauer et al.,
      2017).
 
@@ -403,7 +425,8 @@ def selu(x: Array, scale: float = 1.05070098735548, alpha: float = 1.67326324235
 _CRELU = _index('crelu')
 
 
-def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def crelu(x: A, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Concatenated rectified linear units, `relu(x)` and `relu(-x)` along an axis (Shang et al., 2016).
 
     Args:
@@ -421,7 +444,8 @@ def crelu(x: Array, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] |
 _CELU = _index('celu')
 
 
-def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def celu(x: A, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
 
     Args:
@@ -440,7 +464,8 @@ def celu(x: Array, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outpu
 _PRELU = _index('prelu')
 
 
-def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def prelu(x0: A, x1: A, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Parametric rectified linear unit, `y = max(x0, 0) + x1 min(x0, 0)` with learned slopes x1 (He et al., 2015).
 
     Args:
@@ -459,7 +484,8 @@ def prelu(x0: Array, x1: Array, base_axis: int = 1, n_outputs: int = -1, outputs
 _GELU = _index('gelu')
 
 
-def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def gelu(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Gaussian error linear unit by its tanh formula, `y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`
      (Hendrycks and Gimpel, 2016).
 
@@ -477,7 +503,8 @@ def gelu(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _MISH = _index('mish')
 
 
-def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def mish(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Mish, `y = x tanh(log(1 + exp(x)))` (Misra, 2019).
 
     Args:
@@ -494,7 +521,8 @@ def mish(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _RELU6 = _index('relu6')
 
 
-def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def relu6(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
 
     Args:
@@ -511,7 +539,8 @@ def relu6(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _HARD_SIGMOID = _index('hard_sigmoid')
 
 
-def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def hard_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Piecewise linear sigmoid, `y = 0.2 x + 0.5` cut to 0 .. 1.
 
     Args:
@@ -528,7 +557,8 @@ def hard_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = 
 _HARD_TANH = _index('hard_tanh')
 
 
-def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def hard_tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Piecewise linear tanh, x cut to -1 .. 1.
 
     Args:
@@ -545,7 +575,8 @@ def hard_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = Non
 _LOG_SIGMOID = _index('log_sigmoid')
 
 
-def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def log_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Logarithm of the sigmoid, `y = -log(1 + exp(-x))`, without overflow.
 
     Args:
@@ -562,7 +593,8 @@ def log_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
 _SOFTPLUS = _index('softplus')
 
 
-def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def softplus(x: A, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Softplus, `y = log(1 + exp(beta x)) / beta`: a smooth `relu`.
 
     Args:
@@ -580,7 +612,8 @@ def softplus(x: Array, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdA
 _TANH_SHRINK = _index('tanh_shrink')
 
 
-def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def tanh_shrink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Tanh shrink, `y = x - tanh(x)`.
 
     Args:
@@ -597,7 +630,8 @@ def tanh_shrink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
 _SINC = _index('sinc')
 
 
-def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sinc(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Unnormalized sinc, `y = sin(x) / x`, 1 at 0.
 
     Args:
@@ -614,7 +648,8 @@ def sinc(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _BINARY_SIGMOID = _index('binary_sigmoid')
 
 
-def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def binary_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where `x > 0`, else 0. The gradient is that of a straight line, `gy / 2` where `|x| < 1`, else 0 (Courbariaux et
      al., 2016).
 
@@ -632,7 +667,8 @@ def binary_sigmoid(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None 
 _BINARY_TANH = _index('binary_tanh')
 
 
-def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def binary_tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where `x > 0`, else -1. The gradient is that of a straight line, `gy` where `|x| < 1`, else 0 (Courbariaux et al.,
      2016).
 
@@ -650,7 +686,7 @@ def binary_tanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
 _BATCH_NORMALIZATION = _index('batch_normalization')
 
 
-def _batch_normalization(x: Array, beta: Array | None = None, gamma: Array | None = None, mean: Array | None = None, variance: Array | None = None, axes: Sequence[int] = (1,), decay_rate: float = 0.9, eps: float = 1e-5, batch_stat: bool = True, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _batch_normalization(x: A, beta: A | None = None, gamma: A | None = None, mean: A | None = None, variance: A | None = None, axes: Sequence[int] = (1,), decay_rate: float = 0.9, eps: float = 1e-5, batch_stat: bool = True, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Batch normalization (Ioffe and Szegedy, 2015): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean
      and a variance for each index of `axes`. With batch_stat they are those of x, and every forward pass moves the
      running ones: `mean = decay_rate mean + (1 - decay_rate) batch mean`, the variance likewise by the unbiased one.
@@ -681,7 +717,7 @@ def _batch_normalization(x: Array, beta: Array | None = None, gamma: Array | Non
 _LAYER_NORMALIZATION = _index('layer_normalization')
 
 
-def _layer_normalization(x: Array, beta: Array | None = None, gamma: Array | None = None, batch_axis: Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _layer_normalization(x: A, beta: A | None = None, gamma: A | None = None, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Layer normalization (Ba et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with mean and
      variance over all axes but the batch axes.
 
@@ -707,7 +743,8 @@ def _layer_normalization(x: Array, beta: Array | None = None, gamma: Array | Non
 _SUM = _index('sum')
 
 
-def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sum(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sum over axes.
 
     Args:
@@ -726,7 +763,8 @@ def sum(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_o
 _MEAN = _index('mean')
 
 
-def mean(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def mean(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Mean over axes. The mean of no elements is NaN.
 
     Args:
@@ -745,7 +783,16 @@ def mean(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_
 _MAX = _index('max')
 
 
-def max(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@overload
+def max(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: Literal[False] = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def max(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def max(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Largest element over axes.
      NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
 
@@ -768,7 +815,16 @@ def max(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, wit
 _MIN = _index('min')
 
 
-def min(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@overload
+def min(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: Literal[False] = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def min(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def min(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Smallest element over axes.
      NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
 
@@ -791,7 +847,8 @@ def min(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, wit
 _NORM = _index('norm')
 
 
-def norm(x: Array, p: float | None = None, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def norm(x: A, p: float | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
 
     Args:
@@ -811,7 +868,8 @@ def norm(x: Array, p: float | None = None, axis: Sequence[int] | None = None, ke
 _PROD = _index('prod')
 
 
-def prod(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Product over axes. The product of no elements is 1.
 
     Args:
@@ -830,7 +888,8 @@ def prod(x: Array, axis: Sequence[int] | None = None, keepdims: bool = False, n_
 _ADD2 = _index('add2')
 
 
-def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sum of two arrays, `y = x0 + x1`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -850,7 +909,8 @@ def add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
 _ADD_N = _index('add_n')
 
 
-def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def add_n(*x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sum of any number of arrays of one shape, `y = x_1 + x_2 + ...`.
 
     Args:
@@ -867,7 +927,8 @@ def add_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 _BC_ADD2 = _index('bc_add2')
 
 
-def bc_add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def bc_add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sum of two arrays, `y = x0 + x1`: an old name of `add2`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -887,7 +948,8 @@ def bc_add2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, ou
 _SUB2 = _index('sub2')
 
 
-def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sub2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Difference of two arrays, `y = x0 - x1`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -907,7 +969,8 @@ def sub2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
 _MUL2 = _index('mul2')
 
 
-def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def mul2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Product of two arrays, element by element, `y = x0 * x1`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -927,7 +990,8 @@ def mul2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
 _MUL_N = _index('mul_n')
 
 
-def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def mul_n(*x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Product of any number of arrays of one shape, element by element, `y = x_1 x_2 ...`.
 
     Args:
@@ -944,7 +1008,8 @@ def mul_n(*x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 _DIV2 = _index('div2')
 
 
-def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def div2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Quotient of two arrays, `y = x0 / x1`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -964,7 +1029,8 @@ def div2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
 _POW2 = _index('pow2')
 
 
-def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def pow2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Power of two arrays, `y = x0 ** x1`, as C's `pow`.
      Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
 
@@ -984,7 +1050,8 @@ def pow2(x0: Array, x1: Array, inplace: bool = False, n_outputs: int = -1, outpu
 _ADD_SCALAR = _index('add_scalar')
 
 
-def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def add_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Adds a number, `y = x + val`.
 
     Args:
@@ -1003,7 +1070,8 @@ def add_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
 _MUL_SCALAR = _index('mul_scalar')
 
 
-def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def mul_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Multiplies by a number, `y = x * val`.
 
     Args:
@@ -1022,7 +1090,8 @@ def mul_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
 _POW_SCALAR = _index('pow_scalar')
 
 
-def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def pow_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Raises to a power, `y = x ** val`.
 
     Args:
@@ -1041,7 +1110,8 @@ def pow_scalar(x: Array, val: float = 1.0, inplace: bool = False, n_outputs: int
 _R_SUB_SCALAR = _index('r_sub_scalar')
 
 
-def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def r_sub_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Subtracts from a number, `y = val - x`.
 
     Args:
@@ -1059,7 +1129,8 @@ def r_sub_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
 _R_DIV_SCALAR = _index('r_div_scalar')
 
 
-def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def r_div_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Divides a number, `y = val / x`.
 
     Args:
@@ -1077,7 +1148,8 @@ def r_div_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
 _R_POW_SCALAR = _index('r_pow_scalar')
 
 
-def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def r_pow_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Raises a number to powers, `y = val ** x`.
 
     Args:
@@ -1095,7 +1167,8 @@ def r_pow_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
 _SIGN = _index('sign')
 
 
-def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sign(x: A, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where x is positive, -1 where it is negative, alpha at 0 and NaN. The gradient passes straight through.
 
     Args:
@@ -1113,7 +1186,8 @@ def sign(x: Array, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArra
 _MINIMUM2 = _index('minimum2')
 
 
-def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def minimum2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The smaller one of two elements; x1 where they are equal or one is NaN.
 
     Args:
@@ -1131,7 +1205,8 @@ def minimum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] |
 _MAXIMUM2 = _index('maximum2')
 
 
-def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def maximum2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The larger one of two elements; x1 where they are equal or one is NaN.
 
     Args:
@@ -1149,7 +1224,8 @@ def maximum2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] |
 _MINIMUM_SCALAR = _index('minimum_scalar')
 
 
-def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def minimum_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The smaller one of x and a number; the number where x is NaN.
 
     Args:
@@ -1167,7 +1243,8 @@ def minimum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: lis
 _MAXIMUM_SCALAR = _index('maximum_scalar')
 
 
-def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def maximum_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The larger one of x and a number; the number where x is NaN.
 
     Args:
@@ -1185,7 +1262,8 @@ def maximum_scalar(x: Array, val: float = 1.0, n_outputs: int = -1, outputs: lis
 _LOGICAL_AND = _index('logical_and')
 
 
-def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_and(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether x0 and x1 are both true, element by element.
      1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1204,7 +1282,8 @@ def logical_and(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray
 _LOGICAL_OR = _index('logical_or')
 
 
-def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_or(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether x0 or x1 is true, element by element.
      1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1223,7 +1302,8 @@ def logical_or(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray]
 _LOGICAL_XOR = _index('logical_xor')
 
 
-def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_xor(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether just one of x0 and x1 is true, element by element.
      1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1242,7 +1322,8 @@ def logical_xor(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray
 _EQUAL = _index('equal')
 
 
-def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 == x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1261,7 +1342,8 @@ def equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | No
 _NOT_EQUAL = _index('not_equal')
 
 
-def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def not_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 != x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1280,7 +1362,8 @@ def not_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] 
 _GREATER_EQUAL = _index('greater_equal')
 
 
-def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def greater_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 >= x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1299,7 +1382,8 @@ def greater_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArr
 _GREATER = _index('greater')
 
 
-def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def greater(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 > x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1318,7 +1402,8 @@ def greater(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | 
 _LESS_EQUAL = _index('less_equal')
 
 
-def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def less_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 <= x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1337,7 +1422,8 @@ def less_equal(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray]
 _LESS = _index('less')
 
 
-def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def less(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 < x1`, element by element.
      1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1356,7 +1442,8 @@ def less(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
 _LOGICAL_AND_SCALAR = _index('logical_and_scalar')
 
 
-def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_and_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether x0 and x1 are both true, element by element.
      Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1375,7 +1462,8 @@ def logical_and_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[
 _LOGICAL_OR_SCALAR = _index('logical_or_scalar')
 
 
-def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_or_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether x0 or x1 is true, element by element.
      Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1394,7 +1482,8 @@ def logical_or_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[N
 _LOGICAL_XOR_SCALAR = _index('logical_xor_scalar')
 
 
-def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_xor_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Whether just one of x0 and x1 is true, element by element.
      Here x1 is `val`. 1 where that is true, else 0; whatever is not 0 is true, NaN too. No gradient.
 
@@ -1413,7 +1502,8 @@ def logical_xor_scalar(x0: Array, val: bool, n_outputs: int = -1, outputs: list[
 _EQUAL_SCALAR = _index('equal_scalar')
 
 
-def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 == x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1432,7 +1522,8 @@ def equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list
 _NOT_EQUAL_SCALAR = _index('not_equal_scalar')
 
 
-def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def not_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 != x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1451,7 +1542,8 @@ def not_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: 
 _GREATER_EQUAL_SCALAR = _index('greater_equal_scalar')
 
 
-def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def greater_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 >= x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1470,7 +1562,8 @@ def greater_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outpu
 _GREATER_SCALAR = _index('greater_scalar')
 
 
-def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def greater_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 > x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1489,7 +1582,8 @@ def greater_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: li
 _LESS_EQUAL_SCALAR = _index('less_equal_scalar')
 
 
-def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def less_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 <= x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1508,7 +1602,8 @@ def less_equal_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs:
 _LESS_SCALAR = _index('less_scalar')
 
 
-def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def less_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """`x0 < x1`, element by element.
      Here x1 is the number `val`. 1 where that is so, else 0; NaN compares as in IEEE 754. No gradient.
 
@@ -1527,7 +1622,8 @@ def less_scalar(x0: Array, val: float = 1.0, n_outputs: int = -1, outputs: list[
 _LOGICAL_NOT = _index('logical_not')
 
 
-def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def logical_not(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where x0 is 0, else 0. No gradient.
 
     Args:
@@ -1544,7 +1640,8 @@ def logical_not(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = 
 _ISNAN = _index('isnan')
 
 
-def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def isnan(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where x0 is NaN, else 0. No gradient.
 
     Args:
@@ -1561,7 +1658,8 @@ def isnan(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 _ISINF = _index('isinf')
 
 
-def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def isinf(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where x0 is infinite, of either sign, else 0. No gradient.
 
     Args:
@@ -1578,7 +1676,8 @@ def isinf(x0: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 _RESET_NAN = _index('reset_nan')
 
 
-def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def reset_nan(x0: A, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """x0 with a number in place of NaN, where the gradient is 0.
 
     Args:
@@ -1596,7 +1695,8 @@ def reset_nan(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[Nd
 _RESET_INF = _index('reset_inf')
 
 
-def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def reset_inf(x0: A, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """x0 with a number in place of both infinities, where the gradient is 0.
 
     Args:
@@ -1614,7 +1714,8 @@ def reset_inf(x0: Array, val: float = 0.0, n_outputs: int = -1, outputs: list[Nd
 _WHERE = _index('where')
 
 
-def where(condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def where(condition: A, x_true: A, x_false: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
      whole rows. It gets no gradient.
 
@@ -1634,7 +1735,8 @@ def where(condition: Array, x_true: Array, x_false: Array, n_outputs: int = -1, 
 _CONSTANT = _index('constant')
 
 
-def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """An array full of `val`.
 
     Args:
@@ -1652,7 +1754,8 @@ def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, o
 _ARANGE = _index('arange')
 
 
-def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
      number the sum of the one before and step: so there may be one more than the quotient says.
 
@@ -1672,7 +1775,8 @@ def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, ou
 _LINSPACE = _index('linspace')
 
 
-def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """`num` numbers from start to stop, both included.
 
     Args:
@@ -1691,7 +1795,8 @@ def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: 
 _ABS = _index('abs')
 
 
-def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def abs(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Absolute value, `y = |x|`; its gradient at 0 is 1.
 
     Args:
@@ -1708,7 +1813,8 @@ def abs(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _EXP = _index('exp')
 
 
-def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def exp(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Exponential function, `y = exp(x)`.
 
     Args:
@@ -1725,7 +1831,8 @@ def exp(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _LOG = _index('log')
 
 
-def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def log(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Natural logarithm, `y = log(x)`; -inf at 0, NaN below.
 
     Args:
@@ -1742,7 +1849,8 @@ def log(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _IDENTITY = _index('identity')
 
 
-def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def identity(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """x itself: the output is x's memory.
 
     Args:
@@ -1759,7 +1867,8 @@ def identity(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None
 _ROUND = _index('round')
 
 
-def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def round(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The nearest integer, halves away from zero.
      The gradient passes straight through.
 
@@ -1777,7 +1886,8 @@ def round(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _CEIL = _index('ceil')
 
 
-def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def ceil(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The smallest integer that is not less.
      The gradient passes straight through.
 
@@ -1795,7 +1905,8 @@ def ceil(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _FLOOR = _index('floor')
 
 
-def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def floor(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The largest integer that is not greater.
      The gradient passes straight through.
 
@@ -1813,7 +1924,8 @@ def floor(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _SIN = _index('sin')
 
 
-def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sin(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Sine, `y = sin(x)`.
 
     Args:
@@ -1830,7 +1942,8 @@ def sin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _COS = _index('cos')
 
 
-def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def cos(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cosine, `y = cos(x)`.
 
     Args:
@@ -1847,7 +1960,8 @@ def cos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _TAN = _index('tan')
 
 
-def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def tan(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Tangent, `y = tan(x)`.
 
     Args:
@@ -1864,7 +1978,8 @@ def tan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _SINH = _index('sinh')
 
 
-def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sinh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Hyperbolic sine, `y = sinh(x)`.
 
     Args:
@@ -1881,7 +1996,8 @@ def sinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _COSH = _index('cosh')
 
 
-def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def cosh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Hyperbolic cosine, `y = cosh(x)`.
 
     Args:
@@ -1898,7 +2014,8 @@ def cosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _ASIN = _index('asin')
 
 
-def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def asin(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Arcus sine, `y = asin(x)`; NaN outside of -1 .. 1.
 
     Args:
@@ -1915,7 +2032,8 @@ def asin(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _ACOS = _index('acos')
 
 
-def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def acos(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Arcus cosine, `y = acos(x)`; NaN outside of -1 .. 1.
 
     Args:
@@ -1932,7 +2050,8 @@ def acos(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _ATAN = _index('atan')
 
 
-def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def atan(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Arcus tangent, `y = atan(x)`.
 
     Args:
@@ -1949,7 +2068,8 @@ def atan(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 _ATAN2 = _index('atan2')
 
 
-def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def atan2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Angle of the point (x1, x0), `y = atan2(x0, x1)`, as C's.
 
     Args:
@@ -1967,7 +2087,8 @@ def atan2(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | No
 _ASINH = _index('asinh')
 
 
-def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def asinh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Inverse hyperbolic sine, `y = asinh(x)`.
 
     Args:
@@ -1984,7 +2105,8 @@ def asinh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _ACOSH = _index('acosh')
 
 
-def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def acosh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Inverse hyperbolic cosine, `y = acosh(x)`; NaN below 1.
 
     Args:
@@ -2001,7 +2123,8 @@ def acosh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _ATANH = _index('atanh')
 
 
-def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def atanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Inverse hyperbolic tangent, `y = atanh(x)`; NaN outside of -1 .. 1.
 
     Args:
@@ -2018,7 +2141,8 @@ def atanh(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 _ERF = _index('erf')
 
 
-def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def erf(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Error function, `y = 2 / sqrt(pi) int_0^x exp(-t^2) dt`.
 
     Args:
@@ -2035,7 +2159,8 @@ def erf(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 _CONCATENATE = _index('concatenate')
 
 
-def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def concatenate(*x: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Joins arrays along an axis. Their sizes along the other axes must agree.
 
     Args:
@@ -2053,7 +2178,7 @@ def concatenate(*x: Array, axis: int | None = None, n_outputs: int = -1, outputs
 _SPLIT = _index('split')
 
 
-def _split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _split(x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
 
     Args:
@@ -2071,7 +2196,8 @@ def _split(x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] 
 _STACK = _index('stack')
 
 
-def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def stack(*x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Joins arrays of one shape along a new axis.
 
     Args:
@@ -2089,7 +2215,8 @@ def stack(*x: Array, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] 
 _SLICE = _index('slice')
 
 
-def slice(x: Array, start: Sequence[int] | None = None, stop: Sequence[int] | None = None, step: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def slice(x: A, start: Sequence[int] | None = None, stop: Sequence[int] | None = None, step: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """A part of an array, as `x[start:stop:step]` in Python for each axis.
     
      Lists that are shorter than x has axes are about the last axes. The number -2^63 stands for Python's None.
@@ -2111,7 +2238,8 @@ def slice(x: Array, start: Sequence[int] | None = None, stop: Sequence[int] | No
 _PAD = _index('pad')
 
 
-def pad(x: Array, pad_width: Sequence[int], mode: str = 'constant', constant_value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def pad(x: A, pad_width: Sequence[int], mode: str = 'constant', constant_value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Puts a border around an array. With mode 'reflect' the array is mirrored at its first and last elements, which are not repeated;
      with 'repeat' they are the border.
 
@@ -2132,7 +2260,8 @@ def pad(x: Array, pad_width: Sequence[int], mode: str = 'constant', constant_val
 _TRANSPOSE = _index('transpose')
 
 
-def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def transpose(x: A, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Puts the axes into another order: axis i of the result is axis `axes[i]` of x.
 
     Args:
@@ -2150,7 +2279,8 @@ def transpose(x: Array, axes: Sequence[int], n_outputs: int = -1, outputs: list[
 _BROADCAST = _index('broadcast')
 
 
-def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def broadcast(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Repeats an array along axes of size 1 to a larger shape, as NumPy's `broadcast_to`.
 
     Args:
@@ -2168,7 +2298,8 @@ def broadcast(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list
 _TILE = _index('tile')
 
 
-def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def tile(x: A, reps: int | Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Repeats an array, as NumPy's `tile`. A list shorter than x has axes is about the last axes; a longer one adds axes in front.
 
     Args:
@@ -2186,7 +2317,8 @@ def tile(x: Array, reps: Sequence[int], n_outputs: int = -1, outputs: list[NdArr
 _ONE_HOT = _index('one_hot')
 
 
-def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def one_hot(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """One-hot vectors, or arrays of more axes: 1 at the place that the last axis of x names, 0 elsewhere. Places may count from the end;
      a place out of range leaves zeros.
 
@@ -2205,7 +2337,8 @@ def one_hot(x: Array, shape: Sequence[int], n_outputs: int = -1, outputs: list[N
 _FLIP = _index('flip')
 
 
-def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def flip(x: A, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Reverses the order of elements along axes.
 
     Args:
@@ -2223,7 +2356,8 @@ def flip(x: Array, axes: Sequence[int] | None = None, n_outputs: int = -1, outpu
 _RESHAPE = _index('reshape')
 
 
-def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def reshape(x: A, shape: Sequence[int], inplace: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Another shape for the same elements. One negative size is inferred.
 
     Args:
@@ -2242,7 +2376,8 @@ def reshape(x: Array, shape: Sequence[int], inplace: bool = True, n_outputs: int
 _MATRIX_DIAG = _index('matrix_diag')
 
 
-def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def matrix_diag(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Diagonal matrices: the last axis of x becomes a diagonal, with zeros elsewhere.
 
     Args:
@@ -2259,7 +2394,8 @@ def matrix_diag(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = N
 _MATRIX_DIAG_PART = _index('matrix_diag_part')
 
 
-def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def matrix_diag_part(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The diagonals of matrices.
 
     Args:
@@ -2276,7 +2412,8 @@ def matrix_diag_part(x: Array, n_outputs: int = -1, outputs: list[NdArray] | Non
 _ASSIGN = _index('assign')
 
 
-def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def assign(dst: A, src: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Writes `src` into the data of `dst` whenever it runs, and gives a copy. The gradient goes to `dst`.
 
     Args:
@@ -2294,7 +2431,8 @@ def assign(dst: Array, src: Array, n_outputs: int = -1, outputs: list[NdArray] |
 _GATHER = _index('gather')
 
 
-def gather(x: Array, Indices: Array, axis: int | None = None, batch_dims: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def gather(x: A, Indices: A, axis: int | None = None, batch_dims: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Picks slices of x along an axis: `y[.., i, ..] = x[.., Indices[i], ..]`. With `batch_dims`, the first axes of both are matched.
 
     Args:
@@ -2314,7 +2452,8 @@ def gather(x: Array, Indices: Array, axis: int | None = None, batch_dims: int | 
 _GATHER_ND = _index('gather_nd')
 
 
-def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def gather_nd(data: A, indices: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Elements or slices at coordinates: `y[i] = data[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
 
     Args:
@@ -2332,7 +2471,7 @@ def gather_nd(data: Array, indices: Array, n_outputs: int = -1, outputs: list[Nd
 _SCATTER_ND = _index('scatter_nd')
 
 
-def scatter_nd(data: Array, indices: Array, out: Array | None = None, shape: Sequence[int] | None = None, add: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _scatter_nd(data: A, indices: A, out: A | None = None, shape: Sequence[int] | None = None, add: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Writes elements or slices to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`, elsewhere y is `out`, or 0.
      Coordinates may count from the end. Of several values for one place the last one stays, or they are added up.
 
@@ -2354,7 +2493,8 @@ def scatter_nd(data: Array, indices: Array, out: Array | None = None, shape: Seq
 _SCATTER_ADD = _index('scatter_add')
 
 
-def scatter_add(x0: Array, indices: Array, x1: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def scatter_add(x0: A, indices: A, x1: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
 
     Args:
@@ -2374,7 +2514,7 @@ def scatter_add(x0: Array, indices: Array, x1: Array, axis: int | None = None, n
 _BOOL_GATHER = _index('bool_gather')
 
 
-def _bool_gather(input: Array, mask: Array, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _bool_gather(input: A, mask: A, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The rows of `input` where the mask is not zero, in their order.
 
     Args:
@@ -2393,7 +2533,8 @@ def _bool_gather(input: Array, mask: Array, rows: int = 0, n_outputs: int = -1, 
 _BOOL_SCATTER = _index('bool_scatter')
 
 
-def bool_scatter(input: Array, mask: Array, output: Array | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def bool_scatter(input: A, mask: A, output: A | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
 
     Args:
@@ -2412,7 +2553,8 @@ def bool_scatter(input: Array, mask: Array, output: Array | None = None, n_outpu
 _BOOL_FILL = _index('bool_fill')
 
 
-def bool_fill(data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def bool_fill(data: A, mask: A, value: float = 0.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """A number where the mask is not zero, x elsewhere.
 
     Args:
@@ -2431,7 +2573,8 @@ def bool_fill(data: Array, mask: Array, value: float = 0.0, n_outputs: int = -1,
 _UNLINK = _index('unlink')
 
 
-def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def unlink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The data of x under another variable; no gradient flows back to x.
 
     Args:
@@ -2448,7 +2591,7 @@ def unlink(x: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 _SINK = _index('sink')
 
 
-def _sink(*x: Array, one_input_grad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+def _sink(*x: A, one_input_grad: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
 
     Args:
@@ -2466,7 +2609,8 @@ def _sink(*x: Array, one_input_grad: bool = True, n_outputs: int = -1, outputs: 
 _DROPOUT = _index('dropout')
 
 
-def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def dropout(x: A, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Drops elements with probability p and divides the others by 1 - p (Srivastava et al., 2014).
     
      Each run drops other elements; its backward pass drops the same ones.
@@ -2487,7 +2631,8 @@ def dropout(x: Array, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outpu
 _RAND = _index('rand')
 
 
-def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """Uniform random numbers, at least `low` and less than `high`.
 
     Args:
@@ -2507,7 +2652,8 @@ def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: i
 _RANDN = _index('randn')
 
 
-def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """Normal random numbers.
 
     Args:
@@ -2527,7 +2673,8 @@ def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: 
 _RANDINT = _index('randint')
 
 
-def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
     """Random integers, at least `low` and less than `high`.
 
     Args:
@@ -2547,7 +2694,8 @@ def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = 
 _SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
 
 
-def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def sigmoid_cross_entropy(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of sigmoid(x) and labels, `y = -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))`, without overflow.
      Labels are cut to whole numbers, and get no gradient.
 
@@ -2566,7 +2714,8 @@ def sigmoid_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs:
 _BINARY_CROSS_ENTROPY = _index('binary_cross_entropy')
 
 
-def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def binary_cross_entropy(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of probabilities and labels, `y = -t log(x) - (1 - t) log(1 - x)`. Logarithms are of 1.2e-38 at
      least.
 
@@ -2585,7 +2734,8 @@ def binary_cross_entropy(x: Array, target: Array, n_outputs: int = -1, outputs: 
 _SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
 
 
-def softmax_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def softmax_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
      label is negative, loss and gradient are 0.
 
@@ -2605,7 +2755,8 @@ def softmax_cross_entropy(x: Array, target: Array, axis: int | None = None, n_ou
 _CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
 
 
-def categorical_cross_entropy(x: Array, target: Array, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def categorical_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
      least. Where the label is negative, loss and gradient are 0.
 
@@ -2625,7 +2776,8 @@ def categorical_cross_entropy(x: Array, target: Array, axis: int | None = None, 
 _SQUARED_ERROR = _index('squared_error')
 
 
-def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def squared_error(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Squared error, `y = (x0 - x1)^2`, element by element.
 
     Args:
@@ -2643,7 +2795,8 @@ def squared_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArr
 _ABSOLUTE_ERROR = _index('absolute_error')
 
 
-def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def absolute_error(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Absolute error, `y = |x0 - x1|`, element by element; where they are equal the gradient of x0 is -1.
 
     Args:
@@ -2661,7 +2814,8 @@ def absolute_error(x0: Array, x1: Array, n_outputs: int = -1, outputs: list[NdAr
 _HUBER_LOSS = _index('huber_loss')
 
 
-def huber_loss(x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def huber_loss(x0: A, x1: A, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
 
     Args:
@@ -2680,7 +2834,8 @@ def huber_loss(x0: Array, x1: Array, delta: float = 1.0, n_outputs: int = -1, ou
 _EPSILON_INSENSITIVE_LOSS = _index('epsilon_insensitive_loss')
 
 
-def epsilon_insensitive_loss(x0: Array, x1: Array, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def epsilon_insensitive_loss(x0: A, x1: A, epsilon: float, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Epsilon-insensitive loss, `y = max(|x0 - x1| - epsilon, 0)`.
 
     Args:
@@ -2699,7 +2854,8 @@ def epsilon_insensitive_loss(x0: Array, x1: Array, epsilon: float, n_outputs: in
 _TOP_N_ERROR = _index('top_n_error')
 
 
-def top_n_error(x: Array, target: Array, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def top_n_error(x: A, target: A, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
      0. No gradient.
 
@@ -2720,7 +2876,8 @@ def top_n_error(x: Array, target: Array, axis: int | None = None, n: int = 1, n_
 _BINARY_ERROR = _index('binary_error')
 
 
-def binary_error(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+@_checked
+def binary_error(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where just one of x and target is 0.5 or more, else 0. No gradient.
 
     Args:
@@ -2733,6 +2890,10 @@ def binary_error(x: Array, target: Array, n_outputs: int = -1, outputs: list[NdA
         y: N-D array of the inputs' joint shape.
     """
     return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
+
+
+for _name in _composites.__all__:
+    globals()[_name] = _checked(globals()[_name])
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,11 @@ import numpy as np
 
 from . import _core
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, "Grad GradEndFunction")
 
 
 def grad(
@@ -65,11 +69,9 @@ def grad(
 
 
 def _list(argument: str, value: Any) -> list[Variable]:
-    if isinstance(value, Variable):
-        return [value]
-    if not isinstance(value, Iterable):
+    if not isinstance(value, (Variable, Iterable)):
         raise ArgumentTypeError(message("grad", argument, "a Variable or a list of Variables", describe(value)))
-    items = list(value)
+    items = [value] if isinstance(value, Variable) else list(value)
     for item in items:
         if not isinstance(item, Variable):
             raise ArgumentTypeError(message("grad", argument, "Variables", describe(item)))

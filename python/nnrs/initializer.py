@@ -131,7 +131,8 @@ class RangeInitializer(BaseInitializer):
 
     def __call__(self, shape: Shape) -> np.ndarray:
         last = _axes("RangeInitializer", shape)[-1]
-        return np.broadcast_to(np.arange(last) * self.step + self.start, tuple(shape)).copy()
+        values: np.ndarray = np.broadcast_to(np.arange(last) * self.step + self.start, tuple(shape)).copy()
+        return values
 
 
 class OrthogonalInitializer(_Random):
@@ -191,7 +192,8 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
             expected = f"an axis of the weight of shape {w.shape}"
             raise ArgumentError(message("WeightNormalizationScaleInitializer", "dim", expected, self.dim))
         others = tuple(axis for axis in range(w.ndim) if axis != self.dim % w.ndim)
-        return np.sqrt((w**2).sum(axis=others) + self.eps).astype(np.float32)
+        norms: np.ndarray = np.sqrt((w**2).sum(axis=others) + self.eps).astype(np.float32)
+        return norms
 
 
 class ConstantInitializer(BaseInitializer):
@@ -236,7 +238,8 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Shape = (1, 1)
     >>> round(float(calc_normal_std_he_forward(8, 4, (2, 2))), 6)
     0.25
     """
-    return np.sqrt(2.0 / (np.prod(kernel) * inmaps))
+    deviation: float = np.sqrt(2.0 / (np.prod(kernel) * inmaps))
+    return deviation
 
 
 def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -> float:
@@ -254,7 +257,8 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Shape = (1, 1
     >>> round(float(calc_normal_std_he_backward(4, 8, (2, 2))), 6)
     0.25
     """
-    return np.sqrt(2.0 / (np.prod(kernel) * outmaps))
+    deviation: float = np.sqrt(2.0 / (np.prod(kernel) * outmaps))
+    return deviation
 
 
 def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -> float:
@@ -270,7 +274,8 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) ->
     >>> round(float(calc_normal_std_glorot(5, 3)), 6)
     0.5
     """
-    return np.sqrt(2.0 / (np.prod(kernel) * (inmaps + outmaps)))
+    deviation: float = np.sqrt(2.0 / (np.prod(kernel) * (inmaps + outmaps)))
+    return deviation
 
 
 def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -> tuple[float, float]:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from . import _core
 from ._core import Variable
+from ._errors import check_type
+from ._modes import whole_number
 
 
 class Stats(NamedTuple):
@@ -34,6 +36,8 @@ def reset_peak() -> None:
 
 def set_limit(limit: int | None) -> None:
     """Let arrays hold `limit` bytes together at most (None: no limit); beyond it a MemoryError is raised."""
+    if limit is not None:
+        limit = min(whole_number("memory.set_limit", "limit", limit, 0), 2**63 - 1)
     _core.memory_set_limit(limit)
 
 
@@ -70,6 +74,7 @@ def plan(
     >>> print(plan(nn.Variable((1000,), need_grad=True) * 2))  # doctest: +ELLIPSIS
     peak ..., of it leaves ...
     """
+    check_type("memory.plan", "y", y, Variable, "a Variable")
     return Plan(*_core.plan_memory(y, clear_buffer, clear_no_need_grad, backward_clear_buffer))
 
 
@@ -123,6 +128,8 @@ def fit(
     >>> fit(y, before * 2 // 3).peak <= before * 2 // 3
     True
     """
+    check_type("memory.fit", "y", y, Variable, "a Variable")
+    budget = min(whole_number("memory.fit", "budget", budget, 0), 2**63 - 1)
     return Fit(*_core.fit_memory(y, budget, clear_buffer, clear_no_need_grad, backward_clear_buffer))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,17 @@ import numpy as np
 
 from . import _files
 from ._core import Variable, no_grad_active
-from ._errors import ArgumentError, ArgumentTypeError, FormatError, UnsupportedError, check_type, describe, message
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FormatError,
+    OutOfMemoryError,
+    UnsupportedError,
+    check_type,
+    describe,
+    message,
+    missing_name,
+)
 from ._scope import (
     add,
     current,
@@ -29,6 +40,9 @@ from .logger import logger
 
 Initializer = Callable[..., Any] | np.ndarray | None
 
+# Of 8 bytes each, as many as an address can name: NumPy's and the engine's own limit.
+_MOST_ELEMENTS = (2**63 - 1) // 8
+
 __all__ = [
     "clear_parameters",
     "get_current_parameter_scope",
@@ -41,6 +55,10 @@ __all__ = [
     "save_parameters",
     "set_parameter",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, "set_parameter_from_proto")
 
 
 @contextlib.contextmanager
@@ -203,6 +221,8 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
         raise ArgumentTypeError(message(function, "shape", "a tuple of integers", describe(shape))) from None
     if any(n < 0 for n in wanted):
         raise ArgumentError(message(function, "shape", "sizes of 0 or more", wanted))
+    if math.prod(max(n, 1) for n in wanted) > _MOST_ELEMENTS:
+        raise ArgumentError(message(function, "shape", "a size that fits into memory", wanted))
     return wanted
 
 
@@ -224,11 +244,19 @@ def _initialized(function: str, name: str, shape: tuple[int, ...], initializer: 
     if not isinstance(initializer, np.ndarray) and (not callable(initializer) or isinstance(initializer, type)):
         expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array"
         raise ArgumentError(message(function, "initializer", expected, describe(initializer)))
-    values = np.asarray(initializer(shape=shape) if callable(initializer) else initializer)
+    values = _initial_values(function, name, shape, initializer)
     if values.shape != shape:
         expected = f"values of shape {shape} for parameter '{name}'"
         raise ArgumentError(message(function, "initializer", expected, f"shape {values.shape}"))
     return Variable.from_numpy_array(values)
+
+
+def _initial_values(function: str, name: str, shape: tuple[int, ...], initializer: Any) -> np.ndarray:
+    try:
+        return np.asarray(initializer(shape=shape) if callable(initializer) else initializer)
+    except MemoryError as error:
+        what = f"there is no memory for the initial values of parameter '{name}' of shape {shape}"
+        raise OutOfMemoryError(message(function, None, what)) from error
 
 
 def get_parameters(
@@ -250,7 +278,7 @@ def get_parameters(
     """
     if params is not None:
         check_type("get_parameters", "params", params, dict, "a dict to add to")
-    found: Any = OrderedDict() if params is None else params
+    found: OrderedDict[str, Any] = OrderedDict() if params is None else params  # type: ignore[assignment]
     for name, param in walk(get_current_parameter_scope(), path):
         if param.need_grad or not grad_only:
             found[name] = param

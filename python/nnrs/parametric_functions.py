@@ -24,7 +24,7 @@ __all__ = [
     "parametric_function_api",
 ]
 
-Apply = Callable[[Any], Any] | None
+Apply = Callable[[Variable], Variable] | None
 Rng: TypeAlias = "np.random.RandomState | None"
 ParamInit = dict[str, Initializer] | None
 
@@ -85,9 +85,9 @@ def _input(function: str, inp: Any) -> None:
         raise ArgumentTypeError(message(function, "inp", "a Variable", describe(inp), hint))
 
 
-def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply = None) -> Any:
+def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply = None) -> Variable:
     """A trained parameter as this call uses it: fixed or not, changed by `apply` or not."""
-    param = get_parameter_or_create(name, tuple(shape), init, True, not fixed)
+    param: Variable = get_parameter_or_create(name, tuple(shape), init, True, not fixed)
     return param if apply is None else apply(param)
 
 
@@ -96,7 +96,7 @@ def _glorot(inmaps: int, outmaps: int, kernel: tuple[int, ...], rng: Rng) -> Ini
     return lambda shape: UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng)(shape)
 
 
-def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) -> Any:
+def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) -> Variable:
     return _parameter("b", shape, ConstantInitializer() if init is None else init, fixed, apply)
 
 
@@ -220,6 +220,8 @@ def convolution(
     """
     _input("convolution", inp)
     maps, window = _size("convolution", "outmaps", outmaps), _sizes("convolution", "kernel", kernel)
+    if not all(window):
+        raise ArgumentError(message("convolution", "kernel", "sizes of 1 or more", describe(kernel)))
     channels = inp.shape[-1 if channel_last else _axis("convolution", "base_axis", base_axis, len(inp.shape))]
     _check_group(channels, maps, group)
     if w_init is None:

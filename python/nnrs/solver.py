@@ -27,6 +27,10 @@ __all__ = ["Solver", "SolverState"]
 _LATER = "set_states_from_protobuf set_states_to_protobuf"
 
 
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, "solver_api")
+
+
 class SolverState:
     """The state of one parameter.
 
@@ -161,9 +165,11 @@ def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
     with h5py.File(path, "r") as f:
 
         def visit(name: str, node: Any) -> None:
+            _files.check_node(h5py, name, node)
             if isinstance(node, h5py.Group) and isinstance(node.get("t"), h5py.Dataset):
                 found.append((float(node.attrs.get("index", np.inf)), name, _h5_state(h5py, name, node, size)))
 
+        _files.check_node(h5py, "", f)
         f.visititems(visit)
     return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
 
@@ -195,6 +201,8 @@ def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverSt
     tensors, metadata = _core.load_safetensors(os.fspath(path))
     if "nnrs.states" not in metadata:
         raise FormatError(message(function, "path", f"{path} holds no states of a solver"))
+    for name, *_ in tensors:
+        _files.check_depth(name)
     arrays = {name: _files.array_of(name, kind, shape, raw) for name, kind, shape, raw in tensors}
     counts = json.loads(metadata["nnrs.states"])
     return {

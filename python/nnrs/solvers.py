@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._calls import checked_new
 from .solver import Solver, SolverState
 
 __all__ = [
@@ -26,6 +27,7 @@ class Sgd(Solver):
         lr: Learning rate.
     """
 
+    @checked_new
     def __new__(cls, lr: float = 0.001) -> Sgd:
         return super().__new__(cls, "Sgd", (lr,))
 
@@ -39,6 +41,7 @@ class Momentum(Solver):
         momentum: Share of the last step that goes on.
     """
 
+    @checked_new
     def __new__(cls, lr: float = 0.001, momentum: float = 0.9) -> Momentum:
         return super().__new__(cls, "Momentum", (lr, momentum))
 
@@ -51,6 +54,7 @@ class Nesterov(Solver):
         momentum: Share of the last step that goes on.
     """
 
+    @checked_new
     def __new__(cls, lr: float = 0.001, momentum: float = 0.9) -> Nesterov:
         return super().__new__(cls, "Nesterov", (lr, momentum))
 
@@ -66,6 +70,7 @@ class Adam(Solver):
         eps: Small number that keeps the divisor from 0.
     """
 
+    @checked_new
     def __new__(cls, alpha: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> Adam:
         return super().__new__(cls, "Adam", (alpha, beta1, beta2, eps))
 
@@ -82,6 +87,7 @@ class AdamW(Solver):
         wd: Weight decay rate, not multiplied by alpha.
     """
 
+    @checked_new
     def __new__(
         cls, alpha: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8, wd: float = 0.0001
     ) -> AdamW:

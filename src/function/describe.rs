@@ -86,8 +86,10 @@ impl Def {
             return Ok(());
         }
         let names: Vec<_> = self.inputs.iter().map(|i| i.name).collect();
-        let want = if least == most { format!("{least}") } else { format!("at least {least}") };
-        Err(Error::new(ErrorKind::Type, format!("{want} inputs ({})", names.join(", "))).actual(n).function(self.snake))
+        let count = if least == most { format!("{least}") } else { format!("at least {least}") };
+        let noun = if least == 1 { "input" } else { "inputs" };
+        let expected = format!("{count} {noun} ({})", names.join(", "));
+        Err(Error::new(ErrorKind::Type, expected).actual(n).function(self.snake))
     }
 
     /// Index of the declared input that input number `i` belongs to.

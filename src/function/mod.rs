@@ -177,6 +177,11 @@ pub trait Function: Described + Any + Send + Sync {
         true
     }
 
+    /// The name of input `i`, for messages; functions whose optional inputs may be absent in the middle say it themselves.
+    fn input_name(&self, i: usize) -> &'static str {
+        self.def().input(i).name
+    }
+
     /// The formula, for functions that work element by element.
     fn elementwise(&self) -> Option<&dyn Elementwise> {
         None

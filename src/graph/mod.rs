@@ -18,6 +18,8 @@ mod variable;
 pub use crate::context::Context;
 pub use grad::grad;
 pub(crate) use node::FnNode;
+#[cfg(feature = "python")]
+pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
 pub(crate) use owners::{Root, owned_functions};

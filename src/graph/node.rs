@@ -5,7 +5,7 @@ use super::{mode, plan};
 use crate::array::NdArray;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::function::{Function, InputKind, Shapes};
+use crate::function::{Def, Function, InputKind, Shapes};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -180,13 +180,21 @@ fn fingerprint(shapes: &[Shape]) -> u64 {
 }
 
 pub(crate) fn explain(e: Error, f: &dyn Function, inputs: &[VarRef], origin: Option<&str>) -> Error {
-    let def = f.def();
+    describe_inputs(e, f.def(), &|i| f.input_name(i), inputs, origin)
+}
+
+/// As [`explain`], before the function is made: `e` with the function, the inputs by their names, and the script line.
+pub(crate) fn describe_inputs(
+    e: Error,
+    def: &Def,
+    name: &dyn Fn(usize) -> &'static str,
+    inputs: &[VarRef],
+    origin: Option<&str>,
+) -> Error {
     let describe = |(i, x): (usize, &VarRef)| {
         let data = x.data();
-        let input = def.input(i);
-        let name =
-            if input.kind == InputKind::Variadic { format!("{}[{i}]", input.name) } else { input.name.to_string() };
-        format!("{name} {} {}", data.shape(), data.dtype())
+        let index = if def.input(i).kind == InputKind::Variadic { format!("[{i}]") } else { String::new() };
+        format!("{}{index} {} {}", name(i), data.shape(), data.dtype())
     };
     let shown: Vec<String> = inputs.iter().enumerate().take(8).map(describe).collect();
     let e = e.function(def.snake);
@@ -249,7 +257,11 @@ pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Re
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
     let Some(into) = into else { return Ok(shapes.iter().map(|s| NdArray::new(s.clone())).collect()) };
     if into.len() != shapes.len() {
-        return Err(Error::arg("outputs", format!("{} arrays", shapes.len())).actual(into.len()));
+        return Err(Error::arg(
+            "outputs",
+            format!("{} {}", shapes.len(), if shapes.len() == 1 { "array" } else { "arrays" }),
+        )
+        .actual(into.len()));
     }
     for (a, s) in into.iter().zip(shapes) {
         if a.shape() != *s {

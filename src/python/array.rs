@@ -4,9 +4,9 @@ use super::{convert, errors, operators};
 use crate::array::NdArray as Array;
 use crate::dtype::DType;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
@@ -36,8 +36,9 @@ impl Drop for NdArray {
 #[pymethods]
 impl NdArray {
     #[new]
-    #[pyo3(signature = (shape=None))]
-    fn py_new(shape: Option<&Bound<'_, PyAny>>) -> PyResult<NdArray> {
+    #[pyo3(signature = (shape=None, **unknown), text_signature = "(shape=None)")]
+    fn py_new(shape: Option<&Bound<'_, PyAny>>, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
+        errors::no_more("NdArray", "shape=None", unknown)?;
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", s))?;
         Ok(NdArray::new(Array::new(shape)))
     }
@@ -93,7 +94,7 @@ impl NdArray {
 
     #[setter]
     fn set_data(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign(&self.array, value)
+        assign("NdArray.data", &self.array, value)
     }
 
     #[pyo3(name = "get_data", signature = (mode="rw", dtype=None))]
@@ -301,28 +302,34 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) ->
 }
 
 /// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
-pub(crate) fn assign(a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
+    let wrong =
+        || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
     if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-        let v = value.extract()?;
+        let v = value.extract().map_err(|_| wrong())?;
         return errors::run(py, || a.fill(v));
     }
     let numpy = convert::numpy(py)?;
-    let values = numpy.call_method1("asarray", (value,))?;
+    let values = numpy.call_method1("asarray", (value,)).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
+        true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
+        false => e,
+    })?;
     let shape = convert::tuple(py, &a.shape())?;
     let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|_| {
         let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
         errors::raise(
             py,
             crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()))
-                .actual(format!("shape {given}")),
+                .actual(format!("shape {given}"))
+                .function(function),
         )
     })?;
     let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
     let dtype = match (is_scalar, a.dtype()) {
         (true, DType::BF16) => DType::F32,
         (true, d) => d,
-        (false, _) => convert::dtype_of(&values.getattr("dtype")?)?,
+        (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
     };
     let data = errors::run(py, || a.overwrite(dtype))?;
     convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), values)

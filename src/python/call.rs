@@ -5,12 +5,12 @@ use super::variable::Variable;
 use super::{convert, errors};
 use crate::array::NdArray as Array;
 use crate::error::{Error, ErrorKind};
-use crate::function::{ArgKind, ArgValue, Args, Def, Function, InputKind, registry};
-use crate::graph::{self, Variable as Var, mode};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
+use crate::graph::{self, Variable as Var, describe_inputs, mode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
@@ -66,8 +66,22 @@ pub(crate) fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> 
 /// Lists of whole numbers that may also be given as one number, as in NNabla.
 const AXES: [&str; 4] = ["axis", "axes", "batch_axis", "reps"];
 
-fn build(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
+/// What may be given for an argument, as a type hint.
+fn hint(arg: &ArgDef) -> &'static str {
+    match arg.kind {
+        // `axes` of transpose and flip want a list.
+        ArgKind::Ints if AXES.contains(&arg.name) && arg.name != "axes" => "int | Sequence[int]",
+        kind => kind.hint(),
+    }
+}
+
+fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
     let py = given.py();
+    let fail = |e: Error| {
+        let nodes: SmallVec<[_; 4]> = inputs.vars.iter().map(|v| v.node().clone()).collect();
+        let origin = if inputs.imperative { None } else { convert::script_line(py) };
+        errors::raise(py, describe_inputs(e, def, &|i| def.input(i).name, &nodes, origin.as_deref()))
+    };
     let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
     for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
         let listed =
@@ -75,12 +89,15 @@ fn build(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Arc<dyn Function>> {
         let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = value.repr().map_or("?".into(), |r| r.to_string());
-            let e = Error::new(ErrorKind::Type, arg.kind.hint()).argument(arg.name).actual(shown).function(def.snake);
-            errors::raise(py, e)
+            let large =
+                value.is_instance_of::<PyInt>() && (listed && arg.kind == ArgKind::Ints || arg.kind == ArgKind::Int);
+            let none = if arg.optional { " | None" } else { "" };
+            let expected = if large { "an int of 64 bits".to_string() } else { format!("{}{none}", hint(arg)) };
+            fail(Error::new(ErrorKind::Type, expected).argument(arg.name).actual(shown))
         })?;
         values.push((arg.name, v));
     }
-    errors::run(py, || (def.build)(&mut Args::new(values)).map_err(|e| e.function(def.snake)))
+    (def.build)(&mut Args::new(values)).map_err(fail)
 }
 
 /// Applies function number `index` of the registry.
@@ -98,8 +115,9 @@ fn call<'py>(
     let def = defs()
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
-    let f = build(def, args)?;
-    apply(py, f, inputs(def, given)?, into_arrays(def.snake, outputs)?)
+    let inputs = inputs(def, given)?;
+    let f = build(def, &inputs, args)?;
+    apply(py, f, inputs, into_arrays(def.snake, outputs)?)
 }
 
 /// Applies an operator's function, with at most one number.
@@ -118,7 +136,16 @@ pub(crate) fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) ->
     let Some(list) = outputs else { return Ok(None) };
     let wrong = || errors::wrong_type(list.py(), function, "outputs", "a list of NdArray", errors::type_name(list));
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
-    let array = |a: Bound<'_, PyAny>| Ok(a.cast::<NdArray>().map_err(|_| wrong())?.get().inner().clone());
+    let array = |a: Bound<'_, PyAny>| match a.cast::<NdArray>() {
+        Ok(a) => Ok(a.get().inner().clone()),
+        Err(_) => Err(errors::wrong_type(
+            a.py(),
+            function,
+            "outputs",
+            "a list of NdArray",
+            format!("a list with {}", errors::describe(&a)),
+        )),
+    };
     items.iter().map(array).collect::<PyResult<Vec<_>>>().map(Some)
 }
 
@@ -192,11 +219,30 @@ fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
     d.set_item("elementwise", def.elementwise)?;
     let inputs = def.inputs.iter().map(|i| (i.name, format!("{:?}", i.kind).to_lowercase(), i.doc));
     d.set_item("inputs", inputs.collect::<Vec<_>>())?;
-    let args = def.args.iter().map(|a| (a.name, a.kind.hint(), a.optional, a.default.map(|f| f().repr()), a.doc));
+    let args = def.args.iter().map(|a| (a.name, hint(a), a.optional, a.default.map(|f| f().repr()), a.doc));
     d.set_item("args", args.collect::<Vec<_>>())?;
     let outputs = def.outputs.iter().map(|o| (o.name, o.variadic, o.doc));
     d.set_item("outputs", outputs.collect::<Vec<_>>())?;
+    d.set_item("gradients", gradients(def))?;
     Ok(d)
+}
+
+/// For each input whether it gets a gradient when all arguments are at their defaults.
+fn gradients(def: &Def) -> Vec<bool> {
+    let any = |kind| match kind {
+        ArgKind::Bool => ArgValue::Bool(false),
+        ArgKind::Int => ArgValue::Int(1),
+        ArgKind::Float => ArgValue::Float(1.0),
+        ArgKind::Str => ArgValue::Str(String::new()),
+        ArgKind::Ints => ArgValue::Ints(vec![1]),
+        ArgKind::Floats => ArgValue::Floats(vec![1.0]),
+    };
+    let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
+    let Ok(f) = (def.build)(&mut Args::new(required.collect())) else { return Vec::new() };
+    let n = def.inputs.len();
+    let formulas = f.elementwise().map(|e| elementwise::rules(e, n).backward.eval(&vec![0.5; n + 2]));
+    let has = |i: usize| f.differentiable(i) && formulas.as_ref().is_none_or(|g| g[i].is_some());
+    (0..n).map(|i| def.inputs[i].kind != InputKind::Index && has(i)).collect()
 }
 
 /// Gradients of the sum of `outputs` with respect to `inputs` as a graph.

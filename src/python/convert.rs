@@ -1,6 +1,6 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
-use super::errors;
+use super::errors::{self, describe};
 use crate::array::{Data, NdArray};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -147,13 +147,6 @@ pub(crate) fn shape(function: &str, value: &Bound<'_, PyAny>) -> PyResult<Shape>
     };
     let shape = shape.ok_or_else(wrong)?;
     errors::run_as(value.py(), function, || shape.checked())
-}
-
-fn describe(value: &Bound<'_, PyAny>) -> String {
-    let kind = value.get_type().name().map_or("?".into(), |n| n.to_string());
-    let text = value.repr().map_or("?".into(), |r| r.to_string());
-    let short: String = text.chars().take(60).collect();
-    format!("{kind} {short}")
 }
 
 /// An integer: anything with `__index__`, or a whole float.

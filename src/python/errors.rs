@@ -4,6 +4,7 @@ use crate::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 create_exception!(nnrs, Error, PyException, "Base of all errors that nnrs raises.");
@@ -72,6 +73,33 @@ pub(crate) fn wrong_type(
     actual: impl std::fmt::Display,
 ) -> PyErr {
     raise(py, Fault::new(ErrorKind::Type, expected).argument(arg).actual(actual).function(function))
+}
+
+/// Refuses a hook that cannot be called, before anything runs.
+pub(crate) fn callable(py: Python<'_>, function: &str, arg: &str, hook: &Option<Py<PyAny>>) -> PyResult<()> {
+    match hook.as_ref().map(|h| h.bind(py)).filter(|h| !h.is_none() && !h.is_callable()) {
+        Some(h) => Err(wrong_type(py, function, arg, "a callable or None", describe(h))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses keywords that a constructor does not have.
+pub(crate) fn no_more(class: &str, arguments: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    let Some((name, _)) = unknown.and_then(|u| u.iter().next()) else { return Ok(()) };
+    let e = Fault::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
+    Err(raise(name.py(), e.function(class).hint(format!("{class}({arguments})"))))
+}
+
+/// A flag, as `convert::flag` takes it; errors name `function` and `arg`.
+pub(crate) fn flag(value: &Bound<'_, PyAny>, function: &str, arg: &str) -> PyResult<bool> {
+    super::convert::flag(value).map_err(|_| wrong_type(value.py(), function, arg, "bool", describe(value)))
+}
+
+/// A wrong value as messages show it: its type and, cut short, what Python prints for it.
+pub(crate) fn describe(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or("?".into(), |r| r.to_string());
+    let short: String = text.chars().take(60).collect();
+    format!("{} {short}", type_name(value))
 }
 
 /// The name of a value's type.

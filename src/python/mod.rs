@@ -2,6 +2,7 @@
 
 mod array;
 mod call;
+mod checked;
 mod collector;
 mod context;
 mod convert;
@@ -27,6 +28,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<array::NdArray>()?;
     m.add_class::<context::Context>()?;
     m.add_class::<function::Function>()?;
+    m.add_class::<checked::Checked>()?;
     call::register(m)?;
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
     python_function::register(m)?;

@@ -52,6 +52,8 @@ impl Solver {
         post: Given,
         f: impl FnOnce(&solvers::Solver, Hooks) -> Result<R> + Send,
     ) -> PyResult<R> {
+        errors::callable(py, self.solver.name(), "pre_hook", &pre)?;
+        errors::callable(py, self.solver.name(), "post_hook", &post)?;
         let present = |h: Given| h.filter(|h| !h.is_none(py));
         let (pre, post) = (present(pre), present(post));
         errors::detached(py, || {

@@ -6,14 +6,14 @@ mod run;
 pub(crate) use run::{call_hook, forward_vars};
 
 use super::array::{NdArray, assign, size_from_axis};
-use super::convert::flag;
+use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
 use crate::error::Error;
 use crate::graph::Variable as Var;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// A variable of the computation graph: data, gradient, and how it was computed.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
@@ -34,11 +34,16 @@ impl Variable {
 #[pymethods]
 impl Variable {
     #[new]
-    #[pyo3(signature = (shape=None, need_grad=None))]
-    fn py_new(shape: Option<&Bound<'_, PyAny>>, need_grad: Option<bool>) -> PyResult<Variable> {
+    #[pyo3(signature = (shape=None, need_grad=None, **unknown), text_signature = "(shape=None, need_grad=None)")]
+    fn py_new(
+        shape: Option<&Bound<'_, PyAny>>,
+        need_grad: Option<&Bound<'_, PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Variable> {
+        errors::no_more("Variable", "shape=None, need_grad=None", unknown)?;
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
         let var = Var::new(shape);
-        var.set_need_grad(need_grad);
+        var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
         Ok(Variable { var })
     }
 
@@ -87,7 +92,7 @@ impl Variable {
 
     #[setter]
     fn set_d(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign(&self.var.raw_data(), value)
+        assign("Variable.d", &self.var.raw_data(), value)
     }
 
     #[getter]
@@ -97,7 +102,7 @@ impl Variable {
 
     #[setter]
     fn set_g(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign(&self.var.grad(), value)
+        assign("Variable.g", &self.var.grad(), value)
     }
 
     #[getter]
@@ -130,8 +135,8 @@ impl Variable {
     }
 
     #[setter]
-    fn set_need_grad(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.var.set_need_grad(if value.is_none() { None } else { Some(flag(value)?) });
+    fn set_need_grad(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.var.set_need_grad(value.map(|v| flag(v, "Variable.need_grad", "value")).transpose()?);
         Ok(())
     }
 
@@ -142,7 +147,7 @@ impl Variable {
 
     #[setter]
     fn set_persistent(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.var.set_persistent(flag(value)?);
+        self.var.set_persistent(flag(value, "Variable.persistent", "value")?);
         Ok(())
     }
 
@@ -153,7 +158,7 @@ impl Variable {
 
     #[setter]
     fn set_recompute(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.var.set_recompute(flag(value)?);
+        self.var.set_recompute(flag(value, "Variable.recompute", "value")?);
         Ok(())
     }
 
@@ -163,8 +168,12 @@ impl Variable {
     }
 
     #[setter]
-    fn set_name(&self, value: &str) {
-        self.var.set_name(value);
+    fn set_name(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = value
+            .cast::<PyString>()
+            .map_err(|_| errors::wrong_type(value.py(), "Variable.name", "value", "str", errors::describe(value)))?;
+        self.var.set_name(&name.to_string_lossy());
+        Ok(())
     }
 
     #[getter]

@@ -24,5 +24,5 @@ ERRORS = [
     Error(inputs=[(2, 3), (3, 2)], match=r"argument 'x\[1\]'", name="sizes"),
     Error(inputs=[(2, 3), (3,)], match=r"argument 'x\[1\]'", name="ndim"),
     Error(inputs=[(), ()], match="argument 'x'", name="0-d"),
-    Error(inputs=[], match="at least 1 inputs", kind=(ValueError, TypeError, AssertionError), name="nothing"),
+    Error(inputs=[], match="at least 1 input", kind=(ValueError, TypeError, AssertionError), name="nothing"),
 ]

@@ -24,5 +24,5 @@ CASES = [
 
 ERRORS = [
     Error(name="shapes", inputs=[(2, 3), (1, 3)], match="argument 'x'", kind=ValueError),
-    Error(name="none", inputs=[], match="at least 1 inputs", kind=(TypeError, ValueError)),
+    Error(name="none", inputs=[], match="at least 1 input", kind=(TypeError, ValueError)),
 ]

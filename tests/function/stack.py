@@ -24,5 +24,5 @@ ERRORS = [
     Error(inputs=[(2, 3), (2, 3)], args={"axis": 3}, match="argument 'axis'", name="axis"),
     Error(inputs=[(2, 3), (2, 3)], args={"axis": -4}, match="argument 'axis'", name="negative axis"),
     Error(inputs=[(2, 3), (3, 2)], match=r"argument 'x\[1\]'", name="shapes"),
-    Error(inputs=[], match="at least 1 inputs", kind=(ValueError, TypeError, AssertionError), name="nothing"),
+    Error(inputs=[], match="at least 1 input", kind=(ValueError, TypeError, AssertionError), name="nothing"),
 ]

@@ -79,12 +79,14 @@ class Module:
     @property
     def submodules(self) -> OrderedDict[str, Module]:
         """The modules within this one, by attribute."""
-        return self.__dict__.setdefault("_submodules", OrderedDict())
+        inner: OrderedDict[str, Module] = self.__dict__.setdefault("_submodules", OrderedDict())
+        return inner
 
     @property
     def parameter_scope(self) -> OrderedDict[str, Any]:
         """The module's own parameters: a dict of Variables and inner scopes."""
-        return self.__dict__.setdefault("_parameter_scope", OrderedDict())
+        scope: OrderedDict[str, Any] = self.__dict__.setdefault("_parameter_scope", OrderedDict())
+        return scope
 
     @property
     def parent(self) -> Module | None:

@@ -103,7 +103,7 @@ class SimpleGraph:
             format: Kind of picture, in place of the object's.
         """
         try:
-            import graphviz  # type: ignore[import-untyped, import-not-found]
+            import graphviz  # type: ignore[import-untyped, import-not-found, unused-ignore]
         except ImportError as error:
             hint = "pip install graphviz, or use save(), which does not need it"
             text = message("create_graphviz_digraph", None, "this needs the package graphviz", hint=hint)

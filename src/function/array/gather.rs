@@ -56,7 +56,8 @@ impl Gather {
 fn checked(indices: &[i64], n: usize) -> Result<&[i64]> {
     match indices.iter().find(|i| **i < 0 || **i >= n as i64) {
         Some(i) => {
-            Err(Error::arg("Indices", format!("indices of 0 or more and below {n}, the size of the axis")).actual(i))
+            Err(Error::arg("Indices", format!("indices of 0 or more and below {n}, the size of the axis"))
+                .actual_index(*i))
         }
         None => Ok(indices),
     }

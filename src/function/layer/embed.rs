@@ -2,7 +2,7 @@
 
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
@@ -33,9 +33,8 @@ impl Function for Embed {
         let (rows, width) = (x[1].shape[0], x[1].shape.size_from(1));
         let indices = x[0].slice::<i64>();
         if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {
-            return Err(Error::new(ErrorKind::Argument, format!("row numbers from 0 to {}", rows as i64 - 1))
-                .argument("x0")
-                .actual(bad));
+            let expected = format!("row numbers of 0 or more and below {rows}, the rows of w");
+            return Err(Error::arg("x0", expected).actual_index(*bad));
         }
         with_real!(run.dtype, T => gather(indices, x[1].slice::<T>(), width, y[0].slice()));
         Ok(())

@@ -24,7 +24,11 @@ pub(crate) fn infer(x: &Shape, target: &Shape, axis: Option<i64>) -> Result<Shap
 pub(crate) fn checked(x: &Shape, labels: &[i64], axis: Option<i64>) -> Result<Axis> {
     let a = Axis::new(x, chosen_axis(x, axis)?);
     match labels.iter().find(|l| **l >= a.n as i64) {
-        Some(l) => Err(Error::arg("target", format!("labels less than {}, the number of classes", a.n)).actual(l)),
+        Some(_) if a.n == 0 => Err(Error::shape("x", "one class at least along its axis").actual(x)),
+        Some(l) => {
+            let expected = format!("labels less than {}, the number of classes", a.n);
+            Err(Error::arg("target", expected).actual_index(*l))
+        }
         None => Ok(a),
     }
 }

@@ -51,8 +51,17 @@ impl Arange {
     }
 }
 
+/// Refuses ends and steps from which nothing can be counted.
+fn finite(numbers: &[(&str, f64)]) -> Result<()> {
+    match numbers.iter().find(|(_, v)| !v.is_finite()) {
+        Some((name, v)) => Err(Error::arg(name, "a finite number").actual(v)),
+        None => Ok(()),
+    }
+}
+
 impl Function for Arange {
     fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
+        finite(&[("start", self.start), ("stop", self.stop), ("step", self.step)])?;
         if self.step == 0.0 {
             return Err(Error::arg("step", "a number other than 0").actual(self.step));
         }

@@ -154,6 +154,17 @@ impl Function for BatchNormalization {
         true
     }
 
+    fn input_name(&self, i: usize) -> &'static str {
+        let (beta, gamma, mean) = self.places();
+        match i {
+            0 => "x",
+            i if Some(i) == beta => "beta",
+            i if Some(i) == gamma => "gamma",
+            i if i == mean => "mean",
+            _ => "variance",
+        }
+    }
+
     fn differentiable(&self, i: usize) -> bool {
         i < self.places().2
     }

@@ -48,6 +48,14 @@ impl LayerNormalization {
 }
 
 impl Function for LayerNormalization {
+    fn input_name(&self, i: usize) -> &'static str {
+        match i {
+            0 => "x",
+            i if Some(i) == self.places().0 => "beta",
+            _ => "gamma",
+        }
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let batch = mask("batch_axis", &self.batch_axis, &x[0])?;
         let (beta, gamma) = self.places();

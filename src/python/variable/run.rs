@@ -22,6 +22,7 @@ impl Variable {
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
+        check_hooks(py, "Variable.forward", &function_pre_hook, &function_post_hook)?;
         let options = ForwardOptions { clear_buffer, clear_no_need_grad };
         errors::detached(py, || {
             let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
@@ -40,6 +41,7 @@ impl Variable {
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
+        check_hooks(py, "Variable.backward", &function_pre_hook, &function_post_hook)?;
         if communicator_callbacks.is_some() {
             return Err(errors::raise(
                 py,
@@ -129,6 +131,11 @@ impl<'py> IntoPyObject<'py> for Given {
     }
 }
 
+fn check_hooks(py: Python<'_>, function: &str, pre: &Option<Py<PyAny>>, post: &Option<Py<PyAny>>) -> PyResult<()> {
+    errors::callable(py, function, "function_pre_hook", pre)?;
+    errors::callable(py, function, "function_post_hook", post)
+}
+
 pub(crate) fn forward_vars(
     py: Python<'_>,
     vars: &[&Var],
@@ -136,6 +143,7 @@ pub(crate) fn forward_vars(
     pre: Option<Py<PyAny>>,
     post: Option<Py<PyAny>>,
 ) -> PyResult<()> {
+    check_hooks(py, "forward_all", &pre, &post)?;
     errors::detached(py, || {
         let (pre, post) = (hook(&pre), hook(&post));
         run_all(vars, options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))

@@ -1,0 +1,101 @@
+"""Calls with wrong arguments (an unknown keyword, a missing or surplus argument) are errors of nnrs as well.
+
+Python itself refuses them with a plain TypeError, before the function sees anything. `checked` turns that into an
+`nnrs.Error` that is still a TypeError and shows how the function is called. Right calls only pay for one call more.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from . import _core
+from ._core import Error
+from ._errors import ArgumentError, ArgumentTypeError, message
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def checked(function: C) -> C:
+    """`function` itself, but for the errors of calls with wrong arguments.
+
+    >>> @checked
+    ... def twice(x: int) -> int:
+    ...     return 2 * x
+    >>> twice(y=3)
+    Traceback (most recent call last):
+    nnrs._errors.ArgumentTypeError: twice: missing a required argument: 'x'
+      hint: twice(x)
+    """
+
+    return cast(C, functools.update_wrapper(_core.Checked(function), function))
+
+
+def checked_new(new: C) -> C:
+    """As `checked`, for the `__new__` of a class: messages name the class, and leave `cls` out."""
+
+    @functools.wraps(new)
+    def call(cls: type, *args: Any, **kw: Any) -> Any:
+        try:
+            return new(cls, *args, **kw)
+        except TypeError as error:
+            refused = None if isinstance(error, Error) else misfit(new, cls.__name__, (cls, *args), kw, skip=1)
+            if refused is None:
+                raise
+        raise refused
+
+    return cast(C, call)
+
+
+def misfit(
+    function: Callable[..., Any], name: str, args: tuple[Any, ...], kw: dict[str, Any], skip: int = 0
+) -> ArgumentTypeError | None:
+    """The error for a call whose arguments do not fit the signature; None if they do.
+
+    Args:
+        function: What was called.
+        name: Its name, for the message.
+        args: Arguments by position.
+        kw: Arguments by keyword.
+        skip: How many arguments of the signature the caller does not write (`self`, `cls`).
+    """
+    import inspect  # here, since it is only needed for errors
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kw)
+    except TypeError as error:
+        parts = list(signature.parameters.values())[skip:]
+        shown = ", ".join(str(p.replace(annotation=p.empty)) for p in parts)
+        return ArgumentTypeError(message(name, None, str(error), hint=f"{name}({shown})"))
+    return None
+
+
+def check_methods(cls: type) -> None:
+    """Let the compiled methods of a class raise errors of nnrs for arguments of a wrong number, name or type."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, staticmethod):
+            setattr(cls, name, staticmethod(_native(member.__func__, f"{cls.__name__}.{name}", 0)))
+        elif type(member).__name__ == "method_descriptor":
+            setattr(cls, name, _native(member, f"{cls.__name__}.{name}", 1))
+
+
+def _native(method: Callable[..., Any], name: str, skip: int) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(*args: Any, **kw: Any) -> Any:
+        try:
+            return method(*args, **kw)
+        except (TypeError, OverflowError) as error:
+            # An error with a Python frame of its own comes from a hook of the user's.
+            if isinstance(error, Error) or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            refused: Error | None = misfit(method, name, args, kw, skip)
+            if refused is None:
+                kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+                refused = kind(message(name, None, str(error)))
+        raise refused
+
+    return call

@@ -1,0 +1,62 @@
+//! A function that is called with wrong arguments (a keyword that it does not have, too few, too many) fails before it
+//! sees anything, with a plain TypeError. `Checked` stands around it and makes that an error of nnrs. It is compiled,
+//! since every node of a graph is made through one.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// A function whose calls with wrong arguments raise an nnrs.Error. python/nnrs/_calls.py makes it look like the function.
+#[pyclass(frozen, dict, weakref, module = "nnrs._core")]
+pub(crate) struct Checked {
+    function: Py<PyAny>,
+}
+
+#[pymethods]
+impl Checked {
+    #[new]
+    fn py_new(function: Py<PyAny>) -> Checked {
+        Checked { function }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.function.bind(py).call(args, kwargs).map_err(|e| self.explained(py, e, args, kwargs))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.function.bind(py).repr()?.to_string())
+    }
+
+    /// Pickled by name, as functions are.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.function.bind(py).getattr("__qualname__")
+    }
+}
+
+impl Checked {
+    /// The error of a call: explained if the function never began to run, else as it is.
+    fn explained(
+        &self,
+        py: Python<'_>,
+        e: PyErr,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyErr {
+        if !e.is_instance_of::<PyTypeError>(py) || e.traceback(py).is_some() {
+            return e;
+        }
+        let explain = || -> PyResult<Option<PyErr>> {
+            let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
+            let f = self.function.bind(py);
+            let made = py.import("nnrs._calls")?.call_method1("misfit", (f, f.getattr("__name__")?, args, kwargs))?;
+            Ok((!made.is_none()).then(|| PyErr::from_value(made)))
+        };
+        explain().unwrap_or_else(Some).unwrap_or(e)
+    }
+}

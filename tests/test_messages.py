@@ -1,0 +1,375 @@
+"""What a call with wrong arguments, a missing module, a wrong hook or setting says: always an nnrs.Error, of its kind.
+
+Whole texts are in tests/golden/errors.txt (test_errors.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.parametric_functions as PF
+import nnrs.solvers as S
+from nnrs import _environment, _later
+
+HERE = Path(__file__).parent
+
+
+def var(*shape: int) -> nn.Variable:
+    return nn.Variable(shape, need_grad=True)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    yield
+    nn.clear_parameters()
+    nn.memory.set_limit(None)
+
+
+# --- calls ------------------------------------------------------------------------------------------------------------
+
+CALLS = {
+    "unknown keyword": (lambda: F.tanh(var(3), foo=1), r"^tanh: .*'foo'\n  hint: tanh\(x, "),
+    "missing input": (lambda: F.affine(var(3)), r"^affine: missing .*'weight'"),
+    "too many": (lambda: F.tanh(var(3), 1, 2, 3), "^tanh: too many"),
+    "composite": (lambda: F.clip_by_value(var(3), 1), "^clip_by_value: missing .*'max'"),
+    "solver": (lambda: S.Sgd(foo=1), r"^Sgd: .*'foo'\n  hint: Sgd\(lr=0.001\)"),
+    "parametric": (lambda: PF.affine(var(3, 4), 2, foo=1), "^affine: .*'foo'"),
+    "parametric, missing": (lambda: PF.affine(var(3, 4), name="fc"), "^affine: missing .*'n_outmaps'"),
+    "method": (lambda: F.tanh(var(3)).forward(foo=1), r"^Variable.forward: .*'foo'\n  hint: Variable.forward\(clear"),
+    "method, missing": (lambda: var(3).reset_shape(), "^Variable.reset_shape: missing .*'shape'"),
+    "method, wrong type": (lambda: var(3).size_from_axis("a"), "^Variable.size_from_axis: "),
+    "method of an array": (lambda: nn.NdArray((3,)).view((3,), foo=1), "^NdArray.view: .*'foo'"),
+    "static method": (lambda: nn.Variable.from_numpy_array(), "^Variable.from_numpy_array: missing .*'data'"),
+    "constructor": (lambda: nn.Variable(foo=1), r"^Variable: .*'foo'\n  hint: Variable\(shape"),
+    "constructor of an array": (lambda: nn.NdArray(foo=1), "^NdArray: .*'foo'"),
+    "solver's method": (lambda: S.Sgd().weight_decay(), "^Solver.weight_decay: missing .*'decay_rate'"),
+    "forward_all": (lambda: nn.forward_all([3]), "^forward_all: argument 'variables'"),
+    "forward_all, no list": (lambda: nn.forward_all(3), "^forward_all: argument 'variables'"),
+    "context": (
+        lambda: nn.set_default_context("cpu"),
+        "^set_default_context: argument 'ctx'.*\n.*get_extension_context",
+    ),
+    "grad": (lambda: nn.grad(3, 4), "^grad: argument 'outputs'"),
+    "plan": (lambda: nn.memory.plan(None), "^memory.plan: argument 'y'"),
+    "limit": (lambda: nn.memory.set_limit("a"), "^memory.set_limit: argument 'limit'"),
+    "threads": (lambda: nn.set_num_threads("a"), "^set_num_threads: argument 'n'"),
+    "need_grad": (lambda: setattr(var(3), "need_grad", "yes"), "^Variable.need_grad: .*bool, got str 'yes'"),
+    "persistent": (lambda: setattr(var(3), "persistent", "a"), "^Variable.persistent: .*bool, got str 'a'"),
+    "name": (lambda: setattr(var(3), "name", 3), "^Variable.name: .*str, got int 3"),
+    "d": (lambda: setattr(var(3), "d", "abc"), "^Variable.d: argument 'value': .*numbers.*, got str 'abc'"),
+    "g": (lambda: setattr(var(3), "g", None), "^Variable.g: argument 'value': .*numbers.*, got NoneType"),
+    "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
+}
+VALUES = {
+    "threads": (lambda: nn.set_num_threads(-1), "^set_num_threads: argument 'n': expected 1 or more, got -1"),
+    "limit": (lambda: nn.memory.set_limit(-1), "^memory.set_limit: argument 'limit': expected 0 or more, got -1"),
+    "ragged": (lambda: setattr(var(3), "d", [[1], [1, 2]]), "^Variable.d: argument 'value': "),
+    "shape of values": (lambda: setattr(var(3), "d", np.ones(2)), r"^Variable.d: .*\(3,\).*\(2,\)"),
+    "huge parameter": (lambda: PF.affine(var(2, 3), 2**60), "fits into memory"),
+    "empty kernel": (lambda: PF.convolution(var(1, 1, 3, 3), 4, (0, 0)), "^convolution: argument 'kernel'"),
+    "not a number": (lambda: F.arange(0, float("nan")), "^arange: argument 'stop': expected a finite number"),
+    "no axis": (lambda: F.split(var(), 0), "^split: argument 'axis': the array has no axes"),
+    "file without a kind": (lambda: nn.load_parameters("/etc/passwd"), "got a name without a kind"),
+    "statistics": (
+        lambda: F.batch_normalization(var(2, 3), None, None, None, None, batch_stat=False),
+        "^batch_normalization: argument 'mean': expected a Variable, got None",
+    ),
+}
+
+
+def refused(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text) as e:
+        call()
+    assert isinstance(e.value, nn.Error), type(e.value)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_calls_are_type_errors_of_nnrs(name):
+    call, text = CALLS[name]
+    refused(call, TypeError, text)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_wrong_values_are_value_errors_of_nnrs(name):
+    call, text = VALUES[name]
+    refused(call, ValueError, text)
+
+
+def test_no_memory_for_a_parameter():
+    refused(lambda: PF.affine(var(2, 3), 2**44), MemoryError, "'W'")
+    assert not nn.get_parameters()
+
+
+def test_indices_that_are_none():
+    x = nn.Variable.from_numpy_array(np.ones((3, 2), "f4"))
+    for bad in (np.nan, 1e30):
+        index = nn.Variable.from_numpy_array(np.array([bad], "f4"))
+        for call, name in ((lambda i: F.gather(x, i), "gather"), (lambda i: F.embed(i, x), "embed")):
+            refused(call(index).forward, ValueError, f"^{name}: .*a number that is no index")
+
+
+def test_wrong_types_of_arguments_name_the_inputs_and_the_line():
+    line = inspect.currentframe().f_lineno + 2  # type: ignore[union-attr]
+    with pytest.raises(TypeError) as e:
+        F.sum(var(2, 3), axis=1.5)
+    text = "sum: argument 'axis': expected int | Sequence[int] | None, got 1.5\n  inputs: x (2, 3) float32\n  made at: "
+    assert str(e.value) == f"{text}{__file__}:{line}"
+    refused(lambda: F.sum(var(2, 3), axis=2**70), TypeError, "an int of 64 bits")
+    refused(lambda: F.tanh(var(3), outputs=[1]), TypeError, "expected a list of NdArray, got a list with int 1")
+    refused(lambda: F.tanh(var(3), outputs=[]), ValueError, "expected 1 array, got 0")
+    refused(lambda: F.add_n(), TypeError, r"at least 1 input \(x\), got 0")
+
+
+def test_normalizations_name_the_inputs_that_were_given():
+    x = var(2, 3)
+    refused(
+        lambda: F.batch_normalization(x, None, var(1, 4), var(1, 3), var(1, 3)),
+        ValueError,
+        r"argument 'gamma'.*\n  inputs: x \(2, 3\) float32, gamma \(1, 4\) float32, mean \(1, 3\)",
+    )
+
+
+def test_no_classes():
+    y = F.softmax_cross_entropy(var(2, 0), nn.Variable((2, 1)))
+    refused(y.forward, ValueError, "one class at least")
+
+
+def test_errors_of_user_code_arrive_as_they_are():
+    error = TypeError("mine")
+
+    def hook(f: Any) -> None:
+        raise error
+
+    for call in (lambda: F.tanh(var(3)).forward(function_pre_hook=hook), lambda: F.forget(hook, var(3))):
+        with pytest.raises(TypeError) as e:
+            call()
+        assert e.value is error
+
+
+def test_checked_functions_look_like_functions():
+    import copy
+    import pickle
+
+    assert F.tanh.__name__ == "tanh" and "tanh" in repr(F.tanh) and F.tanh.__module__ == "nnrs.functions"
+    assert pickle.loads(pickle.dumps(F.tanh)) is F.tanh and copy.deepcopy(F.tanh) is F.tanh
+    assert (inspect.getdoc(F.tanh) or "").startswith("Hyperbolic tangent") or inspect.getdoc(F.tanh)
+    assert list(inspect.signature(F.leaky_relu).parameters) == ["x", "alpha", "inplace", "n_outputs", "outputs"]
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_that_are_no_functions_are_refused_at_once():
+    y = F.tanh(var(3))
+    for name in ("function_pre_hook", "function_post_hook", "solver_pre_hook", "solver_post_hook"):
+        refused(lambda name=name: getattr(nn, f"set_{name}")("a", 3), TypeError, f"^set_{name}: argument '{name}'")
+        refused(lambda name=name: getattr(nn, f"set_{name}")(3, print), TypeError, f"^set_{name}: argument 'key'")
+    for run in (y.forward, y.backward):
+        refused(lambda run=run: run(function_pre_hook=3), TypeError, "argument 'function_pre_hook'")
+        refused(lambda run=run: run(function_post_hook=3), TypeError, "argument 'function_post_hook'")
+    refused(lambda: nn.forward_all([y], function_pre_hook=3), TypeError, "argument 'function_pre_hook'")
+    refused(lambda: S.Adam().update(3), TypeError, "argument 'pre_hook'")
+    y.forward()
+
+
+# --- what is not there ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["monitor", "utils.learning_rate_scheduler", "lms", "models.imagenet", "contrib.context"]
+)
+def test_modules_of_nnabla_that_are_still_to_come(name):
+    with pytest.raises(ModuleNotFoundError, match=f"nnrs.{name.split('.')[0]}.* is not in this version .*NNabla") as e:
+        __import__(f"nnrs.{name}")
+    assert isinstance(e.value, nn.Error)
+
+
+def test_every_module_of_nnabla_is_there_or_says_so():
+    for name in sorted(_later.MODULES):
+        try:
+            __import__(f"nnrs.{name}")
+        except ModuleNotFoundError as e:
+            assert "is not in this version of nnrs yet" in str(e), name
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        __import__("nnrs.no_such_module")
+    with pytest.raises(AttributeError, match="nnrs.monitor is not in this version"):
+        nn.monitor  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", ["solver.solver_api", "parameter.set_parameter_from_proto", "grad.Grad", "solvers.Lion"]
+)
+def test_members_of_modules_that_are_still_to_come(name):
+    module, member = name.split(".")
+    __import__(f"nnrs.{module}")
+    with pytest.raises(AttributeError, match=f"{member}.*NNabla"):
+        getattr(sys.modules[f"nnrs.{module}"], member)
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def arguments(code: str) -> list[tuple[str, Any]]:
+    """Names and defaults of the arguments of `name(...)`; what is variadic without its keywords."""
+    definition = ast.parse(f"def {code}: pass").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    given = definition.args
+    defaults = [inspect.Parameter.empty] * (len(given.args) - len(given.defaults))
+    values = [*defaults, *map(ast.literal_eval, given.defaults)]
+    names = [a.arg for a in given.args] + ([given.vararg.arg] if given.vararg else [])
+    return list(zip(names, [*values, inspect.Parameter.empty], strict=False))
+
+
+def test_signatures_are_nnablas():
+    """Names, order and defaults; `n_outputs` and `outputs` may follow where NNabla does not have them."""
+    known = json.loads((HERE / "golden" / "signatures.json").read_text())
+    checked = 0
+    for name, code in known.items():
+        if not hasattr(F, name):
+            continue
+        ours = [(p.name, p.default) for p in inspect.signature(getattr(F, name)).parameters.values()]
+        theirs = [(n, () if d == [] else d) for n, d in arguments(code)]
+        assert [(n, () if d == [] else d) for n, d in ours[: len(theirs)]] == theirs, name
+        more = {n for n, _ in ours[len(theirs) :]}
+        assert more <= {"n_outputs", "outputs"} or "*" in code, (name, more)
+        checked += 1
+    assert checked > 100
+
+
+def test_scatter_nd_by_position():
+    data = nn.Variable.from_numpy_array(np.array([5.0, 7.0], "f4"), need_grad=True)
+    index = nn.Variable.from_numpy_array(np.array([[0, 3]], np.int32))
+    y = F.scatter_nd(data, index, (5,))
+    y.forward()
+    assert y.d.tolist() == [5, 0, 0, 7, 0]
+    onto = nn.Variable.from_numpy_array(np.ones(4, "f4"))
+    y = F.scatter_nd(data, index, None, onto, True)
+    y.forward()
+    assert y.d.tolist() == [6, 1, 1, 8]
+
+
+# --- environment ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good"),
+    [("NNRS_NUM_THREADS", ["abc", "-1", "0"], "2"), ("NNRS_SIMD", ["zzz"], "portable"), ("NNRS_FUSION", ["zz"], "0")],
+)
+def test_settings_that_cannot_be_used_are_warned_of(monkeypatch, name, bad, good):
+    for text in bad:
+        monkeypatch.setenv(name, text)
+        with pytest.warns(RuntimeWarning, match=f"{name} is ignored: expected .*, got '{text}'"):
+            _environment.check()
+    monkeypatch.setenv(name, good)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _environment.check()
+
+
+def test_importing_warns_of_settings_once():
+    code = "import nnrs; import nnrs.functions; nnrs.Variable((2,)).d"
+    env = {**os.environ, "NNRS_SIMD": "zzz"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stderr.count("NNRS_SIMD is ignored") == 1
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.parametric_functions as PF
+import nnrs.solvers as S
+
+x = nn.Variable((8, 3))
+h = F.relu(F.batch_normalization(PF.affine(x, 5, name="fc"), None, None, None, None))
+loss = F.mean(F.sum(h, axis=1) + F.max(h, axis=1) * 2)
+pair = F.max(h, axis=1, with_index=True)
+norms = F.norm(h, p=2, axis=1), F.prod(h, axis=(0, 1)), F.min(h, axis=-1)
+array = F.tanh(nn.NdArray((2,)))
+solver = S.Sgd(lr=0.1)
+solver.set_parameters(nn.get_parameters())
+loss.forward(clear_no_need_grad=True)
+solver.update()
+reveal_type(loss)
+reveal_type(array)
+reveal_type(F.rand(shape=(2,)))
+reveal_type(F.clip_by_value(x, 0, 1))
+"""
+WRONG = """
+import nnrs as nn
+import nnrs.functions as F
+
+F.tanh(nn.Variable((2,))).froward()
+F.tanh(nn.Variable((2,)), foo=1)
+F.sum(nn.Variable((2,)), axis=1.5)
+"""
+
+
+def mypy(path: Path) -> list[str]:
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(path.parent / "cache"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=path.parent)
+    return done.stdout.splitlines()
+
+
+def test_types_of_an_ordinary_script(tmp_path):
+    """Strict, nnrs itself included."""
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    said = mypy(path)
+    assert not [line for line in said if "error" in line], said
+    types = [line.split('"')[1].rsplit(".", 1)[-1] for line in said if "Revealed" in line]
+    assert types == ["Variable", "NdArray", "Variable", "Variable"]
+
+
+def test_types_find_mistakes(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(WRONG)
+    errors = [line for line in mypy(path) if "error:" in line]
+    for word in ("froward", "foo", "axis"):
+        assert any(word in line for line in errors), (word, errors)
+
+
+# --- the table of gradients -------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_gradients_is_true():
+    """`gradients` of the registry against what `backward` does to functions of one, two or three equal inputs."""
+    checked = 0
+    for f in nn._core.registry():
+        kinds = [kind for _, kind, _ in f["inputs"]]
+        required = [a for a in f["args"] if a[3] is None]
+        if not kinds or required or any(kind in ("variadic", "index") for kind in kinds) or len(kinds) > 3:
+            continue
+        xs = [nn.Variable.from_numpy_array(np.full((2, 2), 0.5, "f4"), need_grad=True) for _ in kinds]
+        try:
+            y = getattr(F, f["name"])(*xs)
+        except ValueError:
+            continue  # wants other shapes
+        y = y[0] if isinstance(y, tuple) else y
+        for x, flows in zip(xs, f["gradients"], strict=True):
+            (g,) = nn.grad([y], [x])  # the constant 0 where no gradient flows
+            assert (g is not None and (g.parent is None or g.parent.name != "Constant")) == flows, f["name"]
+        checked += 1
+    assert checked > 50
+
+
+def test_the_page_says_what_has_a_gradient():
+    page = (HERE.parent / "docs" / "functions.md").read_text()
+    assert "| [`embed`](#embed) | Layer | to `w` | no | yes | no |" in page
+    assert "| [`equal`](#equal) | Logical | no | yes | yes | no |" in page
+    assert "| [`tanh`](#tanh) | Activation | yes | yes | yes | no |" in page
