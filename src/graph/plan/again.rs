@@ -5,7 +5,6 @@ use super::backward::Step;
 use super::build::{self, What};
 use super::group::Unit;
 use super::order::Graph;
-use super::program::{Input, Values, prune};
 use smallvec::SmallVec;
 
 /// Puts the work of computing again before the backward steps that read what is not `stored`.
@@ -38,9 +37,9 @@ struct Schedule<'a> {
     made: Vec<u32>,
 }
 
-/// A unit that runs again, and the outputs wanted of it.
-struct Rerun<'a> {
-    unit: &'a Unit,
+/// A unit that runs again, the outputs wanted of it, and what it reads.
+struct Rerun {
+    what: What,
     outputs: Vec<u32>,
     inputs: Vec<u32>,
 }
@@ -55,9 +54,9 @@ impl Schedule<'_> {
         }
         let made: Vec<u32> = reruns.iter().flat_map(|r| r.outputs.iter().copied()).collect();
         let (stay, pass): (Vec<u32>, Vec<u32>) = made.into_iter().partition(|&v| self.last_read[v as usize] >= Some(s));
-        let steps = reruns.iter().enumerate().map(|(i, r)| {
-            let free: SmallVec<[u32; 2]> = pass.iter().copied().filter(|&v| last_use[v as usize] == i).collect();
-            build::Step { what: self.what(r, &free), free }
+        let steps = reruns.into_iter().enumerate().map(|(i, r)| {
+            let free = pass.iter().copied().filter(|&v| last_use[v as usize] == i).collect();
+            build::Step::new(self.g, r.what, free)
         });
         let steps = steps.collect();
         stay.iter().for_each(|&v| self.there[v as usize] = true);
@@ -66,7 +65,7 @@ impl Schedule<'_> {
     }
 
     /// The units to run, in order: from the last to the first, each asks for what it reads.
-    fn reruns(&self, s: usize, missing: &[u32]) -> Vec<Rerun<'_>> {
+    fn reruns(&self, s: usize, missing: &[u32]) -> Vec<Rerun> {
         let mut asked = vec![false; self.g.vars.len()];
         missing.iter().for_each(|&v| asked[v as usize] = true);
         let mut reruns = Vec::new();
@@ -79,47 +78,26 @@ impl Schedule<'_> {
             let later = |v: u32| self.last_read[v as usize] >= Some(s);
             let wanted = |v: &u32| absent(v) && (asked[*v as usize] || later(*v) || !unit.elementwise);
             let outputs: Vec<u32> = made().filter(wanted).collect();
-            let inputs = self.inputs(unit, &outputs);
+            let what = build::what(self.g, unit, |v| self.there[v as usize], outputs.clone());
+            let inputs = self.inputs(&what);
             inputs.iter().for_each(|&v| asked[v as usize] = true);
-            reruns.push(Rerun { unit, outputs, inputs });
+            reruns.push(Rerun { what, outputs, inputs });
         }
         reruns.reverse();
         reruns
     }
 
-    fn inputs(&self, unit: &Unit, outputs: &[u32]) -> Vec<u32> {
-        if !unit.elementwise {
-            return self.g.nodes[unit.nodes[0] as usize].x.to_vec();
-        }
-        let mut values = Values::new(self.g, unit);
-        values.forward(unit, |v| self.there[v as usize]);
-        let outs = outputs.iter().map(|&y| values.value(y)).collect();
-        let (_, inputs, _) = prune(values.ssa, values.inputs, outs);
-        inputs
-            .into_iter()
-            .map(|i| match i {
-                Input::Data(v) | Input::Grad(v) => v,
-            })
-            .collect()
-    }
-
-    fn what(&self, r: &Rerun, free: &[u32]) -> What {
-        let n = r.unit.nodes[0];
-        match r.unit.elementwise {
-            true => {
-                let stored = |v: u32| self.there[v as usize];
-                What::Tile(Box::new(build::tile(self.g, r.unit, stored, r.outputs.clone(), free)))
-            }
-            false if self.g.nodes[n as usize].f.function.is_view() => What::View(n),
-            false => What::Call(n),
+    fn inputs(&self, what: &What) -> Vec<u32> {
+        match what {
+            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            What::Call(n) | What::View(n) => self.g.nodes[*n as usize].x.to_vec(),
         }
     }
 
     /// What was made again and is read for the last time by step `s`.
     fn ending(&mut self, s: usize) -> SmallVec<[u32; 2]> {
-        let (end, stay) = self.made.drain(..).partition(|&v| self.last_read[v as usize] <= Some(s));
+        let (end, stay): (Vec<u32>, Vec<u32>) = self.made.iter().partition(|&&v| self.last_read[v as usize] <= Some(s));
         self.made = stay;
-        let end: Vec<u32> = end;
         end.iter().for_each(|&v| self.there[v as usize] = false);
         end.into()
     }

@@ -240,18 +240,12 @@ impl<'a> Builder<'a> {
 
     fn steps(&self) -> Vec<Step> {
         let ends = self.ends();
-        self.units
-            .iter()
-            .zip(ends)
-            .map(|(unit, free)| {
-                let what = match unit.elementwise {
-                    true => What::Tile(Box::new(self.tile(unit, &free))),
-                    false if self.g.nodes[unit.nodes[0] as usize].f.function.is_view() => What::View(unit.nodes[0]),
-                    false => What::Call(unit.nodes[0]),
-                };
-                Step { what, free }
-            })
-            .collect()
+        let step = |(unit, free): (&Unit, _)| {
+            let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
+            let sinks = made.filter(|&y| self.exists(y)).collect();
+            Step::new(self.g, what(self.g, unit, |_| false, sinks), free)
+        };
+        self.units.iter().zip(ends).map(step).collect()
     }
 
     /// For each unit the variables that end with it.
@@ -265,41 +259,44 @@ impl<'a> Builder<'a> {
         }
         ends
     }
+}
 
-    fn tile(&self, unit: &Unit, free: &[u32]) -> Tile {
-        let made = unit.nodes.iter().map(|&n| self.g.nodes[n as usize].y[0]);
-        let sinks = made.filter(|&y| self.exists(y)).collect();
-        tile(self.g, unit, |_| false, sinks, free)
+/// What runs a unit forward so that `sinks` are made; members of the unit that are `stored` are loaded.
+pub(crate) fn what(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> What {
+    let n = unit.nodes[0];
+    match unit.elementwise {
+        true => What::Tile(Box::new(tile(g, unit, stored, sinks))),
+        false if g.nodes[n as usize].f.function.is_view() => What::View(n),
+        false => What::Call(n),
     }
 }
 
-/// The loop that makes `sinks`; members of the unit that are `stored` are loaded, inputs in `free` end with it.
-pub(crate) fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>, free: &[u32]) -> Tile {
+fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> Tile {
     let mut values = Values::new(g, unit);
     values.forward(unit, stored);
     let outs = sinks.iter().map(|&y| values.value(y)).collect();
     let (ssa, inputs, outs) = prune(values.ssa, values.inputs, outs);
-    let last = &g.nodes[*unit.nodes.last().expect("units have nodes") as usize];
+    let node = *unit.nodes.last().expect("units have nodes");
+    let last = &g.nodes[node as usize];
     let shape = &g.var(last.y[0]).shape;
     let data = |i: &Input| match *i {
         Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
     };
     let dtype = last.f.context.dtype();
     let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
-    let mut dying: Vec<u32> = sources
-        .iter()
-        .filter(|(v, w)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some())
-        .map(|(v, _)| *v)
-        .collect();
-    let steal = sinks.iter().map_while(|&s| dying.pop().map(|d| (s, d))).collect();
-    Tile {
-        node: *unit.nodes.last().expect("units have nodes"),
-        program: AnyProgram::compile(dtype, &ssa, sources.len(), &outs),
-        n: shape.size(),
-        sources,
-        sinks,
-        dtype,
-        steal,
+    let program = AnyProgram::compile(dtype, &ssa, sources.len(), &outs);
+    Tile { node, program, n: shape.size(), sources, sinks, dtype, steal: SmallVec::new() }
+}
+
+impl Step {
+    /// A step after which `free` ends; what a loop writes may take over memory that ends with it.
+    pub(crate) fn new(g: &Graph, mut what: What, free: SmallVec<[u32; 2]>) -> Step {
+        if let What::Tile(t) = &mut what {
+            let dies = |(v, w): &&(u32, Walk)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some();
+            let dying = t.sources.iter().filter(dies).map(|(v, _)| *v).rev();
+            t.steal = t.sinks.iter().copied().zip(dying).collect();
+        }
+        Step { what, free }
     }
 }
 

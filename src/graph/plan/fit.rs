@@ -2,8 +2,7 @@
 //! forward and backward for each choice and playing the plans through.
 
 use super::ForwardOptions;
-use super::build::What;
-use super::build::{self, Forward, PlanNode, Slot};
+use super::build::{self, Forward, PlanNode, Slot, What};
 use super::memory::Plans;
 use crate::error::{Error, Result};
 use crate::function::expr::ssa::MixMap;
@@ -47,13 +46,12 @@ pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: b
     };
     let mut search = Search { y, budget, options, clear_buffer, least: plans.peak(), marked: Vec::new() };
     let all = candidates(&plans.forward);
-    let chosen = if search.least <= budget { Some(Vec::new()) } else { search.run(&all)? };
-    let Some(chosen) = chosen else {
-        search.mark(&all, &[]);
+    let found = if search.least <= budget { Ok(Some(Vec::new())) } else { search.run(&all) };
+    search.mark(&all, found.as_ref().ok().and_then(Option::as_deref).unwrap_or_default());
+    let Some(chosen) = found? else {
         let need = format!("at least {} bytes: less is not possible by computing again", search.least);
         return Err(Error::arg("budget", need).actual(budget).function("memory.fit"));
     };
-    search.mark(&all, &chosen);
     let plans = Plans::new(y, options, clear_buffer)?.unwrap_or(plans);
     let name = |&i: &usize| (all[i].bytes, all[i].name.clone());
     let mut names: Vec<(usize, String)> = chosen.iter().map(name).collect();
