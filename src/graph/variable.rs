@@ -1,13 +1,14 @@
 //! Variables: data, gradient, and the node that made them. [`Variable`] is a user's handle; the graph itself holds
 //! [`VarRef`]s, so that the engine can tell what somebody may look at.
 
+mod flags;
 mod handle;
 
 pub use handle::Variable;
 
 use super::node::FnNode;
 use super::{plan, reap};
-use crate::array::NdArray;
+use crate::array::{NdArray, Owned};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -38,7 +39,7 @@ pub(crate) struct Core {
 }
 
 struct Arrays {
-    data: NdArray,
+    data: Owned,
     grad: Option<NdArray>,
 }
 
@@ -52,7 +53,11 @@ impl Core {
     }
 
     fn new(data: NdArray) -> Arc<Core> {
-        Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays { data, grad: None }), version: AtomicU64::new(0) })
+        Arc::new(Core {
+            id: next_id(),
+            arrays: Mutex::new(Arrays { data: Owned::new(data), grad: None }),
+            version: AtomicU64::new(0),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
@@ -82,9 +87,14 @@ pub(crate) struct VarState {
     pub(crate) need_grad: Option<bool>,
     /// As inherited from the inputs of the parent.
     pub(crate) inherited: bool,
+    /// What is inherited, if the user says it instead of the inputs.
+    inherited_by_hand: Option<bool>,
     pub(crate) parent: Option<(Arc<FnNode>, u32)>,
     pub(crate) consumers: SmallVec<[Weak<FnNode>; 2]>,
     pub(crate) persistent: bool,
+    pub(crate) prohibit_clear_data: bool,
+    /// Nothing may take its place.
+    fixed: bool,
     pub(crate) recompute: bool,
     pub(crate) name: Option<Arc<str>>,
     /// Whatever the user wants to keep with the variable.
@@ -97,6 +107,23 @@ pub(crate) struct VarState {
     pub(crate) at_once: bool,
     /// The last backward run did not keep this variable's gradient.
     pub(crate) grad_elided: bool,
+}
+
+impl VarState {
+    /// Takes over what the inputs say, unless the user says otherwise.
+    pub(crate) fn inherit(&mut self, inherited: bool) {
+        self.inherited = self.inherited_by_hand.unwrap_or(inherited);
+    }
+
+    /// Its data stays whatever the clear flags say.
+    pub(crate) fn keeps_data(&self) -> bool {
+        self.persistent || self.prohibit_clear_data
+    }
+
+    /// `need_grad` as set for this variable, whatever its inputs say.
+    pub(crate) fn own_need_grad(&self) -> Option<bool> {
+        self.need_grad.or(self.inherited_by_hand)
+    }
 }
 
 /// What a user keeps with a variable.
@@ -127,9 +154,12 @@ impl VarNode {
         let state = VarState {
             need_grad,
             inherited: false,
+            inherited_by_hand: None,
             parent: None,
             consumers: SmallVec::new(),
             persistent: false,
+            prohibit_clear_data: false,
+            fixed: false,
             recompute: false,
             name: None,
             info: None,
@@ -160,7 +190,7 @@ impl VarNode {
     }
 
     pub(crate) fn data(&self) -> NdArray {
-        self.core.lock().data.clone()
+        NdArray::clone(&self.core.lock().data)
     }
 
     /// Equal for a variable and its unlinked copies.
@@ -191,7 +221,7 @@ impl VarNode {
 
     /// Takes the arrays of another variable.
     pub(crate) fn set_arrays(&self, data: NdArray, grad: NdArray) {
-        *self.core.lock() = Arrays { data, grad: Some(grad) };
+        *self.core.lock() = Arrays { data: Owned::new(data), grad: Some(grad) };
         self.core.changed();
     }
 
@@ -229,13 +259,19 @@ impl VarNode {
 
     /// Drops the data if it can be computed again and nobody looks at it.
     fn shed(&self) {
-        if !self.sheds.load(Relaxed) || self.lock().parent.is_none() {
-            return;
+        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed() {
+            drop(self.data().storage().release());
         }
-        let data = self.data();
-        if !data.is_held() {
-            drop(data.storage().release());
-        }
+    }
+
+    /// Another variable or array has the same elements.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.core) > 1 || self.core.lock().data.is_shared()
+    }
+
+    /// Somebody outside the graph may look at the variable or its array.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.is_held() || self.data().is_held() || self.is_shared()
     }
 
     /// Its data went with its last handle.
@@ -255,7 +291,7 @@ impl Drop for VarNode {
         let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            parent.output_dropped(i as usize, self.core.lock().data.clone());
+            parent.output_dropped(i as usize, NdArray::clone(&self.core.lock().data));
             reap::later(parent);
         }
         drop(plans);
