@@ -174,6 +174,6 @@ impl Var {
 }
 
 /// True if somebody outside the graph may look at the variable or its array.
-fn is_held(v: &VarNode) -> bool {
+pub(crate) fn is_held(v: &VarNode) -> bool {
     v.is_held() || v.data().is_held()
 }
