@@ -49,6 +49,7 @@ pub(crate) struct Links {
 
 /// An output: the variable while somebody has it, and its data, so that it can come back.
 struct Slot {
+    id: u64,
     var: Weak<VarNode>,
     data: NdArray,
 }
@@ -108,7 +109,8 @@ impl FnNode {
         let inherited = links.inputs.iter().any(|x| x.need_grad());
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
-                let v = VarNode::new(slot.data.clone(), None);
+                let plan = self.last_plan.lock().unwrap_or_else(|e| e.into_inner()).clone();
+                let v = VarNode::revived(slot.id, slot.data.clone(), plan);
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
                 s.inherited = inherited;
@@ -118,6 +120,11 @@ impl FnNode {
             })
         };
         links.outputs.iter_mut().enumerate().map(revive).collect()
+    }
+
+    /// An output, if it is alive.
+    pub(crate) fn living_output(&self, i: usize) -> Option<VarRef> {
+        self.links().outputs.get(i)?.var.upgrade()
     }
 
     pub(crate) fn output_dropped(&self, i: usize, data: NdArray) {
@@ -139,6 +146,10 @@ impl FnNode {
             return Ok(false);
         }
         let out = infer(&*self.function, &self.inputs(), &shapes).map_err(|e| self.explain(e))?;
+        if out.len() != outputs.len() {
+            let expected = format!("as many outputs as when the function was made: {}", outputs.len());
+            return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
+        }
         let setup = fingerprint(&shapes, out.iter().cloned());
         for (v, shape) in outputs.iter().zip(out) {
             let v = Variable::handle(v.clone());
@@ -166,7 +177,7 @@ impl FnNode {
     /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
-        links.outputs[i] = Slot { var: Arc::downgrade(new), data: new.data() };
+        links.outputs[i] = Slot { id: new.id, var: Arc::downgrade(new), data: new.data() };
     }
 }
 
@@ -335,6 +346,6 @@ fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[V
             v
         })
         .collect();
-    links.outputs = outputs.iter().map(|v| Slot { var: Arc::downgrade(v), data: v.data() }).collect();
+    links.outputs = outputs.iter().map(|v| Slot { id: v.id, var: Arc::downgrade(v), data: v.data() }).collect();
     outputs
 }

@@ -33,18 +33,18 @@ impl Variable {
     /// Makes the parent of `var` compute `self`, which takes the arrays of `var` too.
     fn take_place(&self, var: &Variable) {
         let Some((parent, i)) = var.node().lock().parent.take() else { return };
-        self.node().set_arrays(var.raw_data(), var.grad());
+        self.node().take_arrays(var.node());
         parent.replace_output(i as usize, self.node());
         let old = {
             let mut s = self.node().lock();
             s.inherit(parent.inputs().iter().any(|x| x.need_grad()));
-            s.elided = None;
             s.at_once = false;
-            s.parent.replace((parent, i))
+            (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
+        let plans = std::mem::take(&mut var.node().lock().plans);
         self.node().changed();
         var.node().changed();
-        drop(old);
+        drop((old, plans)); // what they own may be freed with them
     }
 
     /// Makes `f` the function that computes this variable, as its first output of this shape.
@@ -97,13 +97,12 @@ impl Variable {
     /// A variable with this one's arrays, need_grad and history; this one has no history then.
     fn split_off(&self) -> Variable {
         let old = Variable::from_array(self.raw_data());
-        old.node().set_arrays(self.raw_data(), self.grad());
+        old.node().take_arrays(self.node());
         old.set_need_grad(self.need_grad_setting());
         let parent = {
             let mut s = self.node().lock();
             let mut o = old.node().lock();
             (o.inherited, o.at_once, o.recompute) = (s.inherited, s.at_once, s.recompute);
-            o.elided = s.elided.take();
             o.parent = s.parent.take();
             o.parent.clone()
         };
@@ -115,7 +114,10 @@ impl Variable {
 
     /// Forgets how this variable was made.
     pub fn cut(&self) {
-        let old = self.node().lock().parent.take();
+        let old = {
+            let mut s = self.node().lock();
+            (s.parent.take(), std::mem::take(&mut s.plans))
+        };
         self.node().changed();
         drop(old);
     }

@@ -41,6 +41,16 @@ pub(crate) struct Core {
 struct Arrays {
     data: Owned,
     grad: Option<NdArray>,
+    /// The plan that did not keep the data, and the variable's number in it.
+    elided: Option<(Weak<plan::Forward>, u64)>,
+    /// The last backward run did not keep the gradient.
+    grad_elided: bool,
+}
+
+impl Arrays {
+    fn new(data: NdArray) -> Arrays {
+        Arrays { data: Owned::new(data), grad: None, elided: None, grad_elided: false }
+    }
 }
 
 impl Core {
@@ -53,11 +63,7 @@ impl Core {
     }
 
     fn new(data: NdArray) -> Arc<Core> {
-        Arc::new(Core {
-            id: next_id(),
-            arrays: Mutex::new(Arrays { data: Owned::new(data), grad: None }),
-            version: AtomicU64::new(0),
-        })
+        Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays::new(data)), version: AtomicU64::new(0) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
@@ -101,12 +107,8 @@ pub(crate) struct VarState {
     info: Option<Info>,
     /// Plans whose root this variable is.
     pub(crate) plans: plan::Cache,
-    /// The plan that decided not to keep this variable's data.
-    pub(crate) elided: Option<Weak<plan::Forward>>,
     /// Computed when it was made, and its history is gone: running it again does nothing.
     pub(crate) at_once: bool,
-    /// The last backward run did not keep this variable's gradient.
-    pub(crate) grad_elided: bool,
 }
 
 impl VarState {
@@ -134,14 +136,22 @@ impl VarNode {
         VarNode::over(Core::new(data), need_grad)
     }
 
-    /// A variable without history over the data of `v` and another gradient. If the data was not kept, the plan of `v`
-    /// can compute it for this one too: it goes under the same number.
+    /// A variable without history over the data of `v` and another gradient.
     pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
-        let (data, elided) = (v.data(), v.lock().elided.clone());
-        let id = if data.storage().is_empty() { v.id } else { next_id() };
-        let node = VarNode::numbered(id, Core::new(data), Some(v.need_grad()));
-        node.core.lock().grad = Some(grad);
-        node.lock().elided = elided;
+        let node = VarNode::new(v.data(), Some(v.need_grad()));
+        let mut arrays = node.core.lock();
+        arrays.grad = Some(grad);
+        arrays.elided = v.elided();
+        drop(arrays);
+        node
+    }
+
+    /// An output that was dropped, under its old number; `plan` may have it computed again.
+    pub(crate) fn revived(id: u64, data: NdArray, plan: Weak<plan::Forward>) -> VarRef {
+        let missing = data.storage().is_empty() && plan.strong_count() > 0;
+        let node = VarNode::numbered(id, Core::new(data), None);
+        node.set_elided(missing.then_some(plan));
+        node.mark_planned();
         node
     }
 
@@ -164,8 +174,6 @@ impl VarNode {
             name: None,
             info: None,
             plans: plan::Cache::default(),
-            elided: None,
-            grad_elided: false,
             at_once: false,
         };
         Arc::new(VarNode {
@@ -219,10 +227,32 @@ impl VarNode {
         std::mem::replace(&mut self.core.lock().grad, grad)
     }
 
-    /// Takes the arrays of another variable.
-    pub(crate) fn set_arrays(&self, data: NdArray, grad: NdArray) {
-        *self.core.lock() = Arrays { data: Owned::new(data), grad: Some(grad) };
+    /// Takes the arrays of another variable, and what is known of them.
+    pub(crate) fn take_arrays(&self, other: &VarNode) {
+        let grad = Some(other.grad());
+        let from = other.core.lock();
+        let arrays = Arrays {
+            data: Owned::new(NdArray::clone(&from.data)),
+            grad,
+            elided: from.elided.clone(),
+            grad_elided: from.grad_elided,
+        };
+        drop(from);
+        *self.core.lock() = arrays;
         self.core.changed();
+    }
+
+    /// The plan that did not keep the data, and the number under which the plan has it.
+    pub(crate) fn elided(&self) -> Option<(Weak<plan::Forward>, u64)> {
+        self.core.lock().elided.clone()
+    }
+
+    pub(crate) fn set_elided(&self, plan: Option<Weak<plan::Forward>>) {
+        self.core.lock().elided = plan.map(|p| (p, self.id));
+    }
+
+    pub(crate) fn set_grad_elided(&self, elided: bool) {
+        self.core.lock().grad_elided = elided;
     }
 
     pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {

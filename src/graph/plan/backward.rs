@@ -17,7 +17,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
-use crate::graph::variable::VarRef;
+use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use build::Builder;
 use smallvec::SmallVec;
@@ -44,8 +44,8 @@ pub(crate) struct Backward {
     root: u32,
     /// Gradients that flow, but that nobody can look at after the run.
     unseen: Vec<bool>,
-    /// All but the root, which is not owned.
-    vars: Vec<Option<VarRef>>,
+    /// Not owned: what is read is owned by its readers, and others may own this plan.
+    vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
 }
@@ -154,7 +154,6 @@ impl Backward {
         b.check_labels()?;
         let mut steps = b.steps(&units);
         again::schedule(&g, &units, b.stored(), &mut steps);
-        let is_root = |v: &VarRef| Arc::ptr_eq(v, root);
         let slots = g.vars.iter().map(Slot::new).collect();
         let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
         Ok(Backward {
@@ -167,7 +166,7 @@ impl Backward {
             forward_slots,
             root: g.roots[0],
             unseen: g.vars.iter().map(|v| v.flows && !v.visible(key.clear_buffer)).collect(),
-            vars: g.vars.iter().map(|v| (!is_root(&v.var)).then(|| v.var.clone())).collect(),
+            vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
         })
     }
@@ -176,8 +175,9 @@ impl Backward {
 impl Backward {
     /// Tells the variables whether they will have a gradient after the run.
     fn adopt(&self) {
-        for (v, &unseen) in self.vars.iter().zip(&self.unseen).filter_map(|(v, u)| Some((v.as_ref()?, u))) {
-            v.lock().grad_elided = unseen;
+        let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| *i as u32 != self.root);
+        for (v, &unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, u))) {
+            v.set_grad_elided(unseen);
             if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
                 v.grad().clear();
             }

@@ -164,7 +164,7 @@ impl Forward {
                 if !kept {
                     self.drop_data(slot);
                 }
-                v.lock().elided = (!kept).then(|| Arc::downgrade(self));
+                v.set_elided((!kept).then(|| Arc::downgrade(self)));
             }
         }
     }
@@ -253,7 +253,11 @@ impl<'a> Builder<'a> {
         let step = |(unit, free): (&Unit, _)| {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let sinks = made.filter(|&y| self.exists(y)).collect();
-            Step::new(self.g, what(self.g, unit, |_| false, sinks), free)
+            let mut step = Step::new(self.g, what(self.g, unit, |_| false, sinks), free);
+            if self.key.hooked {
+                step.give_back();
+            }
+            step
         };
         self.units.iter().zip(ends).map(step).collect()
     }
@@ -307,6 +311,13 @@ impl Step {
             t.steal = t.sinks.iter().copied().zip(dying).collect();
         }
         Step { what, free }
+    }
+
+    /// Nothing takes over memory: a hook after the step may look at what was read.
+    fn give_back(&mut self) {
+        if let What::Tile(t) = &mut self.what {
+            t.steal.clear();
+        }
     }
 }
 

@@ -13,19 +13,20 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes sure that the data of a variable is there, if its plan left it out.
 pub(crate) fn materialize(v: &VarRef) -> Result<()> {
-    let Some(plan) = pending(v)? else { return if v.is_shed() { gather(v) } else { Ok(()) } };
-    let slot = plan.slot_of(v).ok_or_else(|| gone(v))?;
+    let Some((plan, id)) = pending(v)? else { return if v.is_shed() { gather(v) } else { Ok(()) } };
+    let slot = plan.slot_of(id).ok_or_else(|| gone(v))?;
     plan.check_leaves(&plan.missing(slot).1)?;
     plan.compute_again(slot)?;
     v.changed();
     Ok(())
 }
 
-/// The plan that left the data out, if it is missing.
-fn pending(v: &VarNode) -> Result<Option<Arc<Forward>>> {
-    let (elided, data) = (v.lock().elided.clone(), v.data());
-    match elided {
-        Some(plan) if data.storage().is_empty() => plan.upgrade().map(Some).ok_or_else(|| gone(v)),
+/// The plan that left the data out, if it is missing, and its number there.
+fn pending(v: &VarNode) -> Result<Option<(Arc<Forward>, u64)>> {
+    match v.elided() {
+        Some((plan, id)) if v.data().storage().is_empty() => {
+            plan.upgrade().map(|p| Some((p, id))).ok_or_else(|| gone(v))
+        }
         _ => Ok(None),
     }
 }
@@ -67,8 +68,8 @@ fn gather(target: &VarRef) -> Result<()> {
 }
 
 impl Forward {
-    pub(crate) fn slot_of(&self, v: &VarNode) -> Option<u32> {
-        self.slots.iter().position(|s| s.var_id == v.id).map(|i| i as u32)
+    pub(crate) fn slot_of(&self, id: u64) -> Option<u32> {
+        self.slots.iter().position(|s| s.var_id == id).map(|i| i as u32)
     }
 
     /// Computes slot `target` and everything that is missing on the way; only `target` stays.

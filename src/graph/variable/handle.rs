@@ -108,8 +108,9 @@ impl Variable {
             return Err(Error::shape("data", format!("{} elements as in {shape}", shape.size())).actual(data.shape()));
         }
         let data = if data.shape() == shape { data } else { data.view(shape)? };
-        self.node.core.lock().data = Owned::new(data);
-        self.node.lock().elided = None;
+        let mut arrays = self.node.core.lock();
+        (arrays.data, arrays.elided) = (Owned::new(data), None);
+        drop(arrays);
         self.node.core.changed();
         Ok(())
     }
@@ -121,7 +122,8 @@ impl Variable {
 
     /// True if the last backward run did not keep this variable's gradient.
     pub fn grad_was_dropped(&self) -> bool {
-        self.node.lock().grad_elided && self.grad().storage().is_empty()
+        let arrays = self.node.core.lock();
+        arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.storage().is_empty())
     }
 
     /// Puts another array of the same size in the gradient's place.
@@ -130,8 +132,10 @@ impl Variable {
         if grad.size() != shape.size() {
             return Err(Error::shape("grad", format!("{} elements as in {shape}", shape.size())).actual(grad.shape()));
         }
-        self.node.core.lock().grad = Some(if grad.shape() == shape { grad } else { grad.view(shape)? });
-        self.node.lock().grad_elided = false;
+        let grad = if grad.shape() == shape { grad } else { grad.view(shape)? };
+        let mut arrays = self.node.core.lock();
+        (arrays.grad, arrays.grad_elided) = (Some(grad), false);
+        drop(arrays);
         self.node.core.changed();
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::graph::plan::materialize;
 use crate::graph::variable::Variable;
 use crate::with_real;
 use smallvec::SmallVec;
+use std::sync::Weak;
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -55,7 +56,7 @@ impl Backward {
         hooks.after(&node.f)?;
         again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
-        step.free_data.iter().for_each(|&v| self.slots[v as usize].data.storage().clear());
+        step.free_data.iter().for_each(|&v| self.drop_data(v));
         if hooks.any() && self.key.clear_buffer {
             self.hide_seed(node);
         }
@@ -70,6 +71,13 @@ impl Backward {
             none.clear();
             root.swap_grad(Some(none));
         }
+    }
+
+    /// Clears data; whoever reads it all the same has it computed again, or is told that it is gone.
+    fn drop_data(&self, v: u32) {
+        self.slots[v as usize].data.storage().clear();
+        let Some(var) = self.vars[v as usize].upgrade().filter(|var| !var.is_shed()) else { return };
+        var.set_elided(Some(self.forward.as_ref().map_or_else(Weak::new, |(_, f)| f.clone())));
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
@@ -105,14 +113,14 @@ impl Backward {
             if !self.slots[v as usize].data.storage().is_empty() {
                 continue;
             }
-            let Some(var) = &self.vars[v as usize] else { continue };
+            let Some(var) = self.vars[v as usize].upgrade() else { continue };
             let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
             match forward.zip(self.forward_slots[v as usize]) {
                 Some((f, slot)) if !f.kept[slot as usize] => {
                     f.compute_again(slot)?;
                     again.push(v);
                 }
-                _ => materialize(var)?,
+                _ => materialize(&var)?,
             }
         }
         Ok(again)

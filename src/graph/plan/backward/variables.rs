@@ -13,7 +13,7 @@ impl Backward {
     /// The variables that the plan keeps alive, as often as it has them.
     #[cfg(feature = "python")]
     pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
-        self.watch.owned().chain(self.vars.iter().flatten())
+        self.watch.owned()
     }
 
     /// The gradient by a function over variables.
