@@ -28,6 +28,8 @@ pub(crate) struct FnNode {
     pub(crate) busy: AtomicU64,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
     pub(crate) user_code: bool,
+    /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
+    pub(crate) no_grad: bool,
     /// The script line that made the node.
     pub(crate) origin: Option<Arc<str>>,
     rank: AtomicU32,
@@ -295,6 +297,7 @@ fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Opti
     let node = Arc::new(FnNode {
         id: next_id(),
         user_code,
+        no_grad: mode::no_grad(),
         function,
         context: mode::context(),
         saved: Default::default(),
