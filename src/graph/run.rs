@@ -100,6 +100,7 @@ impl Variable {
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
         let shape = self.shape();
         match seed {
+            Seed::Own if self.grad_was_dropped() => Err(self.grad_is_gone()),
             Seed::Own => Ok(self.grad()),
             Seed::Value(v) => {
                 let a = NdArray::new(shape);

@@ -248,11 +248,7 @@ impl Variable {
 impl Variable {
     fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
         if self.var.grad_was_dropped() {
-            let e = Error::graph("the gradient of this intermediate variable was not kept by backward");
-            return Err(errors::raise(
-                py,
-                e.hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient"),
-            ));
+            return Err(errors::raise(py, self.var.grad_is_gone()));
         }
         Ok(self.var.grad())
     }

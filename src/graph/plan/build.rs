@@ -154,6 +154,7 @@ impl Forward {
                 if !kept {
                     self.drop_data(slot);
                 }
+                v.sheds.store(false, Relaxed); // from now on plans decide
                 v.set_elided((!kept).then(|| Arc::downgrade(self)));
             }
         }

@@ -154,6 +154,7 @@ impl Forward {
     /// Runs the plan.
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        self.fetch_leaves()?;
         let mut interrupt = Interrupt::new();
         for step in &self.steps {
             self.step(step, hooks)?;
@@ -162,6 +163,18 @@ impl Forward {
         for (slot, count) in &self.leaves {
             let now = self.slots[*slot as usize].data.modification_count();
             count.store(now, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
+    fn fetch_leaves(&self) -> Result<()> {
+        for (slot, _) in &self.leaves {
+            let slot = &self.slots[*slot as usize];
+            if slot.data.storage().is_empty() {
+                let var = self.watch.owned().find(|v| v.id == slot.var_id);
+                var.map_or(Ok(()), super::materialize)?;
+            }
         }
         Ok(())
     }

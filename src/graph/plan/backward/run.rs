@@ -6,13 +6,13 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
-use crate::graph::plan::build::{self as forward, PlanNode};
+use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
 use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
 use crate::graph::plan::materialize;
 use crate::graph::variable::Variable;
 use crate::with_real;
 use smallvec::SmallVec;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -74,7 +74,8 @@ impl Backward {
     fn drop_data(&self, v: u32) {
         self.slots[v as usize].data.storage().clear();
         let Some(var) = self.vars[v as usize].upgrade().filter(|var| !var.is_shed()) else { return };
-        var.set_elided(Some(self.forward.as_ref().map_or_else(Weak::new, |(_, f)| f.clone())));
+        let plan = var.parent().and_then(|f| last_plan(&f));
+        var.set_elided(Some(plan.map_or_else(Weak::new, |p| Arc::downgrade(&p))));
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
