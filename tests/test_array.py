@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+import nnrs.functions as F
 from nnrs import NdArray
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
@@ -295,3 +296,36 @@ def test_a_huge_array_costs_nothing_until_it_is_used():
     with pytest.raises(MemoryError):
         NdArray((2**28, 2**26)).data  # noqa: B018
     assert nn.memory.stats().live == before
+
+
+def test_a_constant_has_no_type_until_somebody_asks():
+    a = nn.NdArray((2,))
+    a.cast(np.int32)
+    a.fill(0.3)
+    np.testing.assert_array_equal(a.get_data("r", dtype=np.float32), np.float32([0.3, 0.3]))
+    for dtype in (np.int32, np.float16):
+        x = nn.Variable((2,))
+        x.data.cast(dtype)
+        for function in (F.identity, F.sin, lambda v: F.softmax(v, axis=0)):
+            x.data.fill(0.3)
+            y = function(x)
+            y.forward()
+            with nn.auto_forward():
+                now = function(x)
+            expected = {F.identity: 0.3, F.sin: np.sin(0.3)}.get(function, 0.5)
+            np.testing.assert_allclose(y.d, [expected] * 2, rtol=1e-6)
+            np.testing.assert_allclose(now.d, [expected] * 2, rtol=1e-6)
+        a.cast(dtype)
+        a.fill(0.3)
+        a *= 2
+        np.testing.assert_allclose(a.data, [0.6, 0.6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.float32])
+def test_in_place_operators_give_the_contexts_type(dtype):
+    a = nn.NdArray.from_numpy_array(np.array([1, 2], dtype))
+    a += 1
+    assert a.dtype == np.float32
+    a *= nn.NdArray.from_numpy_array(np.array([3, 4], dtype))
+    assert a.dtype == np.float32
+    np.testing.assert_array_equal(a.data, [6, 12])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _calls, _core, _environment, _later, backward_functions, config, function, memory
+from . import _calls, _core, _environment, _later, backward_functions, communicators, config, function, memory
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -61,6 +61,7 @@ __all__ = [
     "available_contexts",
     "backward_functions",
     "clear_parameters",
+    "communicators",
     "config",
     "context_scope",
     "forward_all",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import Self, disjoint_base
 
+from .communicators import CommunicatorBackwardCallback
 from .function import Info, PythonFunction
 
 __all__ = [
@@ -306,7 +307,7 @@ class Variable:
         self,
         grad: _Number | NdArray | ArrayLike | None = ...,
         clear_buffer: bool = False,
-        communicator_callbacks: None = None,
+        communicator_callbacks: CommunicatorBackwardCallback | Sequence[CommunicatorBackwardCallback] | None = None,
         function_pre_hook: _Hook = None,
         function_post_hook: _Hook = None,
     ) -> None:

@@ -26,6 +26,8 @@ struct Inner {
     place: Mutex<Place>,
     /// Handles that a user holds: an array that somebody may look at is not planned away.
     handles: AtomicU32,
+    /// Variables whose data it is.
+    variables: AtomicU32,
 }
 
 /// Where an array's elements lie.
@@ -45,7 +47,7 @@ impl NdArray {
     }
 
     fn placed(place: Place) -> NdArray {
-        NdArray(Arc::new(Inner { place: Mutex::new(place), handles: AtomicU32::new(0) }))
+        NdArray(Arc::new(Inner { place: Mutex::new(place), handles: AtomicU32::new(0), variables: AtomicU32::new(0) }))
     }
 
     /// An array of `shape` with a copy of `values`.
@@ -116,6 +118,11 @@ impl NdArray {
         self.0.handles.load(Relaxed) > 0
     }
 
+    /// True if another variable, or an array that is a part or a view of it, has the same elements.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.place().storage) > 1
+    }
+
     /// Another shape for the same elements (`Err` if the sizes differ); with `force` also another size, which drops the content.
     pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
         let shape = shape.checked()?;
@@ -166,8 +173,12 @@ impl NdArray {
 
     /// Takes over the memory of `other`, of the same size, as content: both read the same bytes until one is rewritten.
     pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
-        let data = other.read(other.dtype())?;
-        self.storage().adopt_shared(&data)
+        let storage = self.storage();
+        if let Some(content) = other.storage().constant().map(constant) {
+            storage.set_content(content);
+            return Ok(());
+        }
+        storage.adopt_shared(other.read(other.dtype())?)
     }
 
     /// True if the array covers its whole storage (no `narrow`).
@@ -180,7 +191,7 @@ impl NdArray {
     pub fn fill(&self, value: f64) -> Result<()> {
         let storage = self.storage();
         if self.is_whole() {
-            storage.set_content(if value == 0.0 { Content::Zero } else { Content::Fill(value) });
+            storage.set_content(constant(value));
             return Ok(());
         }
         let (offset, n) = (self.offset(), self.size());
@@ -231,8 +242,8 @@ impl NdArray {
         if shape != from {
             return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
         }
-        let src = other.read(other.dtype())?;
-        let dst = self.overwrite(src.dtype())?;
+        let src = other.read(other.dtype())?.of(shape.size())?;
+        let dst = self.overwrite(src.dtype())?.of(shape.size())?;
         dst.copy_bytes(&src);
         Ok(())
     }
@@ -291,5 +302,32 @@ mod tests {
         assert_eq!(b.to_vec::<f64>().unwrap(), [2.5; 4]);
         b.cast(DType::I32).unwrap();
         assert_eq!(b.to_vec::<f32>().unwrap(), [2.0; 4]);
+    }
+}
+
+fn constant(value: f64) -> Content {
+    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
+}
+
+/// An array as a variable's data: it counts.
+pub(crate) struct Owned(NdArray);
+
+impl Owned {
+    pub(crate) fn new(array: NdArray) -> Owned {
+        array.0.variables.fetch_add(1, Relaxed);
+        Owned(array)
+    }
+}
+
+impl std::ops::Deref for Owned {
+    type Target = NdArray;
+    fn deref(&self) -> &NdArray {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.0.variables.fetch_sub(1, Relaxed);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::alloc::Block;
 use crate::dtype::{DType, Element};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::with_dtype;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -142,9 +142,10 @@ impl Storage {
     }
 
     /// Reads the same bytes as another array; a part of a larger one is copied.
-    pub(super) fn adopt_shared(&self, data: &Data) -> Result<()> {
-        if data.offset != 0 || data.len != self.size {
-            self.overwrite(data.dtype, 0, self.size)?.copy_bytes(data);
+    pub(super) fn adopt_shared(&self, data: Data) -> Result<()> {
+        let data = data.of(self.size)?;
+        if data.offset != 0 {
+            self.overwrite(data.dtype, 0, self.size)?.copy_bytes(&data);
             return Ok(());
         }
         let content = Content::Bytes(data.block.clone());
@@ -169,8 +170,7 @@ impl Storage {
     pub(super) fn read(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let mut s = self.state();
         if !matches!(s.content, Content::Bytes(_)) {
-            let as_type = if matches!(s.content, Content::Empty) { dtype } else { s.dtype };
-            own(&mut s, self.size, as_type)?;
+            own(&mut s, self.size, dtype)?; // a constant has no type until somebody asks for one
         }
         let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
         let data = Data { block: block.clone(), dtype: s.dtype, offset, len };
@@ -260,6 +260,19 @@ impl Data {
     #[cfg(feature = "python")]
     pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
         self.block.exports()
+    }
+
+    /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given
+    /// its array another size.
+    pub(crate) fn of(self, n: usize) -> Result<Data> {
+        match self.len == n {
+            true => Ok(self),
+            false => Err(Error::graph(format!(
+                "the shape of an array was changed while it was in use: it has {} elements now instead of {n}",
+                self.len
+            ))
+            .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")),
+        }
     }
 
     pub fn dtype(&self) -> DType {

@@ -90,11 +90,11 @@ impl Run<'_> {
         &self.inputs[i]
     }
 
-    /// Updates input `i` in the type to compute in.
-    pub fn update_input<T: Element>(&self, i: usize, f: impl FnOnce(&mut [T])) -> Result<()> {
+    /// Updates the `n` elements of input `i` in the type to compute in.
+    pub fn update_input<T: Element>(&self, i: usize, n: usize, f: impl FnOnce(&mut [T])) -> Result<()> {
         let a = &self.inputs[i];
         let dtype = a.dtype();
-        let data = a.modify(T::DTYPE)?;
+        let data = a.modify(T::DTYPE)?.of(n)?;
         f(data.as_mut_slice());
         if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
     }

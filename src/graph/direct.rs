@@ -1,9 +1,9 @@
 //! A function of the graph called directly, on any variables: setup, forward, backward, and what its gradient reads.
 
+use super::FunctionRef;
 use super::grad::rule;
 use super::node::{FnNode, explain, infer};
 use super::plan::{Turn, read_input, run_arrays};
-use super::run::FunctionRef;
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::array::NdArray;
@@ -223,17 +223,18 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
     let inputs = x.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>()?;
     let (mut vx, mut vy, mut gy, mut gx, mut parts) = (vec![], vec![], vec![], vec![], vec![]);
     for (i, shape) in xs.iter().enumerate() {
-        let read = || read_input(node, i, &inputs[i]).map(|data| View { shape, data });
+        let read = || read_input(node, i, &inputs[i], shape).map(|data| View { shape, data });
         vx.push(needs.input(i).then(read).transpose()?);
         let part = NdArray::new(shape.clone());
-        let write = || part.overwrite(compute).map(|data| GradMut { shape, output: Output::Write, data });
+        let write =
+            || part.overwrite(compute)?.of(shape.size()).map(|data| GradMut { shape, output: Output::Write, data });
         gx.push(want[i].then(write).transpose()?);
         parts.push(want[i].then(|| Variable::from_array(part.clone())));
     }
     for (o, shape) in ys.iter().enumerate() {
-        let read = || y[o].data()?.read(compute).map(|data| View { shape, data });
+        let read = || y[o].data()?.read(compute)?.of(shape.size()).map(|data| View { shape, data });
         vy.push(needs.output(o).then(read).transpose()?);
-        gy.push(Some(View { shape, data: y[o].grad().read(compute)? }));
+        gy.push(Some(View { shape, data: y[o].grad().read(compute)?.of(shape.size())? }));
     }
     let run = Run { dtype: compute, again: false, saved: &node.saved, inputs: &inputs };
     node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;

@@ -1,8 +1,8 @@
 //! Gradients as a graph: each function's rule, applied from the outputs back to the inputs.
 
+use super::FunctionRef;
 use super::node::FnNode;
 use super::plan::collect;
-use super::run::FunctionRef;
 use super::variable::{VarRef, Variable};
 use super::{apply, mode, rules};
 use crate::array::NdArray;
@@ -114,7 +114,7 @@ fn is_on(on: &MixMap<u64, ()>, x: &VarRef) -> bool {
 fn inherit(nodes: &[Arc<FnNode>]) {
     for n in nodes {
         let inherited = n.inputs().iter().any(|x| x.need_grad());
-        n.outputs().iter().for_each(|y| y.lock().inherited = inherited);
+        n.outputs().iter().for_each(|y| y.lock().inherit(inherited));
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Links {
     /// All inputs, where some are left out (see [`FnNode::set_active`]).
     all_inputs: Option<Box<[VarRef]>>,
     outputs: SmallVec<[Slot; 1]>,
-    /// Fingerprint of the input shapes that the outputs were shaped for.
+    /// Fingerprint of the shapes of inputs and outputs when it was set up.
     setup: u64,
 }
 
@@ -133,27 +133,32 @@ impl FnNode {
         }
     }
 
-    /// Shapes the outputs anew if the inputs' shapes have changed.
-    pub(crate) fn refresh(self: &Arc<FnNode>) -> Result<()> {
+    /// The outputs' shapes must be asked for again.
+    pub(crate) fn mark_stale(&self) {
+        self.links().setup = 0;
+    }
+
+    /// Shapes the outputs anew if the inputs' shapes have changed; true if so.
+    pub(crate) fn refresh(self: &Arc<FnNode>) -> Result<bool> {
         let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
-        let print = fingerprint(&shapes);
-        if self.links().setup == print {
-            return Ok(());
+        let outputs = self.outputs();
+        if self.links().setup == fingerprint(&shapes, outputs.iter().map(|y| y.shape())) {
+            return Ok(false);
         }
         let out = infer(&*self.function, &self.inputs(), &shapes).map_err(|e| self.explain(e))?;
-        let outputs = self.outputs();
         if out.len() != outputs.len() {
             let expected = format!("as many outputs as when the function was made: {}", outputs.len());
             return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
         }
+        let setup = fingerprint(&shapes, out.iter().cloned());
         for (v, shape) in outputs.iter().zip(out) {
             let v = Variable::handle(v.clone());
             if v.shape() != shape {
                 v.reset_shape(shape, true)?;
             }
         }
-        self.links().setup = print;
-        Ok(())
+        self.links().setup = setup;
+        Ok(true)
     }
 
     /// Completes an error with the function, its inputs and the line that made the node.
@@ -182,12 +187,11 @@ impl Drop for FnNode {
     }
 }
 
-fn fingerprint(shapes: &[Shape]) -> u64 {
+fn fingerprint(inputs: &[Shape], outputs: impl Iterator<Item = Shape>) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut h = crate::function::expr::ssa::Mix::default();
-    for s in shapes {
-        s.hash(&mut h);
-    }
+    inputs.iter().for_each(|s| s.hash(&mut h));
+    outputs.for_each(|s| s.hash(&mut h));
     h.finish() | 1
 }
 
@@ -235,8 +239,9 @@ pub fn apply_into(
     let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
     let out = infer(&*function, &inputs, &shapes).map_err(fail)?;
     let data = output_arrays(&out, into).map_err(fail)?;
-    let node = link(function, inputs, &shapes, origin);
+    let node = link(function, inputs, origin);
     let outputs = make_outputs(&node, data);
+    node.links().setup = fingerprint(&shapes, out.iter().cloned());
     if mode::auto_forward() {
         plan::run_single(&node, &outputs)?;
         if mode::no_grad() || !outputs[0].need_grad() {
@@ -283,12 +288,7 @@ fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec
     Ok(into.into_iter().collect())
 }
 
-fn link(
-    function: Arc<dyn Function>,
-    inputs: SmallVec<[VarRef; 2]>,
-    shapes: &[Shape],
-    origin: Option<Arc<str>>,
-) -> Arc<FnNode> {
+fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Option<Arc<str>>) -> Arc<FnNode> {
     LIVE.fetch_add(1, Relaxed);
     let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
     let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.parent().is_some_and(|p| p.user_code));
@@ -302,7 +302,7 @@ fn link(
         origin,
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
-        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: fingerprint(shapes) }),
+        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0 }),
         last_plan: Mutex::new(Weak::new()),
     });
     if !(mode::auto_forward() && mode::no_grad()) {

@@ -1,8 +1,8 @@
 //! What dies with a variable or function: user code in the history that nobody else owns. A foreign garbage collector
 //! (Python's) asks, to find cycles that go through the graph.
 
+use super::FunctionRef;
 use super::node::FnNode;
-use super::run::FunctionRef;
 use super::variable::VarRef;
 use crate::function::expr::ssa::MixMap;
 use std::sync::Arc;

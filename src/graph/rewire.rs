@@ -37,7 +37,7 @@ impl Variable {
         parent.replace_output(i as usize, self.node());
         let old = {
             let mut s = self.node().lock();
-            s.inherited = parent.inputs().iter().any(|x| x.need_grad());
+            s.inherit(parent.inputs().iter().any(|x| x.need_grad()));
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
@@ -66,6 +66,7 @@ impl Variable {
     /// from before, sees the new value, but for what `new` is computed from; what ran already (auto_forward) keeps
     /// what it read. `new` must be an output of a function that reads this variable itself.
     pub fn supersede(&self, new: &Variable) -> Result<()> {
+        self.check_modifiable()?;
         let f = new.node().parent().filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())));
         if f.is_none() || new.shape() != self.shape() {
             return Err(Error::graph("the new value must have the variable's shape and be computed from it directly"));

@@ -1,6 +1,6 @@
 //! Gradient rules that users register by a function's name: for functions without one, or in place of the own one.
 
-use super::run::FunctionRef;
+use super::FunctionRef;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::function::Grad;

@@ -1,14 +1,11 @@
-//! Running graphs: forward, backward, forward_all, visiting.
+//! Running graphs: forward, backward, forward_all.
 
-use super::hooks;
-use super::node::FnNode;
-use super::plan::{self, ForwardOptions};
+use super::callbacks::{self, CommunicatorBackwardCallback};
+use super::plan::{self, Closed, ForwardOptions};
 use super::variable::{VarRef, Variable};
+use super::{FunctionRef, hooks};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
-use crate::function::{ArgValue, Function};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The gradient that a backward pass starts with.
 #[derive(Clone, Debug)]
@@ -27,24 +24,94 @@ pub struct BackwardOptions {
     pub seed: Seed,
     /// Drop data and gradients of intermediate variables as soon as they are used.
     pub clear_buffer: bool,
+    /// Drop the array that the pass starts with as soon as it is used.
+    pub clear_initial_grad: bool,
 }
 
 impl Default for BackwardOptions {
     fn default() -> Self {
-        BackwardOptions { seed: Seed::Value(1.0), clear_buffer: false }
+        BackwardOptions { seed: Seed::Value(1.0), clear_buffer: false, clear_initial_grad: false }
     }
 }
 
-/// A hook of one run.
+/// A hook of one run: an error stops the run.
 pub type RunHook<'a> = Option<&'a dyn Fn(&FunctionRef) -> Result<()>>;
 
+/// All that can be said about a forward run; [`ForwardOptions`] alone make one too.
+///
+/// ```
+/// use nnrs::{functions as f, graph::ForwardRun, Variable};
+/// let x = Variable::from_slice(&[0.0f32], [1].into())?;
+/// let y = f::exp(&f::abs(&x)?)?;
+/// let seen = std::cell::RefCell::new(Vec::new());
+/// let note = |f: &nnrs::graph::FunctionRef| Ok(seen.borrow_mut().push(f.name()));
+/// y.forward_with(ForwardRun { pre: Some(&note), ..Default::default() })?;
+/// assert_eq!(*seen.borrow(), ["abs", "exp"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+#[derive(Default)]
+pub struct ForwardRun<'a> {
+    pub options: ForwardOptions,
+    /// Functions that are not run, since they have run; those that this run has run are added.
+    pub closed: Option<&'a mut Closed>,
+    /// Called before each function.
+    pub pre: RunHook<'a>,
+    /// Called after each function.
+    pub post: RunHook<'a>,
+}
+
+impl From<ForwardOptions> for ForwardRun<'_> {
+    fn from(options: ForwardOptions) -> Self {
+        ForwardRun { options, ..Default::default() }
+    }
+}
+
+/// All that can be said about a backward run; [`BackwardOptions`] alone make one too.
+#[derive(Default)]
+pub struct BackwardRun<'a> {
+    pub options: BackwardOptions,
+    /// Told about each function that is done, after `post`, and about the end.
+    pub callbacks: &'a [&'a dyn CommunicatorBackwardCallback],
+    /// Called before each function.
+    pub pre: RunHook<'a>,
+    /// Called after each function.
+    pub post: RunHook<'a>,
+}
+
+impl From<BackwardOptions> for BackwardRun<'_> {
+    fn from(options: BackwardOptions) -> Self {
+        BackwardRun { options, ..Default::default() }
+    }
+}
+
 /// Runs the graphs behind several variables in one pass; shared parts run once.
-pub fn forward_all(variables: &[&Variable], options: ForwardOptions, pre: RunHook, post: RunHook) -> Result<()> {
+///
+/// # Errors
+/// What a function or a hook says, or that a graph is running already; what was computed until then stays.
+///
+/// ```
+/// use nnrs::{functions as f, forward_all, graph::ForwardOptions, Variable};
+/// let x = Variable::from_slice(&[1.0f32], [1].into())?;
+/// let h = f::sin(&x)?;
+/// let (a, b) = (f::exp(&h)?, f::abs(&h)?);
+/// forward_all(&[&a, &b], ForwardOptions { clear_buffer: true, ..Default::default() })?;
+/// assert_eq!(b.to_vec::<f32>()?, [1.0f32.sin()]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) -> Result<()> {
+    let run = run.into();
     let roots: Vec<VarRef> = variables.iter().map(|v| v.node().clone()).collect();
     if roots.iter().all(|r| r.parent().is_none()) {
         return Ok(());
     }
-    hooks::with(pre, post, |h| plan::forward_plan(&roots, plan::key(options, h.any()))?.run(h))
+    hooks::with(run.pre, run.post, |h| {
+        let key = plan::key(run.options, h.any());
+        let Some(closed) = run.closed else { return plan::forward_plan(&roots, key)?.run(h) };
+        let plan = plan::forward_plan_after(&roots, key, closed)?;
+        plan.run(h)?;
+        closed.extend(plan.nodes.iter().map(|n| n.f.id));
+        Ok(())
+    })
 }
 
 impl Variable {
@@ -53,15 +120,10 @@ impl Variable {
         self.forward_with(ForwardOptions::default())
     }
 
-    /// As [`Variable::forward`], with options.
-    pub fn forward_with(&self, options: ForwardOptions) -> Result<()> {
-        self.forward_hooked(options, None, None)
-    }
-
-    /// As [`Variable::forward_with`], with hooks.
-    pub fn forward_hooked(&self, options: ForwardOptions, pre: RunHook, post: RunHook) -> Result<()> {
+    /// As [`Variable::forward`], with options, hooks, or functions that have run already.
+    pub fn forward_with<'a>(&self, run: impl Into<ForwardRun<'a>>) -> Result<()> {
         self.check_parent("forward")?;
-        forward_all(&[self], options, pre, post)
+        forward_all(&[self], run)
     }
 
     fn check_parent(&self, what: &str) -> Result<()> {
@@ -78,23 +140,24 @@ impl Variable {
         self.backward_with(BackwardOptions::default())
     }
 
-    /// As [`Variable::backward`], with options.
-    pub fn backward_with(&self, options: BackwardOptions) -> Result<()> {
-        self.backward_hooked(options, None, None)
-    }
-
-    /// As [`Variable::backward_with`], with hooks.
-    pub fn backward_hooked(&self, options: BackwardOptions, pre: RunHook, post: RunHook) -> Result<()> {
+    /// As [`Variable::backward`], with options, hooks and callbacks.
+    pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
+        let BackwardRun { options, callbacks, pre, post } = run.into();
         let seed = self.seed(&options.seed)?;
         self.check_parent("backward")?;
-        if !self.has_parent() {
-            return Ok(());
+        let told = |f: &FunctionRef| {
+            post.map_or(Ok(()), |hook| hook(f))?;
+            callbacks::finish_function(callbacks, f)
+        };
+        let after: RunHook = if callbacks.is_empty() { post } else { Some(&told) };
+        if self.has_parent() {
+            hooks::with(pre, after, |h| {
+                let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
+                let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
+                plan.run(&seed, h, options.clear_initial_grad)
+            })?;
         }
-        hooks::with(pre, post, |h| {
-            let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
-            let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
-            plan.run(&seed, h)
-        })
+        callbacks::finish(callbacks)
     }
 
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
@@ -113,26 +176,6 @@ impl Variable {
             }
         }
     }
-
-    /// The function that made this variable.
-    pub fn parent(&self) -> Option<FunctionRef> {
-        self.node().parent().map(FunctionRef::new)
-    }
-
-    /// The functions that read this variable.
-    pub fn function_references(&self) -> Vec<FunctionRef> {
-        let mut list: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
-        list.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        list.into_iter()
-            .filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())))
-            .map(FunctionRef::new)
-            .collect()
-    }
-
-    /// Calls `f` with each function behind this variable, in the order of running.
-    pub fn visit(&self, mut f: impl FnMut(&FunctionRef) -> Result<()>) -> Result<()> {
-        plan::collect(&[self.node().clone()]).into_iter().try_for_each(|n| f(&FunctionRef::new(n)))
-    }
 }
 
 /// While it lives, a variable's gradient is the seed of the run, so that hooks see what the functions see.
@@ -150,71 +193,5 @@ impl Shown<'_> {
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
         self.root.swap_grad(self.own.take());
-    }
-}
-
-/// A function of the graph: what hooks and visitors see.
-#[derive(Clone)]
-pub struct FunctionRef(Arc<FnNode>);
-
-impl FunctionRef {
-    pub(crate) fn new(node: Arc<FnNode>) -> FunctionRef {
-        FunctionRef(node)
-    }
-
-    pub(crate) fn node(&self) -> &Arc<FnNode> {
-        &self.0
-    }
-
-    /// NNabla's name of the function's class.
-    pub fn class_name(&self) -> &'static str {
-        self.0.function.def().name
-    }
-
-    /// The function's name in Python.
-    pub fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    pub fn id(&self) -> u64 {
-        self.0.id
-    }
-
-    pub fn rank(&self) -> usize {
-        self.0.rank()
-    }
-
-    pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
-        self.0.function.arguments()
-    }
-
-    /// Words of the user's own, by name.
-    pub fn tags(&self) -> BTreeMap<String, String> {
-        self.0.tags.lock().unwrap_or_else(|e| e.into_inner()).clone()
-    }
-
-    pub fn set_tags(&self, tags: BTreeMap<String, String>) {
-        *self.0.tags.lock().unwrap_or_else(|e| e.into_inner()) = tags;
-    }
-
-    pub fn inputs(&self) -> Vec<Variable> {
-        self.0.all_inputs().into_iter().map(Variable::handle).collect()
-    }
-
-    pub fn outputs(&self) -> Vec<Variable> {
-        self.0.outputs().into_iter().map(Variable::handle).collect()
-    }
-
-    pub fn context(&self) -> Arc<crate::Context> {
-        self.0.context.clone()
-    }
-
-    pub fn function(&self) -> &Arc<dyn Function> {
-        &self.0.function
-    }
-
-    /// The script line that made the node.
-    pub fn origin(&self) -> Option<&str> {
-        self.0.origin.as_deref()
     }
 }

@@ -1,13 +1,14 @@
 //! Variables: data, gradient, and the node that made them. [`Variable`] is a user's handle; the graph itself holds
 //! [`VarRef`]s, so that the engine can tell what somebody may look at.
 
+mod flags;
 mod handle;
 
 pub use handle::Variable;
 
 use super::node::FnNode;
 use super::{plan, reap};
-use crate::array::NdArray;
+use crate::array::{NdArray, Owned};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -38,7 +39,7 @@ pub(crate) struct Core {
 }
 
 struct Arrays {
-    data: NdArray,
+    data: Owned,
     grad: Option<NdArray>,
     /// The plan that did not keep the data, and the variable's number in it.
     elided: Option<(Weak<plan::Forward>, u64)>,
@@ -48,7 +49,7 @@ struct Arrays {
 
 impl Arrays {
     fn new(data: NdArray) -> Arrays {
-        Arrays { data, grad: None, elided: None, grad_elided: false }
+        Arrays { data: Owned::new(data), grad: None, elided: None, grad_elided: false }
     }
 }
 
@@ -92,9 +93,14 @@ pub(crate) struct VarState {
     pub(crate) need_grad: Option<bool>,
     /// As inherited from the inputs of the parent.
     pub(crate) inherited: bool,
+    /// What is inherited, if the user says it instead of the inputs.
+    inherited_by_hand: Option<bool>,
     pub(crate) parent: Option<(Arc<FnNode>, u32)>,
     pub(crate) consumers: SmallVec<[Weak<FnNode>; 2]>,
     pub(crate) persistent: bool,
+    pub(crate) prohibit_clear_data: bool,
+    /// Nothing may take its place.
+    fixed: bool,
     pub(crate) recompute: bool,
     pub(crate) name: Option<Arc<str>>,
     /// Whatever the user wants to keep with the variable.
@@ -103,6 +109,23 @@ pub(crate) struct VarState {
     pub(crate) plans: plan::Cache,
     /// Computed when it was made, and its history is gone: running it again does nothing.
     pub(crate) at_once: bool,
+}
+
+impl VarState {
+    /// Takes over what the inputs say, unless the user says otherwise.
+    pub(crate) fn inherit(&mut self, inherited: bool) {
+        self.inherited = self.inherited_by_hand.unwrap_or(inherited);
+    }
+
+    /// Its data stays whatever the clear flags say.
+    pub(crate) fn keeps_data(&self) -> bool {
+        self.persistent || self.prohibit_clear_data
+    }
+
+    /// `need_grad` as set for this variable, whatever its inputs say.
+    pub(crate) fn own_need_grad(&self) -> Option<bool> {
+        self.need_grad.or(self.inherited_by_hand)
+    }
 }
 
 /// What a user keeps with a variable.
@@ -141,9 +164,12 @@ impl VarNode {
         let state = VarState {
             need_grad,
             inherited: false,
+            inherited_by_hand: None,
             parent: None,
             consumers: SmallVec::new(),
             persistent: false,
+            prohibit_clear_data: false,
+            fixed: false,
             recompute: false,
             name: None,
             info: None,
@@ -172,7 +198,7 @@ impl VarNode {
     }
 
     pub(crate) fn data(&self) -> NdArray {
-        self.core.lock().data.clone()
+        NdArray::clone(&self.core.lock().data)
     }
 
     /// Equal for a variable and its unlinked copies.
@@ -205,8 +231,12 @@ impl VarNode {
     pub(crate) fn take_arrays(&self, other: &VarNode) {
         let grad = Some(other.grad());
         let from = other.core.lock();
-        let arrays =
-            Arrays { data: from.data.clone(), grad, elided: from.elided.clone(), grad_elided: from.grad_elided };
+        let arrays = Arrays {
+            data: Owned::new(NdArray::clone(&from.data)),
+            grad,
+            elided: from.elided.clone(),
+            grad_elided: from.grad_elided,
+        };
         drop(from);
         *self.core.lock() = arrays;
         self.core.changed();
@@ -259,13 +289,19 @@ impl VarNode {
 
     /// Drops the data if it can be computed again and nobody looks at it.
     fn shed(&self) {
-        if !self.sheds.load(Relaxed) || self.lock().parent.is_none() {
-            return;
+        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed() {
+            drop(self.data().storage().release());
         }
-        let data = self.data();
-        if !data.is_held() {
-            drop(data.storage().release());
-        }
+    }
+
+    /// Another variable or array has the same elements.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.core) > 1 || self.core.lock().data.is_shared()
+    }
+
+    /// Somebody outside the graph may look at the variable or its array.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.is_held() || self.data().is_held() || self.is_shared()
     }
 
     /// Its data went with its last handle.
@@ -285,7 +321,7 @@ impl Drop for VarNode {
         let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            parent.output_dropped(i as usize, self.core.lock().data.clone());
+            parent.output_dropped(i as usize, NdArray::clone(&self.core.lock().data));
             reap::later(parent);
         }
         drop(plans);

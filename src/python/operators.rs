@@ -112,11 +112,7 @@ pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator
             super::errors::type_name(b),
         ));
     };
-    let dtype = a.get().inner().dtype();
-    super::errors::run(py, || {
-        a.get().inner().copy_from(result.get().inner())?;
-        if dtype.is_float() { a.get().inner().cast(dtype) } else { Ok(()) }
-    })
+    super::errors::run(py, || a.get().inner().copy_from(result.get().inner()))
 }
 
 pub(crate) fn matmul<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

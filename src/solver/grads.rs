@@ -20,15 +20,15 @@ static SCALE: LazyLock<Kernel> =
 static DECAY: LazyLock<Kernel> =
     LazyLock::new(|| Kernel::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
 
-/// A floating-point type as it is, float for all others.
-pub(super) fn as_float(dtype: DType) -> DType {
-    if dtype.is_float() { dtype } else { DType::F32 }
+/// The type that weights and gradients of type `dtype` have after a solver's work: small steps would be lost in half.
+pub(super) fn stored(dtype: DType) -> DType {
+    if dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
 fn job_on_gradient(e: &Entry, factor: f64) -> Result<Job> {
     e.check()?;
     let g = e.param.grad();
-    let dtype = as_float(g.dtype());
+    let dtype = stored(g.dtype());
     let mut job = Job::new(g.size(), dtype, smallvec![factor]);
     job.modify(&g, dtype)?;
     Ok(job)

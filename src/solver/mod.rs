@@ -163,7 +163,7 @@ impl Solver {
     fn job(&self, inner: &Inner, i: usize) -> Result<Job> {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
-        let dtype = grads::as_float(w.dtype());
+        let dtype = grads::stored(w.dtype());
         let step = Step {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,

@@ -52,7 +52,7 @@ impl Job {
             self.sources.push(Source { ptr: std::ptr::null(), dtype: self.dtype, walk: Walk::Constant(v) });
             return Ok(());
         }
-        let data = a.read(a.dtype())?;
+        let data = a.read(a.dtype())?.of(self.n)?;
         self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
         self.held.push(data);
         Ok(())
@@ -60,7 +60,7 @@ impl Job {
 
     /// Adds an array to read and to write as `dtype`, which is floating point.
     pub fn modify(&mut self, a: &NdArray, dtype: DType) -> Result<()> {
-        let data = a.modify(dtype)?;
+        let data = a.modify(dtype)?.of(self.n)?;
         self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
         self.sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
         self.held.push(data);

@@ -27,7 +27,7 @@ impl Function for Assign {
         with_real!(run.dtype, T => {
             let src = x[1].slice::<T>();
             y[0].slice::<T>().copy_from_slice(src);
-            if run.again { Ok(()) } else { run.update_input::<T>(0, |dst| dst.copy_from_slice(src)) }
+            if run.again { Ok(()) } else { run.update_input::<T>(0, src.len(), |dst| dst.copy_from_slice(src)) }
         })
     }
 

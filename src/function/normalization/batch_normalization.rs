@@ -82,8 +82,10 @@ impl BatchNormalization {
         let step = |old: &mut T, new: f64| {
             *old = T::from_f64(self.decay_rate * old.to_f64() + (1.0 - self.decay_rate) * new);
         };
-        run.update_input::<T>(first, |v| v.iter_mut().zip(&m.mean).for_each(|(v, &m)| step(v, m)))?;
-        run.update_input::<T>(first + 1, |v| v.iter_mut().zip(&m.variance).for_each(|(v, &m)| step(v, m * unbiased)))
+        run.update_input::<T>(first, m.mean.len(), |v| v.iter_mut().zip(&m.mean).for_each(|(v, &m)| step(v, m)))?;
+        run.update_input::<T>(first + 1, m.mean.len(), |v| {
+            v.iter_mut().zip(&m.variance).for_each(|(v, &m)| step(v, m * unbiased))
+        })
     }
 
     fn by_batch(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -144,7 +144,8 @@ impl Backward {
     /// `forward`: the run whose data will be read; it has all functions behind `root`.
     pub(crate) fn new(root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
         let roots = std::slice::from_ref(root);
-        let g = Graph::new(collect(roots), roots)?;
+        let mut g = Graph::new(collect(roots), roots)?;
+        g.start_at_root();
         let watch = Watch::new(&g, roots);
         let units = units(&g, forward.as_deref());
         let units = if key.hooked || !key.fused { group::split(units) } else { units };

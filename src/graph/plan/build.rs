@@ -38,6 +38,8 @@ pub(crate) struct Forward {
     pub(crate) id: u64,
     pub(crate) key: Key,
     pub(crate) root_ids: Vec<u64>,
+    /// The variables whose functions do not belong to the run: somebody else has run them.
+    pub(crate) border: Vec<u64>,
     pub(crate) watch: Watch,
     pub(crate) nodes: Vec<PlanNode>,
     pub(crate) units: Vec<Unit>,
@@ -63,11 +65,13 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
     pub(crate) recompute: bool,
+    /// Its elements change when another variable is computed.
+    pub(crate) twin: bool,
 }
 
 impl Slot {
     pub(crate) fn new(v: &super::order::Var) -> Slot {
-        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute }
+        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute, twin: v.twin }
     }
 }
 
@@ -100,7 +104,12 @@ pub(crate) struct Tile {
 
 impl Forward {
     pub(crate) fn new(roots: &[VarRef], key: Key) -> Result<Forward> {
-        let g = Graph::new(collect(roots), roots)?;
+        Forward::of(collect(roots), Vec::new(), roots, key)
+    }
+
+    /// The plan that runs `functions`, sorted, which begin behind `border`.
+    pub(crate) fn of(functions: Vec<Arc<FnNode>>, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
+        let g = Graph::new(functions, roots)?;
         let mut units = group::units(&g);
         if key.hooked || !key.fused {
             units = group::split(units);
@@ -116,6 +125,7 @@ impl Forward {
             id: next_id(),
             key,
             root_ids: roots.iter().map(|r| r.id).collect(),
+            border,
             watch,
             leaves: leaves.collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
@@ -206,7 +216,7 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
-        var.root || var.visible(cleared || var.recompute)
+        var.root || var.keeps_data || var.visible(cleared || var.recompute)
     }
 
     /// Its data is there after the run.

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
+use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -241,14 +242,15 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
 }
 
 /// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
-pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray) -> Result<Data> {
+pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape) -> Result<Data> {
+    let n = shape.size();
     if f.function.def().input(i).kind != InputKind::Index {
-        return a.read(f.context.compute_dtype());
+        return a.read(f.context.compute_dtype())?.of(n);
     }
     if !a.dtype().is_float() {
-        return a.read(DType::I64);
+        return a.read(DType::I64)?.of(n);
     }
-    let (from, to) = (a.read(DType::F64)?, Data::new(DType::I64, a.size())?);
+    let (from, to) = (a.read(DType::F64)?.of(n)?, Data::new(DType::I64, n)?);
     for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<f64>()) {
         *y = if x.is_nan() { i64::MIN } else { x as i64 };
     }
@@ -258,9 +260,9 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray) -> Result<Data> {
 pub(crate) fn call_function(
     f: &FnNode,
     x: &[&NdArray],
-    xs: &[&crate::Shape],
+    xs: &[&Shape],
     y: &[&NdArray],
-    ys: &[&crate::Shape],
+    ys: &[&Shape],
     again: bool,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
@@ -269,13 +271,13 @@ pub(crate) fn call_function(
     let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
-        views.push(View { shape, data: read_input(f, i, a)? });
+        views.push(View { shape, data: read_input(f, i, a, shape)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
         let data = match f.function.output_dtype(i) {
-            Some(own) => a.overwrite(own)?,
-            None if dtype == compute => a.overwrite(dtype)?,
+            Some(own) => a.overwrite(own)?.of(shape.size())?,
+            None if dtype == compute => a.overwrite(dtype)?.of(shape.size())?,
             None => Data::new(compute, shape.size())?,
         };
         outs.push(ViewMut { shape, data });
@@ -287,16 +289,16 @@ pub(crate) fn call_function(
     if dtype != compute {
         let late = y.iter().zip(&outs).enumerate().filter(|(i, _)| f.function.output_dtype(*i).is_none());
         for (_, (a, out)) in late {
-            a.overwrite(dtype)?.copy_from(&out.data);
+            a.overwrite(dtype)?.of(out.data.len())?.copy_from(&out.data);
         }
     }
     Ok(())
 }
 
-/// Lets the output take its input's memory.
+/// Lets the output take its input's memory, unless that will change while the output is still read.
 fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
-    let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
-    y.share_content(x)
+    let (x, y) = (&slots[node.x[0] as usize], &slots[node.y[0] as usize]);
+    if x.twin { y.data.copy_from(&x.data) } else { y.data.share_content(&x.data) }
 }
 
 /// Runs an element-wise unit.
@@ -315,16 +317,16 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
             sources.push(Source { ptr: std::ptr::null(), dtype: t.dtype, walk: Walk::Constant(number) });
             continue;
         }
-        let data = from.read(from.dtype())?;
+        let data = from.read(from.dtype())?.of(slots[*v as usize].shape.size())?;
         sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: walk.clone() });
         alive.push(data);
     }
     for &v in &t.sinks {
-        let data = slots[v as usize].data.overwrite(t.dtype)?;
+        let data = slots[v as usize].data.overwrite(t.dtype)?.of(t.n)?;
         sinks.push(Sink { ptr: data.ptr(), dtype: t.dtype });
         alive.push(data);
     }
-    // SAFETY: all arrays have the plan's shapes, and `alive` keeps their memory.
+    // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
     unsafe { t.program.run(t.n, &sources, &sinks) };
     Ok(())
 }

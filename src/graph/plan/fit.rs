@@ -154,7 +154,7 @@ fn candidates(plan: &Forward) -> Vec<Candidate> {
         made_by.extend(node.y.iter().map(|&y| (y, n)));
         for (var, &y) in node.f.outputs().into_iter().zip(&node.y) {
             let slot = &plan.slots[y as usize];
-            if plan.kept[y as usize] && !plan.root_ids.contains(&slot.var_id) && !var.lock().persistent {
+            if plan.kept[y as usize] && !plan.root_ids.contains(&slot.var_id) && !var.lock().keeps_data() {
                 let (cost, heavy) = closure(plan, &made_by, y);
                 let bytes = slot.shape.size() * node.f.context.dtype().size();
                 list.push(Candidate {

@@ -42,8 +42,12 @@ impl Builder<'_> {
     fn add(&mut self, n: u32) {
         let node = &self.g.nodes[n as usize];
         let producers: Vec<usize> = self.producers(n);
-        if node.f.function.elementwise().is_none() {
+        let elementwise = node.f.function.elementwise().is_some();
+        let fixed = node.is_fixed(self.g);
+        if !elementwise || fixed {
             producers.iter().for_each(|&p| self.groups[p].open = false);
+        }
+        if !elementwise {
             return;
         }
         let shape = self.g.var(node.y[0]).shape.clone();
@@ -61,7 +65,7 @@ impl Builder<'_> {
         match joins.first() {
             None => {
                 self.of[n as usize] = Some(self.groups.len());
-                self.groups.push(Group { nodes: vec![n], shape, dtype, open: true, reduced });
+                self.groups.push(Group { nodes: vec![n], shape, dtype, open: !fixed, reduced });
             }
             Some(&into) => {
                 joins[1..].iter().for_each(|&from| self.merge(from, into));

@@ -19,6 +19,7 @@ pub(crate) use exec::{Hooks, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};
+pub(crate) use order::collect_before;
 pub(crate) use program::AnyProgram;
 pub(crate) use recompute::materialize;
 pub(crate) use single::{run_arrays, run_single};
@@ -31,6 +32,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Options of a forward run.
+///
+/// `nnrs::ForwardOptions { clear_buffer: true, ..Default::default() }` says what is not as usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardOptions {
     /// Drop all data between the leaves and the roots as soon as it is used.
@@ -111,20 +114,39 @@ impl Loose {
     }
 
     fn seen(&self) -> Option<u64> {
-        self.f.living_output(self.i).filter(|v| order::is_held(v)).map(|v| v.version())
+        self.f.living_output(self.i).filter(|v| v.is_observed()).map(|v| v.version())
     }
 }
 
 /// The forward plan for `roots`, from the cache if it is still right.
 pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forward>> {
+    cached(roots, key, &[], || Forward::new(roots, key))
+}
+
+/// As [`forward_plan`], for the functions that are not `closed`; what these left out is computed first.
+pub(crate) fn forward_plan_after(roots: &[VarRef], key: build::Key, closed: &Closed) -> Result<Arc<Forward>> {
+    let (functions, border) = order::collect_before(roots, |f, _| closed.contains(f.id));
+    border.iter().try_for_each(materialize)?;
+    let mut ids: Vec<u64> = border.iter().map(|v| v.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    cached(roots, key, &ids, || Forward::of(functions, ids.clone(), roots, key))
+}
+
+fn cached(
+    roots: &[VarRef],
+    key: build::Key,
+    border: &[u64],
+    make: impl FnOnce() -> Result<Forward>,
+) -> Result<Arc<Forward>> {
     let ids: Vec<u64> = roots.iter().map(|r| r.id).collect();
-    let same = |p: &&Arc<Forward>| p.key == key && p.root_ids == ids;
+    let same = |p: &&Arc<Forward>| p.key == key && p.root_ids == ids && p.border == border;
     let found = roots.iter().find_map(|r| r.lock().plans.forward.iter().find(same).cloned());
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
         p.adopt_again();
         return Ok(p);
     }
-    let plan = Arc::new(Forward::new(roots, key)?);
+    let plan = Arc::new(make()?);
     plan.adopt();
     roots.iter().for_each(|r| r.lock().plans.forward.retain(|p| !same(&p)));
     let mut s = last(roots).lock();
@@ -133,6 +155,53 @@ pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forw
     }
     s.plans.forward.push(plan.clone());
     Ok(plan)
+}
+
+/// Functions that have run or have been seen, so that a later run or visit leaves them out.
+#[derive(Clone, Debug, Default)]
+pub struct Closed(std::collections::HashSet<u64>);
+
+impl Closed {
+    /// True if the function with this [id](super::FunctionRef::id) is in the set.
+    pub fn contains(&self, id: u64) -> bool {
+        self.0.contains(&id)
+    }
+
+    /// Adds a function by its id; false if it was there.
+    pub fn insert(&mut self, id: u64) -> bool {
+        self.0.insert(id)
+    }
+
+    pub(crate) fn extend(&mut self, ids: impl Iterator<Item = u64>) {
+        self.0.extend(ids);
+    }
+
+    /// How many functions are in the set.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The functions that a gradient of `root` passes through, in the order of backward.
+pub(crate) fn backward_functions(root: &VarRef) -> Result<Vec<Arc<super::FnNode>>> {
+    let roots = std::slice::from_ref(root);
+    let mut g = order::Graph::new(collect(roots), roots)?;
+    g.start_at_root();
+    let mut reached = vec![false; g.vars.len()];
+    reached[g.roots[0] as usize] = g.var(g.roots[0]).flows;
+    let mut functions = Vec::new();
+    for node in g.nodes.iter().rev().filter(|n| n.is_active(&g)) {
+        if node.y.iter().any(|&y| reached[y as usize]) {
+            let wants = node.wants(&g);
+            node.x.iter().zip(wants).filter(|(_, w)| *w).for_each(|(&x, _)| reached[x as usize] = true);
+            functions.push(node.f.clone());
+        }
+    }
+    Ok(functions)
 }
 
 /// The root that runs last; ranks are up to date once a plan was made.

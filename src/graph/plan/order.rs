@@ -1,4 +1,4 @@
-//! The functions behind some variables, in the order of running: by rank, ties by creation.
+//! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
 use crate::error::Result;
 use crate::function::Needs;
@@ -31,29 +31,93 @@ pub(crate) struct Var {
     pub(crate) root: bool,
     pub(crate) held: bool,
     pub(crate) persistent: bool,
+    /// Its data stays whatever the clear flags say.
+    pub(crate) keeps_data: bool,
     /// Dropped after its last reading in forward, computed again for backward.
     pub(crate) recompute: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
+    /// Another variable of the graph has the same elements, and some function writes them.
+    pub(crate) twin: bool,
 }
 
 /// All functions behind `roots`, sorted.
 pub(crate) fn collect(roots: &[VarRef]) -> Vec<Arc<FnNode>> {
-    let mut found: Vec<Arc<FnNode>> = Vec::new();
+    collect_before(roots, |_, _| false).0
+}
+
+/// The functions behind `roots` that are not `closed`, nor behind such a one; and the variables where that ends.
+///
+/// Root by root as they are given, each by rank. Where a function writes an array that belongs to another variable of
+/// the graph too, the order shows in the values: then it is NNabla's, which goes in depth first.
+pub(crate) fn collect_before(
+    roots: &[VarRef],
+    closed: impl Fn(&FnNode, &VarNode) -> bool,
+) -> (Vec<Arc<FnNode>>, Vec<VarRef>) {
+    let (mut functions, mut border): (Vec<Arc<FnNode>>, Vec<VarRef>) = (Vec::new(), Vec::new());
     let mut seen: MixMap<usize, ()> = MixMap::default();
-    let mut stack: Vec<VarRef> = roots.iter().rev().cloned().collect();
-    while let Some(v) = stack.pop() {
-        let Some(f) = v.parent() else { continue };
-        if seen.insert(Arc::as_ptr(&f) as usize, ()).is_none() {
-            stack.extend(f.links().inputs.iter().cloned());
-            found.push(f);
+    for root in roots {
+        let start = functions.len();
+        let mut stack = vec![root.clone()];
+        while let Some(v) = stack.pop() {
+            let Some(f) = v.parent() else { continue };
+            if closed(&f, &v) {
+                border.push(v);
+            } else if seen.insert(Arc::as_ptr(&f) as usize, ()).is_none() {
+                stack.extend(f.links().inputs.iter().cloned());
+                functions.push(f);
+            }
+        }
+        by_rank(&mut functions[start..]);
+        if twins(&functions).is_some() {
+            depth_first(root, &mut functions[start..]);
         }
     }
+    (functions, border)
+}
+
+fn by_rank(found: &mut [Arc<FnNode>]) {
     found.sort_by_key(|f| (f.rank(), f.id));
     if found.iter().any(|f| f.rank() != rank_of(f)) {
-        refresh_ranks(&mut found);
+        refresh_ranks(found);
     }
-    found
+}
+
+/// Puts the functions into the order in which they are met from `root`, inputs before what reads them.
+fn depth_first(root: &VarRef, found: &mut [Arc<FnNode>]) {
+    let mut waiting: MixMap<usize, ()> = found.iter().map(|f| (Arc::as_ptr(f) as usize, ())).collect();
+    let mut place: MixMap<usize, usize> = MixMap::default();
+    let mut stack: Vec<(Arc<FnNode>, usize)> = root.parent().map(|f| (f, 0)).into_iter().collect();
+    while let Some((f, next)) = stack.pop() {
+        let key = Arc::as_ptr(&f) as usize;
+        let input = f.links().inputs.get(next).cloned();
+        match input {
+            Some(x) => {
+                stack.push((f, next + 1));
+                let first = |p: &Arc<FnNode>| waiting.remove(&(Arc::as_ptr(p) as usize)).is_some();
+                stack.extend(x.parent().filter(first).map(|p| (p, 0)));
+            }
+            None => drop(place.insert(key, place.len())),
+        }
+    }
+    found.sort_by_key(|f| place.get(&(Arc::as_ptr(f) as usize)).copied());
+}
+
+/// The storages that some function of `nodes` writes and that another variable of the graph has too; `None` without any.
+fn twins(nodes: &[Arc<FnNode>]) -> Option<MixMap<usize, ()>> {
+    let shared = |f: &Arc<FnNode>| f.outputs().into_iter().filter(|y| y.is_shared());
+    let written: MixMap<usize, u64> = nodes.iter().flat_map(shared).map(|y| (storage(&y), y.id)).collect();
+    if written.is_empty() {
+        return None;
+    }
+    let variables = nodes.iter().flat_map(|f| f.inputs().into_iter().chain(f.outputs()));
+    let both = variables.filter(|v| written.get(&storage(v)).is_some_and(|id| *id != v.id));
+    let twins: MixMap<usize, ()> = both.map(|v| (storage(&v), ())).collect();
+    (!twins.is_empty()).then_some(twins)
+}
+
+fn storage(v: &VarNode) -> usize {
+    Arc::as_ptr(&v.data().storage()) as usize
 }
 
 fn rank_of(f: &FnNode) -> usize {
@@ -85,6 +149,7 @@ impl Graph {
     /// Numbers the variables of `nodes`, brings shapes and inherited flags up to date.
     pub(crate) fn new(nodes: Vec<Arc<FnNode>>, roots: &[VarRef]) -> Result<Graph> {
         let mut g = Graph { nodes: Vec::with_capacity(nodes.len()), vars: Vec::new(), roots: Vec::new() };
+        let twins = twins(&nodes);
         let mut number: MixMap<usize, u32> = MixMap::default();
         for f in nodes {
             f.refresh()?;
@@ -99,8 +164,8 @@ impl Graph {
                 v.producer = Some(at);
                 v.shape = v.var.shape();
                 let mut s = v.var.lock();
-                s.inherited = inherited;
-                v.flows = s.need_grad.unwrap_or(flows);
+                s.inherit(inherited);
+                v.flows = s.own_need_grad().unwrap_or(flows);
             }
             g.nodes.push(node);
         }
@@ -108,6 +173,9 @@ impl Graph {
             let i = g.number(r, &mut number);
             g.vars[i as usize].root = true;
             g.roots.push(i);
+        }
+        if let Some(twins) = twins {
+            g.vars.iter_mut().for_each(|v| v.twin = twins.contains_key(&storage(&v.var)));
         }
         Ok(g)
     }
@@ -117,6 +185,13 @@ impl Graph {
             self.vars.push(Var::new(v.clone()));
             (self.vars.len() - 1) as u32
         })
+    }
+
+    /// The gradient of the root is given, so its own `need_grad` does not matter.
+    pub(crate) fn start_at_root(&mut self) {
+        let root = self.roots[0];
+        let flows = self.var(root).producer.is_some_and(|n| self.nodes[n as usize].flows(self));
+        self.vars[root as usize].flows = flows;
     }
 
     pub(crate) fn var(&self, i: u32) -> &Var {
@@ -146,6 +221,11 @@ impl Node {
         x.chain(y).map(|(_, &v)| v).collect()
     }
 
+    /// It reads or writes elements that several variables have: its place in the order matters.
+    pub(crate) fn is_fixed(&self, g: &Graph) -> bool {
+        self.x.iter().chain(&self.y).any(|&v| g.var(v).twin)
+    }
+
     /// A gradient passes through it.
     pub(crate) fn is_active(&self, g: &Graph) -> bool {
         self.y.iter().any(|&y| g.var(y).flows) && self.wants(g).contains(&true)
@@ -159,21 +239,16 @@ fn differentiable(f: &FnNode, i: usize) -> bool {
 
 impl Var {
     fn new(var: VarRef) -> Var {
-        let (held, flows, shape) = (is_held(&var), var.need_grad(), var.shape());
-        let (persistent, recompute) = {
-            let s = var.lock();
-            (s.persistent, s.recompute && s.parent.is_some())
-        };
-        Var { var, shape, producer: None, root: false, held, persistent, recompute: recompute && !persistent, flows }
+        let (held, flows, shape) = (var.is_observed(), var.need_grad(), var.shape());
+        let s = var.lock();
+        let (persistent, keeps_data) = (s.persistent, s.keeps_data());
+        let recompute = s.recompute && s.parent.is_some() && !keeps_data;
+        drop(s);
+        Var { var, shape, producer: None, root: false, held, persistent, keeps_data, recompute, flows, twin: false }
     }
 
     /// Somebody may look at it after a run that drops what is `cleared`.
     pub(crate) fn visible(&self, cleared: bool) -> bool {
         self.producer.is_none() || self.persistent || (self.held && !cleared)
     }
-}
-
-/// True if somebody outside the graph may look at the variable or its array.
-pub(crate) fn is_held(v: &VarNode) -> bool {
-    v.is_held() || v.data().is_held()
 }

@@ -1,6 +1,6 @@
 //! Data that the engine did not keep, computed again when somebody wants it after all.
 
-use super::build::Forward;
+use super::build::{Forward, Slot};
 use super::single::run_arrays;
 use crate::array::NdArray;
 use crate::error::{Error, Result};
@@ -92,8 +92,8 @@ impl Forward {
     /// True if the leaves are as they were when the plan last ran.
     fn check_leaves(&self, slots: &[u32]) -> Result<()> {
         let changed = self.leaves.iter().any(|(slot, count)| {
-            let data = &self.slots[*slot as usize].data;
-            let written = data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
+            let Slot { data, twin, .. } = &self.slots[*slot as usize];
+            let written = *twin || data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
             slots.contains(slot) && written
         });
         match changed {

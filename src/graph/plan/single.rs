@@ -47,11 +47,16 @@ fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> R
     let mut alive: SmallVec<[Data; 4]> = SmallVec::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
     for a in x {
-        let data = a.read(a.dtype())?;
-        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::new(&a.shape(), &shape) });
+        if let Some(number) = a.storage().constant() {
+            sources.push(Source { ptr: std::ptr::null(), dtype, walk: Walk::Constant(number) });
+            continue;
+        }
+        let from = a.shape();
+        let data = a.read(a.dtype())?.of(from.size())?;
+        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::new(&from, &shape) });
         alive.push(data);
     }
-    let out = y.overwrite(dtype)?;
+    let out = y.overwrite(dtype)?.of(shape.size())?;
     // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.
     unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.ptr(), dtype }]) };
     Ok(())

@@ -1,7 +1,7 @@
 //! A user's handle to a variable.
 
 use super::{Info, VarNode, VarRef};
-use crate::array::NdArray;
+use crate::array::{NdArray, Owned};
 use crate::error::{Error, Result};
 use crate::graph::{names, plan};
 use crate::shape::Shape;
@@ -57,7 +57,7 @@ impl Variable {
         Variable::from_array(NdArray::new(shape.into()))
     }
 
-    /// A variable over an existing array.
+    /// A variable over an existing array, without a copy.
     pub fn from_array(data: NdArray) -> Variable {
         Variable::handle(VarNode::new(data, None))
     }
@@ -65,12 +65,6 @@ impl Variable {
     /// A variable with a copy of `values`.
     pub fn from_slice<T: crate::dtype::Element>(values: &[T], shape: Shape) -> Result<Variable> {
         Ok(Variable::from_array(NdArray::from_slice(values, shape)?))
-    }
-
-    /// The same variable with `need_grad` set.
-    pub fn with_need_grad(self, need_grad: bool) -> Variable {
-        self.set_need_grad(Some(need_grad));
-        self
     }
 
     /// A number that identifies the variable, in order of creation.
@@ -115,7 +109,7 @@ impl Variable {
         }
         let data = if data.shape() == shape { data } else { data.view(shape)? };
         let mut arrays = self.node.core.lock();
-        (arrays.data, arrays.elided) = (data, None);
+        (arrays.data, arrays.elided) = (Owned::new(data), None);
         drop(arrays);
         self.node.core.changed();
         Ok(())
@@ -155,49 +149,6 @@ impl Variable {
     /// The data's elements as `T`.
     pub fn to_vec<T: crate::dtype::Element>(&self) -> Result<Vec<T>> {
         self.data()?.to_vec()
-    }
-
-    /// Whether a gradient is computed for this variable: as set, or inherited from what it was computed from.
-    pub fn need_grad(&self) -> bool {
-        self.node.need_grad()
-    }
-
-    /// `need_grad` as set by the user, `None` if it is inherited.
-    pub fn need_grad_setting(&self) -> Option<bool> {
-        self.node.lock().need_grad
-    }
-
-    /// Sets `need_grad`; `None`: inherit it.
-    pub fn set_need_grad(&self, need_grad: Option<bool>) {
-        let mut s = self.node.lock();
-        if s.need_grad != need_grad {
-            s.need_grad = need_grad;
-            drop(s);
-            self.node.changed();
-        }
-    }
-
-    /// Persistent variables keep data and gradient whatever the clear flags say.
-    pub fn persistent(&self) -> bool {
-        self.node.lock().persistent
-    }
-
-    pub fn set_persistent(&self, on: bool) {
-        let mut s = self.node.lock();
-        if s.persistent != on {
-            s.persistent = on;
-            drop(s);
-            self.node.changed();
-        }
-    }
-
-    /// Whether the data is dropped in the forward pass and computed again for the backward pass.
-    pub fn recompute(&self) -> bool {
-        self.node.lock().recompute
-    }
-
-    pub fn set_recompute(&self, on: bool) {
-        self.node.set_recompute(on);
     }
 
     pub fn name(&self) -> Option<Arc<str>> {
@@ -273,9 +224,34 @@ impl Variable {
         Ok(Variable::handle(v))
     }
 
-    /// True if some function made this variable.
-    pub fn has_parent(&self) -> bool {
-        self.node.lock().parent.is_some()
+    /// A variable of its own with a copy of the data, without history: `need_grad` as set here, and with `copy_grad` a
+    /// copy of the gradient too.
+    ///
+    /// # Errors
+    /// As [`Variable::data`]; not enough memory.
+    ///
+    /// ```
+    /// use nnrs::Variable;
+    /// let x = Variable::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// let copy = x.deep_copy(false)?;
+    /// x.data()?.fill(0.0)?;
+    /// assert_eq!(copy.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn deep_copy(&self, copy_grad: bool) -> Result<Variable> {
+        let copy = Variable::from_array(self.data()?.deep_copy()?);
+        copy.set_need_grad(self.need_grad_setting());
+        if copy_grad {
+            copy.set_grad(self.grad().deep_copy()?)?;
+        }
+        Ok(copy)
+    }
+}
+
+impl Default for Variable {
+    /// A variable of shape () without data.
+    fn default() -> Variable {
+        Variable::new([])
     }
 }
 

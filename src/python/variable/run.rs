@@ -3,12 +3,14 @@
 use super::Variable;
 use crate::array::NdArray as Array;
 use crate::error::Error;
-use crate::graph::{BackwardOptions, ForwardOptions, FunctionRef, Seed, Variable as Var, forward_all as run_all};
+use crate::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
+use crate::graph::{FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use crate::python::array::NdArray;
 use crate::python::convert::flag;
 use crate::python::function::Function;
 use crate::python::{convert, errors};
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 #[pymethods]
 impl Variable {
@@ -26,7 +28,12 @@ impl Variable {
         let options = ForwardOptions { clear_buffer, clear_no_need_grad };
         errors::detached(py, || {
             let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
-            self.var.forward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+            self.var.forward_with(ForwardRun {
+                options,
+                closed: None,
+                pre: pre.as_ref().map(|h| h as _),
+                post: post.as_ref().map(|h| h as _),
+            })
         })
     }
 
@@ -42,21 +49,18 @@ impl Variable {
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         check_hooks(py, "Variable.backward", &function_pre_hook, &function_post_hook)?;
-        if communicator_callbacks.is_some() {
-            return Err(errors::raise(
-                py,
-                Error::unsupported("communicator callbacks are not in this version of nnrs yet").function("backward"),
-            ));
-        }
+        let callbacks = callbacks(py, communicator_callbacks)?;
         let seed = match grad {
             None => Seed::Own,
             Some(Given::Number(v)) => Seed::Value(v),
             Some(Given::Array(a)) => Seed::Array(self.seed(py, a)?),
         };
-        let options = BackwardOptions { seed, clear_buffer };
+        let options = BackwardOptions { seed, clear_buffer, clear_initial_grad: false };
         errors::detached(py, || {
             let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
-            self.var.backward_hooked(options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+            let callbacks: Vec<&dyn CommunicatorBackwardCallback> = callbacks.iter().map(|c| c as _).collect();
+            let (pre, post) = (pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _));
+            self.var.backward_with(BackwardRun { options, callbacks: &callbacks, pre, post })
         })
     }
 
@@ -131,6 +135,39 @@ impl<'py> IntoPyObject<'py> for Given {
     }
 }
 
+/// A `nnrs.communicators.CommunicatorBackwardCallback`.
+struct Callback(Py<PyAny>);
+
+impl CommunicatorBackwardCallback for Callback {
+    fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
+        Python::attach(|py| {
+            self.0.call_method1(py, "on_finish_function_backward", (Function::new(f.clone()),)).map(drop)
+        })
+        .map_err(errors::carry)
+    }
+
+    fn on_finish_backward(&self) -> crate::Result<()> {
+        Python::attach(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
+    }
+}
+
+/// One callback, or a list of them.
+fn callbacks(py: Python<'_>, given: Option<Py<PyAny>>) -> PyResult<Vec<Callback>> {
+    let Some(given) = given.map(|g| g.into_bound(py)) else { return Ok(Vec::new()) };
+    let class = py.import("nnrs.communicators")?.getattr("CommunicatorBackwardCallback")?;
+    let one = |c: Bound<'_, PyAny>| match c.is_instance(&class)? {
+        true => Ok(Callback(c.unbind())),
+        false => {
+            let expected = "a nnrs.communicators.CommunicatorBackwardCallback or a list of them";
+            Err(errors::wrong_type(py, "Variable.backward", "communicator_callbacks", expected, errors::describe(&c)))
+        }
+    };
+    match given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        true => given.try_iter()?.map(|c| one(c?)).collect(),
+        false => one(given).map(|c| vec![c]),
+    }
+}
+
 fn check_hooks(py: Python<'_>, function: &str, pre: &Option<Py<PyAny>>, post: &Option<Py<PyAny>>) -> PyResult<()> {
     errors::callable(py, function, "function_pre_hook", pre)?;
     errors::callable(py, function, "function_post_hook", post)
@@ -146,7 +183,8 @@ pub(crate) fn forward_vars(
     check_hooks(py, "forward_all", &pre, &post)?;
     errors::detached(py, || {
         let (pre, post) = (hook(&pre), hook(&post));
-        run_all(vars, options, pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _))
+        let (pre, post) = (pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _));
+        run_all(vars, ForwardRun { options, closed: None, pre, post })
     })
 }
 

@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
     fn step(&self, unit: &Unit, what: What) -> Step {
         let made = || unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
         let free_grads = made().filter(|&v| !self.g.var(v).visible(self.key.clear_buffer)).collect();
-        let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).persistent && !self.g.var(*v).root;
+        let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
         let free_data = made().filter(clears).collect();
         let reads = self.reads(&what);
         Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }

@@ -17,12 +17,15 @@ use std::sync::{Arc, Weak};
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
 impl Backward {
-    /// Runs the plan; `seed` is the gradient of the root.
-    pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks) -> Result<()> {
+    /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
+    pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         let mut interrupt = Interrupt::new();
-        let result = self.steps.iter().try_for_each(|step| {
+        let result = self.steps.iter().enumerate().try_for_each(|(i, step)| {
             self.step(step, seed, hooks)?;
+            if i == 0 && clear_seed {
+                seed.storage().clear(); // only what made the root reads its gradient
+            }
             interrupt.check(step.what.work(self))
         });
         if result.is_err() {
@@ -139,20 +142,21 @@ impl Backward {
         let compute = node.f.context.compute_dtype();
         let view = |v: u32, dtype: DType| -> Result<View> {
             let slot = &self.slots[v as usize];
-            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)? })
+            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)?.of(slot.shape.size())? })
         };
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let slot = &self.slots[v as usize];
             x.push(match needs.input(i) {
-                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data)? }),
+                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape)? }),
                 false => None,
             });
         }
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
-            gy.push(if arrives { Some(View { shape, data: self.grad(v, seed).read(compute)? }) } else { None });
+            let read = || self.grad(v, seed).read(compute)?.of(shape.size());
+            gy.push(arrives.then(read).transpose()?.map(|data| View { shape, data }));
         }
         let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
@@ -185,8 +189,8 @@ impl Backward {
             return Ok(GradMut { shape, output: Output::Write, data });
         }
         let data = match output {
-            Output::Write => target.overwrite(compute)?,
-            Output::Accumulate => target.modify(compute)?,
+            Output::Write => target.overwrite(compute)?.of(shape.size())?,
+            Output::Accumulate => target.modify(compute)?.of(shape.size())?,
         };
         Ok(GradMut { shape, output, data })
     }
@@ -205,10 +209,10 @@ impl Backward {
     pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
         let target = &self.grads[t.slot as usize];
         if self.output(&t) == Output::Write {
-            target.overwrite(dtype)?.copy_from(part);
+            target.overwrite(dtype)?.of(part.len())?.copy_from(part);
             return Ok(());
         }
-        let to = target.modify(dtype)?;
+        let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
         let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
         with_real!(compute, T => crate::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));

@@ -38,8 +38,8 @@ impl Backward {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
                 (true, _) => Data::new(compute_dtype(t.dtype), t.shape.size())?,
-                (_, true) => target.modify(t.dtype)?,
-                (_, false) => target.overwrite(t.dtype)?,
+                (_, true) => target.modify(t.dtype)?.of(t.shape.size())?,
+                (_, false) => target.overwrite(t.dtype)?.of(t.shape.size())?,
             };
             sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
             if r {
@@ -47,7 +47,7 @@ impl Backward {
             }
             alive.push(data);
         }
-        // SAFETY: all arrays have the plan's shapes, and `alive` keeps their memory.
+        // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
         unsafe { program.run(t.shape.size(), &sources, &sinks) };
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
@@ -64,8 +64,9 @@ impl Backward {
         if let Some(number) = array.storage().constant() {
             return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
         }
-        let data = array.read(array.dtype())?;
-        let walk = Walk::new(&self.slots[v as usize].shape, &t.shape);
+        let shape = &self.slots[v as usize].shape;
+        let data = array.read(array.dtype())?.of(shape.size())?;
+        let walk = Walk::new(shape, &t.shape);
         let source = Source { ptr: data.ptr(), dtype: data.dtype(), walk };
         alive.push(data);
         Ok(source)

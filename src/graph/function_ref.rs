@@ -1,0 +1,73 @@
+//! [`FunctionRef`]: a function of the graph, as hooks, visitors and users see it.
+
+use super::node::FnNode;
+use super::variable::Variable;
+use crate::function::{ArgValue, Function};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A function of the graph: what hooks and visitors see.
+#[derive(Clone)]
+pub struct FunctionRef(Arc<FnNode>);
+
+impl FunctionRef {
+    pub(crate) fn new(node: Arc<FnNode>) -> FunctionRef {
+        FunctionRef(node)
+    }
+
+    pub(crate) fn node(&self) -> &Arc<FnNode> {
+        &self.0
+    }
+
+    /// NNabla's name of the function's class.
+    pub fn class_name(&self) -> &'static str {
+        self.0.function.def().name
+    }
+
+    /// The function's name in Python.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    pub fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
+        self.0.function.arguments()
+    }
+
+    /// Words of the user's own, by name.
+    pub fn tags(&self) -> BTreeMap<String, String> {
+        self.0.tags.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    pub fn set_tags(&self, tags: BTreeMap<String, String>) {
+        *self.0.tags.lock().unwrap_or_else(|e| e.into_inner()) = tags;
+    }
+
+    pub fn inputs(&self) -> Vec<Variable> {
+        self.0.all_inputs().into_iter().map(Variable::handle).collect()
+    }
+
+    pub fn outputs(&self) -> Vec<Variable> {
+        self.0.outputs().into_iter().map(Variable::handle).collect()
+    }
+
+    pub fn context(&self) -> Arc<crate::Context> {
+        self.0.context.clone()
+    }
+
+    pub fn function(&self) -> &Arc<dyn Function> {
+        &self.0.function
+    }
+
+    /// The script line that made the node.
+    pub fn origin(&self) -> Option<&str> {
+        self.0.origin.as_deref()
+    }
+}

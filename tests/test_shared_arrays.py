@@ -1,0 +1,183 @@
+"""Variables that share their elements with others: unlinked copies, arrays given to two variables, views.
+
+Expected values are NumPy formulas in NNabla's order: root by root, and depth first where sharing makes it show (asked of
+NNabla 1.39). Every test runs with fusion on and off.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import close
+
+pytestmark = pytest.mark.usefixtures("fusion")
+
+STEPS = [np.array([1, 2], "float32") * k for k in (1, 2, 3)]
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def gan(function):
+    """A loss through a variable and another one through its unlinked copy; the variable itself is dropped."""
+    x = nn.Variable((2,), need_grad=True)
+    fake = function(x)
+    u = fake.unlinked()
+    losses = F.sum(F.exp(fake)), F.sum(F.tanh(u))
+    del fake
+    gc.collect()
+    return x, u, losses
+
+
+CASES = {
+    "softmax": (lambda x: F.softmax(F.mul_scalar(x, 2), axis=0), lambda x: softmax(2 * x)),
+    "tanh": (lambda x: F.tanh(F.mul_scalar(x, 2)), lambda x: np.tanh(2 * x)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_unlinked_copy_sees_this_steps_data(name, at_once):
+    function, formula = CASES[name]
+    x, u, (g, d) = gan(function)
+    for values in STEPS:
+        x.d = values
+        if at_once:
+            nn.forward_all([g, d])
+        else:
+            g.forward()
+            d.forward()
+        fake = formula(values.astype("float64"))
+        close(u.d, fake)
+        close(g.d, np.exp(fake).sum())
+        close(d.d, np.tanh(fake).sum())
+
+
+def test_forward_all_runs_root_by_root():
+    x, _, (g, d) = gan(CASES["tanh"][0])
+    seen = []
+    for values, before in zip(STEPS, [None, *STEPS], strict=False):
+        x.d = values
+        nn.forward_all([d, g])
+        seen.append(float(d.d))
+        if before is not None:
+            close(d.d, np.tanh(np.tanh(2 * before.astype("float64"))).sum())
+    assert seen[0] == 0, "the copy has no data yet"
+
+
+def test_order_of_functions_is_root_by_root():
+    x = nn.Variable((2,))
+    h = F.tanh(x)
+    record = []
+    roots = [F.exp(F.sin(h)), F.cos(F.abs(x)), F.atan(h)]
+    nn.forward_all(roots, function_pre_hook=lambda f: record.append(f.name))
+    assert record[-1] == "ATan" and record.index("Exp") < record.index("ATan")
+    assert set(record) == {"Tanh", "Sin", "Exp", "Abs", "Cos", "ATan"}
+
+
+def run(make):
+    x = nn.Variable((2,))
+    b = F.exp(x * 2)
+    u = b.unlinked()
+    b.data.fill(7)
+    y = make(b, u)
+    values = []
+    for step in STEPS:
+        x.d = step
+        y.forward()
+        values.append(y.d.copy())
+    b_now = [np.exp(2 * s.astype("float64")) for s in STEPS]
+    return values, [np.full(2, 7.0), *b_now], b_now
+
+
+@pytest.mark.parametrize(
+    "make,formula",
+    [
+        (lambda b, u: b + F.identity(u), lambda before, now: now + now),
+        (lambda b, u: F.identity(u) + b, lambda before, now: before + now),
+        (lambda b, u: F.reshape(u, (2,)) + b, lambda before, now: before + now),
+        (lambda b, u: F.tanh(F.tanh(u)) + b, lambda before, now: np.tanh(np.tanh(before)) + now),
+        (lambda b, u: F.softmax(u, axis=0) * b, lambda before, now: softmax(before) * now),
+        (lambda b, u: F.log(u) - F.log(b), lambda before, now: np.log(before) - np.log(now)),
+    ],
+)
+def test_a_copy_in_the_same_graph_is_read_in_nnablas_order(make, formula):
+    values, before, now = run(make)
+    for actual, old, new in zip(values, before, now, strict=False):
+        np.testing.assert_allclose(actual, formula(old, new), rtol=2e-5, atol=2e-5)
+
+
+def shared_data(b):
+    u = nn.Variable((2,))
+    u.data = b.data
+    return u
+
+
+def narrowed(b):
+    u = nn.Variable((2,))
+    u.data = b.data.narrow(0, 0, 2)
+    return u
+
+
+@pytest.mark.parametrize("share", [shared_data, narrowed, lambda b: b.reshape((1, 2), unlink=True)])
+def test_other_ways_to_share(share):
+    x = nn.Variable((2,))
+    b = F.exp(x)
+    u = share(b)
+    y, z = F.sum(F.sin(b)), F.sum(F.cos(u))
+    del b
+    gc.collect()
+    for step in STEPS:
+        x.d = step
+        y.forward()
+        z.forward()
+        close(u.d.ravel(), np.exp(step))
+        np.testing.assert_allclose(z.d, np.cos(np.exp(step.astype("float64"))).sum(), rtol=1e-4, atol=1e-4)
+
+
+def test_recomputed_data_stays_while_a_copy_has_it():
+    with nn.auto_forward(), nn.recompute():
+        x = nn.Variable.from_numpy_array(STEPS[0], need_grad=True)
+        h = F.exp(x)
+        u = h.unlinked()
+        y = F.sin(h)
+        del h
+        gc.collect()
+    close(u.d, np.exp(STEPS[0]))
+    x.g = 0
+    y.backward()
+    close(x.g, np.cos(np.exp(STEPS[0])) * np.exp(STEPS[0]))
+
+
+def test_gradient_of_a_copy_is_the_variables():
+    x, u, (g, _) = gan(CASES["tanh"][0])
+    x.d = STEPS[0]
+    x.g = 0
+    g.forward()
+    g.backward()
+    fake = np.tanh(2 * STEPS[0].astype("float64"))
+    close(u.g, np.exp(fake))
+    np.testing.assert_allclose(x.g, np.exp(fake) * (1 - fake**2) * 2, rtol=1e-4)
+
+
+def test_backward_starts_at_a_root_that_needs_no_gradient():
+    x = nn.Variable.from_numpy_array(STEPS[0], need_grad=True)
+    h = F.tanh(x)
+    y = F.sum(h)
+    y.need_grad = False
+    x.g = 0
+    y.forward()
+    y.backward()
+    close(x.g, 1 - np.tanh(STEPS[0].astype("float64")) ** 2)
+    h.need_grad = False
+    x.g = 0
+    y.forward()
+    y.backward()
+    close(x.g, [0, 0])
