@@ -104,6 +104,7 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
     if roots.iter().all(|r| r.parent().is_none()) {
         return Ok(());
     }
+    roots.iter().filter(|r| r.parent().is_none()).try_for_each(plan::materialize)?;
     hooks::with(run.pre, run.post, |h| {
         let key = plan::key(run.options, h.any());
         let Some(closed) = run.closed else { return plan::forward_plan(&roots, key)?.run(h) };

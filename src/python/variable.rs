@@ -10,7 +10,6 @@ use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
-use crate::error::Error;
 use crate::graph::Variable as Var;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};

@@ -223,6 +223,14 @@ impl What {
         done.map_err(|e| node.f.explain(e))
     }
 
+    /// The slots that it reads.
+    pub(crate) fn reads(&self, node: &PlanNode) -> SmallVec<[u32; 4]> {
+        match self {
+            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            What::Call(_) | What::View(_) => node.x.iter().copied().collect(),
+        }
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(n) | What::View(n) => *n,

@@ -100,7 +100,9 @@ impl Backward {
             };
             if missing {
                 let _label = alloc::label("output (computed again) of", node.f.name());
+                let more = self.restore(&again.what.reads(node))?; // another backward run may have cleared them
                 mode::again(|| again.what.run(node, &self.slots, true))?;
+                more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
             }
             again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
