@@ -104,10 +104,13 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
     if roots.iter().all(|r| r.parent().is_none()) {
         return Ok(());
     }
-    roots.iter().filter(|r| r.parent().is_none()).try_for_each(plan::materialize)?;
     hooks::with(run.pre, run.post, |h| {
         let key = plan::key(run.options, h.any());
-        let Some(closed) = run.closed else { return plan::forward_plan(&roots, key)?.run(h) };
+        let Some(closed) = run.closed else {
+            let plan = plan::forward_plan(&roots, key)?;
+            plan.fetch_roots(&roots)?;
+            return plan.run(h);
+        };
         let plan = plan::forward_plan_after(&roots, key, closed)?;
         plan.run(h)?;
         closed.extend(plan.nodes.iter().map(|n| n.f.id));

@@ -21,6 +21,7 @@ use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use build::Builder;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
@@ -48,7 +49,12 @@ pub(crate) struct Backward {
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
+    /// When it last told the variables what it keeps.
+    adopted: AtomicU64,
 }
+
+/// How often backward plans have adopted variables.
+static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Step {
     pub(crate) what: What,
@@ -123,6 +129,7 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
+        p.adopt_again();
         return Ok(p);
     }
     let plan = Arc::new(Backward::new(root, key, forward.filter(|f| f.has_run(root)))?);
@@ -164,6 +171,7 @@ impl Backward {
             grads,
             steps,
             forward_slots,
+            adopted: AtomicU64::new(0),
             root: g.roots[0],
             unseen: g.vars.iter().map(|v| v.flows && !v.visible(key.clear_buffer)).collect(),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
@@ -173,11 +181,22 @@ impl Backward {
 }
 
 impl Backward {
+    /// Adopts the variables again if another plan has adopted some since.
+    fn adopt_again(&self) {
+        if self.adopted.load(Relaxed) != ADOPTIONS.load(Relaxed) {
+            self.adopt();
+        }
+    }
+
     /// Tells the variables whether they will have a gradient after the run.
     fn adopt(&self) {
+        self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| *i as u32 != self.root);
         for (v, &unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, u))) {
             v.set_grad_elided(unseen);
+            if let Some(g) = v.existing_grad().filter(|g| unseen && !g.is_held()) {
+                drop(g.storage().release()); // what an earlier run left there is no gradient of this one
+            }
             if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
                 v.grad().clear();
             }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
+use crate::graph::variable::VarRef;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -178,6 +179,15 @@ impl Forward {
             }
         }
         Ok(())
+    }
+
+    /// As [`Self::fetch_leaves`] for leaves that are roots too, which the plan does not own.
+    pub(crate) fn fetch_roots(&self, roots: &[VarRef]) -> Result<()> {
+        let read = |r: &&VarRef| {
+            let slot = self.slot_of(r.id);
+            slot.is_some_and(|s| self.nodes.iter().any(|n| n.x.contains(&s)))
+        };
+        roots.iter().filter(|r| r.parent().is_none()).filter(read).try_for_each(super::materialize)
     }
 
     /// Frees a slot's data; where the user asked for clearing, the array says so.
