@@ -313,10 +313,10 @@ pub(crate) fn call_function(
     Ok(())
 }
 
-/// Lets the output take its input's memory, unless that will change while the output is still read.
+/// Lets the output take its input's memory.
 fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
-    let (x, y) = (&slots[node.x[0] as usize], &slots[node.y[0] as usize]);
-    if x.twin { y.data.copy_from(&x.data) } else { y.data.share_content(&x.data) }
+    let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
+    y.share_content(x)
 }
 
 /// Runs an element-wise unit.
