@@ -59,6 +59,8 @@ class Changes(Machine):
         v, r = self.get(i)
         if i in self.frozen or not self.reference.is_settled([r]):
             raise Skip
+        if r.cell.maker is not None and r.cell.maker.op == "split" or r.parent is not None and r.parent.op == "split":
+            raise Skip  # finding 30
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
         u.cell = r.cell
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u
@@ -108,7 +110,7 @@ class Changes(Machine):
             v.reset_shape(shape, True)
             d = engine.values(seed, shape)
             v.d = d
-            v.grad.zero()
+            v.g = 0
             self.reference.write(r, d)
             r.cell.g = np.zeros(shape)
             r.cell.g_kept = r.cell.g_known = True

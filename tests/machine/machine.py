@@ -106,6 +106,8 @@ class Machine:
         self, new: list[int], op: str, x: list[int], args: dict[str, Any], inplace: bool, mode: str, mark: bool
     ) -> None:
         given = [self.get(i) for i in x]
+        if not new:  # split of nothing
+            raise Skip
         twins = [r for _, r in given]
         if mode != "static" and any(not r.cell.known or r.ghost or self.is_moved(r) or self.is_mixed(r) for r in twins):
             raise Skip
@@ -152,7 +154,7 @@ class Machine:
         for r in f.y:
             r.cell.kept = not mark
             if mode == "no_grad" or not needs(r, {}):  # nnrs keeps no history then
-                r.parent, r.recompute = None, False
+                r.parent = None
                 r.need = False if mode == "no_grad" else None
 
     def adopt(self, order: list[Fn]) -> None:
@@ -242,7 +244,7 @@ class Machine:
         every = not r.cell.planned  # auto_forward under recompute looks at no leaf: finding 28
         read = [x for f in (*behind(maker.x), maker) for x in f.x]
         inner = [x for x in read if every or x.parent is not None or x.cell.ran > 0]
-        return any(x.cell.stamp > r.cell.ran for x in inner)
+        return any(x.cell.stamp > r.cell.ran or self.is_moved(x) for x in inner)
 
     def look(self, v: nn.Variable, r: Var) -> Any:
         """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""
@@ -267,9 +269,12 @@ class Machine:
         if v.parent is None:  # made by auto_forward, and freed
             raise Skip
         u = v.parent.inputs[k]
-        self.check(new, u, f.x[k], "both")
+        inside = f.x[k].parent is not None and not f.x[k].parent.uid  # of a gradient graph
+        self.check(new, u, f.x[k], "d" if inside else "both")
         if hold:
             self.vars[new] = u, f.x[k]
+            if inside:
+                self.frozen.add(new)
 
     def do_view(self, i: int) -> None:
         v, r = self.get(i)

@@ -133,8 +133,9 @@ def _unary() -> None:
         lambda r, g, x, y: [r("mul2", g, r("mul2", y, one_less(r, y)))],
     )
     operation("slope", lambda x, low: np.where(x > 0, 1.0, low))
+    operation("sign", lambda x: np.where(x < 0, -1.0, 1.0))
     operation("relu", lambda x: np.maximum(x, 0), lambda r, g, x, y: [r("mul2", g, r("slope", x[0], low=0.0))])
-    operation("abs", np.abs, lambda r, g, x, y: [r("mul2", g, r("slope", x[0], low=-1.0))])
+    operation("abs", np.abs, lambda r, g, x, y: [r("mul2", g, r("sign", x[0]))])
     operation(
         "leaky_relu",
         lambda x, alpha: np.where(x > 0, x, alpha * x),

@@ -129,7 +129,7 @@ class Reference:
         if v.shape == d.shape:
             v.cell.d[...] = d
         else:
-            v.cell.d, v.cell.g = d, np.zeros(d.shape)
+            v.cell.d, v.cell.g, v.cell.g_known = d, np.zeros(d.shape), False
         v.cell.kept = v.cell.known = True
         v.cell.stamp = self.tick()
 
