@@ -63,7 +63,10 @@ class Runner(Changes):
         """True if a run behind these is well defined: known leaves, no array in two places."""
         if not self.reference.is_tidy(twins):
             return False
-        return all(x.cell.known and not x.ghost and not self.is_moved(x) for x in leaves(behind(twins)))
+        return all(
+            x.cell.known and not x.ghost and not self.is_moved(x) and not self.is_mixed(x)
+            for x in leaves(behind(twins))
+        )
 
     def expected(self, twins: Sequence[Var]) -> dict[int, Any] | None:
         """What forward gives each variable; None if shapes do not fit."""

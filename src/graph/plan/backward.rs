@@ -43,8 +43,8 @@ pub(crate) struct Backward {
     pub(crate) grads: Vec<NdArray>,
     pub(crate) steps: Vec<Step>,
     root: u32,
-    /// Gradients that flow, but that nobody can look at after the run.
-    unseen: Vec<bool>,
+    /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
+    unseen: Vec<Option<bool>>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -173,7 +173,7 @@ impl Backward {
             forward_slots,
             adopted: AtomicU64::new(0),
             root: g.roots[0],
-            unseen: g.vars.iter().map(|v| v.flows && !v.visible(key.clear_buffer)).collect(),
+            unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
         })
@@ -192,7 +192,7 @@ impl Backward {
     fn adopt(&self) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| *i as u32 != self.root);
-        for (v, &unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, u))) {
+        for (v, unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, (*u)?))) {
             v.set_grad_elided(unseen);
             if let Some(g) = v.existing_grad().filter(|g| unseen && !g.is_held()) {
                 drop(g.storage().release()); // what an earlier run left there is no gradient of this one
@@ -202,6 +202,22 @@ impl Backward {
             }
         }
     }
+}
+
+/// For each variable that a gradient arrives at, whether nobody can look at it after the run.
+fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
+    let mut arrives = vec![false; g.vars.len()];
+    arrives[g.roots[0] as usize] = g.var(g.roots[0]).flows;
+    for node in g.nodes.iter().rev() {
+        if node.y.iter().any(|&y| arrives[y as usize]) {
+            node.x
+                .iter()
+                .zip(node.wants(g))
+                .filter(|(_, wanted)| *wanted)
+                .for_each(|(&x, _)| arrives[x as usize] = true);
+        }
+    }
+    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| !v.visible(key.clear_buffer))).collect()
 }
 
 /// For each variable of `g` its slot in the forward run.
