@@ -35,7 +35,7 @@ class Changes(Machine):
         else:
             v.g = value
         r.cell.g = np.full(r.shape, float(value))
-        r.cell.g_kept = r.cell.g_known = True
+        r.cell.g_kept = r.cell.g_known = r.cell.g_written = True
 
     def do_need(self, i: int, value: bool | None) -> None:
         v, r = self.get(i)
@@ -61,6 +61,8 @@ class Changes(Machine):
             raise Skip
         if r.cell.maker is not None and r.cell.maker.op == "split" or r.parent is not None and r.parent.op == "split":
             raise Skip  # finding 30
+        if r.ghost or r.recompute and not r.cell.planned:  # findings 22 and 30
+            raise Skip
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
         u.cell = r.cell
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u

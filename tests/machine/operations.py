@@ -56,7 +56,7 @@ def split(x: Array, axis: int, n: int) -> list[Array]:
 
 
 def softmax(x: Array, axis: int) -> Array:
-    e = np.exp(x - x.max(axis, keepdims=True))
+    e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
     return e / e.sum(axis, keepdims=True)
 
 

@@ -24,6 +24,7 @@ class Cell:
     def __init__(self, d: Array) -> None:
         self.d, self.g = d, np.zeros(d.shape)
         self.kept = self.g_kept = True  # False: reading it may be an error, never another number
+        self.g_written = False  # by the user, after the last run that wrote it
         self.known = self.g_known = True  # False: nothing is said about it
         self.stamp = 0  # when the data was written
         self.ran = -1  # when a run made the data
@@ -181,6 +182,9 @@ class Reference:
                 v.cell.g_known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
                 v.cell.kept = v.cell.g_kept = False
+            if i in grads:  # finding 32: what the user wrote may still be there
+                v.cell.g_known &= v.cell.g_kept or not v.cell.g_written
+                v.cell.g_written &= not v.cell.g_kept
 
     def cut(self, v: Var) -> None:
         """The variable has no history any more, but what it inherited."""

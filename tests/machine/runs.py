@@ -109,7 +109,7 @@ class Runner(Changes):
             watch.run(lambda **kw: v.backward(given, clear_buffer=clear_buffer, **kw))
         except nn.Error as e:
             gone = any(self.may_refuse(x) for x in all_of([r]))
-            self.refuse(e, gone or seed == "own" and not r.cell.g_kept, "backward")
+            self.refuse(e, gone or (seed == "own" and not r.cell.g_kept), "backward")
         watch.finish(reached)
         self.reference.backward(r, start, self.held(), clear_buffer)
         self.forget_sources(order)
@@ -117,7 +117,7 @@ class Runner(Changes):
     def seed(self, seed: Any, r: Var) -> tuple[Any, Any]:
         """The gradient to start with, for nnrs and for the reference."""
         if seed == "own":
-            if not r.cell.g_known:
+            if not r.cell.g_known or self.frozen:
                 raise Skip
             return None, r.cell.g
         if isinstance(seed, tuple):  # ("array", seed of the numbers)
