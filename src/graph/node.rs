@@ -177,6 +177,15 @@ impl FnNode {
     }
 
     /// Moves output `i` to another variable.
+    /// The variable is not this function's output any more, which gets an array of its own if it runs again.
+    pub(crate) fn lose_output(&self, i: usize, v: &VarRef) {
+        let mut links = self.links();
+        let slot = &mut links.outputs[i];
+        if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
+            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()) };
+        }
+    }
+
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
         links.outputs[i] = Slot { id: new.id, var: Arc::downgrade(new), data: new.data() };

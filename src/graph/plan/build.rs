@@ -115,7 +115,8 @@ impl Forward {
             units = group::split(units);
         }
         let watch = Watch::new(&g, roots);
-        let mut b = Builder::new(&g, &units, key);
+        let ranked = key.hooked.then(|| group::ranked(&units));
+        let mut b = Builder::new(&g, ranked.as_ref().unwrap_or(&units), key);
         b.keep_for_backward();
         let steps = b.steps();
         let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
@@ -164,6 +165,7 @@ impl Forward {
                 if !kept {
                     self.drop_data(slot);
                 }
+                v.sheds.store(false, Relaxed); // from now on plans decide
                 v.set_elided((!kept).then(|| Arc::downgrade(self)));
             }
         }
