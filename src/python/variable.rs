@@ -33,17 +33,24 @@ impl Variable {
 #[pymethods]
 impl Variable {
     #[new]
-    #[pyo3(signature = (shape=None, need_grad=None, **unknown), text_signature = "(shape=None, need_grad=None)")]
+    #[pyo3(
+        signature = (shape=None, need_grad=None, info=None, **unknown),
+        text_signature = "(shape=None, need_grad=None, info=None)"
+    )]
     fn py_new(
         shape: Option<&Bound<'_, PyAny>>,
         need_grad: Option<&Bound<'_, PyAny>>,
+        info: Option<&Bound<'_, PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Variable> {
-        errors::no_more("Variable", "shape=None, need_grad=None", unknown)?;
+        errors::no_more("Variable", "shape=None, need_grad=None, info=None", unknown)?;
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
-        let var = Var::new(shape);
-        var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
-        Ok(Variable { var })
+        let made = Variable { var: Var::new(shape) };
+        made.var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
+        if let Some(info) = info {
+            made.set_info(info.py(), info.clone().unbind());
+        }
+        Ok(made)
     }
 
     #[staticmethod]

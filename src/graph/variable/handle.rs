@@ -104,10 +104,10 @@ impl Variable {
     /// Puts another array of the same size in the data's place.
     pub fn set_data(&self, data: NdArray) -> Result<()> {
         let shape = self.shape();
-        if data.size() != shape.size() {
-            return Err(Error::shape("data", format!("{} elements as in {shape}", shape.size())).actual(data.shape()));
+        if data.shape() != shape {
+            let e = Error::shape("data", format!("shape {shape}")).actual(data.shape());
+            return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let data = if data.shape() == shape { data } else { data.view(shape)? };
         let mut arrays = self.node.core.lock();
         (arrays.data, arrays.elided) = (Owned::new(data), None);
         drop(arrays);
@@ -135,10 +135,10 @@ impl Variable {
     /// Puts another array of the same size in the gradient's place.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
-        if grad.size() != shape.size() {
-            return Err(Error::shape("grad", format!("{} elements as in {shape}", shape.size())).actual(grad.shape()));
+        if grad.shape() != shape {
+            let e = Error::shape("grad", format!("shape {shape}")).actual(grad.shape());
+            return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let grad = if grad.shape() == shape { grad } else { grad.view(shape)? };
         let mut arrays = self.node.core.lock();
         (arrays.grad, arrays.grad_elided) = (Some(grad), false);
         drop(arrays);
