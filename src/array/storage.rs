@@ -201,8 +201,11 @@ impl Storage {
 
     pub(super) fn read(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let mut s = self.state();
-        if !matches!(s.content, Content::Bytes(_)) {
-            own(&mut s, self.size, dtype)?; // a constant has no type until somebody asks for one
+        match s.content {
+            Content::Bytes(_) => {}
+            // Rounded to the type that is asked for, not first to the array's own.
+            Content::Zero | Content::Fill(_) if s.dtype != dtype => return constant(&s.content, dtype, len),
+            _ => own(&mut s, self.size, dtype)?,
         }
         let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
         let data = Data { block: block.clone(), dtype: s.dtype, offset, len };
@@ -262,15 +265,26 @@ fn own(s: &mut State, size: usize, dtype: DType) -> Result<()> {
         s.shared = false;
         return Ok(());
     }
-    let block = Arc::new(Block::new(size.saturating_mul(dtype.size()))?);
-    let data = Data { block, dtype, offset: 0, len: size };
-    match &s.content {
-        Content::Empty | Content::Zero => data.bytes_mut().fill(0),
-        Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
-        Content::Bytes(old) => convert(data.ptr(), dtype, old.ptr(), s.dtype, size),
-    }
+    let data = match &s.content {
+        Content::Bytes(old) => {
+            let data = Data::new(dtype, size)?;
+            convert(data.ptr(), dtype, old.ptr(), s.dtype, size);
+            data
+        }
+        lazy => constant(lazy, dtype, size)?,
+    };
     *s = State { dtype, content: Content::Bytes(data.block), cleared: false, shared: false };
     Ok(())
+}
+
+/// Memory with what a lazy content stands for.
+fn constant(content: &Content, dtype: DType, len: usize) -> Result<Data> {
+    let data = Data::new(dtype, len)?;
+    match content {
+        Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
+        _ => data.bytes_mut().fill(0),
+    }
+    Ok(data)
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller in this file knows from its blocks.

@@ -1,6 +1,6 @@
 //! Function nodes: a function with its arguments, strong links to its inputs, weak ones to its outputs.
 
-use super::variable::{VarNode, VarRef, Variable, next_id};
+use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
 use crate::array::NdArray;
 use crate::context::Context;
@@ -54,6 +54,14 @@ struct Slot {
     id: u64,
     var: Weak<VarNode>,
     data: NdArray,
+    /// What unlinked copies of the variable share, when it was dropped.
+    core: Weak<Core>,
+}
+
+impl Slot {
+    fn new(v: &VarRef) -> Slot {
+        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new() }
+    }
 }
 
 impl FnNode {
@@ -112,7 +120,7 @@ impl FnNode {
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
                 let plan = self.last_plan.lock().unwrap_or_else(|e| e.into_inner()).clone();
-                let v = VarNode::revived(slot.id, slot.data.clone(), plan);
+                let v = VarNode::revived(slot.id, slot.core.upgrade(), slot.data.clone(), plan);
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
                 s.inherited = inherited;
@@ -129,9 +137,9 @@ impl FnNode {
         self.links().outputs.get(i)?.var.upgrade()
     }
 
-    pub(crate) fn output_dropped(&self, i: usize, data: NdArray) {
+    pub(crate) fn output_dropped(&self, i: usize, data: NdArray, core: &Arc<Core>) {
         if let Some(slot) = self.links().outputs.get_mut(i) {
-            slot.data = data;
+            (slot.data, slot.core) = (data, Arc::downgrade(core));
         }
     }
 
@@ -182,13 +190,13 @@ impl FnNode {
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
-            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()) };
+            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new() };
         }
     }
 
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
-        links.outputs[i] = Slot { id: new.id, var: Arc::downgrade(new), data: new.data() };
+        links.outputs[i] = Slot::new(new);
     }
 }
 
@@ -358,6 +366,6 @@ fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[V
             v
         })
         .collect();
-    links.outputs = outputs.iter().map(|v| Slot { id: v.id, var: Arc::downgrade(v), data: v.data() }).collect();
+    links.outputs = outputs.iter().map(Slot::new).collect();
     outputs
 }

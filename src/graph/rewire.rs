@@ -47,7 +47,7 @@ impl Variable {
         let plans = std::mem::take(&mut var.node().lock().plans);
         self.node().changed();
         var.node().changed();
-        drop((old, plans)); // what they own may be freed with them
+        drop((old, plans, super::plan::take_joint_plans())); // what they own may be freed with them
     }
 
     /// Makes `f` the function that computes this variable, as its first output of this shape.

@@ -146,10 +146,11 @@ impl VarNode {
         node
     }
 
-    /// An output that was dropped, under its old number; `plan` may have it computed again.
-    pub(crate) fn revived(id: u64, data: NdArray, plan: Weak<plan::Forward>) -> VarRef {
+    /// An output that was dropped, under its old number, with the `core` that unlinked copies still have; `plan` may have
+    /// its data computed again.
+    pub(crate) fn revived(id: u64, core: Option<Arc<Core>>, data: NdArray, plan: Weak<plan::Forward>) -> VarRef {
         let missing = data.storage().is_empty() && plan.strong_count() > 0;
-        let node = VarNode::numbered(id, Core::new(data), None);
+        let node = VarNode::numbered(id, core.unwrap_or_else(|| Core::new(data)), None);
         node.set_elided(missing.then_some(plan));
         node.mark_planned();
         node
@@ -321,7 +322,8 @@ impl Drop for VarNode {
         let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            parent.output_dropped(i as usize, NdArray::clone(&self.core.lock().data));
+            let data = NdArray::clone(&self.core.lock().data);
+            parent.output_dropped(i as usize, data, &self.core);
             reap::later(parent);
         }
         drop(plans);

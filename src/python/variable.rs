@@ -108,7 +108,9 @@ impl Variable {
 
     #[setter]
     fn set_g(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign("Variable.g", &self.var.grad(), value)
+        assign("Variable.g", &self.var.grad(), value)?;
+        self.var.grad_was_set();
+        Ok(())
     }
 
     #[getter]

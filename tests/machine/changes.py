@@ -35,7 +35,7 @@ class Changes(Machine):
         else:
             v.g = value
         r.cell.g = np.full(r.shape, float(value))
-        r.cell.g_kept = r.cell.g_known = r.cell.g_written = True
+        r.cell.g_kept = r.cell.g_known = True
 
     def do_need(self, i: int, value: bool | None) -> None:
         v, r = self.get(i)
@@ -59,9 +59,7 @@ class Changes(Machine):
         v, r = self.get(i)
         if i in self.frozen or not self.reference.is_settled([r]):
             raise Skip
-        if r.cell.maker is not None and r.cell.maker.op == "split" or r.parent is not None and r.parent.op == "split":
-            raise Skip  # finding 30
-        if r.ghost or r.recompute and not r.cell.planned:  # findings 22 and 30
+        if r.ghost or r.recompute and not r.cell.planned:  # finding 22
             raise Skip
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
         u.cell = r.cell
@@ -79,8 +77,6 @@ class Changes(Machine):
 
     def do_rewire(self, i: int, other: int) -> None:
         (v, r), (w, s) = self.get(i), self.get(other)
-        if self.several:  # a plan that keeps what a rewired variable is computed from: finding 27
-            raise Skip
         if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
             raise Skip
         if r is s or self.is_shared(r) or self.is_shared(s):  # unlinked copies: finding 14

@@ -55,7 +55,6 @@ class Machine:
         self.functions: dict[str, Fn] = {}
         self.frozen: set[int] = set()  # results of nn.grad: their twins have another history
         self.together = False  # forward_all or surgery: a plan keeps what it ran until it is replaced
-        self.several = False  # whether forward_all ran several roots
         self.dynamic = False  # whether anything ran at once
         self.resets: list[tuple[list[int], int]] = []  # leaves that had another first axis before
         self.sources: list[Var] = []  # what nn.grad was asked for the gradient of

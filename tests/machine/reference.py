@@ -24,7 +24,6 @@ class Cell:
     def __init__(self, d: Array) -> None:
         self.d, self.g = d, np.zeros(d.shape)
         self.kept = self.g_kept = True  # False: reading it may be an error, never another number
-        self.g_written = False  # by the user, after the last run that wrote it
         self.known = self.g_known = True  # False: nothing is said about it
         self.stamp = 0  # when the data was written
         self.ran = -1  # when a run made the data
@@ -182,9 +181,6 @@ class Reference:
                 v.cell.g_known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
                 v.cell.kept = v.cell.g_kept = False
-            if i in grads:  # finding 32: what the user wrote may still be there
-                v.cell.g_known &= v.cell.g_kept or not v.cell.g_written
-                v.cell.g_written &= not v.cell.g_kept
 
     def cut(self, v: Var) -> None:
         """The variable has no history any more, but what it inherited."""
@@ -230,7 +226,5 @@ class Reference:
         made = [y.cell for f in order for y in f.y]
         outputs = {id(c) for c in made}
         variables = {id(y) for f in order for y in f.y}
-        leaves = {id(x): x.cell for f in order for x in f.x if id(x) not in variables}
-        cells = {id(c) for c in leaves.values()}
-        alone = len(cells) == len(leaves)  # leaves that share a gradient: finding 13
-        return len(outputs) == len(made) and not outputs & cells and alone
+        leaves = {id(x.cell) for f in order for x in f.x if id(x) not in variables}
+        return len(outputs) == len(made) and not outputs & leaves

@@ -24,8 +24,7 @@ class Runner(Changes):
         if not self.is_sound(twins) or all(r.parent is None for r in twins):
             raise Skip
         order = behind(twins)
-        self.several |= len(roots) > 1
-        self.together |= self.several
+        self.together |= len(roots) > 1
         flags = {"clear_buffer": clear_buffer, "clear_no_need_grad": clear_no_need_grad}
         expected = self.expected(twins)
         drawn = any(id(f) in self.random for f in [*order, *behind(self.sources)])

@@ -259,7 +259,8 @@ impl<'a> Builder<'a> {
             UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
         };
         let more = |loads: &[u32]| -> usize {
-            loads.iter().filter(|&&v| !stored(v)).map(|&v| self.g.var(v).shape.size()).sum()
+            let kept = loads.iter().map(|&v| (v, self.g.var(v))).filter(|(v, var)| !stored(*v) && !var.recompute);
+            kept.map(|(_, var)| var.shape.size()).sum()
         };
         let again = with(None);
         match unit.nodes[..] {

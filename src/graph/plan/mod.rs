@@ -26,10 +26,10 @@ pub(crate) use single::{run_arrays, run_single};
 pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
-use super::variable::{EPOCH, VarRef};
+use super::variable::{EPOCH, VarNode, VarRef};
 use crate::error::Result;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Options of a forward run.
 ///
@@ -149,12 +149,33 @@ fn cached(
     let plan = Arc::new(make()?);
     plan.adopt();
     roots.iter().for_each(|r| r.lock().plans.forward.retain(|p| !same(&p)));
+    if roots.len() > 1 {
+        note_joint(last(roots));
+    }
     let mut s = last(roots).lock();
     if s.plans.forward.len() >= KEPT {
         s.plans.forward.remove(0);
     }
     s.plans.forward.push(plan.clone());
     Ok(plan)
+}
+
+/// Roots whose plans run other roots too.
+static JOINT: Mutex<Vec<Weak<VarNode>>> = Mutex::new(Vec::new());
+
+fn note_joint(root: &VarRef) {
+    let mut roots = JOINT.lock().unwrap_or_else(|e| e.into_inner());
+    roots.retain(|r| r.strong_count() > 0 && !std::ptr::eq(r.as_ptr(), Arc::as_ptr(root)));
+    roots.push(Arc::downgrade(root));
+}
+
+/// Gives up all plans of several roots, to be freed by the caller: surgery may have made one root part of what another
+/// one's plan owns.
+pub(crate) fn take_joint_plans() -> Vec<Arc<Forward>> {
+    let roots = std::mem::take(&mut *JOINT.lock().unwrap_or_else(|e| e.into_inner()));
+    let is_joint = |p: &mut Arc<Forward>| p.root_ids.len() > 1;
+    let of = |r: VarRef| r.lock().plans.forward.extract_if(.., is_joint).collect::<Vec<_>>();
+    roots.iter().filter_map(Weak::upgrade).flat_map(of).collect()
 }
 
 /// Functions that have run or have been seen, so that a later run or visit leaves them out.

@@ -113,19 +113,18 @@ impl Forward {
 
     /// The nodes to run, in order, and the slots that they read.
     fn missing(&self, target: u32) -> (Vec<u32>, Vec<u32>) {
-        let plan = self;
         let mut made_by: MixMap<u32, u32> = MixMap::default();
-        for (n, node) in plan.nodes.iter().enumerate() {
+        for (n, node) in self.nodes.iter().enumerate() {
             made_by.extend(node.y.iter().map(|&y| (y, n as u32)));
         }
         let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![target]);
         let mut seen: MixMap<u32, ()> = MixMap::default();
         while let Some(v) = todo.pop() {
-            let there = !plan.slots[v as usize].data.storage().is_empty();
+            let there = !self.slots[v as usize].data.storage().is_empty();
             match made_by.get(&v).filter(|_| !there) {
                 Some(&n) if seen.insert(n, ()).is_none() => {
                     nodes.push(n);
-                    todo.extend(plan.nodes[n as usize].x.iter().copied());
+                    todo.extend(self.nodes[n as usize].x.iter().copied());
                 }
                 Some(_) => {}
                 None => reads.push(v),

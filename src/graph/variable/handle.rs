@@ -132,6 +132,14 @@ impl Variable {
             .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient")
     }
 
+    /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
+    #[cfg(feature = "python")]
+    pub(crate) fn grad_was_set(&self) {
+        if self.has_parent() {
+            self.node.changed();
+        }
+    }
+
     /// Puts another array of the same size in the gradient's place.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
