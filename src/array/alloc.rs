@@ -172,10 +172,12 @@ impl Block {
         Ok(Block { ptr, bytes, exports: AtomicUsize::new(0) })
     }
 
+    /// Where the memory begins; aligned to [`ALIGN`].
     pub fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
+    /// Its size: what was asked for, rounded up.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -16,18 +16,24 @@ use std::path::Path;
 
 /// A tensor to write: its type as the format spells it ("F32", "BOOL", ...), and its little-endian bytes.
 pub struct Part<'a> {
+    /// Its name.
     pub name: &'a str,
+    /// The element type as the format calls it: `F32`, `I64`.
     pub kind: &'a str,
+    /// Its shape.
     pub shape: &'a [usize],
+    /// Its elements, row by row, little-endian.
     pub bytes: &'a [u8],
 }
 
 /// A tensor that was read.
 #[derive(Debug)]
 pub struct Tensor {
+    /// Its name.
     pub name: String,
     /// The type as the format spells it.
     pub kind: String,
+    /// Its shape.
     pub shape: Shape,
     /// The elements; see [`Elements`].
     pub array: NdArray,

@@ -84,6 +84,7 @@ impl Solver {
         self.def().name
     }
 
+    /// What is known about solvers of this kind.
     pub fn def(&self) -> &'static SolverDef {
         self.rule.declared().def()
     }
@@ -93,6 +94,7 @@ impl Solver {
         self.rule.declared().arguments()
     }
 
+    /// The learning rate of the next update.
     pub fn learning_rate(&self) -> f64 {
         self.lock().learning_rate
     }
