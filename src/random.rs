@@ -4,10 +4,10 @@
 //! Nothing else is stored: whoever knows a draw's name makes its numbers again, on any device.
 //!
 //! ```
-//! use nnrs::{functions as f, random};
+//! use nnrs::{functions::{self as f, List}, random};
 //! let draw = || -> nnrs::Result<Vec<f32>> {
 //!     random::set_function_seed(7);
-//!     let y = f::randn(f::Randn { shape: vec![3], ..Default::default() })?;
+//!     let y = f::randn(f::Randn { shape: List(vec![3]), ..Default::default() })?;
 //!     y.forward()?;
 //!     y.to_vec()
 //! };

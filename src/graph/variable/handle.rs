@@ -218,7 +218,7 @@ impl Variable {
         self.data()?.to_vec()
     }
 
-    /// The name, if it has one. Parameters have theirs; reports on memory show it.
+    /// The name, if it has one. Parameters have theirs; what says that memory is used up shows it.
     ///
     /// ```
     /// let x = nnrs::Variable::new([2]);
