@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -92,3 +94,69 @@ def test_objects_cannot_be_broken_from_python():
     for cls in (Variable, NdArray):
         empty = cls.__new__(cls)
         repr(empty), empty.shape
+
+
+SHAPES = {"bigger": (300, 3), "smaller": (2, 2), "same size": (3, 10)}
+RUNS = {
+    "forward, before": (lambda y, hook: y.forward(function_pre_hook=hook)),
+    "forward, after": (lambda y, hook: y.forward(function_post_hook=hook)),
+    "backward, before": (lambda y, hook: (y.forward(), y.backward(function_pre_hook=hook))),
+    "backward, after, cleared": (
+        lambda y, hook: (y.forward(clear_no_need_grad=True), y.backward(clear_buffer=True, function_post_hook=hook))
+    ),
+}
+FUNCTIONS = {
+    "tanh": F.tanh,
+    "softmax": F.softmax,
+    "reshape": lambda v: F.reshape(v, (-1, 10)),
+    "affine": lambda v: F.affine(v, nn.Variable.from_numpy_array(np.ones((3, 4), "float32"))),
+    "transpose": lambda v: F.transpose(v, (1, 0)),
+    "norm": lambda v: F.batch_normalization(v, None, None, None, None, axes=[1]),
+    "concatenate": lambda v: F.concatenate(v, v, axis=0),
+}
+
+
+@pytest.mark.parametrize("place", ["x", "h", "y", "z"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_shapes_changed_in_a_hook_are_an_error_or_right(function, run, shape, place):
+    x = nn.Variable.from_numpy_array(np.linspace(-1, 1, 30, dtype="float32").reshape(10, 3), need_grad=True)
+    h = F.exp(F.softmax(x))
+    y = FUNCTIONS[function](h)
+    z = F.sum(F.softmax(F.tanh(y)) * y)
+    z.forward()
+    expected = z.d.copy()
+    variables = {"x": x, "h": h, "y": y, "z": z}
+    with contextlib.suppress(nn.Error):
+        RUNS[run](z, lambda f: variables[place].reset_shape(SHAPES[shape], force=True))
+    x.reset_shape((10, 3), force=True)
+    x.d = np.linspace(-1, 1, 30, dtype="float32").reshape(10, 3)
+    z.forward()
+    np.testing.assert_array_equal(z.d, expected)
+    z.backward()
+
+
+def test_shapes_changed_by_another_thread_are_an_error_or_right():
+    x = nn.Variable.from_numpy_array(np.full((100, 30), 0.5, "float32"), need_grad=True)
+    h = F.exp(x)
+    y = F.sum(F.softmax(F.tanh(h)) + h)
+    stop = threading.Event()
+
+    def reshape():
+        while not stop.is_set():
+            h.reset_shape((1000, 30), force=True)
+            h.reset_shape((100, 30), force=True)
+
+    other = threading.Thread(target=reshape)
+    other.start()
+    try:
+        for _ in range(200):
+            with contextlib.suppress(nn.Error):
+                y.forward()
+                y.backward()
+    finally:
+        stop.set()
+        other.join()
+    y.forward()
+    np.testing.assert_allclose(y.d, 100 * (30 * np.exp(0.5) + 1), rtol=1e-4)

@@ -1,7 +1,7 @@
 """Variables that share their elements with others: unlinked copies, arrays given to two variables, views.
 
-Expected values are NumPy formulas in NNabla's order: root by root, and depth first where sharing makes it show (asked of
-NNabla 1.39). Every test runs with fusion on and off.
+Expected values are NumPy formulas in NNabla's order: root by root, and depth first where sharing makes it show (asked
+of NNabla 1.39). Every test runs with fusion on and off.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+import nnrs.ext_utils
 import nnrs.functions as F
+import nnrs.solvers
 from graph_helpers import close
 
 pytestmark = pytest.mark.usefixtures("fusion")
@@ -181,3 +183,126 @@ def test_backward_starts_at_a_root_that_needs_no_gradient():
     y.forward()
     y.backward()
     close(x.g, [0, 0])
+
+
+# Outputs of functions that need no copy are values of their own all the same.
+
+VIEWS = {"identity": F.identity, "reshape": lambda v: F.reshape(v, (2,)), "unlink": F.unlink}
+
+
+def snapshot(function, dynamic, values=(1.0, 2.0), dtype="float32"):
+    w = nn.Variable.from_numpy_array(np.array(values, dtype), need_grad=True)
+    with nn.auto_forward(dynamic):
+        y = function(w)
+    if not dynamic:
+        y.forward()
+    return w, y
+
+
+def sgd(w):
+    solver = nn.solvers.Sgd(1.0)
+    solver.set_parameters({"w": w})
+    w.g = 1
+    solver.update()
+
+
+WRITERS = {
+    "solver": (sgd, [0, 1]),
+    "operator": (lambda w: w.data.__iadd__(10), [11, 12]),
+    "element": (lambda w: w.d.__setitem__(0, 77), [77, 2]),
+    "whole": (lambda w: setattr(w, "d", [5, 6]), [5, 6]),
+    "copy_from": (lambda w: w.data.copy_from(nn.NdArray.from_numpy_array(np.float32([5, 6]))), [5, 6]),
+    "other type": (lambda w: setattr(w, "d", np.int32([5, 6])), [5, 6]),
+    "cast": (lambda w: w.data.cast(np.int8), [1, 2]),
+    "fill": (lambda w: w.data.fill(3), [3, 3]),
+    "clear": (lambda w: w.data.clear(), [0, 0]),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_an_output_is_a_value_of_its_own(view, writer, dynamic, dtype):
+    write, after = WRITERS[writer]
+    w, y = snapshot(VIEWS[view], dynamic, dtype=dtype)
+    write(w)
+    np.testing.assert_array_equal(y.d, [1, 2])
+    np.testing.assert_array_equal(w.d, after)
+    w, y = snapshot(VIEWS[view], dynamic, dtype=dtype)
+    if writer != "solver":
+        write(y)
+        np.testing.assert_array_equal(w.d, [1, 2])
+        np.testing.assert_array_equal(y.d, after)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_taken_before_still_writes_to_its_array(view):
+    w = nn.Variable.from_numpy_array(np.float32([1, 2]))
+    seen = w.d
+    y = VIEWS[view](w)
+    y.forward()
+    seen[0] = 9
+    np.testing.assert_array_equal(w.d, [9, 2])
+    np.testing.assert_array_equal(y.d, [1, 2])
+    y.forward()
+    np.testing.assert_array_equal(y.d, [9, 2])
+
+
+def test_numpy_views_keep_their_values_when_the_type_changes():
+    x = nn.Variable.from_numpy_array(np.float32([1, 2]))
+    seen = x.d
+    x.d = np.int32([5, 6])
+    np.testing.assert_array_equal(seen, np.float32([1, 2]))
+    a = nn.NdArray.from_numpy_array(np.array([1.0, 2.0]))
+    b = F.identity(a)
+    a.data = [5, 6]
+    np.testing.assert_array_equal(b.data, [1, 2])
+
+
+A = np.random.default_rng(3).normal(size=(3, 3)).astype("float32")
+IN_PLACE = {
+    "log_softmax": (
+        lambda x, **k: F.log_softmax(x, axis=1, **k),
+        lambda x: x - np.log(np.exp(x).sum(1, keepdims=True)),
+    ),
+    "softmax": (lambda x, **k: F.softmax(x, axis=0, **k), lambda x: np.exp(x) / np.exp(x).sum(0)),
+    "transpose": (lambda x, **k: F.transpose(x, (1, 0), **k), lambda x: x.T),
+    "flip": (lambda x, **k: F.flip(x, (0,), **k), lambda x: x[::-1]),
+    "pooling": (lambda x, **k: F.max_pooling(x, (3, 1), stride=(1, 1), pad=(1, 0), **k), None),
+    "tanh": (F.tanh, np.tanh),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float", "half"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_input_as_output(name, dtype):
+    function, formula = IN_PLACE[name]
+    x = A[None, None] if formula is None else A
+    if formula is None:
+        padded = np.pad(A, ((1, 1), (0, 0)), constant_values=-np.inf)
+        expected = np.max([padded[i : i + 3] for i in range(3)], axis=0)[None, None]
+    else:
+        expected = formula(x.astype("float64"))
+    with nn.context_scope(nn.ext_utils.get_extension_context("cpu", type_config=dtype)):
+        a = nn.NdArray.from_numpy_array(x.copy())
+        function(a, outputs=[a])
+        v = nn.Variable.from_numpy_array(x.copy())
+        y = function(v)
+        y.data = v.data
+        y.forward()
+    tolerance = 2e-6 if dtype == "float" else 3e-3
+    np.testing.assert_allclose(a.data, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(y.d, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_two_unlinked_copies_in_one_graph_both_give_their_gradient():
+    x = nn.Variable.from_numpy_array(STEPS[0], need_grad=True)
+    u, v = x.unlinked(need_grad=True), x.unlinked(need_grad=True)
+    y = F.sin((u + x) * v)
+    for start in (0, 3):
+        x.g = start
+        y.forward()
+        y.backward()
+        t = STEPS[0].astype("float64")
+        close(x.g, start + np.cos(2 * t * t) * 4 * t)

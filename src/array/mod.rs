@@ -201,14 +201,17 @@ impl NdArray {
         Ok(NdArray::placed(Place { shape, storage: place.storage, offset }))
     }
 
-    /// Takes over the memory of `other`, of the same size, as content: both read the same bytes until one is rewritten.
+    /// Takes the content of `other`, of the same size, without a copy: both read the same bytes until one is written.
     pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
-        let storage = self.storage();
-        if let Some(content) = other.storage().constant().map(constant) {
+        let (storage, from) = (self.storage(), other.storage());
+        if Arc::ptr_eq(&storage, &from) {
+            return Ok(());
+        }
+        if let Some(content) = from.constant().map(constant) {
             storage.set_content(content);
             return Ok(());
         }
-        storage.adopt_shared(other.read(other.dtype())?)
+        storage.adopt_shared(&from, other.read(other.dtype())?)
     }
 
     /// True if the array covers its whole storage (no `narrow`).

@@ -25,8 +25,29 @@ struct State {
     content: Content,
     /// Set by `clear`, unset by the next content.
     cleared: bool,
-    /// The memory belongs to another array too: a new content needs memory of its own.
+    /// The memory may belong to another storage too: who writes first gets memory of its own.
     shared: bool,
+}
+
+impl State {
+    /// Nobody else has the memory, as content or to work on it.
+    fn is_exclusive(&self) -> bool {
+        matches!(&self.content, Content::Bytes(b) if Arc::strong_count(b) == 1)
+    }
+
+    /// The memory can be written without another storage noticing.
+    fn is_own(&self) -> bool {
+        matches!(self.content, Content::Bytes(_)) && (!self.shared || self.is_exclusive())
+    }
+
+    /// The memory can hold elements of another type.
+    fn can_become(&self, dtype: DType) -> bool {
+        self.dtype == dtype || (self.dtype.size() == dtype.size() && !self.is_exported())
+    }
+
+    fn is_exported(&self) -> bool {
+        matches!(&self.content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)
+    }
 }
 
 /// Elements shared by arrays. All access goes through [`Data`], which keeps the memory alive.
@@ -140,22 +161,28 @@ impl Storage {
 
     /// True if a view of another library over the memory is alive.
     pub(crate) fn is_exported(&self) -> bool {
-        matches!(&self.state().content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)
+        self.state().is_exported()
     }
 
     /// True if nobody else has the memory.
     pub(crate) fn is_exclusive(&self) -> bool {
-        matches!(&self.state().content, Content::Bytes(b) if Arc::strong_count(b) == 1)
+        self.state().is_exclusive()
     }
 
-    /// Reads the same bytes as another array; a part of a larger one is copied.
-    pub(super) fn adopt_shared(&self, data: Data) -> Result<()> {
+    /// Takes the content of `other`, of `data`'s elements. Whole memory is shared until one of the two writes; what others
+    /// look at, or a part of a larger one, is copied.
+    pub(super) fn adopt_shared(&self, other: &Storage, data: Data) -> Result<()> {
         let data = data.of(self.size)?;
-        if data.offset != 0 {
+        let mut from = other.state();
+        let is_current = matches!(&from.content, Content::Bytes(b) if Arc::ptr_eq(b, &data.block));
+        if !is_current || from.is_exported() || other.size != self.size {
+            drop(from);
             self.overwrite(data.dtype, 0, self.size)?.copy_bytes(&data);
             return Ok(());
         }
-        let content = Content::Bytes(data.block.clone());
+        from.shared = true;
+        drop(from);
+        let content = Content::Bytes(data.block);
         *self.state() = State { dtype: data.dtype, content, cleared: false, shared: true };
         self.touch();
         Ok(())
@@ -200,14 +227,11 @@ impl Storage {
             return self.modify(dtype, offset, len);
         }
         let mut s = self.state();
-        let fits = matches!(&s.content, Content::Bytes(_)) && s.dtype.size() == dtype.size() && !s.shared;
-        if !fits {
+        if !(s.is_own() && s.can_become(dtype)) {
             s.content = Content::Empty;
-            s.shared = false;
             s.content = Content::Bytes(Arc::new(Block::new(self.size.saturating_mul(dtype.size()))?));
         }
-        s.dtype = dtype;
-        s.cleared = false;
+        (s.dtype, s.cleared, s.shared) = (dtype, false, false);
         let Content::Bytes(block) = &s.content else { unreachable!("set above") };
         let data = Data { block: block.clone(), dtype, offset: 0, len };
         drop(s);
@@ -236,7 +260,8 @@ impl Storage {
 }
 
 fn own(s: &mut State, size: usize, dtype: DType) -> Result<()> {
-    if matches!(s.content, Content::Bytes(_)) && s.dtype == dtype {
+    if s.is_own() && s.dtype == dtype {
+        s.shared = false;
         return Ok(());
     }
     let block = Arc::new(Block::new(size.saturating_mul(dtype.size()))?);

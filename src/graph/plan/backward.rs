@@ -70,6 +70,15 @@ pub(crate) enum What {
 }
 
 impl What {
+    /// Where it puts gradients.
+    pub(crate) fn targets(&self) -> SmallVec<[Target; 4]> {
+        match self {
+            What::Call(c) => c.targets.iter().flatten().copied().collect(),
+            What::View(_, t) => SmallVec::from_slice(&[*t]),
+            What::Tile(t) => t.targets.iter().copied().collect(),
+        }
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(c) => c.node,
@@ -81,7 +90,7 @@ impl What {
 
 pub(crate) struct Call {
     pub(crate) node: u32,
-    needs: Option<Needs>,
+    pub(crate) needs: Option<Needs>,
     /// Per output: whether a gradient arrives.
     arrives: SmallVec<[bool; 2]>,
     pub(crate) targets: SmallVec<[Option<Target>; 4]>,

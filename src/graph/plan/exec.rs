@@ -262,10 +262,11 @@ pub(crate) fn call_function(
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
-        let data = match f.function.output_dtype(i) {
-            Some(own) => a.overwrite(own)?.of(shape.size())?,
-            None if dtype == compute => a.overwrite(dtype)?.of(shape.size())?,
-            None => Data::new(compute, shape.size())?,
+        let own = f.function.output_dtype(i);
+        let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
+        let data = match stored == kernel && !reads(x, a) {
+            true => a.overwrite(stored)?.of(shape.size())?,
+            false => Data::new(kernel, shape.size())?,
         };
         outs.push(ViewMut { shape, data });
     }
@@ -273,19 +274,24 @@ pub(crate) fn call_function(
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
     let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
-    if dtype != compute {
-        let late = y.iter().zip(&outs).enumerate().filter(|(i, _)| f.function.output_dtype(*i).is_none());
-        for (_, (a, out)) in late {
-            a.overwrite(dtype)?.of(out.data.len())?.copy_from(&out.data);
+    for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
+        let stored = f.function.output_dtype(i).unwrap_or(dtype);
+        if stored != out.data.dtype() || reads(x, a) {
+            a.overwrite(stored)?.of(out.data.len())?.copy_from(&out.data);
         }
     }
     Ok(())
 }
 
-/// Lets the output take its input's memory, unless that will change while the output is still read.
+/// True if an output is one of the inputs too: then the kernel writes elsewhere first.
+fn reads(x: &[&NdArray], y: &NdArray) -> bool {
+    y.is_shared() && x.iter().any(|x| Arc::ptr_eq(&x.storage(), &y.storage()))
+}
+
+/// Lets the output take its input's memory.
 fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
-    let (x, y) = (&slots[node.x[0] as usize], &slots[node.y[0] as usize]);
-    if x.twin { y.data.copy_from(&x.data) } else { y.data.share_content(&x.data) }
+    let (x, y) = (&slots[node.x[0] as usize].data, &slots[node.y[0] as usize].data);
+    y.share_content(x)
 }
 
 /// Runs an element-wise unit.

@@ -242,8 +242,14 @@ impl Backward {
         let parts = mode::inner(f.context.clone(), || f.function.grad(&grad))?;
         for (t, part) in c.targets.iter().zip(parts) {
             let (Some(t), Some(part)) = (t, part) else { continue };
-            let data = part.data()?.read(f.context.compute_dtype())?;
-            self.deliver(*t, &data, f.context.dtype())?;
+            let part = part.data()?;
+            let target = &self.grads[t.slot as usize];
+            let fits = part.dtype() == f.context.dtype() && part.size() == target.size();
+            if fits && self.output(t) == Output::Write && part.storage().is_exclusive() {
+                target.share_content(&part)?;
+                continue;
+            }
+            self.deliver(*t, &part.read(f.context.compute_dtype())?, f.context.dtype())?;
         }
         Ok(())
     }
