@@ -142,18 +142,19 @@ fn both_ways_to_update_give_the_same_bits() {
     }
 }
 
+/// Small steps would be lost in half precision: its weights become float.
 #[test]
-fn element_types_of_weights_are_kept() {
-    for (dtype, tolerance) in [(DType::F16, 2e-3), (DType::BF16, 2e-2), (DType::F64, 1e-14)] {
-        let w = param(&weights(100));
+fn half_weights_become_float_and_doubles_stay() {
+    for (dtype, tolerance) in [(DType::F16, 1e-6), (DType::BF16, 1e-6), (DType::F64, 1e-14)] {
+        let w = param(&weights(100)); // exact in all types
         w.raw_data().cast(dtype).unwrap();
         let solver = with(Momentum { lr: 0.1, momentum: 0.8 }, &[("w", &w)]);
         w.grad().fill(0.5).unwrap();
         solver.update().unwrap();
         solver.update().unwrap();
-        assert_eq!(w.raw_data().dtype(), dtype);
-        let state = solver.get_states()[0].1.arrays[0].1.raw_data().dtype();
-        assert_eq!(state, if dtype == DType::F64 { DType::F64 } else { DType::F32 });
+        let stored = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        assert_eq!(w.raw_data().dtype(), stored);
+        assert_eq!(solver.get_states()[0].1.arrays[0].1.raw_data().dtype(), stored);
         let step = held(0.1) * 0.5 * (2.0 + held(0.8));
         let got: Vec<f64> = w.to_vec().unwrap();
         assert!(got.iter().zip(weights(100)).all(|(g, w)| (g - (w as f64 - step)).abs() < tolerance), "{dtype}");
