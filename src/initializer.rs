@@ -48,11 +48,27 @@ pub struct Constant(pub f64);
 pub struct Uniform(pub f64, pub f64);
 
 /// Normal numbers of mean 0 and the given standard deviation.
+///
+/// ```
+/// use nnrs::initializer::{Initializer, Normal};
+/// let values: Vec<f64> = Normal(2.0).make(&[10_000].into())?.to_vec()?;
+/// let variance = values.iter().map(|v| v * v).sum::<f64>() / 1e4;
+/// assert!((3.0..5.0).contains(&variance));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal(pub f64);
 
 /// Orthonormal rows (or columns, where there are fewer) times the given gain; the axes after the first count as one
 /// (Saxe et al., 2014).
+///
+/// ```
+/// use nnrs::initializer::{Initializer, Orthogonal};
+/// let w: Vec<f32> = Orthogonal(1.0).make(&[2, 3].into())?.to_vec()?;
+/// let dot = |i: usize, j: usize| (0..3).map(|k| w[3 * i + k] * w[3 * j + k]).sum::<f32>();
+/// assert!((dot(0, 0) - 1.0).abs() < 1e-5 && dot(0, 1).abs() < 1e-5);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Orthogonal(pub f64);
 

@@ -95,6 +95,13 @@ pub fn reset_peak() {
 }
 
 /// Limits the bytes that arrays may hold together.
+///
+/// ```
+/// use nnrs::array::alloc;
+/// alloc::set_limit(alloc::stats().live + (1 << 20));
+/// let error = nnrs::NdArray::from_slice(&vec![0.0f32; 1 << 20], [1 << 20].into()).unwrap_err();
+/// assert!(error.is_out_of_memory());
+/// ```
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Relaxed);
 }

@@ -332,6 +332,33 @@ impl std::fmt::Debug for NdArray {
     }
 }
 
+fn constant(value: f64) -> Content {
+    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
+}
+
+/// An array as a variable's data: it counts.
+pub(crate) struct Owned(NdArray);
+
+impl Owned {
+    pub(crate) fn new(array: NdArray) -> Owned {
+        array.0.variables.fetch_add(1, Relaxed);
+        Owned(array)
+    }
+}
+
+impl std::ops::Deref for Owned {
+    type Target = NdArray;
+    fn deref(&self) -> &NdArray {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.0.variables.fetch_sub(1, Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,32 +385,5 @@ mod tests {
         assert_eq!(b.to_vec::<f64>().unwrap(), [2.5; 4]);
         b.cast(DType::I32).unwrap();
         assert_eq!(b.to_vec::<f32>().unwrap(), [2.0; 4]);
-    }
-}
-
-fn constant(value: f64) -> Content {
-    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
-}
-
-/// An array as a variable's data: it counts.
-pub(crate) struct Owned(NdArray);
-
-impl Owned {
-    pub(crate) fn new(array: NdArray) -> Owned {
-        array.0.variables.fetch_add(1, Relaxed);
-        Owned(array)
-    }
-}
-
-impl std::ops::Deref for Owned {
-    type Target = NdArray;
-    fn deref(&self) -> &NdArray {
-        &self.0
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        self.0.0.variables.fetch_sub(1, Relaxed);
     }
 }

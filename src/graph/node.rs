@@ -15,6 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 static LIVE: AtomicU64 = AtomicU64::new(0);
 
 /// Function nodes that are alive.
+///
+/// ```
+/// use nnrs::{functions as f, graph::live_functions, Variable};
+/// let y = f::sin(&f::exp(&Variable::new([2]))?)?;
+/// let before = live_functions();
+/// drop(y);
+/// assert_eq!(before - live_functions(), 2);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn live_functions() -> u64 {
     LIVE.load(Relaxed)
 }

@@ -30,6 +30,18 @@ pub enum Seed {
 }
 
 /// Options of a backward run; `..Default::default()` stands for what is as usual.
+///
+/// ```
+/// use nnrs::{functions as f, BackwardOptions, Seed, Variable};
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let h = f::exp(&x)?;
+/// let y = f::sin(&h)?;
+/// y.forward()?;
+/// y.backward_with(BackwardOptions { seed: Seed::Value(0.5), clear_buffer: true, ..Default::default() })?;
+/// assert!(h.raw_data().storage().is_empty()); // intermediate data goes when it is used
+/// assert!((x.grad().to_vec::<f32>()?[0] - 0.5 * 1.0f32.cos()).abs() < 1e-6);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct BackwardOptions {
     /// The gradient that it starts with: 1 unless given.

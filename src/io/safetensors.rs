@@ -128,6 +128,17 @@ fn json_bytes(v: &impl serde::Serialize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Io` if there is no such file or it cannot be read; `Format` if it is not a safetensors file from end to end.
+///
+/// ```
+/// use nnrs::io::safetensors::{read, write, Elements, Notes, Part};
+/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.safetensors", std::process::id()));
+/// let part = Part { name: "a", kind: "I16", shape: &[2], bytes: &[1, 0, 2, 0] };
+/// nnrs::io::write_atomically(&path, |file| write(file, &[part], &Notes::new()))?;
+/// let (tensors, _) = read(&path, Elements::Typed)?;
+/// assert_eq!((tensors[0].name.as_str(), tensors[0].array.to_vec::<i16>()?), ("a", vec![1, 2]));
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn read(path: &Path, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
     let named = |e: Error| match e.kind() {
         ErrorKind::Format => broken(format!("cannot read '{}' as safetensors: {e}", path.display()))
