@@ -25,7 +25,9 @@ pub struct Context {
     dtype: DType,
 }
 
-static DEFAULT: LazyLock<Arc<Context>> = LazyLock::new(|| Arc::new(Context::cpu(DType::F32)));
+// As in NNabla, the context that nobody chose names no kind of arrays.
+static DEFAULT: LazyLock<Arc<Context>> =
+    LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::cpu(DType::F32) }));
 
 impl Context {
     /// A CPU context that computes and stores in `dtype`, a floating-point type.

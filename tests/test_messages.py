@@ -45,6 +45,37 @@ CALLS = {
     "missing input": (lambda: F.affine(var(3)), r"^affine: missing .*'weight'"),
     "too many": (lambda: F.tanh(var(3), 1, 2, 3), "^tanh: too many"),
     "composite": (lambda: F.clip_by_value(var(3), 1), "^clip_by_value: missing .*'max'"),
+    "bound": (
+        lambda: F.clip_by_value(var(3), None, 1),
+        "^clip_by_value: argument 'min': expected a Variable, NdArray or number, got NoneType",
+    ),
+    "complex bound": (lambda: F.clip_by_value(var(3), 0, np.complex64(1)), "^clip_by_value: argument 'max': "),
+    "clipped": (
+        lambda: F.clip_by_value(3, 0, 1),
+        "^clip_by_value: argument 'x': expected a Variable or NdArray, got int 3",
+    ),
+    "n_outputs": (lambda: F.tanh(var(3), n_outputs="a"), "^tanh: argument 'n_outputs': expected int, got str 'a'"),
+    "flag as array": (
+        lambda: F.add2(var(2), var(2), inplace=np.ones(2)),
+        "^add2: argument 'inplace': expected bool, got array",
+    ),
+    "flag as array, reduction": (
+        lambda: F.max(var(2), with_index=np.ones(2)),
+        "^max: argument 'with_index': expected bool",
+    ),
+    "axes as text": (
+        lambda: F.batch_normalization(var(2, 3), None, None, None, None, axes="abc"),
+        "^batch_normalization: argument 'axes': expected Sequence.int., got 'abc'",
+    ),
+    "axes as function": (
+        lambda: F.batch_normalization(var(2, 3), None, None, None, None, axes=lambda v: v),
+        "^batch_normalization: argument 'axes': expected Sequence.int., got <function",
+    ),
+    "normalized": (
+        lambda: F.batch_normalization(3, None, None, None, None),
+        "^batch_normalization: argument 'x': expected a Variable or NdArray, got int",
+    ),
+    "sink": (lambda: F.sink(3, one_input_grad=False), "^sink: argument 'x': expected a Variable or NdArray, got int"),
     "solver": (lambda: S.Sgd(foo=1), r"^Sgd: .*'foo'\n  hint: Sgd\(lr=0.001\)"),
     "parametric": (lambda: PF.affine(var(3, 4), 2, foo=1), "^affine: .*'foo'"),
     "parametric, missing": (lambda: PF.affine(var(3, 4), name="fc"), "^affine: missing .*'n_outmaps'"),
@@ -74,6 +105,18 @@ CALLS = {
     "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
 }
 VALUES = {
+    "shape of a bound": (
+        lambda: F.clip_by_value(var(2, 3), 0, var(2)),
+        r"^clip_by_value: argument 'max': expected a shape that broadcasts with x \(2, 3\), got \(2,\)",
+    ),
+    "shape of data": (
+        lambda: setattr(var(2, 3), "data", nn.NdArray((3, 2))),
+        r"^Variable.data: argument 'data': expected shape \(2, 3\), got \(3, 2\)",
+    ),
+    "shape of grad": (
+        lambda: setattr(var(2, 3), "grad", nn.NdArray((6,))),
+        r"^Variable.grad: argument 'grad': expected shape \(2, 3\), got \(6,\)",
+    ),
     "threads": (lambda: nn.set_num_threads(-1), "^set_num_threads: argument 'n': expected 1 or more, got -1"),
     "limit": (lambda: nn.memory.set_limit(-1), "^memory.set_limit: argument 'limit': expected 0 or more, got -1"),
     "ragged": (lambda: setattr(var(3), "d", [[1], [1, 2]]), "^Variable.d: argument 'value': "),

@@ -391,7 +391,7 @@ def test_files_bring_states_back(kind, extension, tmp_path):
     before = copy.deepcopy(steps(solver))
     path = tmp_path / f"states{extension}"
     solver.save_states(path)
-    other.set_parameters(other.get_parameters())
+    other = solver_of(kind, **other.get_parameters())
     assert set(steps(other).values()) == {0}
     other.load_states(str(path))
     same_states(solver.get_states(), other.get_states())
@@ -491,3 +491,22 @@ def test_updates_run_without_the_gil_and_from_several_threads():
     while any(t.is_alive() for t in threads):
         assert solver.learning_rate() == 0.0
     assert steps(solver) == {"w": 80} and (w.d == 1.0).all()
+
+
+@pytest.mark.parametrize("more", [{}, {"reset": False}, {"retain_state": True}], ids=str)
+@pytest.mark.parametrize("kind", ALL)
+def test_sgd_counts_on_where_others_start_afresh(kind, more):
+    """As NNabla, whose Sgd never drops a state: t stays 2 when the parameter was removed or cleared, and set again."""
+    w, kept = parameter([1.0, 2.0], 1), 2 if kind is S.Sgd else 0
+    solver = solver_of(kind, w=w)
+    solver.update()
+    solver.update()
+    times = []
+    for drop in (lambda: None, lambda: solver.remove_parameters(["w"]), solver.clear_parameters):
+        drop()
+        solver.set_parameters({"w": w}, **more)
+        times.append(solver.get_states()["w"].t)
+    assert times == [kept] * 3
+    other = parameter([3.0], 1)
+    solver.set_parameters({"w": other}, reset=False)
+    assert solver.get_states()["w"].t == kept and solver.get_parameters()["w"] is not w

@@ -388,7 +388,37 @@ def test_hooks_see_the_gradient_that_backward_starts_with():
         assert seen[0] == [1, 3] and y.g.tolist() == [5, 5]
 
 
+# Made with a note, and with arrays of its own shape alone
+
+
+def test_a_note_as_third_argument():
+    note = object()
+    x = nn.Variable((2, 3), True, note)
+    assert x.info is note and x.need_grad and x.shape == (2, 3)
+    assert nn.Variable((2,), info="a").info == "a" and nn.Variable((2,), None, None).info is None
+
+
+@pytest.mark.parametrize("member", ["data", "grad"])
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (1, 2, 3), (3, 3)], ids=str)
+def test_arrays_of_another_shape_are_refused(member, shape):
+    """As in NNabla ("Shape must match"), also where the size is the same."""
+    x = nn.Variable((2, 3))
+    before = getattr(x, member)
+    with pytest.raises(ValueError, match=f"^Variable.{member}: argument '{member}': expected shape"):
+        setattr(x, member, nn.NdArray(shape))
+    assert getattr(x, member) == before
+    setattr(x, member, nn.NdArray(shape).view((2, 3)) if shape != (3, 3) else nn.NdArray((2, 3)))
+
+
 # Context
+
+
+def test_contexts_as_text():
+    """NNabla's: the context that nobody chose names no kind of arrays."""
+    assert str(nn.get_current_context()) == "Context(backend=['cpu:float'], array_class='', device_id='0')"
+    assert str(nn.get_current_context()) == str(nn.Context())
+    cpu = nn.ext_utils.get_extension_context("cpu")
+    assert str(cpu) == "Context(backend=['cpu:float'], array_class='CpuCachedArray', device_id='')"
 
 
 def test_fields_of_a_context_can_be_set():

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
 from .recompute import forget
@@ -63,18 +63,28 @@ def clip_by_value(x: A, min: A | float, max: A | float) -> A:
 
     Raises:
         TypeError: For bounds of another type.
+        ValueError: For bounds of a shape that does not broadcast with x.
     """
     from . import functions as F
 
-    def bounded(value: Any, bound: Any, name: str, two: Any, scalar: Any) -> Any:
-        if isinstance(bound, (Variable, NdArray)):
-            return two(value, bound)
-        if isinstance(bound, (int, float)):
-            return scalar(value, bound)
-        raise ArgumentTypeError(message("clip_by_value", name, "a Variable, NdArray or number", describe(bound)))
+    check_type("clip_by_value", "x", x, (Variable, NdArray), "a Variable or NdArray")
+    _check_bound(x, min, "min")
+    _check_bound(x, max, "max")
+    lower: Any = F.maximum2(x, min) if isinstance(min, (Variable, NdArray)) else F.maximum_scalar(x, min)
+    return cast(A, F.minimum2(lower, max) if isinstance(max, (Variable, NdArray)) else F.minimum_scalar(lower, max))
 
-    lower = bounded(x, min, "min", F.maximum2, F.maximum_scalar)
-    return cast(A, bounded(lower, max, "max", F.minimum2, F.minimum_scalar))
+
+def _check_bound(x: Any, bound: Any, name: str) -> None:
+    if not isinstance(bound, (Variable, NdArray)):
+        check_type("clip_by_value", name, bound, (int, float, np.number, np.bool_), "a Variable, NdArray or number")
+        if isinstance(bound, np.complexfloating):
+            raise ArgumentTypeError(message("clip_by_value", name, "a real number", describe(bound)))
+        return
+    try:
+        np.broadcast_shapes(x.shape, bound.shape)
+    except ValueError:
+        expected = f"a shape that broadcasts with x {x.shape}"
+        raise ShapeError(message("clip_by_value", name, expected, bound.shape)) from None
 
 
 def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
@@ -90,7 +100,7 @@ def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArra
         outputs: Arrays for the outputs' data.
 
     Returns:
-        output: N-D array of shape (rows,) + input.shape[mask.ndim:].
+        output: Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row).
     """
     from . import functions as F
 
@@ -118,7 +128,7 @@ def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: lis
 
     if not x:
         raise ArgumentError(message("sink", "x", "one input at least", "none"))
-    given = [] if one_input_grad else [_over(v.grad) for v in x]
+    given = [] if one_input_grad else [_over(v.grad) for v in x if isinstance(v, Variable)]
     return F._sink(*x, *given, one_input_grad=one_input_grad, n_outputs=n_outputs, outputs=outputs)
 
 

@@ -233,7 +233,7 @@ class Variable:
     __array_priority__: ClassVar[float]
     """A variable of the computation graph: data, gradient, and how it was computed."""
 
-    def __new__(cls, shape: Sequence[int] | None = None, need_grad: bool | None = None) -> Self: ...
+    def __new__(cls, shape: Sequence[int] | None = None, need_grad: bool | None = None, info: Any = None) -> Self: ...
     EXCEPTIONS_AT_DEALLOC: ClassVar[list[Exception]]
     @staticmethod
     def from_numpy_array(data: ArrayLike, grad: ArrayLike | None = None, need_grad: bool | None = None) -> Variable: ...
@@ -413,7 +413,7 @@ def call(
     index: int | None,
     given: tuple[Variable | NdArray | None, ...],
     args: tuple[Any, ...],
-    n_outputs: int = ...,
+    n_outputs: int | None = None,
     outputs: list[NdArray] | None = None,
 ) -> Any: ...
 def apply_again(f: Function, inputs: Sequence[Variable]) -> tuple[Variable, ...]: ...

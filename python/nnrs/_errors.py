@@ -59,8 +59,8 @@ class MissingModuleError(Error, ModuleNotFoundError):
     """A module of NNabla's that is still to come."""
 
 
-class UnsupportedError(Error, RuntimeError):
-    """Something that this version cannot do."""
+class UnsupportedError(Error, NotImplementedError):
+    """Something that this version cannot do. As NotImplementedError it is a RuntimeError, too."""
 
 
 def message(function: str, argument: str | None, expected: str, actual: object = None, hint: str | None = None) -> str:

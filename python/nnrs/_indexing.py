@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, describe, message
+from ._errors import ArgumentTypeError, UnsupportedError, describe, message
 from ._members import as_array, as_variable, replace
 
 
@@ -25,9 +25,9 @@ def getitem(x: Any, key: Any) -> Any:
         start, stop, step, shape = _slices(x.shape, parts)
         y = F.slice(x, start, stop, step)
         return y if y.shape == shape else F.reshape(y, shape)
-    if any(isinstance(p, Variable) for p in parts):
-        return F.gather_nd(x, _graph_indices(x, parts))
     leading = [p for p in parts if p is not None]
+    if any(isinstance(p, Variable) for p in parts):
+        return _with_new_axes(F.gather_nd(x, _graph_indices(x, leading)), parts, x.ndim - len(leading))
     if all(_is_array(p) for p in leading):
         return _gather_rows(x, parts)
     places = _numbers(x.shape)[tuple(parts)]
@@ -136,11 +136,21 @@ def _gather_rows(x: Any, parts: list[Any]) -> Any:
         if index.size and not -n <= index.min() <= index.max() < n:
             raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
     y = F.gather_nd(x, _same_kind(x, np.stack(np.broadcast_arrays(*indices))))
-    if None not in [p if p is None else 0 for p in parts]:
+    return _with_new_axes(y, parts, x.ndim - axes)
+
+
+def _with_new_axes(y: Any, parts: list[Any], kept: int) -> Any:
+    """What arrays picked, with axes of size 1 for None where NumPy puts them; the last `kept` axes are x's."""
+    from . import functions as F
+
+    new = [p is None for p in parts]
+    if not any(new):
         return y
-    picked = iter(y.shape)
-    shape = [1 if p is None else next(picked) for p in parts]
-    return F.reshape(y, (*shape, *picked))
+    picked = y.ndim - kept
+    first, last = new.index(False), len(new) - new[::-1].index(False)
+    # Where None parts the arrays, what they picked comes first.
+    before = first if not any(new[first:last]) else 0
+    return F.reshape(y, (1,) * before + y.shape[:picked] + (1,) * (sum(new) - before) + y.shape[picked:])
 
 
 def _graph_indices(x: Any, parts: list[Any]) -> Any:
@@ -148,8 +158,9 @@ def _graph_indices(x: Any, parts: list[Any]) -> Any:
     from . import functions as F
 
     if not all(_is_array(p) or isinstance(p, int) for p in parts):
-        hint = "put the Variables first, or index in two steps"
-        raise NotImplementedError(message("__getitem__", "key", "Variables without slices beside them", hint=hint))
+        hint = "index in two steps: x[:, 0:2] first, then with the Variables"
+        shown = ", ".join(describe(p) if not _is_array(p) else type(p).__name__ for p in parts)
+        raise UnsupportedError(message("__getitem__", "key", "Variables without slices beside them", shown, hint))
     kind: Any = as_variable if isinstance(x, Variable) else as_array
     if len(parts) == 1:
         return F.reshape(kind(parts[0]), (1, *parts[0].shape))
@@ -189,10 +200,12 @@ def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tu
             if part.step == 0:
                 raise ValueError("slice step cannot be zero")
             first, last, stride = part.indices(n)
+            result.append(len(range(first, last, stride)))
+            # Of nothing, first and last may lie before the beginning, where F.slice counts from the end.
+            first, last, stride = (first, last, stride) if result[-1] else (0, 0, 1)
             start.append(first)
             stop.append(last if last >= 0 else None)
             step.append(stride)
-            result.append(len(range(first, last, stride)))
         else:
             if not -n <= part < n:
                 raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")

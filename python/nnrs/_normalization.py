@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
 
 from . import _core
 from ._core import NdArray, Variable
@@ -16,8 +17,7 @@ _LAYER = _core.function_index("layer_normalization")
 
 
 def _call(index: int | None, inputs: Sequence[Any], args: tuple[Any, ...]) -> Any:
-    made = _core.call(index, tuple(v for v in inputs if v is not None), args, -1, None)
-    return list(made) if isinstance(made, tuple) else made
+    return _core.call(index, tuple(v for v in inputs if v is not None), args, -1, None)
 
 
 @overload
@@ -77,7 +77,7 @@ def batch_normalization(
         n_outputs: Not used; NNabla's.
 
     Returns:
-        y of x's shape; with output_stat the list [y, mean, variance].
+        y of x's shape; with output_stat the tuple (y, mean, variance).
 
     Raises:
         ValueError: For shapes or axes that do not fit, or without statistics to use.
@@ -92,9 +92,13 @@ def batch_normalization(
 
 
 def _statistic(x: Any, axes: int | Sequence[int]) -> Variable:
-    """Room for a running statistic."""
-    kept = {operator.index(a) % max(len(x.shape), 1) for a in ([axes] if isinstance(axes, int) else axes)}
-    return Variable(tuple(n if i in kept else 1 for i, n in enumerate(x.shape)))
+    """Room for a running statistic. Of wrong arguments the call itself says what is wrong."""
+    shape = getattr(x, "shape", ())
+    try:
+        kept = {int(a) % max(len(shape), 1) for a in np.ravel(np.asarray(axes, float))}
+    except (TypeError, ValueError, OverflowError):
+        kept = set()
+    return Variable(tuple(n if i in kept else 1 for i, n in enumerate(shape)))
 
 
 @overload
@@ -134,7 +138,7 @@ def layer_normalization(
         output_stat: Return mean and biased variance, too.
 
     Returns:
-        y of x's shape; with output_stat the list [y, mean, variance].
+        y of x's shape; with output_stat the tuple (y, mean, variance).
 
     Raises:
         ValueError: For shapes or axes that do not fit.

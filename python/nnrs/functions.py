@@ -2525,7 +2525,7 @@ def _bool_gather(input: A, mask: A, rows: int = 0, n_outputs: int = -1, outputs:
         outputs: Arrays for the outputs' data.
 
     Returns:
-        output: N-D array of shape (rows,) + input.shape[mask.ndim:].
+        output: Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row).
     """
     return _call(_BOOL_GATHER, (input, mask), (rows,), n_outputs, outputs)
 

@@ -7,6 +7,7 @@ pub mod elementwise;
 pub mod expr;
 mod registry;
 mod table;
+pub(crate) mod used;
 mod variables;
 mod view;
 

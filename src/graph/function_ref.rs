@@ -2,7 +2,7 @@
 
 use super::node::FnNode;
 use super::variable::Variable;
-use crate::function::{ArgValue, Function};
+use crate::function::{ArgValue, Function, used};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,9 +50,22 @@ impl FunctionRef {
         self.0.rank()
     }
 
+<<<<<<< HEAD
     /// The arguments that it was made with, by name.
+=======
+    /// The arguments by NNabla's names, as the function uses them: strides of 1, all axes and the like instead of `None`.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, ArgValue, Variable};
+    /// let y = f::sum(&Variable::new([2, 3]), f::Sum::default())?;
+    /// let arguments = y.parent().unwrap().arguments();
+    /// assert_eq!(arguments[0], ("axes", ArgValue::Ints(vec![0, 1])));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+>>>>>>> main
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
-        self.0.function.arguments()
+        let x: Vec<crate::Shape> = self.inputs().iter().map(Variable::shape).collect();
+        used::arguments(&*self.0.function, &x)
     }
 
     /// Words of the user's own, by name.

@@ -102,19 +102,21 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
 
 /// Applies function number `index` of the registry.
 #[pyfunction]
-#[pyo3(signature = (index, given, args, n_outputs=-1, outputs=None))]
+#[pyo3(signature = (index, given, args, n_outputs=None, outputs=None))]
 fn call<'py>(
     py: Python<'py>,
     index: usize,
     given: &Bound<'py, PyTuple>,
     args: &Bound<'py, PyTuple>,
-    n_outputs: i64,
+    n_outputs: Option<&Bound<'py, PyAny>>,
     outputs: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _ = n_outputs;
     let def = defs()
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
+    if let Some(n) = n_outputs.filter(|n| !n.is_none() && !n.is_instance_of::<PyInt>() && n.extract::<f64>().is_err()) {
+        return Err(errors::wrong_type(py, def.snake, "n_outputs", "int", errors::describe(n)));
+    }
     let inputs = inputs(def, given)?;
     let f = build(def, &inputs, args)?;
     apply(py, f, inputs, into_arrays(def.snake, outputs)?)

@@ -181,7 +181,8 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
     }
     Ok(match kind {
         ArgKind::Bool if !value.hasattr(intern!(value.py(), "__bool__"))? => None,
-        ArgKind::Bool => Some(ArgValue::Bool(value.is_truthy()?)),
+        // An array of several elements is neither true nor false.
+        ArgKind::Bool => value.is_truthy().ok().map(ArgValue::Bool),
         ArgKind::Int => int(value).map(ArgValue::Int),
         ArgKind::Float if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() => {
             value.extract().ok().map(ArgValue::Float)

@@ -60,9 +60,12 @@ impl Function {
         self.f.outputs().into_iter().map(Variable::new).collect()
     }
 
-    /// The arguments of the call by name.
+    /// The arguments by NNabla's names, as the function uses them: what the call left to default is filled in.
     ///
     /// >>> import nnrs as nn, nnrs.functions as F
+    /// >>> F.sum(nn.Variable((2, 3))).parent.arguments
+    /// {'axes': [0, 1], 'keep_dims': False}
+    ///
     /// >>> F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent.arguments["alpha"]
     /// 0.5
     #[getter]

@@ -31,7 +31,7 @@ impl Variable {
     }
 
     #[setter]
-    fn set_info(&self, py: Python<'_>, value: Py<PyAny>) {
+    pub(super) fn set_info(&self, py: Python<'_>, value: Py<PyAny>) {
         let info = (!value.is_none(py)).then(|| Arc::new(value) as Arc<_>);
         self.var().set_info(info);
     }

@@ -10,7 +10,6 @@ use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
-use crate::error::Error;
 use crate::graph::Variable as Var;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -34,17 +33,24 @@ impl Variable {
 #[pymethods]
 impl Variable {
     #[new]
-    #[pyo3(signature = (shape=None, need_grad=None, **unknown), text_signature = "(shape=None, need_grad=None)")]
+    #[pyo3(
+        signature = (shape=None, need_grad=None, info=None, **unknown),
+        text_signature = "(shape=None, need_grad=None, info=None)"
+    )]
     fn py_new(
         shape: Option<&Bound<'_, PyAny>>,
         need_grad: Option<&Bound<'_, PyAny>>,
+        info: Option<&Bound<'_, PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Variable> {
-        errors::no_more("Variable", "shape=None, need_grad=None", unknown)?;
+        errors::no_more("Variable", "shape=None, need_grad=None, info=None", unknown)?;
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
-        let var = Var::new(shape);
-        var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
-        Ok(Variable { var })
+        let made = Variable { var: Var::new(shape) };
+        made.var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
+        if let Some(info) = info {
+            made.set_info(info.py(), info.clone().unbind());
+        }
+        Ok(made)
     }
 
     #[staticmethod]
@@ -248,11 +254,7 @@ impl Variable {
 impl Variable {
     fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
         if self.var.grad_was_dropped() {
-            let e = Error::graph("the gradient of this intermediate variable was not kept by backward");
-            return Err(errors::raise(
-                py,
-                e.hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient"),
-            ));
+            return Err(errors::raise(py, self.var.grad_is_gone()));
         }
         Ok(self.var.grad())
     }

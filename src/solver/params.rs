@@ -69,6 +69,8 @@ impl Entry {
 pub(super) struct Entries {
     pub list: Vec<Entry>,
     index: HashMap<String, usize>,
+    /// Updates done on parameters that went, for solvers without state arrays: those count on (NNabla's `Sgd`).
+    steps: HashMap<String, u64>,
 }
 
 impl Entries {
@@ -106,11 +108,12 @@ impl Entries {
     fn put(&mut self, name: &str, param: Variable, keep: Keep, fresh: impl Fn(&Variable) -> State) -> Option<Entry> {
         let mut entry = Entry { name: name.to_string(), state: fresh(&param), param };
         let Some(i) = self.position(name) else {
+            entry.state.t = self.steps.remove(name).unwrap_or(0);
             self.index.insert(name.to_string(), self.list.len());
             self.list.push(entry);
             return None;
         };
-        if keep == Keep::States {
+        if keep == Keep::States || entry.state.arrays.is_empty() {
             entry.state = self.list[i].state.clone();
         }
         Some(std::mem::replace(&mut self.list[i], entry))
@@ -122,12 +125,20 @@ impl Entries {
         let (gone, kept) = std::mem::take(&mut self.list).into_iter().partition(gone);
         self.list = kept;
         self.index = self.list.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
+        self.remember(&gone);
         gone
+    }
+
+    fn remember(&mut self, gone: &[Entry]) {
+        let counted = gone.iter().filter(|e| e.state.arrays.is_empty() && e.state.t > 0);
+        self.steps.extend(counted.map(|e| (e.name.clone(), e.state.t)));
     }
 
     /// Removes all, and gives them.
     pub fn clear(&mut self) -> Vec<Entry> {
         self.index.clear();
-        std::mem::take(&mut self.list)
+        let gone = std::mem::take(&mut self.list);
+        self.remember(&gone);
+        gone
     }
 }

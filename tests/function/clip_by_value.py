@@ -12,6 +12,8 @@ def reference(x, min, max):
 
 CASES = [
     Case(inputs=[(2, 3)], args={"min": -0.5, "max": 0.75}, kinks=[-0.5, 0.75], elementwise=True),
+    Case(name="numpy", inputs=[(2, 3)], args={"min": np.float32(-0.5), "max": np.int64(1)}, kinks=[-0.5, 1]),
+    Case(name="numpy half", inputs=[(2, 3)], args={"min": np.float16(-0.5), "max": np.bool_(True)}, kinks=[-0.5, 1]),
     Case(name="integers", inputs=[(2, 3)], args={"min": -1, "max": 1}, kinks=[-1, 1]),
     Case(
         name="arrays",

@@ -1,7 +1,7 @@
 //! `crelu` and `celu`: an activation of x and of -x, concatenated along an axis. Both are formulas over the axes
 //! (outer, 2, inner), where x repeats along the middle one and the signs 1, -1 along the others.
 
-use super::rectified::{elu_formula, not_positive};
+use super::rectified::{elu_formula, keeps_sign, not_positive};
 use crate::cpu::formula::{Operand, apply};
 use crate::cpu::simd::SimdReal;
 use crate::error::Result;
@@ -173,5 +173,5 @@ macro_rules! halves {
 }
 
 halves!(CReLU, |_f| true);
-// With a slope that is not positive, y does not tell the sides apart.
-halves!(CELU, |f| (f.alpha > 0.0));
+// With other slopes y does not tell the sides apart.
+halves!(CELU, |f| keeps_sign(f.alpha));

@@ -66,9 +66,14 @@ pub(super) fn elu_formula(x: &Expr, alpha: f64) -> Expr {
     x.ge(0.0).select(x, not_positive(x).expm1() * alpha)
 }
 
+/// Whether the sign of y, stored in any type, is that of x: a factor below 1 could make y 0.
+pub(super) fn keeps_sign(factor: f64) -> bool {
+    factor >= 1.0
+}
+
 /// From y alone where that tells the sides apart.
 pub(super) fn elu_slope(x: &Expr, y: &Expr, alpha: f64) -> Expr {
-    if alpha > 0.0 {
+    if keeps_sign(alpha) {
         return y.ge(0.0).select(1.0, y + alpha);
     }
     x.ge(0.0).select(1.0, not_positive(x).exp() * alpha)
@@ -77,7 +82,7 @@ pub(super) fn elu_slope(x: &Expr, y: &Expr, alpha: f64) -> Expr {
 /// As `elu_slope`, but at 0 the left side's.
 fn selu_slope(f: &SELU, x: &Expr, y: &Expr) -> Expr {
     let limit = f.scale * f.alpha;
-    if f.scale > 0.0 && limit > 0.0 {
+    if keeps_sign(f.scale) && limit > 0.0 {
         return y.gt(0.0).select(y.constant(f.scale), y + limit);
     }
     x.gt(0.0).select(x.constant(f.scale), not_positive(x).exp() * limit)

@@ -34,7 +34,7 @@ function! {
     BoolGather bool_gather in Array
     inputs { input: "N-D array of a shape that begins with the mask's.", mask: "N-D array." }
     args { rows: i64 = 0, "Number of rows, as many as there are places where the mask is not zero." }
-    outputs { output: "N-D array of shape (rows,) + input.shape[mask.ndim:]." }
+    outputs { output: "Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row)." }
 }
 
 /// Offsets of the rows where the mask is not zero; there must be `n` of them.
@@ -82,7 +82,8 @@ impl Function for BoolScatter {
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (gy, mask, input) = (&g.gy[0], &g.x[1], g.x[0].shape());
         let rows = BoolGather { rows: input[0] as i64 };
-        let mut grads = vec![g.want[0].then(|| bool_gather(gy, mask, rows)).transpose()?, None];
+        let gathered = || f::reshape(&bool_gather(gy, mask, rows)?, f::Reshape::to(&input));
+        let mut grads = vec![g.want[0].then(gathered).transpose()?, None];
         if g.x.len() > 2 {
             let wide: Shape = mask.shape().iter().copied().chain(input[1..].iter().map(|_| 1)).collect();
             let mask = f::reshape(mask, f::Reshape::to(&wide))?;
@@ -98,7 +99,8 @@ impl Function for BoolGather {
         if n > x[0].ndim() || x[0][..n] != x[1][..] {
             return Err(Error::shape("input", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
         }
-        Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(x[0][n..].iter().copied()).collect()])
+        let row = (n < x[0].ndim()).then(|| x[0].size_from(n));
+        Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(row).collect()])
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -113,7 +115,8 @@ impl Function for BoolGather {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        Ok(vec![Some(bool_scatter(&g.gy[0], &g.x[1], None)?), None])
+        let gx = bool_scatter(&g.gy[0], &g.x[1], None)?;
+        Ok(vec![Some(f::reshape(&gx, f::Reshape::to(&g.x[0].shape()))?), None])
     }
 }
 

@@ -97,7 +97,7 @@ fn spread(f: &Formula, ins: Ins, at: usize, g: &Adjoint, v: &[Expr], adjoint: &m
         }
         Ins::Binary(op, a, b) => {
             let (ga, gb) = (!is_const(a), !is_const(b));
-            let (ea, eb) = binary(op, val(a), val(b), &v[at], &g.value, is_const(b));
+            let (ea, eb) = binary(op, val(a), val(b), &v[at], &g.value, is_exact(&f.ins[b as usize]));
             if let Some(e) = ea.filter(|_| ga) {
                 add(a, e);
             }
@@ -148,10 +148,18 @@ fn unary(op: Unary, x: &Expr, y: &Expr, g: &Expr) -> Option<Expr> {
     })
 }
 
-/// Gradients of `y = op(a, b)`. Against a constant bound, max and min tell from `y` which side won, so `a` need not be kept.
-fn binary(op: Binary, a: &Expr, b: &Expr, y: &Expr, g: &Expr, b_const: bool) -> (Option<Expr>, Option<Expr>) {
+/// Whether it is a number that every floating-point type holds exactly.
+fn is_exact(ins: &Ins) -> bool {
+    let Ins::Const(bits) = *ins else { return false };
+    let v = f64::from_bits(bits);
+    half::f16::from_f64(v).to_f64() == v && half::bf16::from_f64(v).to_f64() == v
+}
+
+/// Gradients of `y = op(a, b)`. Against a constant bound, max and min tell from `y` which side won, so `a` need not be kept;
+/// but not where `y` is stored in a type that rounds the bound (`b_exact` is false): it would not be equal any more.
+fn binary(op: Binary, a: &Expr, b: &Expr, y: &Expr, g: &Expr, b_exact: bool) -> (Option<Expr>, Option<Expr>) {
     use Binary::*;
-    let winner = if b_const { y } else { a };
+    let winner = if b_exact { y } else { a };
     match op {
         Add => (Some(g.clone()), Some(g.clone())),
         Sub => (Some(g.clone()), Some(-g)),

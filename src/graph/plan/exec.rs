@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
+use crate::graph::variable::VarRef;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -155,6 +156,7 @@ impl Forward {
     /// Runs the plan.
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        self.fetch_leaves()?;
         let mut interrupt = Interrupt::new();
         for step in &self.steps {
             self.step(step, hooks)?;
@@ -165,6 +167,27 @@ impl Forward {
             count.store(now, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
+    fn fetch_leaves(&self) -> Result<()> {
+        for (slot, _) in &self.leaves {
+            let slot = &self.slots[*slot as usize];
+            if slot.data.storage().is_empty() {
+                let var = self.watch.owned().find(|v| v.id == slot.var_id);
+                var.map_or(Ok(()), super::materialize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::fetch_leaves`] for leaves that are roots too, which the plan does not own.
+    pub(crate) fn fetch_roots(&self, roots: &[VarRef]) -> Result<()> {
+        let read = |r: &&VarRef| {
+            let slot = self.slot_of(r.id);
+            slot.is_some_and(|s| self.nodes.iter().any(|n| n.x.contains(&s)))
+        };
+        roots.iter().filter(|r| r.parent().is_none()).filter(read).try_for_each(super::materialize)
     }
 
     /// Frees a slot's data; where the user asked for clearing, the array says so.
@@ -208,6 +231,14 @@ impl What {
             What::Tile(t) => tile(t, slots),
         };
         done.map_err(|e| node.f.explain(e))
+    }
+
+    /// The slots that it reads.
+    pub(crate) fn reads(&self, node: &PlanNode) -> SmallVec<[u32; 4]> {
+        match self {
+            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            What::Call(_) | What::View(_) => node.x.iter().copied().collect(),
+        }
     }
 
     pub(crate) fn node(&self) -> u32 {

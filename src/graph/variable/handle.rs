@@ -156,24 +156,24 @@ impl Variable {
         self.node.data()
     }
 
-    /// Puts another array of the same size in the data's place, without a copy.
+    /// Puts another array of the same shape in the data's place, without a copy.
     ///
     /// # Errors
-    /// Another size.
+    /// Another shape.
     ///
     /// ```
     /// use nnrs::{NdArray, Variable};
-    /// let x = Variable::new([2, 1]);
+    /// let x = Variable::new([2]);
     /// x.set_data(NdArray::from_slice(&[1.0f32, 2.0], [2].into())?)?;
-    /// assert_eq!((x.to_vec::<f32>()?, x.shape()), (vec![1.0, 2.0], [2, 1].into()));
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_data(&self, data: NdArray) -> Result<()> {
         let shape = self.shape();
-        if data.size() != shape.size() {
-            return Err(Error::shape("data", format!("{} elements as in {shape}", shape.size())).actual(data.shape()));
+        if data.shape() != shape {
+            let e = Error::shape("data", format!("shape {shape}")).actual(data.shape());
+            return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let data = if data.shape() == shape { data } else { data.view(shape)? };
         let mut arrays = self.node.core.lock();
         (arrays.data, arrays.elided) = (Owned::new(data), None);
         drop(arrays);
@@ -193,16 +193,22 @@ impl Variable {
         arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.storage().is_empty())
     }
 
-    /// Puts another array of the same size in the gradient's place, without a copy.
+    /// What reading a gradient that was dropped gives.
+    pub(crate) fn grad_is_gone(&self) -> Error {
+        Error::graph("the gradient of this intermediate variable was not kept by backward")
+            .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient")
+    }
+
+    /// Puts another array of the same shape in the gradient's place, without a copy.
     ///
     /// # Errors
-    /// Another size.
+    /// Another shape.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
-        if grad.size() != shape.size() {
-            return Err(Error::shape("grad", format!("{} elements as in {shape}", shape.size())).actual(grad.shape()));
+        if grad.shape() != shape {
+            let e = Error::shape("grad", format!("shape {shape}")).actual(grad.shape());
+            return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let grad = if grad.shape() == shape { grad } else { grad.view(shape)? };
         let mut arrays = self.node.core.lock();
         (arrays.grad, arrays.grad_elided) = (Some(grad), false);
         drop(arrays);
