@@ -50,9 +50,6 @@ impl FunctionRef {
         self.0.rank()
     }
 
-<<<<<<< HEAD
-    /// The arguments that it was made with, by name.
-=======
     /// The arguments by NNabla's names, as the function uses them: strides of 1, all axes and the like instead of `None`.
     ///
     /// ```
@@ -62,7 +59,6 @@ impl FunctionRef {
     /// assert_eq!(arguments[0], ("axes", ArgValue::Ints(vec![0, 1])));
     /// # Ok::<(), nnrs::Error>(())
     /// ```
->>>>>>> main
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
         let x: Vec<crate::Shape> = self.inputs().iter().map(Variable::shape).collect();
         used::arguments(&*self.0.function, &x)
