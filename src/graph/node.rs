@@ -45,8 +45,8 @@ pub(crate) struct FnNode {
     /// Words of the user's own.
     pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
-    /// The plan that last ran this node forward.
-    pub(crate) last_plan: Mutex<Weak<plan::Forward>>,
+    /// The plans that ran this node forward, the last one at the end.
+    pub(crate) plans: Mutex<SmallVec<[Weak<plan::Forward>; 2]>>,
 }
 
 pub(crate) struct Links {
@@ -120,7 +120,7 @@ impl FnNode {
         let inherited = links.inputs.iter().any(|x| x.need_grad());
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
-                let plan = self.last_plan.lock().unwrap_or_else(|e| e.into_inner()).clone();
+                let plan = plan::plans(self).last().cloned().unwrap_or_default();
                 let v = VarNode::revived(slot.id, slot.data.clone(), plan);
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
@@ -324,7 +324,7 @@ fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Opti
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
         links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0 }),
-        last_plan: Mutex::new(Weak::new()),
+        plans: Mutex::default(),
     });
     if !(mode::auto_forward() && mode::no_grad()) {
         let inputs = node.inputs();

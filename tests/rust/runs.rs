@@ -323,3 +323,57 @@ fn a_graph_does_not_run_within_itself() {
     y.forward().unwrap();
     assert_eq!(values(&y), [0.5f32.exp()]);
 }
+
+/// x -> exp -> abs -> sin -> k, and y = cos(k): with `k` held alone.
+fn trunk() -> [Variable; 3] {
+    let x = var(&[0.5]);
+    let k = f::sin(&f::abs(&f::exp(&x).unwrap()).unwrap()).unwrap();
+    let y = f::cos(&k).unwrap();
+    [x, k, y]
+}
+
+fn trunk_slope(x: f64) -> f64 {
+    -x.exp().sin().sin() * x.exp().cos() * x.exp()
+}
+
+#[test]
+fn a_side_graph_may_run_and_go_before_backward() {
+    let [x, k, y] = trunk();
+    for _ in 0..3 {
+        x.grad().zero().unwrap();
+        y.forward().unwrap();
+        let mut side = (&k + 1.0).unwrap();
+        side.forward().unwrap();
+        side = (&k + 2.0).unwrap(); // the first one goes while the second one is there
+        side.forward().unwrap();
+        assert_eq!(values(&side), [0.5f32.exp().sin() + 2.0]);
+        drop(side);
+        y.backward().unwrap();
+        assert!((gradient(&x)[0] as f64 - trunk_slope(0.5)).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn what_a_side_graph_changed_is_not_passed_off_as_the_old() {
+    let [x, k, y] = trunk();
+    y.forward().unwrap();
+    x.raw_data().fill(0.25).unwrap();
+    let side = (&k + 1.0).unwrap();
+    side.forward().unwrap();
+    drop(side);
+    match y.backward() {
+        Ok(()) => assert!((gradient(&x)[0] as f64 - trunk_slope(0.25)).abs() < 1e-5),
+        Err(e) => assert!(e.to_string().contains("an input of the graph has changed"), "{e}"),
+    }
+    let [x, k, y] = trunk();
+    y.forward().unwrap();
+    let inner = k.parent().unwrap().inputs()[0].clone();
+    let other = f::abs(&var(&[0.1])).unwrap();
+    inner.rewire_on(&other).unwrap(); // sin reads |0.1| now
+    let side = (&k + 1.0).unwrap();
+    side.forward().unwrap();
+    drop((side, inner));
+    assert!((values(&k)[0] - 0.1f32.sin()).abs() < 1e-6);
+    y.backward().unwrap();
+    assert_eq!(gradient(&x), [0.0]);
+}

@@ -14,7 +14,7 @@ mod single;
 mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
-pub(crate) use build::{Forward, key};
+pub(crate) use build::{Forward, key, plans};
 pub(crate) use exec::{Hooks, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
