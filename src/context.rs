@@ -5,10 +5,22 @@ use crate::error::{Error, Result};
 use std::sync::{Arc, LazyLock};
 
 /// A computation context. `backend` lists candidates as `device:type`, for example `cpu:float`.
+///
+/// Functions take the [context of their thread](crate::graph::mode::set_context) when they are made, and keep it.
+///
+/// ```
+/// use nnrs::{Context, DType};
+/// let half = Context::cpu(DType::F16);
+/// assert_eq!((half.backend[0].as_str(), half.dtype(), half.compute_dtype()), ("cpu:half", DType::F16, DType::F32));
+/// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
+    /// Candidates, the first that this build knows decides: `cpu:float`, `cpu:half`, `cpu:bfloat16`, `cpu:double`.
     pub backend: Vec<String>,
+    /// NNabla's name of the array's class; only shown.
     pub array_class: String,
+    /// The device as a number in words; only shown on the CPU.
     pub device_id: String,
     dtype: DType,
 }
@@ -29,6 +41,9 @@ impl Context {
     }
 
     /// A context from NNabla's fields; the first backend that this build knows decides.
+    ///
+    /// # Errors
+    /// This build knows none of the backends.
     pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
         let known = backend.iter().find_map(|b| parse(b));
         match known {

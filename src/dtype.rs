@@ -3,24 +3,44 @@
 use half::{bf16, f16};
 
 /// The type of one array element.
+///
+/// ```
+/// use nnrs::DType;
+/// assert_eq!((DType::F32.size(), DType::F32.name()), (4, "float32"));
+/// assert_eq!(DType::from_name("bfloat16"), Some(DType::BF16));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
+    /// One byte, 0 or 1.
     Bool,
+    /// `i8`.
     I8,
+    /// `u8`.
     U8,
+    /// `i16`.
     I16,
+    /// `u16`.
     U16,
+    /// `i32`.
     I32,
+    /// `u32`.
     U32,
+    /// `i64`.
     I64,
+    /// `u64`.
     U64,
+    /// Half precision, `half::f16`.
     F16,
+    /// bfloat16, `half::bf16`.
     BF16,
+    /// `f32`.
     F32,
+    /// `f64`.
     F64,
 }
 
 impl DType {
+    /// All types.
     pub const ALL: [DType; 13] = [
         DType::Bool,
         DType::I8,
@@ -66,10 +86,12 @@ impl DType {
         }
     }
 
+    /// The type by the name that NumPy gives it.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
 
+    /// True for half, bfloat16, float and double.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
     }
@@ -82,9 +104,17 @@ impl std::fmt::Display for DType {
 }
 
 /// A Rust type that can be an array element.
+///
+/// ```
+/// use nnrs::dtype::Element;
+/// assert_eq!((f32::DTYPE, u8::from_f64(-1.0)), (nnrs::DType::F32, 255));
+/// ```
 pub trait Element: Copy + Send + Sync + Default + PartialEq + std::fmt::Debug + 'static {
+    /// The type as a value.
     const DTYPE: DType;
+    /// The number as `f64`; a large 64-bit integer is rounded.
     fn to_f64(self) -> f64;
+    /// The nearest number of the type as C finds it: integers lose their fraction, those that do not fit wrap around.
     fn from_f64(v: f64) -> Self;
 }
 
@@ -145,14 +175,23 @@ pub trait Real:
     + std::ops::AddAssign
     + std::iter::Sum
 {
+    /// 0.
     const ZERO: Self;
+    /// 1.
     const ONE: Self;
+    /// Positive infinity.
     const INFINITY: Self;
+    /// e to this power.
     fn exp(self) -> Self;
+    /// The natural logarithm.
     fn ln(self) -> Self;
+    /// The square root.
     fn sqrt(self) -> Self;
+    /// The absolute value.
     fn abs(self) -> Self;
+    /// This number to the power `e`.
     fn powf(self, e: Self) -> Self;
+    /// True for NaN.
     fn is_nan(self) -> bool;
 }
 
@@ -174,6 +213,11 @@ macro_rules! reals {
 reals!(f32 f64);
 
 /// Calls `$body` with `$T` bound to the Rust type of the `DType` value `$d`.
+///
+/// ```
+/// use nnrs::{with_dtype, DType};
+/// assert_eq!(with_dtype!(DType::I16, T => size_of::<T>()), 2);
+/// ```
 #[macro_export]
 macro_rules! with_dtype {
     ($d:expr, $T:ident => $body:expr) => {

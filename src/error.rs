@@ -4,6 +4,12 @@ use std::any::Any;
 use std::fmt;
 
 /// What went wrong, as a caller may want to tell apart.
+///
+/// ```
+/// use nnrs::{ErrorKind, Variable};
+/// let error = Variable::from_slice(&[1.0f32], [2].into()).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Shape);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -34,7 +40,16 @@ pub enum ErrorKind {
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of nnrs. One pointer wide.
+/// An error of nnrs: the function and the argument by their names, what was expected, what came, and what to do. One
+/// pointer wide.
+///
+/// ```
+/// let error = nnrs::Error::shape("weight", "2 dimensions").actual("(2, 3, 4)").function("affine").hint("reshape it");
+/// assert_eq!(
+///     error.to_string(),
+///     "affine: argument 'weight': expected 2 dimensions, got (2, 3, 4)\n  hint: reshape it"
+/// );
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -92,6 +107,7 @@ impl Error {
         e
     }
 
+    /// The argument that is wrong, by its name.
     pub fn argument(mut self, arg: &str) -> Error {
         self.0.argument = Some(arg.to_string());
         self
@@ -135,15 +151,20 @@ impl Error {
         self
     }
 
+    /// What went wrong, in one word.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
+    /// True if memory was used up or its limit was reached.
     pub fn is_out_of_memory(&self) -> bool {
         self.0.kind == ErrorKind::OutOfMemory
     }
 
     /// The user code's own error, if this carries one.
+    ///
+    /// # Errors
+    /// This error itself, if not.
     pub fn into_payload(self) -> Result<Box<dyn Any + Send + Sync>> {
         let mut inner = self.0;
         match inner.payload.take() {

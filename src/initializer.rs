@@ -9,7 +9,20 @@ use crate::random::next_draw;
 use crate::shape::Shape;
 
 /// Something that makes initial values. Closures `|shape: &Shape| -> Result<NdArray>` are initializers too.
+///
+/// ```
+/// use nnrs::initializer::{Constant, Initializer};
+/// use nnrs::{NdArray, Shape};
+/// let ramp = |shape: &Shape| NdArray::from_slice(&(0..shape.size() as i32).collect::<Vec<_>>(), shape.clone());
+/// assert_eq!(ramp.make(&[2, 2].into())?.to_vec::<f32>()?, [0.0, 1.0, 2.0, 3.0]);
+/// assert_eq!(Constant(0.5).make(&[2].into())?.to_vec::<f32>()?, [0.5, 0.5]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub trait Initializer {
+    /// New values of this shape.
+    ///
+    /// # Errors
+    /// A shape that does not fit into memory, or that the initializer cannot fill.
     fn make(&self, shape: &Shape) -> Result<NdArray>;
 }
 
@@ -24,15 +37,38 @@ impl<F: Fn(&Shape) -> Result<NdArray>> Initializer for F {
 pub struct Constant(pub f64);
 
 /// Uniform numbers, at least the first and less than the second.
+///
+/// ```
+/// use nnrs::initializer::{Initializer, Uniform};
+/// let values: Vec<f32> = Uniform(1.0, 2.0).make(&[100].into())?.to_vec()?;
+/// assert!(values.iter().all(|v| (1.0..2.0).contains(v)));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform(pub f64, pub f64);
 
 /// Normal numbers of mean 0 and the given standard deviation.
+///
+/// ```
+/// use nnrs::initializer::{Initializer, Normal};
+/// let values: Vec<f64> = Normal(2.0).make(&[10_000].into())?.to_vec()?;
+/// let variance = values.iter().map(|v| v * v).sum::<f64>() / 1e4;
+/// assert!((3.0..5.0).contains(&variance));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal(pub f64);
 
 /// Orthonormal rows (or columns, where there are fewer) times the given gain; the axes after the first count as one
 /// (Saxe et al., 2014).
+///
+/// ```
+/// use nnrs::initializer::{Initializer, Orthogonal};
+/// let w: Vec<f32> = Orthogonal(1.0).make(&[2, 3].into())?.to_vec()?;
+/// let dot = |i: usize, j: usize| (0..3).map(|k| w[3 * i + k] * w[3 * j + k]).sum::<f32>();
+/// assert!((dot(0, 0) - 1.0).abs() < 1e-5 && dot(0, 1).abs() < 1e-5);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Orthogonal(pub f64);
 

@@ -1,6 +1,14 @@
 //! Parameters: variables that a program finds again by name, in scopes that nest like folders.
 //!
 //! The tree of scopes belongs to the process, the place in it to the thread: `parameter_scope` in one never moves another.
+//!
+//! ```
+//! use nnrs::{parameter, parametric as pf, Variable};
+//! let y = parameter::parameter_scope("encoder", || pf::affine("fc", &Variable::new([4, 3]), 2, Default::default()))?;
+//! let names: Vec<String> = parameter::get_parameters().into_iter().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["encoder/fc/affine/W", "encoder/fc/affine/b"]);
+//! # Ok::<(), nnrs::Error>(())
+//! ```
 
 use crate::array::Data;
 use crate::error::{Error, ErrorKind, Result};
@@ -129,6 +137,9 @@ impl Drop for Restore {
 
 /// Runs `f` in the scope `name` ("a/b" opens "b" within "a"): all parameters that it makes or asks for are there.
 ///
+/// # Errors
+/// A part of `name` is a parameter; what `f` says.
+///
 /// ```
 /// use nnrs::parameter::*;
 /// use nnrs::initializer::Constant;
@@ -167,6 +178,17 @@ pub fn get_parameter(name: &str) -> Option<Variable> {
 }
 
 /// Puts a variable under `name` into the current scope, in place of what was there.
+///
+/// # Errors
+/// An empty name; a part of it is a parameter.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// let w = Variable::new([2]);
+/// set_parameter("a/w", &w)?;
+/// assert!(get_parameter("a/w").unwrap().is(&w) && get_parameter("a").is_none());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_parameter(name: &str, v: &Variable) -> Result<()> {
     let (scope, last) = place(name)?;
     v.note_name(name);
@@ -187,7 +209,7 @@ fn place(name: &str) -> Result<(Arc<Scope>, &str)> {
 /// The parameter `name` of the current scope; if it is not there, it is made with values of `initializer`.
 ///
 /// # Errors
-/// If there is a parameter of this name with another shape, or a scope.
+/// If there is a parameter of this name with another shape, or a scope; what the initializer says.
 pub fn get_parameter_or_create(
     name: &str,
     shape: impl Into<Shape>,
@@ -251,6 +273,21 @@ const NEED_GRAD: &str = "nnrs.need_grad";
 
 /// Writes all parameters of the current scope to a `.safetensors` file, with their order and `need_grad`.
 /// The file is whole or not there: it is written beside and renamed.
+///
+/// # Errors
+/// The file cannot be written.
+///
+/// ```
+/// use nnrs::{initializer::Constant, parameter::*};
+/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.safetensors", std::process::id()));
+/// get_parameter_or_create("w", [2], &Constant(0.5), true)?;
+/// save_parameters(&path)?;
+/// clear_parameters();
+/// load_parameters(&path)?;
+/// assert_eq!(get_parameter("w").unwrap().to_vec::<f32>()?, [0.5, 0.5]);
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
     let all = get_all_parameters();
     let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));

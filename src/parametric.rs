@@ -18,10 +18,13 @@ pub type Init<'a> = Option<&'a dyn Initializer>;
 pub struct Affine<'a> {
     /// First axis that belongs to the vector; may count from the end.
     pub base_axis: i64,
+    /// Initial weights; [`glorot`] if `None`.
     pub w_init: Init<'a>,
+    /// Initial bias; zeros if `None`.
     pub b_init: Init<'a>,
     /// Whether the parameters stay as they are in training.
     pub fix_parameters: bool,
+    /// Whether there is a bias.
     pub with_bias: bool,
 }
 
@@ -36,9 +39,13 @@ impl Default for Affine<'_> {
 pub struct Convolution<'a> {
     /// As in [`f::Convolution`]: padding, stride, dilation, groups, where the channels are.
     pub geometry: f::Convolution,
+    /// Initial weights; [`glorot`] if `None`.
     pub w_init: Init<'a>,
+    /// Initial bias; zeros if `None`.
     pub b_init: Init<'a>,
+    /// Whether the parameters stay as they are in training.
     pub fix_parameters: bool,
+    /// Whether there is a bias.
     pub with_bias: bool,
 }
 
@@ -62,6 +69,7 @@ impl Convolution<'_> {
 pub struct BatchNormalization {
     /// As in [`f::BatchNormalization`]: axes, decay_rate, eps, batch_stat, no_scale, no_bias.
     pub rule: f::BatchNormalization,
+    /// Whether the parameters stay as they are in training.
     pub fix_parameters: bool,
 }
 
@@ -70,13 +78,16 @@ pub struct BatchNormalization {
 pub struct LayerNormalization {
     /// As in [`f::LayerNormalization`]: batch_axis, eps, no_scale, no_bias.
     pub rule: f::LayerNormalization,
+    /// Whether the parameters stay as they are in training.
     pub fix_parameters: bool,
 }
 
 /// Options of [`embed`].
 #[derive(Clone, Copy, Default)]
 pub struct Embed<'a> {
+    /// Initial table; uniform of variance 1 if `None`.
     pub initializer: Init<'a>,
+    /// Whether the parameters stay as they are in training.
     pub fix_parameters: bool,
 }
 
@@ -94,7 +105,19 @@ fn in_scope<R>(name: &str, kind: &str, call: impl FnOnce() -> Result<R>) -> Resu
     undoing_scope(&format!("{name}/{kind}"), call)
 }
 
-/// Fully connected layer, `y = x W + b`, with `n_outmaps` outputs.
+/// Fully connected layer, `y = x W + b`, with `n_outmaps` outputs: the axes of `x` from `base_axis` on become one of that
+/// size. Parameters: `affine/W` (inputs, outputs) and `affine/b` (outputs).
+///
+/// # Errors
+/// An axis that `x` does not have; there is a parameter of that name and another shape.
+///
+/// ```
+/// use nnrs::{parameter, parametric as pf, Variable};
+/// let y = pf::affine("fc", &Variable::new([8, 3, 5]), 10, pf::Affine::default())?;
+/// assert_eq!(y.shape(), [8, 10].into());
+/// assert_eq!(parameter::get_parameter("fc/affine/W").unwrap().shape(), [15, 10].into());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn affine(name: &str, x: &Variable, n_outmaps: usize, o: Affine) -> Result<Variable> {
     in_scope(name, "affine", || {
         let shape = x.shape();
@@ -106,7 +129,11 @@ pub fn affine(name: &str, x: &Variable, n_outmaps: usize, o: Affine) -> Result<V
     })
 }
 
-/// Convolution with `outmaps` output channels and a window of sizes `kernel`.
+/// Convolution with `outmaps` output channels and a window of sizes `kernel`. Parameters: `conv/W` (outputs, channels of a
+/// group, kernel..) and `conv/b` (outputs).
+///
+/// # Errors
+/// As [`f::convolution`]; groups that do not divide the channels; there is a parameter of that name and another shape.
 ///
 /// ```
 /// use nnrs::{parameter, parametric as pf, Variable};
@@ -143,7 +170,18 @@ fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
     }
 }
 
-/// Rows of a table of features, looked up by index.
+/// Rows of a table of features, looked up by index: `x` of any shape gives (x.., n_features). Parameter: `embed/W`
+/// (n_inputs, n_features).
+///
+/// # Errors
+/// There is a parameter of that name and another shape.
+///
+/// ```
+/// use nnrs::{parametric as pf, Variable};
+/// let words = Variable::from_slice(&[3i32, 0, 3, 1], [2, 2].into())?;
+/// assert_eq!(pf::embed("e", &words, 10, 4, pf::Embed::default())?.shape(), [2, 2, 4].into());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Embed) -> Result<Variable> {
     in_scope(name, "embed", || {
         let usual = Uniform(-(3f64.sqrt()), 3f64.sqrt());
@@ -152,7 +190,19 @@ pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Em
     })
 }
 
-/// Batch normalization: each channel is normalized over all other axes. Keeps running statistics, `bn/mean` and `bn/var`.
+/// Batch normalization: each channel is normalized over all other axes. Keeps running statistics, `bn/mean` and `bn/var`,
+/// beside the parameters `bn/beta` and `bn/gamma`.
+///
+/// # Errors
+/// As [`f::batch_normalization`]; there is a parameter of that name and another shape.
+///
+/// ```
+/// use nnrs::{parameter, parametric as pf, Variable};
+/// let y = pf::batch_normalization("b", &Variable::new([8, 3, 4, 4]), pf::BatchNormalization::default())?;
+/// assert_eq!((y.shape(), parameter::get_parameters().len()), ([8, 3, 4, 4].into(), 2));
+/// assert_eq!(parameter::get_all_parameters().len(), 4);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> Result<Variable> {
     in_scope(name, "bn", || {
         let shape = sizes(x, &o.rule.axes, "axes", Sizes::AtAxes)?;
@@ -164,7 +214,18 @@ pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> R
     })
 }
 
-/// Layer normalization: each sample is normalized over all its other axes.
+/// Layer normalization: each sample is normalized over all its other axes. Parameters: `layer_normalization/beta` and
+/// `layer_normalization/gamma`.
+///
+/// # Errors
+/// As [`f::layer_normalization`]; there is a parameter of that name and another shape.
+///
+/// ```
+/// use nnrs::{parametric as pf, Variable};
+/// let y = pf::layer_normalization("l", &Variable::new([8, 16]), pf::LayerNormalization::default())?;
+/// assert_eq!(y.shape(), [8, 16].into());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn layer_normalization(name: &str, x: &Variable, o: LayerNormalization) -> Result<Variable> {
     in_scope(name, "layer_normalization", || {
         let shape = sizes(x, &o.rule.batch_axis, "batch_axis", Sizes::Elsewhere)?;

@@ -2,6 +2,18 @@
 //!
 //! A draw is named by a key (the seed) and a number (how many draws came before); its words come from [`crate::cpu::philox`].
 //! Nothing else is stored: whoever knows a draw's name makes its numbers again, on any device.
+//!
+//! ```
+//! use nnrs::{functions::{self as f, List}, random};
+//! let draw = || -> nnrs::Result<Vec<f32>> {
+//!     random::set_function_seed(7);
+//!     let y = f::randn(f::Randn { shape: List(vec![3]), ..Default::default() })?;
+//!     y.forward()?;
+//!     y.to_vec()
+//! };
+//! assert_eq!(draw()?, draw()?);
+//! # Ok::<(), nnrs::Error>(())
+//! ```
 
 pub use crate::cpu::philox::Draw;
 

@@ -5,7 +5,17 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Deref;
 
-/// The sizes of an array's axes. `()` is a single value.
+/// The sizes of an array's axes. `()` is a single value. Reads as a slice of `usize`.
+///
+/// ```
+/// use nnrs::Shape;
+/// let s = Shape::from([2, 3, 4]);
+/// assert_eq!((s.size(), s.ndim(), s[1], s.size_from(1)), (24, 3, 3, 12));
+/// assert_eq!(s.to_string(), "(2, 3, 4)");
+/// assert_eq!(s.broadcast(&[4].into()), Some(s.clone()));
+/// assert_eq!(s.axis(-1, "axis")?, 2);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 6]>);
 
@@ -39,7 +49,10 @@ impl Shape {
         strides
     }
 
-    /// Refuses shapes whose byte count would not fit an address.
+    /// This shape.
+    ///
+    /// # Errors
+    /// Its byte count would not fit an address.
     pub fn checked(self) -> Result<Shape> {
         let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
         match bytes {
@@ -48,7 +61,10 @@ impl Shape {
         }
     }
 
-    /// The axis meant by `axis`, which may count from the end.
+    /// The axis meant by `axis`, which may count from the end (-1 is the last); `arg` is what the error calls it.
+    ///
+    /// # Errors
+    /// There is no such axis.
     pub fn axis(&self, axis: i64, arg: &str) -> Result<usize> {
         let n = self.ndim() as i64;
         let a = if axis < 0 { axis + n } else { axis };
@@ -61,15 +77,17 @@ impl Shape {
         Err(Error::arg(arg, format!("an axis between {} and {}", -n, n - 1)).actual(axis))
     }
 
+    /// Adds an axis of size `d` at the end.
     pub fn push(&mut self, d: usize) {
         self.0.push(d);
     }
 
+    /// The sizes, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [usize] {
         &mut self.0
     }
 
-    /// NumPy's broadcasting of two shapes.
+    /// NumPy's broadcasting of two shapes; `None` if they do not fit.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let n = self.ndim().max(other.ndim());
         let at = |s: &Shape, i: usize| if i + s.ndim() < n { 1 } else { s[i + s.ndim() - n] };

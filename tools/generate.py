@@ -1,4 +1,4 @@
-"""Writes what follows from the registry: python/nnrs/functions.py and docs/functions.md.
+"""Writes what follows from the registry: the Python wrappers, docs/functions.md, the list of builders for a Rust test.
 
 python tools/generate.py          writes the files
 python tools/generate.py --check  fails if they are stale
@@ -170,10 +170,21 @@ def functions_md() -> str:
     return "\n".join(lines) + "\n"
 
 
+RUST_KEYWORDS = {"loop", "match", "move", "ref", "type", "use", "where", "yield"}
+
+
+def builders_rs() -> str:
+    """The list by which a test sees that every function has a builder in Rust."""
+    names = [f["name"] for f in _core.registry()]
+    lines = [f"    {'r#' if name in RUST_KEYWORDS else ''}{name}\n" for name in names]
+    return "// Generated from the registry by tools/generate.py: do not edit.\nbuilders! {\n" + "".join(lines) + "}\n"
+
+
 FILES = {
     "python/nnrs/functions.py": functions_py,
     "python/nnrs/solvers.py": solvers_py,
     "docs/functions.md": functions_md,
+    "tests/rust/builders/list.rs": builders_rs,
 }
 
 

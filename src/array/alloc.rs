@@ -95,6 +95,13 @@ pub fn reset_peak() {
 }
 
 /// Limits the bytes that arrays may hold together.
+///
+/// ```
+/// use nnrs::array::alloc;
+/// alloc::set_limit(alloc::stats().live + (1 << 20));
+/// let error = nnrs::NdArray::from_slice(&vec![0.0f32; 1 << 20], [1 << 20].into()).unwrap_err();
+/// assert!(error.is_out_of_memory());
+/// ```
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Relaxed);
 }
@@ -172,10 +179,12 @@ impl Block {
         Ok(Block { ptr, bytes, exports: AtomicUsize::new(0) })
     }
 
+    /// Where the memory begins; aligned to [`ALIGN`].
     pub fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
+    /// Its size: what was asked for, rounded up.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

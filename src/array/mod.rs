@@ -50,7 +50,10 @@ impl NdArray {
         NdArray(Arc::new(Inner { place: Mutex::new(place), handles: AtomicU32::new(0), variables: AtomicU32::new(0) }))
     }
 
-    /// An array of `shape` with a copy of `values`.
+    /// An array of `shape` with a copy of `values`, row by row.
+    ///
+    /// # Errors
+    /// Another number of values than `shape` has elements; not enough memory.
     pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
         if shape.size() != values.len() {
             return Err(
@@ -66,14 +69,17 @@ impl NdArray {
         self.0.place.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    /// The sizes of the axes.
     pub fn shape(&self) -> Shape {
         self.place().shape.clone()
     }
 
+    /// Number of elements.
     pub fn size(&self) -> usize {
         self.place().shape.size()
     }
 
+    /// The elements, which views and parts of this array share.
     pub fn storage(&self) -> Arc<Storage> {
         self.place().storage.clone()
     }
@@ -123,7 +129,10 @@ impl NdArray {
         self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.place().storage) > 1
     }
 
-    /// Another shape for the same elements (`Err` if the sizes differ); with `force` also another size, which drops the content.
+    /// Another shape for the same elements; with `force` also another size, which drops the content.
+    ///
+    /// # Errors
+    /// Another size without `force`; one that does not fit into memory.
     pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
         let shape = shape.checked()?;
         let mut place = self.place();
@@ -141,6 +150,17 @@ impl NdArray {
     }
 
     /// An array of another shape over the same memory.
+    ///
+    /// # Errors
+    /// A shape of another size.
+    ///
+    /// ```
+    /// use nnrs::NdArray;
+    /// let a = NdArray::new([2, 3].into());
+    /// a.view([6].into())?.fill(1.5)?;
+    /// assert_eq!(a.to_vec::<f32>()?, [1.5; 6]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn view(&self, shape: Shape) -> Result<NdArray> {
         let place = self.place().clone();
         if shape.size() != place.shape.size() {
@@ -151,6 +171,16 @@ impl NdArray {
     }
 
     /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
+    ///
+    /// # Errors
+    /// No such part, or not one piece of memory.
+    ///
+    /// ```
+    /// use nnrs::NdArray;
+    /// let a = NdArray::from_slice(&[1i32, 2, 3, 4, 5, 6], [3, 2].into())?;
+    /// assert_eq!(a.narrow(0, 1, 2)?.to_vec::<i32>()?, [3, 4, 5, 6]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<NdArray> {
         let place = self.place().clone();
         let axis = place.shape.axis(dim, "dim")?;
@@ -235,11 +265,25 @@ impl NdArray {
     }
 
     /// Converts the content to `dtype` for good.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// use nnrs::{DType, NdArray};
+    /// let a = NdArray::from_slice(&[1.5f32, -2.5], [2].into())?;
+    /// a.cast(DType::I32)?;
+    /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn cast(&self, dtype: DType) -> Result<()> {
         self.storage().own(dtype)
     }
 
-    /// Copies the elements of `other`, which must have the same shape, with its element type.
+    /// Copies the elements of `other`, with its element type.
+    ///
+    /// # Errors
+    /// Another shape; not enough memory.
     pub fn copy_from(&self, other: &NdArray) -> Result<()> {
         let (shape, from) = (self.shape(), other.shape());
         if shape != from {
@@ -252,18 +296,27 @@ impl NdArray {
     }
 
     /// A new array with a copy of the content.
+    ///
+    /// # Errors
+    /// Not enough memory.
     pub fn deep_copy(&self) -> Result<NdArray> {
         let a = NdArray::new(self.shape());
         a.copy_from(self)?;
         Ok(a)
     }
 
-    /// The elements as a vector of `T`.
+    /// The elements, row by row, converted to `T`.
+    ///
+    /// # Errors
+    /// Not enough memory.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
     }
 
-    /// Copies `values` over the elements, keeping the element type.
+    /// Copies `values` over the elements, row by row, converted to the array's type (an array without content takes theirs).
+    ///
+    /// # Errors
+    /// Another number of values than the array has elements; not enough memory.
     pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
         if values.len() != self.size() {
             return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
@@ -276,6 +329,33 @@ impl NdArray {
 impl std::fmt::Debug for NdArray {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NdArray({}, {})", self.shape(), self.dtype())
+    }
+}
+
+fn constant(value: f64) -> Content {
+    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
+}
+
+/// An array as a variable's data: it counts.
+pub(crate) struct Owned(NdArray);
+
+impl Owned {
+    pub(crate) fn new(array: NdArray) -> Owned {
+        array.0.variables.fetch_add(1, Relaxed);
+        Owned(array)
+    }
+}
+
+impl std::ops::Deref for Owned {
+    type Target = NdArray;
+    fn deref(&self) -> &NdArray {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.0.variables.fetch_sub(1, Relaxed);
     }
 }
 
@@ -305,32 +385,5 @@ mod tests {
         assert_eq!(b.to_vec::<f64>().unwrap(), [2.5; 4]);
         b.cast(DType::I32).unwrap();
         assert_eq!(b.to_vec::<f32>().unwrap(), [2.0; 4]);
-    }
-}
-
-fn constant(value: f64) -> Content {
-    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
-}
-
-/// An array as a variable's data: it counts.
-pub(crate) struct Owned(NdArray);
-
-impl Owned {
-    pub(crate) fn new(array: NdArray) -> Owned {
-        array.0.variables.fetch_add(1, Relaxed);
-        Owned(array)
-    }
-}
-
-impl std::ops::Deref for Owned {
-    type Target = NdArray;
-    fn deref(&self) -> &NdArray {
-        &self.0
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        self.0.0.variables.fetch_sub(1, Relaxed);
     }
 }

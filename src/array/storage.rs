@@ -12,8 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub enum Content {
     /// Nothing yet, or cleared: reads as zeros.
     Empty,
+    /// All elements are 0; no memory yet.
     Zero,
+    /// All elements are this number; no memory yet.
     Fill(f64),
+    /// Memory.
     Bytes(Arc<Block>),
 }
 
@@ -80,10 +83,12 @@ impl Storage {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    /// Number of elements.
     pub fn size(&self) -> usize {
         self.size
     }
 
+    /// The element type; float32 while there is no content.
     pub fn dtype(&self) -> DType {
         self.state().dtype
     }
@@ -96,6 +101,7 @@ impl Storage {
         }
     }
 
+    /// How often the content was written (or may have been).
     pub fn modification_count(&self) -> u64 {
         self.modified.load(Relaxed)
     }
@@ -128,6 +134,7 @@ impl Storage {
         self.state().cleared
     }
 
+    /// Drops the content; the next reading finds zeros.
     pub fn clear(&self) {
         let mut s = self.state();
         s.content = Content::Empty;
@@ -319,18 +326,22 @@ impl Data {
         }
     }
 
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// Where the first element lies.
     pub fn ptr(&self) -> *mut u8 {
         // SAFETY: the offset lies inside the block.
         unsafe { self.block.ptr().add(self.offset * self.dtype.size()) }
@@ -365,6 +376,10 @@ impl Data {
         unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
     }
 
+    /// The elements for reading.
+    ///
+    /// # Panics
+    /// If `T` is not their type.
     pub fn as_slice<T: Element>(&self) -> &[T] {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value

@@ -3,23 +3,36 @@
 /// The value of one argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgValue {
+    /// Not given.
     None,
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// A number.
     Float(f64),
+    /// A word.
     Str(String),
+    /// Whole numbers: a shape, axes.
     Ints(Vec<i64>),
+    /// Numbers.
     Floats(Vec<f64>),
 }
 
 /// The kind of an argument: what may be given for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgKind {
+    /// True or false; whole numbers too.
     Bool,
+    /// A whole number.
     Int,
+    /// A number.
     Float,
+    /// A word.
     Str,
+    /// Whole numbers.
     Ints,
+    /// Numbers.
     Floats,
 }
 
@@ -64,10 +77,13 @@ impl ArgValue {
 
 /// A Rust type that can be a function's argument.
 pub trait ArgType: Sized {
+    /// What may be given for it.
     const KIND: ArgKind;
+    /// Whether it may be left out (`None`).
     const OPTIONAL: bool = false;
     /// `None` if the value does not fit.
     fn from_value(v: ArgValue) -> Option<Self>;
+    /// As a value that any language understands.
     fn to_value(&self) -> ArgValue;
     /// Adds the value to a fingerprint of the arguments.
     fn fingerprint(&self, h: &mut dyn FnMut(u64)) {

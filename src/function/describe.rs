@@ -8,23 +8,36 @@ use std::sync::Arc;
 /// NNabla's chapters; also the folders of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
+    /// Layers: affine maps, convolutions, poolings, embeddings.
     Layer,
+    /// Activations.
     Activation,
+    /// Normalizations.
     Normalization,
+    /// Sums, means, extremes and norms over axes.
     Reduction,
+    /// Sums, products and powers, of arrays and of numbers.
     Arithmetic,
+    /// Comparisons and logic.
     Logical,
+    /// Elementary functions.
     Math,
+    /// Moving elements around: shapes, slices, gathering.
     Array,
+    /// Random numbers, and what uses them.
     Random,
+    /// Losses.
     Loss,
+    /// Measures of a network that works.
     Validation,
+    /// All others; functions of other crates.
     Special,
 }
 
 /// How an input is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
+    /// Must be there.
     Required,
     /// May be absent; then all optional ones after it are absent too.
     Optional,
@@ -37,26 +50,36 @@ pub enum InputKind {
 /// One input of a function.
 #[derive(Debug)]
 pub struct InputDef {
+    /// The name in Python and in the builder.
     pub name: &'static str,
+    /// How it is given.
     pub kind: InputKind,
+    /// What it is, in a line.
     pub doc: &'static str,
 }
 
 /// One argument of a function.
 pub struct ArgDef {
+    /// The name in Python, and of the field in Rust.
     pub name: &'static str,
+    /// What may be given.
     pub kind: ArgKind,
+    /// Whether it may be `None`.
     pub optional: bool,
     /// The default; `None` for an argument that must be given.
     pub default: Option<fn() -> ArgValue>,
+    /// What it is, in a line.
     pub doc: &'static str,
 }
 
 /// One output of a function.
 #[derive(Debug)]
 pub struct OutputDef {
+    /// The name.
     pub name: &'static str,
+    /// Whether it stands for any number of outputs.
     pub variadic: bool,
+    /// What it is, in a line.
     pub doc: &'static str,
 }
 
@@ -66,12 +89,19 @@ pub struct Def {
     pub name: &'static str,
     /// Name in Python and Rust.
     pub snake: &'static str,
+    /// The chapter.
     pub group: Group,
+    /// What it computes.
     pub doc: &'static str,
+    /// Whether it is a formula, element by element.
     pub elementwise: bool,
+    /// Its inputs.
     pub inputs: &'static [InputDef],
+    /// Its arguments.
     pub args: &'static [ArgDef],
+    /// Its outputs.
     pub outputs: &'static [OutputDef],
+    /// Makes it from arguments by name; those that are absent get their defaults.
     pub build: fn(&mut Args) -> Result<Arc<dyn Function>>,
 }
 
@@ -104,6 +134,7 @@ pub struct Args {
 }
 
 impl Args {
+    /// Arguments by name.
     pub fn new(values: Vec<(&'static str, ArgValue)>) -> Args {
         Args { values }
     }
@@ -122,6 +153,7 @@ impl Args {
 
 /// What every function can say of itself; written by the `function!` macro.
 pub trait Described {
+    /// What the registry knows, or would know, about it.
     fn def(&self) -> &'static Def;
     /// The arguments by name.
     fn arguments(&self) -> Vec<(&'static str, ArgValue)>;

@@ -33,6 +33,7 @@ pub trait Elementwise: Described {
 
 /// Forward and derivative of one function with its arguments.
 pub struct Rules {
+    /// Inputs `x..`; one output, `y`.
     pub forward: Arc<Formula>,
     /// Inputs `x.., y, gy`; outputs `gx..`.
     pub backward: Arc<Formula>,

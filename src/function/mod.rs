@@ -43,7 +43,9 @@ pub type Shapes = SmallVec<[Shape; 1]>;
 /// Which data a backward kernel reads, as bit masks over inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
+    /// Bit k: the data of input k.
     pub x: u32,
+    /// Bit k: the data of output k.
     pub y: u32,
 }
 
@@ -232,6 +234,7 @@ pub struct Grad {
     pub want: Vec<bool>,
     /// What the forward pass saved (see [`Run::save`]).
     pub saved: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    /// The context of the function.
     pub context: Arc<Context>,
 }
 

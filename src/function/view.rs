@@ -11,15 +11,21 @@ pub use crate::cpu::gemm::Output;
 
 /// An array to read.
 pub struct View<'a> {
+    /// Its shape.
     pub shape: &'a Shape,
     pub(crate) data: Data,
 }
 
 impl View<'_> {
+    /// The elements, row by row.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`, or `i64` for index inputs.
     pub fn slice<T: Element>(&self) -> &[T] {
         self.data.as_slice()
     }
 
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.data.dtype()
     }
@@ -27,11 +33,16 @@ impl View<'_> {
 
 /// An array to write.
 pub struct ViewMut<'a> {
+    /// Its shape.
     pub shape: &'a Shape,
     pub(crate) data: Data,
 }
 
 impl ViewMut<'_> {
+    /// The elements, row by row; what they are before they are written is undefined.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`, or what [`Function::output_dtype`](super::Function::output_dtype) says.
     pub fn slice<T: Element>(&mut self) -> &mut [T] {
         self.data.as_mut_slice()
     }
@@ -39,12 +50,18 @@ impl ViewMut<'_> {
 
 /// A gradient to write or to add to.
 pub struct GradMut<'a> {
+    /// Its shape: that of the input.
     pub shape: &'a Shape,
+    /// Whether to write the gradient or to add to what is there.
     pub output: Output,
     pub(crate) data: Data,
 }
 
 impl GradMut<'_> {
+    /// The elements, row by row.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`.
     pub fn slice<T: Element>(&mut self) -> &mut [T] {
         self.data.as_mut_slice()
     }

@@ -10,13 +10,45 @@ use crate::error::Result;
 /// [`on_finish_function_backward`](CommunicatorBackwardCallback::on_finish_function_backward) of the last function that
 /// reads a variable, its gradient is final, and it stays at its address until somebody zeroes or clears it. An error
 /// stops the run.
+///
+/// ```
+/// use nnrs::graph::{BackwardRun, CommunicatorBackwardCallback, FunctionRef};
+/// use nnrs::{functions as f, Result, Variable};
+/// use std::sync::Mutex;
+///
+/// #[derive(Default)]
+/// struct Log(Mutex<Vec<&'static str>>);
+/// impl CommunicatorBackwardCallback for Log {
+///     fn on_finish_function_backward(&self, f: &FunctionRef) -> Result<()> {
+///         self.0.lock().unwrap().push(f.name());
+///         Ok(())
+///     }
+///     fn on_finish_backward(&self) -> Result<()> {
+///         self.0.lock().unwrap().push("end");
+///         Ok(())
+///     }
+/// }
+///
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let (y, log) = (f::sin(&f::exp(&x)?)?, Log::default());
+/// y.forward()?;
+/// y.backward_with(BackwardRun { callbacks: &[&log], ..Default::default() })?;
+/// assert_eq!(*log.0.lock().unwrap(), ["sin", "exp", "end"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub trait CommunicatorBackwardCallback {
     /// `f` has added its part to the gradients of its inputs.
+    ///
+    /// # Errors
+    /// Whatever shall end the run.
     fn on_finish_function_backward(&self, _f: &FunctionRef) -> Result<()> {
         Ok(())
     }
 
     /// The run is over, and no function has failed.
+    ///
+    /// # Errors
+    /// What the run shall end with.
     fn on_finish_backward(&self) -> Result<()> {
         Ok(())
     }

@@ -19,6 +19,21 @@ type Grads = MixMap<u64, Variable>;
 /// Gradients of the sum of `outputs` (weighted by `seeds`, 1 where `None`) with respect to `inputs`; `None` for an input
 /// that is not in their graph, zeros for one that no gradient reaches: gradients end, as in `backward`, at variables
 /// that need none. The result is a graph like any other: it can be differentiated again.
+///
+/// # Errors
+/// A seed of another shape than its output; a function without a gradient.
+///
+/// ```
+/// use nnrs::{functions as f, graph, Variable};
+/// let x = Variable::from_slice(&[2.0f32], [1].into())?.with_need_grad(true);
+/// let mut y = f::pow_scalar(&x, f::PowScalar { val: 4.0, inplace: false })?;
+/// for _ in 0..3 {
+///     y = graph::grad(&[&y], &[&x], &[])?.swap_remove(0).unwrap();
+/// }
+/// y.forward()?;
+/// assert_eq!(y.to_vec::<f32>()?, [48.0]); // 4 * 3 * 2 x
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
     let nodes = collect(&roots);

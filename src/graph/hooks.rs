@@ -1,4 +1,16 @@
-//! Global function hooks, called before and after each function of every run.
+//! Global function hooks, called before and after each function of every run, by any thread.
+//!
+//! ```
+//! use nnrs::graph::hooks::{self, When};
+//! use nnrs::{functions as f, Variable};
+//! use std::sync::Arc;
+//! let y = f::exp(&Variable::new([2]))?;
+//! hooks::set(When::After, "stop", Arc::new(|f| Err(nnrs::Error::graph(format!("after {}", f.name())))));
+//! assert_eq!(y.forward().unwrap_err().to_string(), "after exp");
+//! hooks::unset(When::After, "stop");
+//! y.forward()?;
+//! # Ok::<(), nnrs::Error>(())
+//! ```
 
 use super::node::FnNode;
 use super::plan::Hooks;
@@ -6,13 +18,15 @@ use crate::error::Result;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// A hook: called with the function.
+/// A hook: called with the function; an error ends the run.
 pub type FunctionHook = Arc<dyn Fn(&super::FunctionRef) -> Result<()> + Send + Sync>;
 
 /// When a hook is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
+    /// Before the function (or, for solvers, the parameter).
     Before,
+    /// After it.
     After,
 }
 
@@ -28,7 +42,8 @@ fn list(when: When) -> &'static Mutex<List> {
     }
 }
 
-/// Sets the global hook of name `key`.
+/// Sets the global hook of name `key`, in place of the one that had this name. Several are called in the order in which
+/// they were set.
 pub fn set(when: When, key: &str, hook: FunctionHook) {
     unset(when, key);
     list(when).lock().unwrap_or_else(|e| e.into_inner()).push((key.into(), hook));

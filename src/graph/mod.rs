@@ -1,4 +1,7 @@
 //! The computation graph: variables, function nodes, and how they run.
+//!
+//! [`Variable`] is where to begin. The members of NNabla's `CgVariable`, and what they are called here, are in
+//! `docs/rust.md`.
 
 mod callbacks;
 mod direct;
@@ -8,6 +11,7 @@ pub mod hooks;
 pub mod mode;
 mod names;
 mod node;
+mod operators;
 #[cfg(feature = "python")]
 mod owners;
 mod plan;
@@ -29,7 +33,29 @@ pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
 pub(crate) use owners::{Root, owned_functions};
 pub(crate) use plan::AnyProgram;
-pub use plan::{Closed, Fit, ForwardOptions, Report, memory_fit, memory_plan, set_fusion, set_interrupt};
+///
+/// ```
+/// use nnrs::{functions as f, graph::{memory_fit, memory_plan}, ForwardOptions, Variable};
+/// let mut y = Variable::new([64, 64]).with_need_grad(true);
+/// for _ in 0..8 {
+///     y = f::sin(&f::affine(&y, &Variable::new([64, 64]).with_need_grad(true), None, f::Affine::default())?)?;
+/// }
+/// let budget = memory_plan(&y, ForwardOptions::default(), true)?.peak * 9 / 10;
+/// let fit = memory_fit(&y, budget, ForwardOptions::default(), true)?;
+/// assert!(fit.peak <= budget && !fit.chosen.is_empty());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub use plan::memory_fit;
+///
+/// ```
+/// use nnrs::{functions as f, graph::memory_plan, ForwardOptions, Variable};
+/// let x = Variable::new([1000]).with_need_grad(true);
+/// let report = memory_plan(&f::sin(&x)?, ForwardOptions::default(), false)?;
+/// assert!(report.leaves >= 8000 && report.peak >= report.leaves); // data and gradient of x, at least
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub use plan::memory_plan;
+pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
 pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
 pub use variable::{Variable, live_variables};

@@ -1,4 +1,18 @@
 //! Modes of the current thread: auto_forward, no_grad, recompute, and the current context.
+//!
+//! ```
+//! use nnrs::graph::mode;
+//! use nnrs::{functions as f, Context, DType, Variable};
+//! let x = Variable::from_slice(&[0.0f32], [1].into())?;
+//! let old = mode::set_auto_forward(true);
+//! assert_eq!(f::exp(&x)?.to_vec::<f32>()?, [1.0]); // no forward()
+//! mode::set_auto_forward(old);
+//! mode::set_context(Context::cpu(DType::F64).into());
+//! let y = f::exp(&x)?;
+//! y.forward()?;
+//! assert_eq!(y.data()?.dtype(), DType::F64);
+//! # Ok::<(), nnrs::Error>(())
+//! ```
 
 use crate::context::Context;
 use std::cell::{Cell, RefCell};

@@ -15,6 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 static LIVE: AtomicU64 = AtomicU64::new(0);
 
 /// Function nodes that are alive.
+///
+/// ```
+/// use nnrs::{functions as f, graph::live_functions, Variable};
+/// let y = f::sin(&f::exp(&Variable::new([2]))?)?;
+/// let before = live_functions();
+/// drop(y);
+/// assert_eq!(before - live_functions(), 2);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn live_functions() -> u64 {
     LIVE.load(Relaxed)
 }
@@ -36,8 +45,8 @@ pub(crate) struct FnNode {
     /// Words of the user's own.
     pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
-    /// The plan that last ran this node forward.
-    pub(crate) last_plan: Mutex<Weak<plan::Forward>>,
+    /// The plans that ran this node forward, the last one at the end.
+    pub(crate) plans: Mutex<SmallVec<[Weak<plan::Forward>; 2]>>,
 }
 
 pub(crate) struct Links {
@@ -119,7 +128,7 @@ impl FnNode {
         let inherited = links.inputs.iter().any(|x| x.need_grad());
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
-                let plan = self.last_plan.lock().unwrap_or_else(|e| e.into_inner()).clone();
+                let plan = plan::plans(self).last().cloned().unwrap_or_default();
                 let v = VarNode::revived(slot.id, slot.core.upgrade(), slot.data.clone(), plan);
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
@@ -323,7 +332,7 @@ fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Opti
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
         links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0 }),
-        last_plan: Mutex::new(Weak::new()),
+        plans: Mutex::default(),
     });
     if !(mode::auto_forward() && mode::no_grad()) {
         let inputs = node.inputs();

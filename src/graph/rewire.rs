@@ -4,11 +4,25 @@ use super::node::FnNode;
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Variable {
     /// Puts the graph that reads `self` on top of `var`: the arrays and the parent function of `var` become those of
     /// `self`, whatever made `self` before is dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
-    /// `xa -> A -> ya` and `xb -> B -> yb` into `xb -> B -> xa -> A -> ya`. Shapes must be equal.
+    /// `xa -> A -> ya` and `xb -> B -> yb` into `xb -> B -> xa -> A -> ya`.
+    ///
+    /// # Errors
+    /// Another shape; `var` is a leaf, or computed from `self`.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (xa, xb) = (Variable::new([1]), Variable::from_slice(&[0.0f32], [1].into())?);
+    /// let (ya, yb) = (f::sin(&xa)?, f::exp(&xb)?);
+    /// xa.rewire_on(&yb)?;
+    /// ya.forward()?;
+    /// assert_eq!(ya.to_vec::<f32>()?, [1.0f32.sin()]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn rewire_on(&self, var: &Variable) -> Result<()> {
         if self.is(var) {
             return Ok(());
@@ -41,6 +55,7 @@ impl Variable {
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
+        self.node().sheds.store(false, Relaxed);
         if let Some((f, i)) = &old.0 {
             f.lose_output(*i as usize, self.node());
         }
@@ -51,6 +66,19 @@ impl Variable {
     }
 
     /// Makes `f` the function that computes this variable, as its first output of this shape.
+    ///
+    /// # Errors
+    /// `f` has no output of this shape, or is computed from this variable.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[0.0f32], [1].into())?;
+    /// let (y, z) = (f::exp(&x)?, Variable::new([1]));
+    /// z.set_parent(&y.parent().unwrap())?;
+    /// z.forward()?;
+    /// assert_eq!(z.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_parent(&self, f: &super::FunctionRef) -> Result<()> {
         let shape = self.shape();
         match f.outputs().into_iter().find(|y| y.shape() == shape) {
@@ -67,7 +95,11 @@ impl Variable {
     /// Gives this variable the value `new`, which was computed from it: the function that made `new` makes this variable
     /// from now on, from a variable that has what this one had. In a static graph all that reads this variable, also
     /// from before, sees the new value, but for what `new` is computed from; what ran already (auto_forward) keeps
-    /// what it read. `new` must be an output of a function that reads this variable itself.
+    /// what it read.
+    ///
+    /// # Errors
+    /// [`Variable::allow_modify_data`] is off; `new` has another shape, or is no output of a function that reads this
+    /// variable itself.
     pub fn supersede(&self, new: &Variable) -> Result<()> {
         self.check_modifiable()?;
         let f = new.node().parent().filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())));
@@ -115,7 +147,16 @@ impl Variable {
         old
     }
 
-    /// Forgets how this variable was made.
+    /// Forgets how this variable was made: it is a leaf, with the data that it has.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+    /// y.forward()?;
+    /// y.cut();
+    /// assert!(!y.has_parent() && y.to_vec::<f32>()? == [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn cut(&self) {
         let old = {
             let mut s = self.node().lock();
@@ -129,6 +170,15 @@ impl Variable {
     }
 
     /// Cuts all links of the graph behind this variable.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let h = f::exp(&Variable::new([2]))?;
+    /// let y = f::sin(&h)?;
+    /// y.clear_all_graph_links();
+    /// assert!(!y.has_parent() && !h.has_parent());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn clear_all_graph_links(&self) {
         let nodes = super::plan::collect(&[self.node().clone()]);
         for f in &nodes {

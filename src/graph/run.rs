@@ -8,6 +8,17 @@ use crate::array::NdArray;
 use crate::error::{Error, Result};
 
 /// The gradient that a backward pass starts with.
+///
+/// ```
+/// use nnrs::{functions as f, BackwardOptions, NdArray, Seed, Variable};
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let y = f::exp(&x)?; // exp(0) = 1
+/// y.forward()?;
+/// let seed = Seed::Array(NdArray::from_slice(&[3.0f32, 5.0], [2].into())?);
+/// y.backward_with(BackwardOptions { seed, ..Default::default() })?;
+/// assert_eq!(x.grad().to_vec::<f32>()?, [3.0, 5.0]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Seed {
     /// The same number for all elements.
@@ -18,11 +29,24 @@ pub enum Seed {
     Own,
 }
 
-/// Options of a backward run.
+/// Options of a backward run; `..Default::default()` stands for what is as usual.
+///
+/// ```
+/// use nnrs::{functions as f, BackwardOptions, Seed, Variable};
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let h = f::exp(&x)?;
+/// let y = f::sin(&h)?;
+/// y.forward()?;
+/// y.backward_with(BackwardOptions { seed: Seed::Value(0.5), clear_buffer: true, ..Default::default() })?;
+/// assert!(h.raw_data().storage().is_empty()); // intermediate data goes when it is used
+/// assert!((x.grad().to_vec::<f32>()?[0] - 0.5 * 1.0f32.cos()).abs() < 1e-6);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct BackwardOptions {
+    /// The gradient that it starts with: 1 unless given.
     pub seed: Seed,
-    /// Drop data and gradients of intermediate variables as soon as they are used.
+    /// Drop data and gradients of intermediate variables as soon as they are used (not of persistent ones).
     pub clear_buffer: bool,
     /// Drop the array that the pass starts with as soon as it is used.
     pub clear_initial_grad: bool,
@@ -51,6 +75,7 @@ pub type RunHook<'a> = Option<&'a dyn Fn(&FunctionRef) -> Result<()>>;
 /// ```
 #[derive(Default)]
 pub struct ForwardRun<'a> {
+    /// What to clear.
     pub options: ForwardOptions,
     /// Functions that are not run, since they have run; those that this run has run are added.
     pub closed: Option<&'a mut Closed>,
@@ -67,8 +92,21 @@ impl From<ForwardOptions> for ForwardRun<'_> {
 }
 
 /// All that can be said about a backward run; [`BackwardOptions`] alone make one too.
+///
+/// ```
+/// use nnrs::{functions as f, graph::{BackwardRun, FunctionRef}, Variable};
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let y = f::sin(&f::exp(&x)?)?;
+/// let seen = std::cell::RefCell::new(Vec::new());
+/// let note = |f: &FunctionRef| Ok(seen.borrow_mut().push(f.name()));
+/// y.forward()?;
+/// y.backward_with(BackwardRun { post: Some(&note), ..Default::default() })?;
+/// assert_eq!(*seen.borrow(), ["sin", "exp"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Default)]
 pub struct BackwardRun<'a> {
+    /// What to start with, and what to clear.
     pub options: BackwardOptions,
     /// Told about each function that is done, after `post`, and about the end.
     pub callbacks: &'a [&'a dyn CommunicatorBackwardCallback],
@@ -120,11 +158,38 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
 
 impl Variable {
     /// Computes this variable's data from the leaves of the graph.
+    ///
+    /// # Errors
+    /// No function computes this variable; what a function says; the graph is running already.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[-1.0f32, 2.0], [2].into())?;
+    /// let y = f::abs(&x)?;
+    /// y.forward()?;
+    /// assert_eq!(y.to_vec::<f32>()?, [1.0, 2.0]);
+    /// assert!(x.forward().is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn forward(&self) -> Result<()> {
         self.forward_with(ForwardOptions::default())
     }
 
-    /// As [`Variable::forward`], with options, hooks, or functions that have run already.
+    /// As [`Variable::forward`], with [options](ForwardOptions), or with hooks and functions that have run already
+    /// ([`ForwardRun`]).
+    ///
+    /// # Errors
+    /// As [`Variable::forward`], and what a hook says, which ends the run.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, graph::{Closed, ForwardRun}, Variable};
+    /// let h = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+    /// let (a, b, mut closed) = (f::sin(&h)?, f::cos(&h)?, Closed::default());
+    /// a.forward_with(ForwardRun { closed: Some(&mut closed), ..Default::default() })?;
+    /// b.forward_with(ForwardRun { closed: Some(&mut closed), ..Default::default() })?; // runs cos alone
+    /// assert_eq!((closed.len(), b.to_vec::<f32>()?), (3, vec![1.0f32.cos()]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn forward_with<'a>(&self, run: impl Into<ForwardRun<'a>>) -> Result<()> {
         self.check_parent("forward")?;
         forward_all(&[self], run)
@@ -139,12 +204,29 @@ impl Variable {
             .hint("call it on the output of a function"))
     }
 
-    /// Computes the gradients of all variables that this one depends on and that need one; starts with 1.
+    /// Computes the gradients of all variables that this one depends on and that need one, and adds them to those that the
+    /// leaves have; starts with 1.
+    ///
+    /// # Errors
+    /// No function computes this variable; it was not computed yet; what a function says.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[0.0f32, 1.0], [2].into())?.with_need_grad(true);
+    /// let y = f::sum(&f::exp(&x)?, f::Sum::default())?;
+    /// y.forward()?;
+    /// y.backward()?;
+    /// assert_eq!(x.grad().to_vec::<f32>()?[0], 1.0);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn backward(&self) -> Result<()> {
         self.backward_with(BackwardOptions::default())
     }
 
-    /// As [`Variable::backward`], with options, hooks and callbacks.
+    /// As [`Variable::backward`], with [options](BackwardOptions), or with hooks and callbacks ([`BackwardRun`]).
+    ///
+    /// # Errors
+    /// As [`Variable::backward`]; a seed of another size; what a hook or callback says, which ends the run.
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
         let seed = self.seed(&options.seed)?;

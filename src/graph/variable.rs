@@ -288,9 +288,10 @@ impl VarNode {
         self.changed();
     }
 
-    /// Drops the data if it can be computed again and nobody looks at it.
-    fn shed(&self) {
-        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed() {
+    /// Drops the data if it can be computed again and nobody looks at it but the `own` handles of the caller.
+    fn shed(&self, own: u32) {
+        let seen = || self.handles.load(Relaxed) > own || self.data().is_held() || self.is_shared();
+        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !seen() {
             drop(self.data().storage().release());
         }
     }

@@ -8,17 +8,42 @@ use crate::error::{Error, Result};
 use std::sync::Arc;
 
 impl Variable {
-    /// The function that made this variable.
+    /// The function that made this variable; `None` for a leaf.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// assert!(x.parent().is_none());
+    /// assert_eq!(f::exp(&x)?.parent().unwrap().name(), "exp");
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn parent(&self) -> Option<FunctionRef> {
         self.node().parent().map(FunctionRef::new)
     }
 
     /// True if some function made this variable.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// assert!(!x.has_parent() && f::exp(&x)?.has_parent());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn has_parent(&self) -> bool {
         self.node().lock().parent.is_some()
     }
 
-    /// The functions that read this variable and are alive.
+    /// The functions that read this variable and are alive: the variable does not keep them.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// let y = f::exp(&x)?;
+    /// assert_eq!(x.function_references()[0].name(), "exp");
+    /// drop(y);
+    /// assert!(x.function_references().is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn function_references(&self) -> Vec<FunctionRef> {
         let mut list: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
         list.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -29,6 +54,18 @@ impl Variable {
     }
 
     /// Calls `f` with each function behind this variable, in the order of running.
+    ///
+    /// # Errors
+    /// The first error of `f`, which ends the walk.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::sin(&f::exp(&Variable::new([2]))?)?;
+    /// let mut names = Vec::new();
+    /// y.visit(|f| Ok(names.push(f.name())))?;
+    /// assert_eq!(names, ["exp", "sin"]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn visit(&self, mut f: impl FnMut(&FunctionRef) -> Result<()>) -> Result<()> {
         plan::collect(&[self.node().clone()]).into_iter().try_for_each(|n| f(&FunctionRef::new(n)))
     }
@@ -101,6 +138,16 @@ impl Variable {
 
     /// Notes that the functions that read this variable must look at its shape again before they run. A changed shape is
     /// noticed without it.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// let y = f::exp(&x)?;
+    /// x.mark_need_setup();
+    /// assert!(x.check_and_unmark_need_setup(&y.parent().unwrap())?);
+    /// assert!(!x.check_and_unmark_need_setup(&y.parent().unwrap())?);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn mark_need_setup(&self) {
         self.function_references().iter().for_each(|f| f.node().mark_stale());
         self.node().changed();

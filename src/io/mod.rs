@@ -9,6 +9,19 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file with `write`: a temporary one in the same folder, flushed to the disk, that then takes the name. If
 /// anything fails, the old file (or none) is still there.
+///
+/// # Errors
+/// What `write` says; the folder or the file cannot be written; there is something else than a file at `path`.
+///
+/// ```
+/// use std::io::Write;
+/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}", std::process::id()));
+/// nnrs::io::write_atomically(&path, |file| Ok(file.write_all(b"weights")?))?;
+/// assert!(nnrs::io::write_atomically(&path, |_| Err(nnrs::Error::graph("no"))).is_err());
+/// assert_eq!(std::fs::read(&path)?, b"weights");
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // A link keeps pointing to the file, which is replaced where it lies.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());

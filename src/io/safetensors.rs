@@ -16,18 +16,24 @@ use std::path::Path;
 
 /// A tensor to write: its type as the format spells it ("F32", "BOOL", ...), and its little-endian bytes.
 pub struct Part<'a> {
+    /// Its name.
     pub name: &'a str,
+    /// The element type as the format calls it: `F32`, `I64`.
     pub kind: &'a str,
+    /// Its shape.
     pub shape: &'a [usize],
+    /// Its elements, row by row, little-endian.
     pub bytes: &'a [u8],
 }
 
 /// A tensor that was read.
 #[derive(Debug)]
 pub struct Tensor {
+    /// Its name.
     pub name: String,
     /// The type as the format spells it.
     pub kind: String,
+    /// Its shape.
     pub shape: Shape,
     /// The elements; see [`Elements`].
     pub array: NdArray,
@@ -122,6 +128,17 @@ fn json_bytes(v: &impl serde::Serialize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Io` if there is no such file or it cannot be read; `Format` if it is not a safetensors file from end to end.
+///
+/// ```
+/// use nnrs::io::safetensors::{read, write, Elements, Notes, Part};
+/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.safetensors", std::process::id()));
+/// let part = Part { name: "a", kind: "I16", shape: &[2], bytes: &[1, 0, 2, 0] };
+/// nnrs::io::write_atomically(&path, |file| write(file, &[part], &Notes::new()))?;
+/// let (tensors, _) = read(&path, Elements::Typed)?;
+/// assert_eq!((tensors[0].name.as_str(), tensors[0].array.to_vec::<i16>()?), ("a", vec![1, 2]));
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn read(path: &Path, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
     let named = |e: Error| match e.kind() {
         ErrorKind::Format => broken(format!("cannot read '{}' as safetensors: {e}", path.display()))

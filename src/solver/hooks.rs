@@ -8,9 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub type Hook<'a> = Option<&'a dyn Fn() -> Result<()>>;
 
 /// The hooks of one call.
+///
+/// ```
+/// use nnrs::solver::{Hooks, Sgd, Solver};
+/// use nnrs::Variable;
+/// let w = Variable::new([2]).with_need_grad(true);
+/// w.grad().fill(1.0)?;
+/// let (solver, count) = (Solver::new(Sgd::default()), std::cell::Cell::new(0));
+/// solver.set_parameters(&[("w".into(), w)], Default::default())?;
+/// let pre = || Ok(count.set(count.get() + 1));
+/// solver.update_hooked(Hooks { pre: Some(&pre), post: None })?;
+/// assert_eq!(count.get(), 1);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Hooks<'a> {
+    /// Called before the work on each parameter.
     pub pre: Hook<'a>,
+    /// Called after it.
     pub post: Hook<'a>,
 }
 

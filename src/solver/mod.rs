@@ -1,5 +1,30 @@
 //! Solvers: they update parameters by their gradients. One solver = one file with its update rule as one expression, from
 //! which comes the pass over all parameters at once.
+//!
+//! ```
+//! use nnrs::solver::{Adam, AdamW, Momentum, Nesterov, Sgd, Solver};
+//! use nnrs::{functions as f, Variable};
+//! let solvers: [Solver; 5] = [
+//!     Sgd { lr: 0.1 }.into(),
+//!     Momentum { lr: 0.1, momentum: 0.5 }.into(),
+//!     Nesterov { lr: 0.1, momentum: 0.5 }.into(),
+//!     Adam { alpha: 0.1, ..Default::default() }.into(),
+//!     AdamW { alpha: 0.1, wd: 1e-3, ..Default::default() }.into(),
+//! ];
+//! for solver in solvers {
+//!     let w = Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true);
+//!     let loss = f::sum(&(&w * &w)?, f::Sum::default())?;
+//!     solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+//!     for _ in 0..200 {
+//!         loss.forward()?;
+//!         solver.zero_grad()?;
+//!         loss.backward()?;
+//!         solver.update()?;
+//!     }
+//!     assert!(w.to_vec::<f32>()?.iter().all(|w| w.abs() < 1e-2), "{}", solver.name());
+//! }
+//! # Ok::<(), nnrs::Error>(())
+//! ```
 
 mod fused;
 mod grads;
@@ -84,6 +109,7 @@ impl Solver {
         self.def().name
     }
 
+    /// What is known about solvers of this kind.
     pub fn def(&self) -> &'static SolverDef {
         self.rule.declared().def()
     }
@@ -93,6 +119,7 @@ impl Solver {
         self.rule.declared().arguments()
     }
 
+    /// The learning rate of the next update.
     pub fn learning_rate(&self) -> f64 {
         self.lock().learning_rate
     }
@@ -102,7 +129,7 @@ impl Solver {
         self.lock().learning_rate = rate as f32 as f64;
     }
 
-    /// Gives the solver its parameters.
+    /// Gives the solver its parameters, by name; [`Keep`] says what becomes of those that it has.
     ///
     /// # Errors
     /// If a state is to be retained for a parameter of another shape; then nothing changes.
@@ -253,6 +280,18 @@ impl Solver {
     }
 
     /// The states by parameter. Their arrays are the solver's own: writing to them changes it.
+    ///
+    /// ```
+    /// use nnrs::solver::{Momentum, Solver};
+    /// use nnrs::Variable;
+    /// let (w, solver) = (Variable::new([2]).with_need_grad(true), Solver::new(Momentum { lr: 0.5, momentum: 0.9 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().fill(1.0)?;
+    /// solver.update()?;
+    /// let (name, state) = solver.get_states().swap_remove(0);
+    /// assert_eq!((name.as_str(), state.t, state.arrays[0].1.to_vec::<f32>()?), ("w", 1, vec![0.5, 0.5]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn get_states(&self) -> Vec<(String, State)> {
         self.lock().entries.list.iter().map(|e| (e.name.clone(), e.state.clone())).collect()
     }

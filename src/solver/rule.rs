@@ -11,7 +11,9 @@ use std::ops::{Add, Div, Mul, Sub};
 pub struct SolverDef {
     /// NNabla's name.
     pub name: &'static str,
+    /// The rule, and where it comes from.
     pub doc: &'static str,
+    /// Its arguments.
     pub args: &'static [ArgDef],
     /// The argument that `set_learning_rate` stands in for.
     pub rate: &'static str,
@@ -19,6 +21,7 @@ pub struct SolverDef {
     pub states: &'static [&'static str],
     /// Whether `weight_decay` becomes part of the next update instead of changing the gradients.
     pub fuses_weight_decay: bool,
+    /// Makes it from arguments by name; those that are absent get their defaults.
     pub build: fn(&mut Args) -> Result<super::Solver>,
 }
 
@@ -27,6 +30,7 @@ pub struct SolverDef {
 pub struct Step {
     /// Number of this update, from 1; each parameter has its own.
     pub t: u64,
+    /// The learning rate now.
     pub learning_rate: f64,
     /// The rate given to `weight_decay` for this update (only where it is fused).
     pub weight_decay: Option<f64>,
@@ -37,7 +41,9 @@ pub type Scalars = SmallVec<[f64; 8]>;
 
 /// What a formula is written in: vectors of numbers, for the CPU's loop, or expressions, for all else.
 pub trait Number: Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
+    /// The square root.
     fn sqrt(&self) -> Self;
+    /// The number times itself.
     fn square(&self) -> Self;
 }
 
@@ -73,6 +79,7 @@ pub trait Rule<const S: usize, const K: usize>: Declared + Send + Sync + 'static
 
 /// What every solver can say of itself; written by the `solver!` macro.
 pub trait Declared {
+    /// What is known about solvers of this kind.
     fn def(&self) -> &'static SolverDef;
     /// The arguments by name.
     fn arguments(&self) -> Vec<(&'static str, ArgValue)>;
@@ -82,6 +89,7 @@ pub trait Declared {
 
 /// An argument's type that knows how NNabla holds it.
 pub trait Held {
+    /// Rounds to float if it is a number.
     fn round_to_float(&mut self);
 }
 
@@ -96,6 +104,17 @@ impl Held for bool {
 }
 
 /// Makes the solver of the given name from arguments by name; those that are absent get their defaults.
+///
+/// # Errors
+/// No such solver or argument; a value of the wrong type.
+///
+/// ```
+/// use nnrs::{function::ArgValue, solver};
+/// let adam = solver::create("Adam", vec![("alpha", ArgValue::Float(0.5))])?;
+/// assert_eq!((adam.name(), adam.learning_rate()), ("Adam", 0.5));
+/// assert!(solver::create("Eve", vec![]).is_err());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn create(name: &str, args: Vec<(&'static str, ArgValue)>) -> Result<super::Solver> {
     let found = super::SOLVERS.iter().find(|d| d.name == name);
     let def = found.ok_or_else(|| {

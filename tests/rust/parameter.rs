@@ -149,8 +149,12 @@ fn files_bring_back_everything() {
             let v = get_parameter_or_create(&name, [2, 3], &Uniform(0.0, 5.0), i % 2 == 0).unwrap();
             v.raw_data().cast(dtype).unwrap();
         }
-        get_parameter_or_create("empty", [0, 7], &Constant(0.0), true).unwrap();
-        get_parameter_or_create("scalar \"ü\"", Shape::default(), &Constant(2.5), true).unwrap();
+        let constants = [
+            get_parameter_or_create("empty", [0, 7], &Constant(0.0), true),
+            get_parameter_or_create("scalar \"ü\"", Shape::default(), &Constant(2.5), true),
+        ];
+        // A constant would take the type of its first reader.
+        constants.into_iter().for_each(|v| v.unwrap().raw_data().cast(DType::F32).unwrap());
         let state = || -> Vec<(String, DType, Shape, Vec<f64>, bool)> {
             let all = get_all_parameters().into_iter();
             all.map(|(n, v)| (n, v.raw_data().dtype(), v.shape(), v.to_vec().unwrap(), v.need_grad())).collect()

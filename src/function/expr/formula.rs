@@ -50,6 +50,7 @@ impl Formula {
         Formula { ins: ssa.borrow().ins().to_vec(), inputs, scalars, outputs }.pruned()
     }
 
+    /// How many arrays it reads.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
@@ -64,6 +65,7 @@ impl Formula {
         &self.outputs
     }
 
+    /// The program.
     pub fn ins(&self) -> &[Ins] {
         &self.ins
     }

@@ -4,8 +4,12 @@
 pub mod cuda;
 mod derivative;
 mod formula;
+// What formulas become: for the engine, not for those who write them.
+#[allow(missing_docs)]
 pub mod op;
+#[allow(missing_docs)]
 pub mod ssa;
+#[allow(missing_docs)]
 pub mod tile;
 
 pub use formula::Formula;
@@ -24,6 +28,7 @@ pub struct Expr {
 
 /// Something that can stand beside an [`Expr`]: another one, or a number.
 pub trait Operand {
+    /// Its number in the program that is built.
     fn id(&self, ssa: &Rc<RefCell<Ssa>>) -> Id;
 }
 
@@ -71,6 +76,7 @@ impl Expr {
         self.push(Ins::Select(self.id, a, b))
     }
 
+    /// The value times itself.
     pub fn square(&self) -> Expr {
         self * self
     }
@@ -83,6 +89,7 @@ impl Expr {
 
 macro_rules! unary_methods {
     ($($name:ident $op:ident)*) => { impl Expr {$(
+        #[doc = concat!("`", stringify!($name), "` of the value: [`Unary::", stringify!($op), "`](op::Unary).")]
         pub fn $name(&self) -> Expr { self.unary(Unary::$op) }
     )*} };
 }
@@ -94,6 +101,7 @@ unary_methods! {
 
 macro_rules! binary_methods {
     ($($name:ident $op:ident)*) => { impl Expr {$(
+        #[doc = concat!("`", stringify!($name), "` of the value and another: [`Binary::", stringify!($op), "`](op::Binary).")]
         pub fn $name(&self, other: impl Operand) -> Expr { self.binary(Binary::$op, other) }
     )*} };
 }

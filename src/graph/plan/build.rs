@@ -13,8 +13,8 @@ use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,30 @@ static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// The plan that ran `f` last, if it is still there.
 pub(super) fn last_plan(f: &FnNode) -> Option<Arc<Forward>> {
-    f.last_plan.lock().unwrap_or_else(|e| e.into_inner()).upgrade()
+    plans(f).last()?.upgrade()
+}
+
+/// The last plan that ran `f` and is still there.
+pub(super) fn living_plan(f: &FnNode) -> Option<Arc<Forward>> {
+    plans(f).iter().rev().find_map(Weak::upgrade)
+}
+
+/// The plans that ran `f`.
+pub(crate) fn plans(f: &FnNode) -> MutexGuard<'_, SmallVec<[Weak<Forward>; 2]>> {
+    f.plans.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Plans that a function remembers at most.
+const REMEMBERED: usize = 4;
+
+/// Notes that `plan` runs `f` now.
+fn remember(f: &FnNode, plan: &Arc<Forward>) {
+    let mut plans = plans(f);
+    plans.retain(|p| p.strong_count() > 0 && p.as_ptr() != Arc::as_ptr(plan));
+    if plans.len() == REMEMBERED {
+        plans.remove(0);
+    }
+    plans.push(Arc::downgrade(plan));
 }
 
 /// A compiled forward run.
@@ -159,7 +182,7 @@ impl Forward {
     pub(crate) fn adopt(self: &Arc<Forward>) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         for n in &self.nodes {
-            *n.f.last_plan.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(self);
+            remember(&n.f, self);
             for (v, &slot) in n.f.outputs().iter().zip(&n.y) {
                 let kept = self.kept[slot as usize];
                 if !kept {

@@ -14,7 +14,7 @@ mod single;
 mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
-pub(crate) use build::{Forward, key};
+pub(crate) use build::{Forward, key, plans};
 pub(crate) use exec::{Hooks, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
@@ -31,9 +31,17 @@ use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// Options of a forward run.
+/// Options of a forward run; `..Default::default()` stands for what is as usual.
 ///
-/// `nnrs::ForwardOptions { clear_buffer: true, ..Default::default() }` says what is not as usual.
+/// ```
+/// use nnrs::{functions as f, ForwardOptions, Variable};
+/// let h = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+/// let y = f::sin(&h)?;
+/// y.forward_with(ForwardOptions { clear_buffer: true, ..Default::default() })?;
+/// assert!(h.raw_data().storage().is_empty());
+/// assert_eq!(y.to_vec::<f32>()?, [1.0f32.sin()]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardOptions {
     /// Drop all data between the leaves and the roots as soon as it is used.
@@ -178,7 +186,14 @@ pub(crate) fn take_joint_plans() -> Vec<Arc<Forward>> {
     roots.iter().filter_map(Weak::upgrade).flat_map(of).collect()
 }
 
-/// Functions that have run or have been seen, so that a later run or visit leaves them out.
+/// Functions that have run or have been seen, so that a later run or visit leaves them out: see
+/// [`Variable::forward_with`](super::Variable::forward_with) and
+/// [`Variable::visit_function_recursive`](super::Variable::visit_function_recursive).
+///
+/// ```
+/// let mut closed = nnrs::graph::Closed::default();
+/// assert!(closed.insert(7) && !closed.insert(7) && closed.contains(7) && closed.len() == 1);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Closed(std::collections::HashSet<u64>);
 
@@ -202,6 +217,7 @@ impl Closed {
         self.0.len()
     }
 
+    /// True if no function is in the set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
 //! Data that the engine did not keep, computed again when somebody wants it after all.
 
-use super::build::{Forward, Slot};
+use super::build::{Forward, Slot, living_plan};
 use super::single::run_arrays;
 use crate::array::NdArray;
 use crate::error::{Error, Result};
@@ -26,10 +26,17 @@ pub(crate) fn materialize(v: &VarRef) -> Result<()> {
 fn pending(v: &VarNode) -> Result<Option<(Arc<Forward>, u64)>> {
     match v.elided() {
         Some((plan, id)) if v.data().storage().is_empty() => {
-            plan.upgrade().map(|p| Some((p, id))).ok_or_else(|| gone(v))
+            plan.upgrade().or_else(|| other_plan(v, id)).map(|p| Some((p, id))).ok_or_else(|| gone(v))
         }
         _ => Ok(None),
     }
+}
+
+/// A plan that has run the same functions, when the one that ran them last has gone with its root.
+fn other_plan(v: &VarNode, id: u64) -> Option<Arc<Forward>> {
+    let plan = living_plan(&*v.parent()?)?;
+    let nodes = plan.missing(plan.slot_of(id)?).0;
+    plan.reads_as_now(&nodes).then_some(plan)
 }
 
 fn gone(v: &VarNode) -> Error {
@@ -90,6 +97,14 @@ impl Forward {
         }
         made.iter().for_each(|&v| drop(data(v).storage().release()));
         Ok(())
+    }
+
+    /// True if functions of the plan still read what they read when the plan was made.
+    fn reads_as_now(&self, nodes: &[u32]) -> bool {
+        nodes.iter().map(|&n| &self.nodes[n as usize]).all(|n| {
+            let now = n.f.inputs();
+            now.len() == n.x.len() && now.iter().zip(&n.x).all(|(v, &x)| v.data().is(&self.slots[x as usize].data))
+        })
     }
 
     /// An error unless the leaves among `slots` are as they were when the plan last ran, and all arrays of `nodes` have the

@@ -8,7 +8,8 @@ use crate::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A variable of the computation graph: data, gradient, and how it was made. Clones are handles to one variable.
+/// A variable of the computation graph: data, gradient, and how it was made. Clones are handles to one variable, which lives
+/// as long as a handle or a function that reads it. Any thread may use it; one run of a graph at a time.
 ///
 /// ```
 /// use nnrs::{functions as f, Variable};
@@ -16,6 +17,19 @@ use std::sync::atomic::Ordering::Relaxed;
 /// let y = f::leaky_relu(&x, f::LeakyReLU::default())?;
 /// y.forward()?;
 /// assert_eq!(y.to_vec::<f32>()?, [1.0, -0.2]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+///
+/// `+`, `-`, `*` and `/` take variables and numbers, and give a `Result` too:
+///
+/// ```
+/// use nnrs::Variable;
+/// let x = Variable::from_slice(&[1.0f32, 2.0, 4.0], [3].into())?;
+/// let y = ((1.0 - &x)? * &x)?;
+/// let z = (-(&y / 2.0)?)?;
+/// z.forward()?;
+/// assert_eq!(z.to_vec::<f32>()?, [0.0, 1.0, 6.0]);
+/// assert!((&x + &Variable::new([2])).is_err());
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub struct Variable {
@@ -34,7 +48,7 @@ impl Drop for Variable {
             if self.node.planned.load(Relaxed) {
                 self.node.changed();
             }
-            self.node.shed();
+            self.node.shed(0);
         }
     }
 }
@@ -52,22 +66,48 @@ impl Variable {
         &self.node
     }
 
-    /// A variable of `shape` without data.
+    /// A variable of `shape` without data: it reads as zeros until something is written.
+    ///
+    /// ```
+    /// use nnrs::Variable;
+    /// let (x, scalar) = (Variable::new([2, 3]), Variable::default());
+    /// assert_eq!((x.shape(), scalar.shape()), ([2, 3].into(), [].into()));
+    /// ```
     pub fn new(shape: impl Into<Shape>) -> Variable {
         Variable::from_array(NdArray::new(shape.into()))
     }
 
     /// A variable over an existing array, without a copy.
+    ///
+    /// ```
+    /// use nnrs::{NdArray, Variable};
+    /// let a = NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// let x = Variable::from_array(a.clone()).with_need_grad(true);
+    /// a.fill(3.0)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [3.0, 3.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn from_array(data: NdArray) -> Variable {
         Variable::handle(VarNode::new(data, None))
     }
 
-    /// A variable with a copy of `values`.
+    /// A variable with a copy of `values`, row by row, of their type.
+    ///
+    /// # Errors
+    /// Another number of values than `shape` has elements; not enough memory.
+    ///
+    /// ```
+    /// use nnrs::Variable;
+    /// let x = Variable::from_slice(&[1i32, 2, 3, 4], [2, 2].into())?;
+    /// assert_eq!(x.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
+    /// assert!(Variable::from_slice(&[1.0f32], [2].into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn from_slice<T: crate::dtype::Element>(values: &[T], shape: Shape) -> Result<Variable> {
         Ok(Variable::from_array(NdArray::from_slice(values, shape)?))
     }
 
-    /// A number that identifies the variable, in order of creation.
+    /// A number that identifies the variable, in order of creation. Clones of a handle have the same.
     pub fn id(&self) -> u64 {
         self.node.id
     }
@@ -77,31 +117,57 @@ impl Variable {
         Arc::ptr_eq(&self.node, &other.node)
     }
 
+    /// The sizes of the axes; row-major.
     pub fn shape(&self) -> Shape {
         self.node.shape()
     }
 
+    /// Number of elements; 1 for shape ().
     pub fn size(&self) -> usize {
         self.shape().size()
     }
 
+    /// Number of axes.
     pub fn ndim(&self) -> usize {
         self.shape().ndim()
     }
 
-    /// The data array. If the engine did not keep the data, it is computed again from what was kept; an error if
-    /// that has changed since.
+    /// The data array. If the engine did not keep the data, it is computed again from what was kept.
+    ///
+    /// # Errors
+    /// What was kept has changed since, or is gone.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[0.0f32], [1].into())?;
+    /// let y = f::sin(&f::exp(&x)?)?;
+    /// y.forward()?; // exp's output is held by nobody: it is not kept
+    /// let h = y.parent().unwrap().inputs().swap_remove(0);
+    /// assert_eq!(h.data()?.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn data(&self) -> Result<NdArray> {
         plan::materialize(&self.node)?;
         Ok(self.node.data())
     }
 
-    /// The data array as it is, without computing anything again.
+    /// The data array as it is, without computing anything again: empty where the engine did not keep it.
     pub fn raw_data(&self) -> NdArray {
         self.node.data()
     }
 
-    /// Puts another array of the same size in the data's place.
+    /// Puts another array of the same shape in the data's place, without a copy.
+    ///
+    /// # Errors
+    /// Another shape.
+    ///
+    /// ```
+    /// use nnrs::{NdArray, Variable};
+    /// let x = Variable::new([2]);
+    /// x.set_data(NdArray::from_slice(&[1.0f32, 2.0], [2].into())?)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_data(&self, data: NdArray) -> Result<()> {
         let shape = self.shape();
         if data.shape() != shape {
@@ -115,7 +181,8 @@ impl Variable {
         Ok(())
     }
 
-    /// The gradient array.
+    /// The gradient array, of the data's shape; made, as zeros, when first asked for. [`backward`](Variable::backward) adds
+    /// to it.
     pub fn grad(&self) -> NdArray {
         self.node.grad()
     }
@@ -140,7 +207,10 @@ impl Variable {
         }
     }
 
-    /// Puts another array of the same size in the gradient's place.
+    /// Puts another array of the same shape in the gradient's place, without a copy.
+    ///
+    /// # Errors
+    /// Another shape.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
         if grad.shape() != shape {
@@ -154,15 +224,27 @@ impl Variable {
         Ok(())
     }
 
-    /// The data's elements as `T`.
+    /// The data's elements, row by row, converted to `T`.
+    ///
+    /// # Errors
+    /// As [`Variable::data`].
     pub fn to_vec<T: crate::dtype::Element>(&self) -> Result<Vec<T>> {
         self.data()?.to_vec()
     }
 
+    /// The name, if it has one. Parameters have theirs; what says that memory is used up shows it.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// assert_eq!(x.name(), None);
+    /// x.set_name("pixels");
+    /// assert_eq!(x.name().as_deref(), Some("pixels"));
+    /// ```
     pub fn name(&self) -> Option<Arc<str>> {
         self.node.lock().name.clone()
     }
 
+    /// Sets [`Variable::name`].
     pub fn set_name(&self, name: &str) {
         let name: Arc<str> = name.into();
         self.node.lock().name = Some(name.clone());
@@ -190,12 +272,33 @@ impl Variable {
         Arc::strong_count(&self.node.core)
     }
 
-    /// Distance from the leaves; 0 for a variable that no function made.
+    /// The number of functions on the longest way from a leaf; 0 for a variable that no function made.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// assert_eq!((x.rank(), f::exp(&f::exp(&x)?)?.rank()), (0, 2));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn rank(&self) -> usize {
         self.node.parent().map_or(0, |f| f.rank() + 1)
     }
 
-    /// Another shape; with `force` also another size. Noticed by the graphs that use the variable.
+    /// Another shape; with `force` also another size, which drops the data. Noticed by the graphs that use the variable.
+    ///
+    /// # Errors
+    /// Another size without `force`; one that does not fit into memory.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([8, 3]);
+    /// let y = f::exp(&x)?;
+    /// x.reset_shape([5, 3], true)?;
+    /// y.forward()?;
+    /// assert_eq!(y.shape(), [5, 3].into());
+    /// assert!(x.reset_shape([4], false).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
         let shape = shape.into();
         let arrays = self.node.core.lock();
@@ -208,7 +311,16 @@ impl Variable {
         Ok(())
     }
 
-    /// A variable that shares data and gradient arrays but has no history.
+    /// A variable that shares data and gradient arrays but has no history: gradients end there.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+    /// let leaf = y.unlinked();
+    /// y.forward()?;
+    /// assert!(leaf.parent().is_none() && leaf.to_vec::<f32>()? == [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn unlinked(&self) -> Variable {
         self.unlinked_with(None)
     }
@@ -224,7 +336,10 @@ impl Variable {
         self.node.core.id
     }
 
-    /// A variable of another shape that shares data and gradient memory.
+    /// A variable of another shape that shares data and gradient memory, without history.
+    ///
+    /// # Errors
+    /// A shape of another size; as [`Variable::data`].
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
         let v = VarNode::new(data, self.need_grad_setting());

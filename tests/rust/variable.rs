@@ -1,0 +1,343 @@
+//! A variable's members as NNabla's C++ manual lists them, one test each: each fails if the member does nothing.
+
+use nnrs::graph::{Closed, FunctionRef, mode};
+use nnrs::{BackwardOptions, ErrorKind, ForwardOptions, NdArray, Result, Variable, functions as f};
+
+fn var(values: &[f32]) -> Variable {
+    Variable::from_slice(values, [values.len()].into()).unwrap().with_need_grad(true)
+}
+
+fn values(v: &Variable) -> Vec<f32> {
+    v.to_vec().unwrap()
+}
+
+fn gradient(v: &Variable) -> Vec<f32> {
+    v.grad().to_vec().unwrap()
+}
+
+/// What is in a variable's memory now.
+fn is_there(v: &Variable) -> bool {
+    !v.raw_data().storage().is_empty()
+}
+
+fn text<T>(r: Result<T>) -> String {
+    r.err().expect("an error").to_string()
+}
+
+fn twice(x: &Variable) -> Variable {
+    (x * 2.0).unwrap()
+}
+
+const CLEAR: ForwardOptions = ForwardOptions { clear_buffer: true, clear_no_need_grad: false };
+
+fn clearing() -> BackwardOptions {
+    BackwardOptions { clear_buffer: true, ..Default::default() }
+}
+
+#[test]
+fn constructors() {
+    let need = |v: &Variable| (v.need_grad(), v.need_grad_setting());
+    let empty = Variable::default();
+    assert_eq!((empty.shape(), empty.size(), empty.ndim(), need(&empty)), ([].into(), 1, 0, (false, None)));
+    assert_eq!(need(&Variable::default().with_need_grad(true)), (true, Some(true)));
+    let shaped = Variable::new([2, 3]);
+    assert_eq!((shaped.shape(), need(&shaped), values(&shaped)), ([2, 3].into(), (false, None), vec![0.0; 6]));
+    assert_eq!(need(&Variable::new([2, 3]).with_need_grad(false)), (false, Some(false)));
+    let buffer = NdArray::from_slice(&[1.0f32, 2.0], [2].into()).unwrap();
+    let over = Variable::from_array(buffer.clone()).with_need_grad(true);
+    buffer.write(&[3.0f32, 4.0]).unwrap();
+    assert_eq!((values(&over), over.data().unwrap().is(&buffer)), (vec![3.0, 4.0], true));
+    let shared = over.unlinked_with(Some(false));
+    over.grad().fill(5.0).unwrap();
+    assert_eq!((gradient(&shared), shared.need_grad(), over.need_grad()), (vec![5.0; 2], false, true));
+    assert_eq!(
+        text(Variable::from_slice(&[1.0f32], [2].into())),
+        "argument 'values': expected 2 values for shape (2,), got 1"
+    );
+}
+
+#[test]
+fn need_grad_is_set_unset_and_inherited() {
+    let x = var(&[1.0, 2.0]);
+    let h = twice(&x);
+    let y = twice(&h);
+    let run = || {
+        x.grad().zero().unwrap();
+        y.forward().unwrap();
+        y.backward().unwrap();
+        gradient(&x)
+    };
+    assert!(h.need_grad() && !h.need_grad_is_set() && x.need_grad_is_set());
+    assert_eq!(run(), [4.0, 4.0]);
+    h.set_need_grad(false);
+    assert!(!h.need_grad() && h.need_grad_is_set() && h.need_grad_setting() == Some(false));
+    assert_eq!(run(), [0.0, 0.0]);
+    h.unset_need_grad();
+    assert!(h.need_grad() && !h.need_grad_is_set());
+    assert_eq!(run(), [4.0, 4.0]);
+}
+
+#[test]
+fn need_grad_state_is_set_unset_and_inherited() {
+    let x = var(&[1.0]);
+    let (h, leaf) = (twice(&x), Variable::new([1]));
+    let y = twice(&h);
+    let run = || {
+        x.grad().zero().unwrap();
+        y.forward().unwrap();
+        y.backward().unwrap();
+        gradient(&x)[0]
+    };
+    assert!(h.need_grad_state() && h.need_grad_state_is_set());
+    assert!(!leaf.need_grad_state() && !leaf.need_grad_state_is_set());
+    h.set_need_grad_state(false);
+    assert!(!h.need_grad_state() && !h.need_grad() && !h.need_grad_is_set());
+    assert_eq!(run(), 0.0);
+    h.set_need_grad(true);
+    assert!(h.need_grad() && !h.need_grad_state());
+    assert_eq!(run(), 4.0);
+    h.unset_need_grad();
+    h.unset_need_grad_state();
+    assert!(h.need_grad() && h.need_grad_state() && h.need_grad_state_is_set());
+    assert_eq!(run(), 4.0);
+    leaf.set_need_grad_state(true);
+    assert!(leaf.need_grad() && leaf.need_grad_state_is_set() && twice(&leaf).need_grad());
+    leaf.unset_need_grad_state();
+    assert!(!leaf.need_grad() && !leaf.need_grad_state_is_set());
+}
+
+#[test]
+fn recompute_drops_and_brings_back() {
+    let x = var(&[0.5, -1.0]);
+    let h = f::sin(&x).unwrap();
+    let y = (&h * &h).unwrap();
+    h.set_recompute(true);
+    y.forward().unwrap();
+    assert!(h.recompute() && !is_there(&h));
+    y.backward().unwrap();
+    let want = [0.5f64, -1.0].map(|x| 2.0 * x.sin() * x.cos());
+    assert!(gradient(&x).iter().zip(want).all(|(g, w)| (*g as f64 - w).abs() < 1e-6));
+    h.set_recompute(false);
+    y.forward().unwrap();
+    assert!(!h.recompute() && is_there(&h));
+}
+
+#[test]
+fn prohibit_clear_data_keeps_data_but_not_the_gradient() {
+    let x = var(&[1.0]);
+    let (kept, lost) = (twice(&x), Variable::default());
+    let lost = { lost.reset_shape([1], true).and_then(|()| f::sin(&kept)) }.unwrap();
+    let y = twice(&lost);
+    y.forward_with(CLEAR).unwrap();
+    assert!(!is_there(&kept) && !is_there(&lost));
+    kept.set_prohibit_clear_data(true);
+    y.forward_with(CLEAR).unwrap();
+    assert!(kept.prohibit_clear_data() && is_there(&kept) && !is_there(&lost));
+    y.forward().unwrap();
+    y.backward_with(clearing()).unwrap();
+    assert_eq!(kept.raw_data().to_vec::<f32>().unwrap(), [2.0]);
+    assert!(kept.grad().storage().is_empty() && !is_there(&lost));
+    kept.set_persistent(true);
+    y.forward().unwrap();
+    y.backward_with(clearing()).unwrap();
+    assert!(!kept.grad().storage().is_empty());
+}
+
+#[test]
+fn persistent_keeps_data_and_gradient() {
+    let x = var(&[1.0]);
+    let (kept, lost) = (twice(&x), twice(&x));
+    let y = (f::sin(&kept).unwrap() + f::sin(&lost).unwrap()).unwrap();
+    kept.set_persistent(true);
+    y.forward_with(CLEAR).unwrap();
+    assert!(kept.persistent() && is_there(&kept) && !is_there(&lost));
+    y.forward().unwrap();
+    y.backward_with(clearing()).unwrap();
+    assert!(is_there(&kept) && !is_there(&lost) && lost.grad().storage().is_empty());
+    assert!((gradient(&kept)[0] as f64 - 2f64.cos()).abs() < 1e-6);
+    kept.set_persistent(false);
+    y.forward_with(CLEAR).unwrap();
+    assert!(!kept.persistent() && !is_there(&kept));
+}
+
+#[test]
+fn parents() {
+    let x = var(&[3.0]);
+    let (y, z) = (twice(&x), Variable::new([1]));
+    assert!(!x.has_parent() && x.parent().is_none() && y.has_parent());
+    let function = y.parent().unwrap();
+    assert_eq!((function.name(), x.rank(), y.rank(), twice(&y).rank()), ("mul_scalar", 0, 1, 2));
+    assert!(function.inputs()[0].is(&x) && function.outputs()[0].is(&y));
+    z.set_parent(&function).unwrap();
+    assert!(z.has_parent() && !y.has_parent() && z.rank() == 1);
+    z.forward().unwrap();
+    z.backward().unwrap();
+    assert_eq!((values(&z), gradient(&x)), (vec![6.0], vec![2.0]));
+    let wrong = text(Variable::new([4]).set_parent(&z.parent().unwrap()));
+    assert!(wrong.contains("a function with an output of shape (4,), got (1,)"), "{wrong}");
+    let cycle = text(x.set_parent(&twice(&z).parent().unwrap()));
+    assert!(cycle.contains("cycle"), "{cycle}");
+    z.cut();
+    assert!(!z.has_parent() && values(&z) == [6.0]);
+    assert!(text(z.forward()).starts_with("forward: the variable has no parent"));
+}
+
+#[test]
+fn function_references_do_not_keep_functions() {
+    let x = var(&[1.0]);
+    let (a, b) = (f::sin(&x).unwrap(), (&x + &x).unwrap());
+    let names = || x.function_references().iter().map(FunctionRef::name).collect::<Vec<_>>();
+    assert_eq!(names(), ["sin", "add2"]);
+    drop(a);
+    assert_eq!(names(), ["add2"]);
+    let other = var(&[1.0]);
+    let read = f::exp(&twice(&other)).unwrap();
+    x.rewire_on(&read.parent().unwrap().inputs()[0]).unwrap();
+    assert_eq!(names(), ["add2"]);
+    drop(b);
+    assert!(x.function_references().is_empty());
+}
+
+#[test]
+fn setup_follows_shapes() {
+    let x = var(&[1.0, 2.0]);
+    let y = twice(&x);
+    let function = y.parent().unwrap();
+    assert!(!x.check_and_unmark_need_setup(&function).unwrap());
+    x.mark_need_setup();
+    assert!(x.check_and_unmark_need_setup(&function).unwrap());
+    assert!(!x.check_and_unmark_need_setup(&function).unwrap());
+    x.reset_shape([3], true).unwrap();
+    assert!(x.check_and_unmark_need_setup(&function).unwrap() && y.shape() == [3].into());
+    let other = text(y.check_and_unmark_need_setup(&function));
+    assert_eq!(other, "check_and_unmark_need_setup: the function does not read this variable");
+    let sum = (&x + &var(&[1.0, 2.0, 3.0])).unwrap();
+    x.reset_shape([4], true).unwrap();
+    let wrong = x.check_and_unmark_need_setup(&sum.parent().unwrap()).unwrap_err();
+    assert_eq!(wrong.kind(), ErrorKind::Shape);
+}
+
+#[test]
+fn allow_modify_data_guards_the_value() {
+    let x = var(&[1.0]);
+    x.set_allow_modify_data(false);
+    assert!(!x.allow_modify_data());
+    let wrong = text(x.supersede(&twice(&x)));
+    assert!(wrong.contains("allow_modify_data is off"), "{wrong}");
+    x.set_allow_modify_data(true);
+    x.supersede(&twice(&x)).unwrap();
+    x.forward().unwrap();
+    assert_eq!(values(&x), [2.0]);
+}
+
+#[test]
+fn clear_during_auto_forward_drops_what_can_come_back() {
+    mode::set_auto_forward(true);
+    let x = var(&[0.5]);
+    let make = |recompute| {
+        let h = f::sin(&x).unwrap();
+        h.set_recompute(recompute);
+        h
+    };
+    let (h, plain, persistent, fixed, seen) = (make(true), make(false), make(true), make(true), make(true));
+    persistent.set_persistent(true);
+    fixed.set_prohibit_clear_data(true);
+    let look = seen.clone();
+    let y = (&h * &h).unwrap();
+    for v in [&h, &plain, &persistent, &fixed, &seen, &x] {
+        v.clear_during_auto_forward();
+    }
+    assert!(!is_there(&h) && is_there(&plain) && is_there(&persistent) && is_there(&fixed) && is_there(&x));
+    assert!(is_there(&look), "another handle looks at it");
+    assert_eq!(values(&h), [0.5f32.sin()]);
+    h.clear_during_auto_forward();
+    assert_eq!(values(&twice(&h)), [2.0 * 0.5f32.sin()], "a new reader computes it again");
+    h.clear_during_auto_forward();
+    y.backward().unwrap();
+    assert!((gradient(&x)[0] as f64 - 2.0 * 0.5f64.sin() * 0.5f64.cos()).abs() < 1e-6);
+}
+
+#[test]
+fn clear_during_auto_forward_between_static_runs() {
+    let x = var(&[0.5]);
+    let h = f::sin(&x).unwrap();
+    let y = (&h * &h).unwrap();
+    h.set_recompute(true);
+    h.forward().unwrap();
+    h.clear_during_auto_forward();
+    assert!(!is_there(&h));
+    for _ in 0..2 {
+        x.grad().zero().unwrap();
+        y.forward().unwrap();
+        h.clear_during_auto_forward();
+        y.backward().unwrap();
+        assert!((gradient(&x)[0] as f64 - 2.0 * 0.5f64.sin() * 0.5f64.cos()).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn names() {
+    let x = Variable::new([2]);
+    assert_eq!(x.name(), None);
+    x.set_name("pixels");
+    assert_eq!(x.clone().name().as_deref(), Some("pixels"));
+}
+
+#[test]
+fn deep_copies_share_nothing() {
+    let x = var(&[1.0, 2.0]);
+    x.grad().write(&[3.0f32, 4.0]).unwrap();
+    let y = twice(&x);
+    y.forward().unwrap();
+    let (data, both, computed) = (x.deep_copy(false).unwrap(), x.deep_copy(true).unwrap(), y.deep_copy(false).unwrap());
+    x.data().unwrap().fill(0.0).unwrap();
+    x.grad().fill(0.0).unwrap();
+    y.data().unwrap().fill(0.0).unwrap();
+    assert_eq!((values(&data), gradient(&data), data.need_grad()), (vec![1.0, 2.0], vec![0.0; 2], true));
+    assert_eq!((values(&both), gradient(&both)), (vec![1.0, 2.0], vec![3.0, 4.0]));
+    assert_eq!((values(&computed), computed.has_parent()), (vec![2.0, 4.0], false));
+}
+
+#[test]
+fn visits_in_the_order_of_running() {
+    let x = var(&[0.5]);
+    let h = f::exp(&x).unwrap();
+    let (a, b) = (f::sin(&h).unwrap(), f::abs(&h).unwrap());
+    let walk = |y: &Variable, closed: &mut Closed, recomputation| {
+        let mut names = Vec::new();
+        y.visit_function_recursive(closed, recomputation, |f| {
+            names.push(f.name());
+            Ok(())
+        })
+        .unwrap();
+        names
+    };
+    let mut closed = Closed::default();
+    assert_eq!(walk(&a, &mut closed, false), ["exp", "sin"]);
+    assert_eq!(walk(&b, &mut closed, false), ["abs"]);
+    assert_eq!(closed.len(), 3);
+    a.forward().unwrap();
+    assert_eq!(walk(&a, &mut Closed::default(), true), ["sin"], "exp's data is there");
+    h.set_recompute(true);
+    a.forward().unwrap();
+    assert_eq!(walk(&a, &mut Closed::default(), true), ["exp", "sin"], "exp would run again");
+    let mut count = 0;
+    let stopped = a.visit_function_recursive(&mut Closed::default(), false, |f| {
+        count += 1;
+        Err(nnrs::Error::graph(format!("at {}", f.name())))
+    });
+    assert_eq!((text(stopped), count), ("at exp".into(), 1));
+}
+
+#[test]
+fn rewiring() {
+    let (xa, xb) = (var(&[1.0]), var(&[2.0]));
+    let (ya, yb) = (f::exp(&xa).unwrap(), twice(&xb));
+    xa.rewire_on(&yb).unwrap();
+    ya.forward().unwrap();
+    ya.backward().unwrap();
+    assert_eq!(values(&ya), [4f32.exp()]);
+    assert!((gradient(&xb)[0] - 2.0 * 4f32.exp()).abs() < 1e-4 && !yb.has_parent());
+    assert!(text(xa.rewire_on(&Variable::new([2]))).contains("expected shape (1,), got (2,)"));
+    assert!(text(xa.rewire_on(&Variable::new([1]))).contains("var has no parent"));
+}
