@@ -13,7 +13,8 @@ pub(super) fn softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
 
 pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     let max = simd::max(x);
-    let log = simd::exp_sum(y, x, max).ln();
+    // Nothing is written before x was read to its end: y may be x's memory.
+    let log = simd::sum_exp(x, max).ln();
     for (y, x) in y.chunks_mut(PIECE).zip(x.chunks(PIECE)) {
         y.copy_from_slice(x);
         simd::add_scalar(y, -max);
