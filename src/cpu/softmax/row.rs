@@ -16,7 +16,9 @@ pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     // Nothing is written before x was read to its end: y may be x's memory.
     let log = simd::sum_exp(x, max).ln();
     for (y, x) in y.chunks_mut(PIECE).zip(x.chunks(PIECE)) {
-        y.copy_from_slice(x);
+        if y.as_ptr() != x.as_ptr() {
+            y.copy_from_slice(x);
+        }
         simd::add_scalar(y, -max);
         // Not both at once: max + log would round where the maximum is large.
         simd::add_scalar(y, -log);
