@@ -13,12 +13,9 @@ pub(super) fn softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
 
 pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     let max = simd::max(x);
-    // Nothing is written before x was read to its end: y may be x's memory.
-    let log = simd::sum_exp(x, max).ln();
+    let log = simd::exp_sum(y, x, max).ln();
     for (y, x) in y.chunks_mut(PIECE).zip(x.chunks(PIECE)) {
-        if y.as_ptr() != x.as_ptr() {
-            y.copy_from_slice(x);
-        }
+        y.copy_from_slice(x);
         simd::add_scalar(y, -max);
         // Not both at once: max + log would round where the maximum is large.
         simd::add_scalar(y, -log);
