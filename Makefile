@@ -18,7 +18,7 @@ PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: help demo test bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python
+.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
 test: lint-rust test-rust lint-python test-python ## Check formats, lints and types; run all tests, Rust and Python
+
+soak: .venv-test/.installed ## Hold random graphs against a reference interpreter (SEED=1000000 COUNT=1000000)
+	@cd tests && ../.venv-test/bin/python -m machine $(or $(SEED),1000000) $(or $(COUNT),1000000)
 
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)

@@ -54,7 +54,18 @@ CALLS = {
         lambda: F.clip_by_value(3, 0, 1),
         "^clip_by_value: argument 'x': expected a Variable or NdArray, got int 3",
     ),
-    "n_outputs": (lambda: F.tanh(var(3), n_outputs="a"), "^tanh: argument 'n_outputs': expected int, got str 'a'"),
+    "n_outputs": (
+        lambda: F.tanh(var(3), n_outputs="a"),
+        "^tanh: argument 'n_outputs': expected an int of 64 bits, got str 'a'",
+    ),
+    "huge n_outputs": (
+        lambda: F.tanh(var(3), n_outputs=2**63),
+        "^tanh: argument 'n_outputs': expected an int of 64 bits",
+    ),
+    "n_outputs again": (
+        lambda: F.tanh(var(3)).parent(var(3), n_outputs=[]),
+        "^tanh: argument 'n_outputs': expected an int",
+    ),
     "flag as array": (
         lambda: F.add2(var(2), var(2), inplace=np.ones(2)),
         "^add2: argument 'inplace': expected bool, got array",

@@ -64,3 +64,60 @@ def test_no_grad_keeps_no_history():
         close(y.d, np.sin(np.tanh(X)))
     with nn.auto_forward():
         assert F.sin(x).parent is not None
+
+
+def network(n, depth, axis=1):
+    """A network that does not fuse, of buffers of n floats, and its result; nothing between is held."""
+    x = leaf(np.ones((1, n)))
+    h = x
+    for _ in range(depth):
+        h = F.softmax(F.transpose(h, (1, 0)), axis=axis)
+        h = F.transpose(h, (1, 0)) * 0.5
+    return x, h
+
+
+@pytest.mark.parametrize("auto_forward", [False, True])
+def test_no_grad_leaves_no_intermediate_buffer(auto_forward):
+    """By the allocator's statistics: after forward the leaf and the result are there, and little more at any time."""
+    n, depth = 100_000, 12
+    before = nn.memory.stats().live
+    nn.memory.reset_peak()
+    with nn.auto_forward(auto_forward), nn.no_grad():
+        x, y = network(n, depth)
+        if not auto_forward:
+            y.forward()
+    size = 4 * n
+    assert nn.memory.stats().live - before <= 2 * size + 4096
+    assert nn.memory.stats().peak - before <= 4 * size + 4096
+    np.testing.assert_allclose(y.d, 0.5)
+
+
+def test_a_static_graph_made_under_no_grad_gives_gradients_all_the_same():
+    """As in NNabla; what was not kept is computed again."""
+    n, depth = 1000, 4
+    x, y = network(n, depth, axis=0)
+    with nn.no_grad():
+        x2, y2 = network(n, depth, axis=0)
+    for v in (x, x2):
+        v.d = np.linspace(-1, 1, n)[None]
+        v.g = 0
+    for v in (y, y2):
+        v.forward()
+        v.backward(np.linspace(0, 1, n)[None])
+    np.testing.assert_array_equal(y2.d, y.d)
+    np.testing.assert_array_equal(x2.g, x.g)
+    assert x.g.any()
+
+
+def test_auto_forward_frees_what_nothing_refers_to_while_it_runs():
+    n = 100_000
+    size = 4 * n
+    x = leaf(np.ones((1, n)), need_grad=False)
+    before = nn.memory.stats().live
+    nn.memory.reset_peak()
+    with nn.auto_forward():
+        h = x
+        for _ in range(20):
+            h = F.transpose(F.softmax(F.transpose(h, (1, 0)), axis=1), (1, 0)) * 0.5
+            assert nn.memory.stats().live - before <= size + 4096
+    assert nn.memory.stats().peak - before <= 3 * size + 4096

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+import nnrs.ext_utils
 import nnrs.functions as F
 import nnrs.solvers
 from graph_helpers import close
@@ -257,3 +258,51 @@ def test_numpy_views_keep_their_values_when_the_type_changes():
     b = F.identity(a)
     a.data = [5, 6]
     np.testing.assert_array_equal(b.data, [1, 2])
+
+
+A = np.random.default_rng(3).normal(size=(3, 3)).astype("float32")
+IN_PLACE = {
+    "log_softmax": (
+        lambda x, **k: F.log_softmax(x, axis=1, **k),
+        lambda x: x - np.log(np.exp(x).sum(1, keepdims=True)),
+    ),
+    "softmax": (lambda x, **k: F.softmax(x, axis=0, **k), lambda x: np.exp(x) / np.exp(x).sum(0)),
+    "transpose": (lambda x, **k: F.transpose(x, (1, 0), **k), lambda x: x.T),
+    "flip": (lambda x, **k: F.flip(x, (0,), **k), lambda x: x[::-1]),
+    "pooling": (lambda x, **k: F.max_pooling(x, (3, 1), stride=(1, 1), pad=(1, 0), **k), None),
+    "tanh": (F.tanh, np.tanh),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float", "half"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_input_as_output(name, dtype):
+    function, formula = IN_PLACE[name]
+    x = A[None, None] if formula is None else A
+    if formula is None:
+        padded = np.pad(A, ((1, 1), (0, 0)), constant_values=-np.inf)
+        expected = np.max([padded[i : i + 3] for i in range(3)], axis=0)[None, None]
+    else:
+        expected = formula(x.astype("float64"))
+    with nn.context_scope(nn.ext_utils.get_extension_context("cpu", type_config=dtype)):
+        a = nn.NdArray.from_numpy_array(x.copy())
+        function(a, outputs=[a])
+        v = nn.Variable.from_numpy_array(x.copy())
+        y = function(v)
+        y.data = v.data
+        y.forward()
+    tolerance = 2e-6 if dtype == "float" else 3e-3
+    np.testing.assert_allclose(a.data, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(y.d, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_two_unlinked_copies_in_one_graph_both_give_their_gradient():
+    x = nn.Variable.from_numpy_array(STEPS[0], need_grad=True)
+    u, v = x.unlinked(need_grad=True), x.unlinked(need_grad=True)
+    y = F.sin((u + x) * v)
+    for start in (0, 3):
+        x.g = start
+        y.forward()
+        y.backward()
+        t = STEPS[0].astype("float64")
+        close(x.g, start + np.cos(2 * t * t) * 4 * t)

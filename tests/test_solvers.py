@@ -496,7 +496,7 @@ def test_updates_run_without_the_gil_and_from_several_threads():
 @pytest.mark.parametrize("more", [{}, {"reset": False}, {"retain_state": True}], ids=str)
 @pytest.mark.parametrize("kind", ALL)
 def test_sgd_counts_on_where_others_start_afresh(kind, more):
-    """As NNabla, whose Sgd never drops a state: t is still 2 when the parameter was removed or cleared, and set again."""
+    """As NNabla, whose Sgd never drops a state: t stays 2 when the parameter was removed or cleared, and set again."""
     w, kept = parameter([1.0, 2.0], 1), 2 if kind is S.Sgd else 0
     solver = solver_of(kind, w=w)
     solver.update()

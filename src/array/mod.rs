@@ -133,7 +133,7 @@ impl NdArray {
                     .actual(&shape)
                     .hint("pass force=True to change the size"));
             }
-            place.storage = Arc::new(Storage::new(shape.size()));
+            place.storage = Arc::new(Storage::after(&place.storage, shape.size()));
             place.offset = 0;
         }
         place.shape = shape;

@@ -71,6 +71,11 @@ impl Storage {
         Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0) }
     }
 
+    /// An empty storage in the place of another: it goes on counting, so that nobody takes it for unchanged.
+    pub(super) fn after(old: &Storage, size: usize) -> Storage {
+        Storage { modified: AtomicU64::new(old.modification_count() + 1), ..Storage::new(size) }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }

@@ -215,6 +215,11 @@ pub trait Function: Described + Any + Send + Sync {
         0.0
     }
 
+    /// Elements of memory that the backward pass needs for itself beyond the gradients, where all are asked for.
+    fn backward_scratch(&self, _x: &[&Shape], _y: &[&Shape]) -> usize {
+        0
+    }
+
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
         false

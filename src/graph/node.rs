@@ -28,6 +28,8 @@ pub(crate) struct FnNode {
     pub(crate) busy: AtomicU64,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
     pub(crate) user_code: bool,
+    /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
+    pub(crate) no_grad: bool,
     /// The script line that made the node.
     pub(crate) origin: Option<Arc<str>>,
     rank: AtomicU32,
@@ -175,6 +177,15 @@ impl FnNode {
     }
 
     /// Moves output `i` to another variable.
+    /// The variable is not this function's output any more, which gets an array of its own if it runs again.
+    pub(crate) fn lose_output(&self, i: usize, v: &VarRef) {
+        let mut links = self.links();
+        let slot = &mut links.outputs[i];
+        if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
+            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()) };
+        }
+    }
+
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
         links.outputs[i] = Slot { id: new.id, var: Arc::downgrade(new), data: new.data() };
@@ -295,6 +306,7 @@ fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Opti
     let node = Arc::new(FnNode {
         id: next_id(),
         user_code,
+        no_grad: mode::no_grad(),
         function,
         context: mode::context(),
         saved: Default::default(),

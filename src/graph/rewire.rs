@@ -41,6 +41,9 @@ impl Variable {
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
+        if let Some((f, i)) = &old.0 {
+            f.lose_output(*i as usize, self.node());
+        }
         let plans = std::mem::take(&mut var.node().lock().plans);
         self.node().changed();
         var.node().changed();
@@ -118,6 +121,9 @@ impl Variable {
             let mut s = self.node().lock();
             (s.parent.take(), std::mem::take(&mut s.plans))
         };
+        if let (Some((f, i)), _) = &old {
+            f.lose_output(*i as usize, self.node());
+        }
         self.node().changed();
         drop(old);
     }

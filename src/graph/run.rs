@@ -106,7 +106,11 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
     }
     hooks::with(run.pre, run.post, |h| {
         let key = plan::key(run.options, h.any());
-        let Some(closed) = run.closed else { return plan::forward_plan(&roots, key)?.run(h) };
+        let Some(closed) = run.closed else {
+            let plan = plan::forward_plan(&roots, key)?;
+            plan.fetch_roots(&roots)?;
+            return plan.run(h);
+        };
         let plan = plan::forward_plan_after(&roots, key, closed)?;
         plan.run(h)?;
         closed.extend(plan.nodes.iter().map(|n| n.f.id));
@@ -163,6 +167,7 @@ impl Variable {
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
         let shape = self.shape();
         match seed {
+            Seed::Own if self.grad_was_dropped() => Err(self.grad_is_gone()),
             Seed::Own => Ok(self.grad()),
             Seed::Value(v) => {
                 let a = NdArray::new(shape);

@@ -100,6 +100,16 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
     (def.build)(&mut Args::new(values)).map_err(fail)
 }
 
+/// How many outputs a call asks for; below 0: as many as there are. Fractions are cut off, as in NNabla.
+pub(crate) fn wanted_outputs(function: &str, n: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+    let Some(n) = n.filter(|n| !n.is_none()) else { return Ok(-1) };
+    let whole = |v: f64| (v.abs() < 9e15).then_some(v as i64);
+    n.extract::<i64>()
+        .ok()
+        .or_else(|| n.extract().ok().and_then(whole))
+        .ok_or_else(|| errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)))
+}
+
 /// Applies function number `index` of the registry.
 #[pyfunction]
 #[pyo3(signature = (index, given, args, n_outputs=None, outputs=None))]
@@ -114,9 +124,7 @@ fn call<'py>(
     let def = defs()
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
-    if let Some(n) = n_outputs.filter(|n| !n.is_none() && !n.is_instance_of::<PyInt>() && n.extract::<f64>().is_err()) {
-        return Err(errors::wrong_type(py, def.snake, "n_outputs", "int", errors::describe(n)));
-    }
+    wanted_outputs(def.snake, n_outputs)?;
     let inputs = inputs(def, given)?;
     let f = build(def, &inputs, args)?;
     apply(py, f, inputs, into_arrays(def.snake, outputs)?)

@@ -161,11 +161,11 @@ impl Function {
     /// >>> f = F.leaky_relu(nn.Variable((2,)), alpha=0.5).parent
     /// >>> f(nn.NdArray.from_numpy_array([-4.0, 4.0])).data.tolist()
     /// [-2.0, 4.0]
-    #[pyo3(signature = (*inputs, n_outputs=-1, outputs=None))]
+    #[pyo3(signature = (*inputs, n_outputs=None, outputs=None))]
     fn __call__<'py>(
         &self,
         inputs: &Bound<'py, PyTuple>,
-        n_outputs: i64,
+        n_outputs: Option<&Bound<'py, PyAny>>,
         outputs: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = inputs.py();
@@ -173,6 +173,7 @@ impl Function {
             Some(user) => call_python_function(py, user.object().bind(py), inputs, n_outputs, outputs)?,
             None => {
                 let f = self.f.function().clone();
+                call::wanted_outputs(f.def().snake, n_outputs)?;
                 let into = call::into_arrays(f.def().snake, outputs.filter(|o| !o.is_none()))?;
                 let given = call::inputs(f.def(), inputs)?;
                 call::apply(py, f, given, into)?

@@ -179,17 +179,17 @@ impl OnVariables for UserFunction {
 
 /// Applies a PythonFunction to variables, or at once where an NdArray is among them.
 #[pyfunction]
-#[pyo3(signature = (function, given, n_outputs=-1, outputs=None))]
+#[pyo3(signature = (function, given, n_outputs=None, outputs=None))]
 pub(crate) fn call_python_function<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     given: &Bound<'py, PyTuple>,
-    n_outputs: i64,
+    n_outputs: Option<&Bound<'py, PyAny>>,
     outputs: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let name: String = function.getattr("name")?.extract()?;
     let least: usize = function.call_method0("min_outputs")?.extract()?;
-    let n = usize::try_from(n_outputs).unwrap_or(least);
+    let n = usize::try_from(call::wanted_outputs(&name, n_outputs)?).unwrap_or(least);
     if n < least.max(1) {
         let e = Error::arg("n_outputs", format!("at least {}", least.max(1))).actual(n).function(name);
         return Err(errors::raise(py, e));

@@ -10,7 +10,6 @@ use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
-use crate::error::Error;
 use crate::graph::Variable as Var;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -255,11 +254,7 @@ impl Variable {
 impl Variable {
     fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
         if self.var.grad_was_dropped() {
-            let e = Error::graph("the gradient of this intermediate variable was not kept by backward");
-            return Err(errors::raise(
-                py,
-                e.hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient"),
-            ));
+            return Err(errors::raise(py, self.var.grad_is_gone()));
         }
         Ok(self.var.grad())
     }

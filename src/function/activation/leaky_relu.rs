@@ -19,4 +19,10 @@ impl Elementwise for LeakyReLU {
     fn formula(&self, x: &[Expr]) -> Expr {
         x[0].gt(0.0).select(&x[0], &x[0] * self.alpha)
     }
+
+    /// By the output, as in NNabla, where its sign is the input's.
+    fn gradient(&self, x: &[Expr], y: &Expr, gy: &Expr) -> Option<Vec<Option<Expr>>> {
+        let sign = if self.alpha > 0.0 { y } else { &x[0] };
+        Some(vec![Some(sign.gt(0.0).select(gy, gy * self.alpha))])
+    }
 }

@@ -80,6 +80,11 @@ impl Function for PReLU {
         Ok(())
     }
 
+    /// The slopes' gradient, before it is summed.
+    fn backward_scratch(&self, x: &[&Shape], _y: &[&Shape]) -> usize {
+        x[0].size()
+    }
+
     fn needs(&self, want: &[bool]) -> Option<Needs> {
         Some(Needs { x: if want[0] { 0b11 } else { 0b01 }, y: 0 })
     }

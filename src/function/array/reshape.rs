@@ -1,7 +1,8 @@
 //! `reshape`: the same elements under another shape.
 
+use crate::cpu::simd;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -53,6 +54,27 @@ impl Function for Reshape {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         with_real!(run.dtype, T => y[0].slice::<T>().copy_from_slice(x[0].slice()));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        _x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let output = gx.output;
+        with_real!(run.dtype, T => match output {
+            Output::Write => gx.slice::<T>().copy_from_slice(gy.slice()),
+            Output::Accumulate => simd::add_assign(gx.slice::<T>(), gy.slice()),
+        });
         Ok(())
     }
 

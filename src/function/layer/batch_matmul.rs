@@ -82,6 +82,13 @@ impl Function for BatchMatmul {
         Ok(())
     }
 
+    /// The gradient of a matrix that is broadcast, before it is summed.
+    fn backward_scratch(&self, x: &[&Shape], y: &[&Shape]) -> usize {
+        let over = lead(y[0]);
+        let broadcast = x.iter().filter(|s| lead(s) != over);
+        broadcast.map(|s| over.size() * matrix(s, false).0 * matrix(s, false).1).max().unwrap_or(0)
+    }
+
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (a, b, gy) = (&g.x[0], &g.x[1], &g.gy[0]);
         let product = |a: &Variable, b: &Variable, transpose_a, transpose_b| {

@@ -21,6 +21,7 @@ use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use build::Builder;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
@@ -42,13 +43,18 @@ pub(crate) struct Backward {
     pub(crate) grads: Vec<NdArray>,
     pub(crate) steps: Vec<Step>,
     root: u32,
-    /// Gradients that flow, but that nobody can look at after the run.
-    unseen: Vec<bool>,
+    /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
+    unseen: Vec<Option<bool>>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
+    /// When it last told the variables what it keeps.
+    adopted: AtomicU64,
 }
+
+/// How often backward plans have adopted variables.
+static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Step {
     pub(crate) what: What,
@@ -70,6 +76,15 @@ pub(crate) enum What {
 }
 
 impl What {
+    /// Where it puts gradients.
+    pub(crate) fn targets(&self) -> SmallVec<[Target; 4]> {
+        match self {
+            What::Call(c) => c.targets.iter().flatten().copied().collect(),
+            What::View(_, t) => SmallVec::from_slice(&[*t]),
+            What::Tile(t) => t.targets.iter().copied().collect(),
+        }
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(c) => c.node,
@@ -81,7 +96,7 @@ impl What {
 
 pub(crate) struct Call {
     pub(crate) node: u32,
-    needs: Option<Needs>,
+    pub(crate) needs: Option<Needs>,
     /// Per output: whether a gradient arrives.
     arrives: SmallVec<[bool; 2]>,
     pub(crate) targets: SmallVec<[Option<Target>; 4]>,
@@ -123,6 +138,7 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
+        p.adopt_again();
         return Ok(p);
     }
     let plan = Arc::new(Backward::new(root, key, forward.filter(|f| f.has_run(root)))?);
@@ -164,8 +180,9 @@ impl Backward {
             grads,
             steps,
             forward_slots,
+            adopted: AtomicU64::new(0),
             root: g.roots[0],
-            unseen: g.vars.iter().map(|v| v.flows && !v.visible(key.clear_buffer)).collect(),
+            unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
         })
@@ -173,16 +190,43 @@ impl Backward {
 }
 
 impl Backward {
+    /// Adopts the variables again if another plan has adopted some since.
+    fn adopt_again(&self) {
+        if self.adopted.load(Relaxed) != ADOPTIONS.load(Relaxed) {
+            self.adopt();
+        }
+    }
+
     /// Tells the variables whether they will have a gradient after the run.
     fn adopt(&self) {
+        self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| *i as u32 != self.root);
-        for (v, &unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, u))) {
+        for (v, unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, (*u)?))) {
             v.set_grad_elided(unseen);
+            if let Some(g) = v.existing_grad().filter(|g| unseen && !g.is_held()) {
+                drop(g.storage().release()); // what an earlier run left there is no gradient of this one
+            }
             if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
                 v.grad().clear();
             }
         }
     }
+}
+
+/// For each variable that a gradient arrives at, whether nobody can look at it after the run.
+fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
+    let mut arrives = vec![false; g.vars.len()];
+    arrives[g.roots[0] as usize] = g.var(g.roots[0]).flows;
+    for node in g.nodes.iter().rev() {
+        if node.y.iter().any(|&y| arrives[y as usize]) {
+            node.x
+                .iter()
+                .zip(node.wants(g))
+                .filter(|(_, wanted)| *wanted)
+                .for_each(|(&x, _)| arrives[x as usize] = true);
+        }
+    }
+    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| !v.visible(key.clear_buffer))).collect()
 }
 
 /// For each variable of `g` its slot in the forward run.

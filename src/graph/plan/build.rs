@@ -115,7 +115,8 @@ impl Forward {
             units = group::split(units);
         }
         let watch = Watch::new(&g, roots);
-        let mut b = Builder::new(&g, &units, key);
+        let ranked = key.hooked.then(|| group::ranked(&units));
+        let mut b = Builder::new(&g, ranked.as_ref().unwrap_or(&units), key);
         b.keep_for_backward();
         let steps = b.steps();
         let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
@@ -164,6 +165,7 @@ impl Forward {
                 if !kept {
                     self.drop_data(slot);
                 }
+                v.sheds.store(false, Relaxed); // from now on plans decide
                 v.set_elided((!kept).then(|| Arc::downgrade(self)));
             }
         }
@@ -232,19 +234,42 @@ impl<'a> Builder<'a> {
     /// Decides what the backward pass will load: first what opaque functions need, then units from the last to the first,
     /// which prefer what is kept anyway.
     fn keep_for_backward(&mut self) {
-        let active: Vec<bool> =
-            self.units.iter().map(|u| u.nodes.iter().any(|&n| self.g.nodes[n as usize].is_active(self.g))).collect();
+        let wanted = |n: &u32| {
+            let node = &self.g.nodes[*n as usize];
+            !node.f.no_grad && node.is_active(self.g)
+        };
+        let active: Vec<bool> = self.units.iter().map(|u| u.nodes.iter().any(wanted)).collect();
         for (unit, _) in self.units.iter().zip(&active).filter(|(unit, active)| **active && !unit.elementwise) {
             let reads = self.g.nodes[unit.nodes[0] as usize].backward_reads(self.g);
             reads.iter().for_each(|&v| self.backward[v as usize] = true);
         }
         for u in (0..self.units.len()).rev().filter(|&u| active[u] && self.units[u].elementwise) {
             let unit = &self.units[u];
-            let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
-            let stored = |v: u32| self.stays(v) || self.backward[v as usize];
-            let seen = |v: u32| self.g.var(v).visible(false);
-            let loads = UnitBackward::new(self.g, unit, arrives, stored, seen).loads();
-            loads.into_iter().for_each(|v| self.backward[v as usize] = true);
+            self.loads(unit).into_iter().for_each(|v| self.backward[v as usize] = true);
+        }
+    }
+
+    /// What the backward pass of an element-wise unit will load. A function on its own may load its output, as in NNabla,
+    /// rather than compute it again, unless that keeps more memory.
+    fn loads(&self, unit: &Unit) -> Vec<u32> {
+        let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
+        let stored = |v: u32| self.stays(v) || self.backward[v as usize];
+        let seen = |v: u32| self.g.var(v).visible(false);
+        let with = |output: Option<u32>| {
+            UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
+        };
+        let more = |loads: &[u32]| -> usize {
+            loads.iter().filter(|&&v| !stored(v)).map(|&v| self.g.var(v).shape.size()).sum()
+        };
+        let again = with(None);
+        match unit.nodes[..] {
+            [n] if !again.is_empty() => {
+                let y = self.g.nodes[n as usize].y[0];
+                let own = with(Some(y));
+                let (new, old) = (more(&own), more(&again));
+                if new < old || (new == old && own == [y]) { own } else { again }
+            }
+            _ => again,
         }
     }
 

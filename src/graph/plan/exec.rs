@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
+use crate::graph::variable::VarRef;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -155,6 +156,7 @@ impl Forward {
     /// Runs the plan.
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        self.fetch_leaves()?;
         let mut interrupt = Interrupt::new();
         for step in &self.steps {
             self.step(step, hooks)?;
@@ -165,6 +167,27 @@ impl Forward {
             count.store(now, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
+    fn fetch_leaves(&self) -> Result<()> {
+        for (slot, _) in &self.leaves {
+            let slot = &self.slots[*slot as usize];
+            if slot.data.storage().is_empty() {
+                let var = self.watch.owned().find(|v| v.id == slot.var_id);
+                var.map_or(Ok(()), super::materialize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::fetch_leaves`] for leaves that are roots too, which the plan does not own.
+    pub(crate) fn fetch_roots(&self, roots: &[VarRef]) -> Result<()> {
+        let read = |r: &&VarRef| {
+            let slot = self.slot_of(r.id);
+            slot.is_some_and(|s| self.nodes.iter().any(|n| n.x.contains(&s)))
+        };
+        roots.iter().filter(|r| r.parent().is_none()).filter(read).try_for_each(super::materialize)
     }
 
     /// Frees a slot's data; where the user asked for clearing, the array says so.
@@ -208,6 +231,14 @@ impl What {
             What::Tile(t) => tile(t, slots),
         };
         done.map_err(|e| node.f.explain(e))
+    }
+
+    /// The slots that it reads.
+    pub(crate) fn reads(&self, node: &PlanNode) -> SmallVec<[u32; 4]> {
+        match self {
+            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            What::Call(_) | What::View(_) => node.x.iter().copied().collect(),
+        }
     }
 
     pub(crate) fn node(&self) -> u32 {
@@ -262,10 +293,11 @@ pub(crate) fn call_function(
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
-        let data = match f.function.output_dtype(i) {
-            Some(own) => a.overwrite(own)?.of(shape.size())?,
-            None if dtype == compute => a.overwrite(dtype)?.of(shape.size())?,
-            None => Data::new(compute, shape.size())?,
+        let own = f.function.output_dtype(i);
+        let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
+        let data = match stored == kernel && !reads(x, a) {
+            true => a.overwrite(stored)?.of(shape.size())?,
+            false => Data::new(kernel, shape.size())?,
         };
         outs.push(ViewMut { shape, data });
     }
@@ -273,13 +305,18 @@ pub(crate) fn call_function(
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
     let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
-    if dtype != compute {
-        let late = y.iter().zip(&outs).enumerate().filter(|(i, _)| f.function.output_dtype(*i).is_none());
-        for (_, (a, out)) in late {
-            a.overwrite(dtype)?.of(out.data.len())?.copy_from(&out.data);
+    for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
+        let stored = f.function.output_dtype(i).unwrap_or(dtype);
+        if stored != out.data.dtype() || reads(x, a) {
+            a.overwrite(stored)?.of(out.data.len())?.copy_from(&out.data);
         }
     }
     Ok(())
+}
+
+/// True if an output is one of the inputs too: then the kernel writes elsewhere first.
+fn reads(x: &[&NdArray], y: &NdArray) -> bool {
+    y.is_shared() && x.iter().any(|x| Arc::ptr_eq(&x.storage(), &y.storage()))
 }
 
 /// Lets the output take its input's memory.

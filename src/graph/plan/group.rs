@@ -139,3 +139,11 @@ pub(crate) fn split(units: Vec<Unit>) -> Vec<Unit> {
     let single = |u: &Unit, n: u32| Unit { nodes: vec![n], elementwise: u.elementwise };
     units.iter().flat_map(|u| u.nodes.iter().map(move |&n| single(u, n))).collect()
 }
+
+/// Single functions in the order of ranks: for hooks. (Backward keeps to the order of the units, whose sums it makes.)
+pub(crate) fn ranked(units: &[Unit]) -> Vec<Unit> {
+    let mut list: Vec<Unit> =
+        units.iter().map(|u| Unit { nodes: u.nodes.clone(), elementwise: u.elementwise }).collect();
+    list.sort_by_key(|u| u.nodes[0]);
+    list
+}

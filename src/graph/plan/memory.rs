@@ -46,6 +46,9 @@ impl Plans {
 
     fn play(&self) -> Play {
         let mut play = Play::default();
+        if let Some(b) = &self.backward {
+            play.gradients_there(b);
+        }
         play.forward(&self.forward);
         if let Some(b) = &self.backward {
             play.backward(b);
@@ -112,6 +115,11 @@ impl Play {
         self.give(Some(b));
     }
 
+    /// A buffer that no other slot has.
+    fn is_alone(&self, buffer: Option<usize>) -> bool {
+        buffer.is_some_and(|b| self.buffers[b].owners == 1)
+    }
+
     fn leaf(&mut self, bytes: usize, name: String) -> Option<usize> {
         self.leaves += rounded(bytes);
         Some(self.take(bytes, || name))
@@ -134,7 +142,7 @@ impl Play {
             build::What::View(_) => self.share(node.x[0], node.y[0]),
             build::What::Tile(t) => {
                 for &sink in &t.sinks {
-                    match t.steal.iter().find(|(s, _)| *s == sink) {
+                    match t.steal.iter().find(|(s, from)| *s == sink && self.is_alone(self.data[*from as usize])) {
                         Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
                         None => self.output(&slots[sink as usize].shape, sink, dtype, name),
                     }
@@ -178,8 +186,19 @@ impl Play {
         }
     }
 
-    fn backward(&mut self, plan: &Backward) {
+    /// Gradients of leaves that have memory before the run, which adds to them.
+    fn gradients_there(&mut self, plan: &Backward) {
         self.grads = vec![None; plan.slots.len()];
+        let targets = plan.steps.iter().flat_map(|step| step.what.targets()).filter(|t| t.how == How::Leaf);
+        for v in targets.map(|t| t.slot as usize) {
+            let bytes = plan.grads[v].storage().bytes();
+            if bytes > 0 && self.grads[v].is_none() {
+                self.grads[v] = self.leaf(bytes, format!("gradient {}", plan.slots[v].shape));
+            }
+        }
+    }
+
+    fn backward(&mut self, plan: &Backward) {
         let old = std::mem::take(&mut self.data);
         self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
         for step in &plan.steps {
@@ -189,7 +208,8 @@ impl Play {
             match &step.what {
                 backward::What::View(_, t) => {
                     let ends = step.free_grads.contains(&node.y[0]);
-                    match self.grads[node.y[0] as usize].filter(|_| ends && t.how == How::Write) {
+                    let fresh = t.how != How::Add && self.grads[t.slot as usize].is_none();
+                    match self.grads[node.y[0] as usize].filter(|_| ends && fresh) {
                         Some(b) => {
                             self.buffers[b].owners += 1;
                             self.grads[t.slot as usize] = Some(b);
@@ -208,7 +228,7 @@ impl Play {
                         }
                         let fits = |v: &u32| {
                             plan.slots[*v as usize].shape.size() == slot.shape.size()
-                                && self.grads[*v as usize].is_some()
+                                && self.is_alone(self.grads[*v as usize])
                         };
                         let fresh = target.how != How::Add && self.grads[target.slot as usize].is_none();
                         let from = ending.iter().position(fits).filter(|_| fresh && slot.shape == t.shape);
@@ -219,7 +239,11 @@ impl Play {
                     }
                 }
                 backward::What::Call(c) => {
+                    let shapes =
+                        |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &plan.slots[v as usize].shape).collect() };
                     c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
+                    let scratch = node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
+                    self.passing(scratch * dtype.size().max(4), || format!("scratch memory of {}", node.f.name()));
                     self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
                 }
             }
@@ -233,11 +257,16 @@ impl Play {
     }
 
     fn gradient(&mut self, plan: &Backward, t: &Target, dtype: DType) {
-        if self.grads[t.slot as usize].is_some() {
-            return;
-        }
         let shape = &plan.slots[t.slot as usize].shape;
         let bytes = shape.size() * dtype.size();
+        if let Some(b) = self.grads[t.slot as usize] {
+            if t.how == How::Leaf && self.buffers[b].bytes != rounded(bytes) {
+                let converted = self.take(bytes, || format!("gradient {shape}"));
+                let old = self.grads[t.slot as usize].replace(converted);
+                self.give(old);
+            }
+            return;
+        }
         let name = format!("gradient {shape}");
         self.grads[t.slot as usize] = match t.how {
             How::Leaf => self.leaf(bytes, name),

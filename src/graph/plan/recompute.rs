@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) fn materialize(v: &VarRef) -> Result<()> {
     let Some((plan, id)) = pending(v)? else { return if v.is_shed() { gather(v) } else { Ok(()) } };
     let slot = plan.slot_of(id).ok_or_else(|| gone(v))?;
-    plan.check_leaves(&plan.missing(slot).1)?;
+    let (nodes, reads) = plan.missing(slot);
+    plan.check_leaves(&nodes, &reads)?;
     plan.compute_again(slot)?;
     v.changed();
     Ok(())
@@ -72,31 +73,36 @@ impl Forward {
         self.slots.iter().position(|s| s.var_id == id).map(|i| i as u32)
     }
 
-    /// Computes slot `target` and everything that is missing on the way; only `target` stays.
+    /// Computes slot `target` and everything that is missing on the way; only `target` stays. What is there is not touched.
     pub(crate) fn compute_again(&self, target: u32) -> Result<()> {
         let (nodes, _) = self.missing(target);
+        let data = |v: u32| self.slots[v as usize].data.clone();
+        let mut made: SmallVec<[u32; 8]> = SmallVec::new();
         for &n in &nodes {
             let node = &self.nodes[n as usize];
-            let of = |v: &u32| self.slots[*v as usize].data.clone();
-            let x: SmallVec<[NdArray; 4]> = node.x.iter().map(of).collect();
-            let y: SmallVec<[NdArray; 2]> = node.y.iter().map(of).collect();
+            let absent = |v: &u32| data(*v).storage().is_empty();
+            made.extend(node.y.iter().copied().filter(|v| *v != target && absent(v)));
+            let x: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| data(v)).collect();
+            let spare = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
+            let y: SmallVec<[NdArray; 2]> =
+                node.y.iter().map(|v| if absent(v) { data(*v) } else { spare(v) }).collect();
             mode::again(|| run_arrays(&node.f, &x, &y, true)).map_err(|e| node.f.explain(e))?;
         }
-        let made = nodes.iter().flat_map(|&n| self.nodes[n as usize].y.iter().copied());
-        for v in made.filter(|&v| v != target && !self.kept[v as usize]) {
-            self.slots[v as usize].data.storage().release();
-        }
+        made.iter().for_each(|&v| drop(data(v).storage().release()));
         Ok(())
     }
 
-    /// True if the leaves are as they were when the plan last ran.
-    fn check_leaves(&self, slots: &[u32]) -> Result<()> {
+    /// An error unless the leaves among `slots` are as they were when the plan last ran, and all arrays of `nodes` have the
+    /// plan's shapes.
+    fn check_leaves(&self, nodes: &[u32], slots: &[u32]) -> Result<()> {
         let changed = self.leaves.iter().any(|(slot, count)| {
             let Slot { data, twin, .. } = &self.slots[*slot as usize];
             let written = *twin || data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
             slots.contains(slot) && written
         });
-        match changed {
+        let fits = |v: &u32| self.slots[*v as usize].data.shape() == self.slots[*v as usize].shape;
+        let fit = nodes.iter().map(|&n| &self.nodes[n as usize]).all(|n| n.x.iter().chain(&n.y).all(fits));
+        match changed || !fit {
             false => Ok(()),
             true => Err(Error::graph(
                 "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",

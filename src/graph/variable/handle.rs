@@ -126,6 +126,12 @@ impl Variable {
         arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.storage().is_empty())
     }
 
+    /// What reading a gradient that was dropped gives.
+    pub(crate) fn grad_is_gone(&self) -> Error {
+        Error::graph("the gradient of this intermediate variable was not kept by backward")
+            .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient")
+    }
+
     /// Puts another array of the same size in the gradient's place.
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();

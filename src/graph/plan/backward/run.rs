@@ -6,13 +6,13 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
-use crate::graph::plan::build::{self as forward, PlanNode};
+use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
 use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
 use crate::graph::plan::materialize;
 use crate::graph::variable::Variable;
 use crate::with_real;
 use smallvec::SmallVec;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -77,7 +77,8 @@ impl Backward {
     fn drop_data(&self, v: u32) {
         self.slots[v as usize].data.storage().clear();
         let Some(var) = self.vars[v as usize].upgrade().filter(|var| !var.is_shed()) else { return };
-        var.set_elided(Some(self.forward.as_ref().map_or_else(Weak::new, |(_, f)| f.clone())));
+        let plan = var.parent().and_then(|f| last_plan(&f));
+        var.set_elided(Some(plan.map_or_else(Weak::new, |p| Arc::downgrade(&p))));
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
@@ -99,7 +100,9 @@ impl Backward {
             };
             if missing {
                 let _label = alloc::label("output (computed again) of", node.f.name());
+                let more = self.restore(&again.what.reads(node))?; // another backward run may have cleared them
                 mode::again(|| again.what.run(node, &self.slots, true))?;
+                more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
             }
             again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
@@ -242,8 +245,14 @@ impl Backward {
         let parts = mode::inner(f.context.clone(), || f.function.grad(&grad))?;
         for (t, part) in c.targets.iter().zip(parts) {
             let (Some(t), Some(part)) = (t, part) else { continue };
-            let data = part.data()?.read(f.context.compute_dtype())?;
-            self.deliver(*t, &data, f.context.dtype())?;
+            let part = part.data()?;
+            let target = &self.grads[t.slot as usize];
+            let fits = part.dtype() == f.context.dtype() && part.size() == target.size();
+            if fits && self.output(t) == Output::Write && part.storage().is_exclusive() {
+                target.share_content(&part)?;
+                continue;
+            }
+            self.deliver(*t, &part.read(f.context.compute_dtype())?, f.context.dtype())?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Runs the backward pass of an element-wise unit as one program over tiles.
 
-use super::{Backward, Step, Target, Tile};
+use super::{Backward, How, Step, Target, Tile};
 use crate::array::{Data, NdArray};
 use crate::context::compute_dtype;
 use crate::cpu::reduce;
@@ -20,8 +20,7 @@ type Alive = SmallVec<[Data; 8]>;
 
 impl Backward {
     pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
-        let reduced: SmallVec<[bool; 2]> =
-            t.targets.iter().map(|x| self.slots[x.slot as usize].shape != t.shape).collect();
+        let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
         let adds: Vec<bool> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
         let (program, inputs) = t.program(&adds, &reduced)?;
@@ -50,6 +49,14 @@ impl Backward {
         // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
         unsafe { program.run(t.shape.size(), &sources, &sinks) };
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
+    }
+
+    /// The gradient of target `i` is made beside its array and then added: it must be summed first, or the array is
+    /// another target's too (unlinked copies of one variable).
+    fn is_apart(&self, t: &Tile, i: usize) -> bool {
+        let array = |x: &Target| &self.grads[x.slot as usize];
+        let same = |x: &Target| t.targets[i].how == How::Leaf && array(x).is(array(&t.targets[i]));
+        self.slots[t.targets[i].slot as usize].shape != t.shape || t.targets[..i].iter().any(same)
     }
 
     /// An input of the program, from where it is now.

@@ -1,0 +1,1 @@
+"""A state machine that holds random graphs of nnrs against an interpreter in NumPy that does nothing clever."""

@@ -1,0 +1,131 @@
+"""What the machine changes between runs: data, flags, shapes, history, handles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import nnrs as nn
+
+from . import engine
+from .machine import Machine, Mismatch, Skip
+from .reference import Var, behind, needs
+
+
+class Changes(Machine):
+    """The machine with its changes."""
+
+    def do_write(self, i: int, seed: int, how: str) -> None:
+        v, r = self.get(i)
+        if i in self.frozen or i in self.random.values() or r.cell.base is not None:
+            raise Skip
+        if r.cell.ran < 0:  # its array has no type yet
+            raise Skip
+        d = engine.values(seed, r.shape)
+        if how == "view" and r.parent is None and r.cell.kept:
+            v.d[...] = d
+        else:
+            v.d = d
+        self.reference.write(r, np.array(d, v.data.dtype).astype(float))  # a fresh array is float32
+        self.change()
+
+    def do_write_grad(self, i: int, value: float) -> None:
+        v, r = self.get(i)
+        if value == 0:
+            v.grad.zero()
+        else:
+            v.g = value
+        r.cell.g = np.full(r.shape, float(value))
+        r.cell.g_kept = r.cell.g_known = r.cell.g_written = True
+
+    def do_need(self, i: int, value: bool | None) -> None:
+        v, r = self.get(i)
+        if i in self.frozen or (value is None and r.parent is None) or value == r.need:
+            raise Skip
+        v.need_grad = r.need = value
+        r.need_stamp = self.change()
+
+    def do_persistent(self, i: int, value: bool) -> None:
+        v, r = self.get(i)
+        v.persistent = r.persistent = value
+
+    def do_recompute(self, i: int, value: bool) -> None:
+        v, r = self.get(i)
+        if r.parent is None or i in self.frozen or i in self.random.values():
+            raise Skip
+        v.recompute = r.recompute = value
+        self.change()
+
+    def do_unlink(self, new: int, i: int, need: bool | None) -> None:
+        v, r = self.get(i)
+        if i in self.frozen or not self.reference.is_settled([r]):
+            raise Skip
+        if r.cell.maker is not None and r.cell.maker.op == "split" or r.parent is not None and r.parent.op == "split":
+            raise Skip  # finding 30
+        if r.ghost or r.recompute and not r.cell.planned:  # findings 22 and 30
+            raise Skip
+        u = Var(r.cell.d, needs(r, {}) if need is None else need)
+        u.cell = r.cell
+        self.vars[new] = v.get_unlinked_variable(need_grad=need), u
+
+    def do_cut(self, i: int) -> None:
+        v, r = self.get(i)
+        f = r.parent
+        if f is None or i in self.frozen or not self.reference.is_settled([r]) or id(f) in self.random:
+            raise Skip
+        v.parent = None
+        self.together = True
+        self.reference.cut(r)
+        self.change()
+
+    def do_rewire(self, i: int, other: int) -> None:
+        (v, r), (w, s) = self.get(i), self.get(other)
+        if self.several:  # a plan that keeps what a rewired variable is computed from: finding 27
+            raise Skip
+        if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
+            raise Skip
+        if r is s or self.is_shared(r) or self.is_shared(s):  # unlinked copies: finding 14
+            raise Skip
+        possible = s.parent is not None and r.shape == s.shape and not any(r in f.x for f in behind([s]))
+        try:
+            v.rewire_on(w)
+        except nn.Error as e:
+            if possible and not self.frozen:  # a gradient graph of ours may need less
+                raise Mismatch(f"rewire_on: {e}") from e
+            raise Skip from e
+        if not possible:
+            raise Mismatch("rewire_on should be an error")
+        self.reference.rewire(r, s)
+        self.together = True
+        self.change()
+
+    def do_reset(self, ids: list[int], n: int, seed: int) -> None:
+        """Another first axis for some leaves, which share their arrays with nobody."""
+        pairs = [self.get(i) for i in ids]
+        if self.frozen or self.views or any(r.parent is not None or not r.shape for _, r in pairs):
+            raise Skip
+        if any(self.is_shared(r) for _, r in pairs):
+            raise Skip
+        if len({r.shape[0] for _, r in pairs}) == 1:
+            self.resets.append((ids, pairs[0][1].shape[0]))
+        for v, r in pairs:
+            shape = (n, *r.shape[1:])
+            v.reset_shape(shape, True)
+            d = engine.values(seed, shape)
+            v.d = d
+            v.g = 0
+            self.reference.write(r, d)
+            r.cell.g = np.zeros(shape)
+            r.cell.g_kept = r.cell.g_known = True
+        self.change()
+
+    def is_shared(self, r: Var) -> bool:
+        every = {id(v): v for _, s in self.vars.values() for v in (s, *(x for f in behind([s]) for x in f.x + f.y))}
+        return sum(v.cell is r.cell for v in every.values()) > 1
+
+    def do_drop(self, i: int) -> None:
+        self.get(i)
+        if i in self.random.values():
+            raise Skip
+        del self.vars[i]
+        self.change()
+        self.check_nodes()

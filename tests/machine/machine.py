@@ -1,0 +1,322 @@
+"""Does steps with nnrs and with the reference, and holds one against the other."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import nnrs as nn
+from nnrs.ext_utils import get_extension_context
+
+from . import engine
+from .reference import VIEWS, Fn, Reference, Var, behind, make, needs
+
+Step = tuple[str, dict[str, Any]]
+
+
+class Mismatch(Exception):
+    """nnrs does not do what the reference does."""
+
+
+class Skip(Exception):
+    """The step makes no sense here: nothing was done."""
+
+
+class Stop(Exception):
+    """nnrs refused, as it may: what happens from here on is not compared."""
+
+
+def alive() -> tuple[int, int, int]:
+    return (*nn._core.live_nodes(), nn.memory.stats().live)
+
+
+@contextlib.contextmanager
+def modes(mode: str, mark: bool) -> Iterator[None]:
+    """Static, auto_forward, or auto_forward without history; with or without marks to recompute."""
+    with nn.auto_forward(mode != "static"), nn.no_grad(mode == "no_grad"), nn.recompute(mark):
+        yield
+
+
+class Machine:
+    """The variables that are held, each with its twin of the reference."""
+
+    def __init__(self, double: bool) -> None:
+        self.double = double
+        self.tolerance = 1e-9 if double else 1e-3
+        self.vars: dict[int, tuple[nn.Variable, Var]] = {}
+        self.reference = Reference()
+        self.changed = 0  # the clock when last something was done that may make a read impossible
+        self.views: list[Any] = []
+        self.random: dict[int, int] = {}  # id of Fn -> number of its output, which is always held
+        self.functions: dict[str, Fn] = {}
+        self.frozen: set[int] = set()  # results of nn.grad: their twins have another history
+        self.together = False  # forward_all or surgery: a plan keeps what it ran until it is replaced
+        self.several = False  # whether forward_all ran several roots
+        self.dynamic = False  # whether anything ran at once
+        self.resets: list[tuple[list[int], int]] = []  # leaves that had another first axis before
+        self.sources: list[Var] = []  # what nn.grad was asked for the gradient of
+        self.before = alive()
+
+    # What steps are made of
+
+    def do(self, step: Step) -> bool:
+        """Does a step; False if it makes no sense."""
+        try:
+            with np.errstate(all="ignore"):
+                getattr(self, f"do_{step[0]}")(**step[1])
+        except Skip:
+            return False
+        return True
+
+    def get(self, i: int) -> tuple[nn.Variable, Var]:
+        if i not in self.vars:
+            raise Skip
+        return self.vars[i]
+
+    def held(self) -> set[int]:
+        return {id(r) for _, r in self.vars.values()}
+
+    def change(self) -> int:
+        self.changed = self.reference.tick()
+        return self.changed
+
+    def close(self, what: str, actual: Any, expected: Any) -> None:
+        actual = np.asarray(actual)
+        if actual.shape != expected.shape:
+            raise Mismatch(f"{what}: shape {actual.shape}, expected {expected.shape}")
+        if not np.all(np.isfinite(expected)) or np.max(np.abs(expected), initial=0) > 1e4:
+            raise Stop
+        scale = self.tolerance * (1 + np.max(np.abs(expected), initial=0))
+        if not np.allclose(actual, expected, rtol=0, atol=scale):
+            raise Mismatch(f"{what}: {actual.tolist()}, expected {expected.tolist()}")
+
+    # Leaves and functions
+
+    def do_leaf(self, new: int, shape: tuple[int, ...], seed: int, need: bool) -> None:
+        d = engine.values(seed, shape)
+        v = nn.Variable.from_numpy_array(d if self.double else d.astype("float32"), need_grad=need)
+        self.vars[new] = v, Var(d, need)
+        self.vars[new][1].cell.ran = 0
+
+    def do_apply(
+        self, new: list[int], op: str, x: list[int], args: dict[str, Any], inplace: bool, mode: str, mark: bool
+    ) -> None:
+        given = [self.get(i) for i in x]
+        if not new:  # split of nothing
+            raise Skip
+        twins = [r for _, r in given]
+        if mode != "static" and any(not r.cell.known or r.ghost or self.is_moved(r) or self.is_mixed(r) for r in twins):
+            raise Skip
+        if mode != "static" and not self.reference.is_settled(twins):
+            raise Skip
+        if "cell" in args:
+            args = args | {"cell": [np.zeros(args.get("shape") or twins[0].shape)]}
+        f = self.twin(op, twins, args)
+        try:
+            with modes(mode, mark):
+                made = engine.call(op, [v for v, _ in given], args, inplace)
+        except nn.Error as e:
+            self.refuse(e, mode != "static" and any(self.may_refuse(r) for r in twins), op)
+        if op in ("rand", "dropout"):
+            self.random[id(f)] = new[0]
+        self.enter(new, made, f, mode, mark)
+
+    def twin(self, op: str, x: list[Var], args: dict[str, Any]) -> Fn:
+        try:
+            y = make(op, *x, **args)
+        except (ValueError, IndexError) as e:  # e.g. after a shrunken reset_shape
+            raise Skip from e
+        return (y[0] if isinstance(y, list) else y).parent
+
+    def enter(self, new: list[int], made: list[nn.Variable], f: Fn, mode: str, mark: bool) -> None:
+        """Puts the outputs of a new function beside their twins."""
+        if len(made) != len(f.y):
+            raise Mismatch(f"{len(made)} outputs, expected {len(f.y)}")
+        for i, v, r in zip(new, made, f.y, strict=True):
+            self.vars[i] = v, r
+            r.recompute = mark
+        f.uid = str(new[0])
+        self.functions[f.uid] = f
+        if made[0].parent is not None:
+            made[0].parent.tags = {"machine": f.uid}
+        if mode == "static":
+            for r in f.y:
+                r.cell.d[...] = 0
+                r.cell.known = f.op not in VIEWS
+            return
+        self.dynamic = True
+        self.adopt([f])
+        self.reference.ran_at_once(f)
+        for r in f.y:
+            r.cell.kept = not mark
+            if mode == "no_grad" or not needs(r, {}):  # nnrs keeps no history then
+                r.parent = None
+                r.need = False if mode == "no_grad" else None
+
+    def adopt(self, order: list[Fn]) -> None:
+        """Takes the random numbers that were drawn over into the reference."""
+        for f in order:
+            if f.op in ("rand", "dropout"):
+                d = self.drawn(self.vars[self.random[id(f)]][0])
+                f.args["cell"][0] = np.where(d != 0, 2.0, 0.0) if f.op == "dropout" else d
+
+    def drawn(self, v: nn.Variable) -> Any:
+        try:
+            return np.array(v.d, dtype=float)
+        except nn.Error as e:
+            self.refuse(e, bool(self.views), "random numbers")
+
+    def do_forget(self, new: int, x: int, ops: tuple[str, ...]) -> None:
+        v, r = self.get(x)
+
+        def inside(h: nn.Variable) -> nn.Variable:
+            for op in ops:
+                (h,) = engine.call(op, [h], {}, False)
+            return h
+
+        y = nn.functions.forget(inside, v)
+        f = y.parent
+        for k, op in enumerate(ops):
+            r = make(op, r)
+            r.cell.d[...] = 0
+            r.recompute = k < len(ops) - 1
+            r.cell.known = op not in VIEWS
+        self.vars[new] = y, r
+        for k, g in enumerate(reversed(behind([r])[-len(ops) :])):
+            g.uid = f"{new}.{k}"
+            self.functions[g.uid] = g
+            f.tags = {"machine": g.uid}
+            f = f.inputs[0].parent
+
+    # Reading
+
+    def may_refuse(self, r: Var) -> bool:
+        """True if a read of the data may be an error: it is not kept, and something happened since it was made."""
+        again = self.changed <= r.cell.ran and not self.views and r.cell.planned
+        return not r.cell.kept and not again
+
+    def is_moved(self, r: Var) -> bool:
+        """True if it shares the memory of something that was written since it ran: nothing is said about its data."""
+        c = r.cell
+        while c.base is not None:
+            if c.base.stamp > c.ran:
+                return True
+            c = c.base
+        return False
+
+    def refuse(self, error: nn.Error, allowed: bool, what: str) -> None:
+        if not allowed:
+            raise Mismatch(f"{what}: {type(error).__name__}: {error}") from error
+        raise Stop from error
+
+    def check(self, i: int, v: nn.Variable, r: Var, what: str) -> None:
+        if r.ghost:
+            return
+        if what != "g" and r.cell.known and not self.is_mixed(r) and not self.is_moved(r):
+            try:
+                d = self.look(v, r)
+            except nn.Error as e:
+                if not self.may_refuse(r):
+                    raise Mismatch(f"v{i}.d: {type(e).__name__}: {e}") from e
+            else:
+                self.close(f"v{i}.d", d, r.cell.d)
+        # A gradient graph of ours may need less: its own gradients are not compared.
+        if what != "d" and r.cell.g_known and (not self.frozen or r.parent is None):
+            try:
+                g = np.array(v.g)
+            except nn.Error as e:
+                if r.cell.g_kept:
+                    raise Mismatch(f"v{i}.g: {type(e).__name__}: {e}") from e
+            else:
+                self.close(f"v{i}.g", g, r.cell.g)
+
+    def is_mixed(self, r: Var) -> bool:
+        """True if it was not kept, and an intermediate variable that it is computed from was written since.
+
+        Findings 19 and 28: nnrs looks at leaves only, and may compute it again from what is there now.
+        """
+        maker = r.cell.maker
+        if r.cell.kept or maker is None:
+            return False
+        every = not r.cell.planned  # auto_forward under recompute looks at no leaf: finding 28
+        read = [x for f in (*behind(maker.x), maker) for x in f.x]
+        inner = [x for x in read if every or x.parent is not None or x.cell.ran > 0]
+        return any(x.cell.stamp > r.cell.ran or self.is_moved(x) for x in inner)
+
+    def look(self, v: nn.Variable, r: Var) -> Any:
+        """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""
+        if r.parent is None and self.reference.clock % 4 == 0:
+            d = np.array(v.d)
+            self.change()
+            return d
+        return np.array(v.data.get_data("r"))
+
+    def do_check(self, i: int, what: str) -> None:
+        self.check(i, *self.get(i), what)
+
+    def do_check_all(self) -> None:
+        for i, (v, r) in self.vars.items():
+            self.check(i, v, r, "both")
+
+    def do_peek(self, new: int, i: int, k: int, hold: bool) -> None:
+        v, r = self.get(i)
+        f = r.parent
+        if f is None or not f.uid or k >= len(f.x):
+            raise Skip
+        if v.parent is None:  # made by auto_forward, and freed
+            raise Skip
+        u = v.parent.inputs[k]
+        inside = f.x[k].parent is not None and not f.x[k].parent.uid  # of a gradient graph
+        self.check(new, u, f.x[k], "d" if inside else "both")
+        if hold:
+            self.vars[new] = u, f.x[k]
+            if inside:
+                self.frozen.add(new)
+
+    def do_view(self, i: int) -> None:
+        v, r = self.get(i)
+        if r.parent is not None or not r.cell.known or not r.cell.kept:
+            raise Skip
+        self.views.append(v.d)
+
+    def do_unview(self) -> None:
+        self.views.clear()
+
+    def check_nodes(self) -> None:
+        """As many functions and variables are alive as can be reached from what is held."""
+        if self.frozen or self.together:
+            return
+        held = [r for _, r in self.vars.values()]
+        order = behind(held)
+        variables = {id(r) for r in held} | {id(x) for f in order for x in f.x}
+        found = tuple(a - b for a, b in zip(alive(), self.before, strict=True))[:2]
+        least = len(order), len(variables)
+        # A plan keeps other outputs of its functions; auto_forward keeps no history that no gradient needs.
+        most = len(order), len(variables | {id(y) for f in order for y in f.y})
+        few = any(n < m for n, m in zip(found, least, strict=True)) and not self.dynamic
+        if few or any(n > m for n, m in zip(found, most, strict=True)):
+            raise Mismatch(f"functions and variables alive: {found}, expected {least} to {most}")
+
+    def do_fusion(self, on: bool) -> None:
+        nn.set_fusion(on)
+
+    def do_threads(self, n: int) -> None:
+        nn.set_num_threads(n)
+
+    def finish(self) -> None:
+        """Drops everything: no node and no byte may be left."""
+        self.vars.clear()
+        self.views.clear()
+        if alive() != self.before:
+            gc.collect()
+        if alive() != self.before:
+            raise Mismatch(f"functions, variables, bytes alive: {alive()}, before the graph {self.before}")
+
+
+def context(double: bool) -> Any:
+    """The context of the functions of a graph."""
+    return nn.context_scope(get_extension_context("cpu", type_config="double" if double else "float"))

@@ -1,0 +1,236 @@
+"""The reference: a list of nodes with NumPy values that does nothing clever.
+
+Forward computes every function behind the roots, in the order in which they need each other; backward adds up textbook
+derivatives from the end to the start. It knows need_grad, persistent, recompute, handles and clear flags only to say
+what must be there to be read (`Cell.kept`), which a read may refuse (an error), and which nothing is known about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .operations import OPERATIONS
+
+Array = Any  # np.ndarray
+VIEWS = ("reshape", "identity")
+
+
+class Cell:
+    """Data and gradient, which several variables may share (unlinked, rewired)."""
+
+    def __init__(self, d: Array) -> None:
+        self.d, self.g = d, np.zeros(d.shape)
+        self.kept = self.g_kept = True  # False: reading it may be an error, never another number
+        self.g_written = False  # by the user, after the last run that wrote it
+        self.known = self.g_known = True  # False: nothing is said about it
+        self.stamp = 0  # when the data was written
+        self.ran = -1  # when a run made the data
+        self.base: Cell | None = None  # whose memory it shares
+        self.maker: Fn | None = None  # what computed it in the last run
+        self.planned = True  # whether that was a run of a graph, not of one function
+
+
+class Fn:
+    """A function applied."""
+
+    def __init__(self, op: str, x: Sequence[Var], args: dict[str, Any]) -> None:
+        self.op, self.x, self.args = op, list(x), args
+        self.y: list[Var] = []
+        self.stamp = -1  # when it last ran; -1: never
+        self.made = 0  # when it was made
+        self.uid = ""  # the tag that the engine's function bears
+
+    def compute(self) -> list[Array]:
+        return [np.array(y, dtype=float) for y in OPERATIONS[self.op].forward(*(v.cell.d for v in self.x), **self.args)]
+
+
+class Var:
+    """A variable: leaf, or output of a function."""
+
+    def __init__(self, d: Array, need: bool | None = None, parent: Fn | None = None) -> None:
+        self.cell, self.need, self.parent = Cell(d), need, parent
+        self.persistent = self.recompute = False
+        self.need_stamp = 0
+        self.ghost = False  # it lost its place by rewire_on, and shares an array with the one that has it now
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.cell.d.shape
+
+
+def behind(roots: Iterable[Var]) -> list[Fn]:
+    """All functions behind the roots, those first that others need."""
+    order: list[Fn] = []
+    seen: set[int] = set()
+
+    def visit(v: Var) -> None:
+        f = v.parent
+        if f is None or id(f) in seen:
+            return
+        seen.add(id(f))
+        for x in f.x:
+            visit(x)
+        order.append(f)
+
+    for v in roots:
+        visit(v)
+    return order
+
+
+def make(op: str, *x: Var, **args: Any) -> Any:
+    """Applies an operation and computes it at once; several outputs come as a list."""
+    f = Fn(op, x, args)
+    f.y = [Var(d, parent=f) for d in f.compute()]
+    return f.y if op == "split" else f.y[0]
+
+
+def needs(v: Var, memo: dict[int, bool]) -> bool:
+    """need_grad: what was set, or whether an input of the parent needs one."""
+    if id(v) not in memo:
+        inherited = v.parent is not None and any([needs(x, memo) for x in v.parent.x])
+        memo[id(v)] = inherited if v.need is None else v.need
+    return memo[id(v)]
+
+
+def reverse(seeds: Sequence[tuple[Var, Var]]) -> dict[int, Var]:
+    """The gradient of each variable behind the seeded ones (by `id`), as variables."""
+    grads: dict[int, Var] = {}
+    memo: dict[int, bool] = {}
+
+    def add(v: Var, g: Var | None) -> None:
+        if g is not None:
+            grads[id(v)] = make("add2", grads[id(v)], g) if id(v) in grads else g
+
+    for y, seed in seeds:
+        add(y, seed)
+    for f in reversed(behind([y for y, _ in seeds])):
+        if not any(id(y) in grads for y in f.y):
+            continue
+        gy = [grads.get(id(y)) or Var(np.zeros(y.shape)) for y in f.y]
+        for x, g in zip(f.x, OPERATIONS[f.op].derivative(make, gy, f.x, f.y, **f.args), strict=True):
+            if needs(x, memo):
+                add(x, g)
+    return grads
+
+
+class Reference:
+    """Runs over `Var`s; `clock` counts everything that happens."""
+
+    def __init__(self) -> None:
+        self.clock = 1
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def write(self, v: Var, d: Array) -> None:
+        if v.shape == d.shape:
+            v.cell.d[...] = d
+        else:
+            v.cell.d, v.cell.g, v.cell.g_known = d, np.zeros(d.shape), False
+        v.cell.kept = v.cell.known = True
+        v.cell.stamp = self.tick()
+
+    def evaluate(self, roots: Sequence[Var]) -> dict[int, Array]:
+        """What a forward run would give each variable (by `id`); nothing changes."""
+        found: dict[int, Array] = {}
+        for f in behind(roots):
+            x = [found.get(id(v), v.cell.d) for v in f.x]
+            y = OPERATIONS[f.op].forward(*x, **f.args)
+            found.update({id(v): np.array(d, dtype=float) for v, d in zip(f.y, y, strict=True)})
+        return found
+
+    def forward(self, roots: Sequence[Var], held: set[int], clear: bool) -> None:
+        """Computes all behind the roots. `held`: ids of the variables with handles."""
+        found, stamp = self.evaluate(roots), self.tick()
+        stay = {id(v) for v in roots}
+        for f in behind(roots):
+            f.stamp = stamp
+            for y in f.y:
+                self.write(y, found[id(y)])
+                y.cell.ran = y.cell.stamp = stamp
+                y.cell.maker = f
+                y.cell.planned, y.cell.base = True, f.x[0].cell if f.op in VIEWS else None
+                safe = id(y) in held and not clear and not y.recompute
+                y.cell.kept = safe or y.persistent or id(y) in stay
+        self.clock = stamp
+
+    def ran_at_once(self, f: Fn) -> None:
+        """A function ran where it was made, by itself."""
+        f.stamp = self.tick()
+        for y, d in zip(f.y, f.compute(), strict=True):
+            y.cell.d, y.cell.stamp, y.cell.ran, y.cell.planned = d, f.stamp, f.stamp, False
+            y.cell.maker, y.cell.base = f, f.x[0].cell if f.op in VIEWS else None
+
+    def backward(self, root: Var, seed: Array, held: set[int], clear: bool) -> None:
+        """Adds gradients to leaves, sets those of intermediate variables."""
+        grads = reverse([(root, Var(seed))])
+        order = behind([root])
+        made = {id(y): y for f in order for y in f.y if y is not root}
+        leaves = {id(x): x for f in order for x in f.x if id(x) not in made}
+        for i, v in leaves.items():
+            if i in grads:
+                v.cell.g = np.asarray(v.cell.g + grads[i].cell.d)
+        for i, v in made.items():
+            if i in grads:
+                v.cell.g = grads[i].cell.d.copy()
+                v.cell.g_kept, v.cell.g_known = i in held or v.persistent, True
+            elif v.parent and any(id(y) in grads for y in v.parent.y):
+                v.cell.g_known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
+            if clear and not v.persistent:
+                v.cell.kept = v.cell.g_kept = False
+            if i in grads:  # finding 32: what the user wrote may still be there
+                v.cell.g_known &= v.cell.g_kept or not v.cell.g_written
+                v.cell.g_written &= not v.cell.g_kept
+
+    def cut(self, v: Var) -> None:
+        """The variable has no history any more, but what it inherited."""
+        f = v.parent
+        v.need = needs(v, {})
+        v.parent, v.need_stamp = None, self.tick()
+        spare = Var(np.zeros(v.shape), parent=f)
+        f.y[f.y.index(v)] = spare
+
+    def rewire(self, v: Var, w: Var) -> None:
+        """v takes the arrays and the history of w."""
+        if v.parent is not None:
+            f = v.parent
+            f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
+        w.need = needs(w, {})
+        v.parent, v.cell, v.need_stamp = w.parent, w.cell, self.tick()
+        w.ghost = True
+        w.parent.y[w.parent.y.index(w)] = v
+        w.parent = None
+
+    def is_fresh(self, roots: Sequence[Var]) -> bool:
+        """True if everything behind the roots ran since anything that it depends on changed."""
+        for f in behind(roots):
+            if f.stamp < 0 or any(x.cell.stamp > f.stamp or x.need_stamp > f.stamp for x in f.x):
+                return False
+            if any(y.cell.stamp != f.stamp or y.need_stamp > f.stamp or not y.cell.known for y in f.y):
+                return False
+        return True
+
+    def is_settled(self, roots: Sequence[Var]) -> bool:
+        """True if no need_grad behind the roots changed since the function that reads it was made or ran."""
+        latest: dict[int, int] = {}
+        for f in behind(roots):
+            when = max([v.need_stamp for v in f.y] + [max(v.need_stamp, latest.get(id(v), 0)) for v in f.x], default=0)
+            if when > max(f.made, f.stamp):
+                return False
+            latest.update({id(y): when for y in f.y})
+        return True
+
+    def is_tidy(self, roots: Sequence[Var]) -> bool:
+        """True if no two variables of the run share an array."""
+        order = behind(roots)
+        made = [y.cell for f in order for y in f.y]
+        outputs = {id(c) for c in made}
+        variables = {id(y) for f in order for y in f.y}
+        leaves = {id(x): x.cell for f in order for x in f.x if id(x) not in variables}
+        cells = {id(c) for c in leaves.values()}
+        alone = len(cells) == len(leaves)  # leaves that share a gradient: finding 13
+        return len(outputs) == len(made) and not outputs & cells and alone

@@ -1,0 +1,57 @@
+"""What is cleared, held against what NNabla 1.39 cleared in the same 400 graphs (golden/make_clear_flags.py).
+
+nnrs may clear more than NNabla, never less: alone-running functions clear at least the same arrays; fused ones, which
+compute intermediates again in backward, may keep others, but no more of them. Two things are not compared: what `max`
+reads, since nnrs keeps its input where NNabla keeps a hidden array of indices; and outputs that nothing behind the root
+reads, which NNabla clears with the memory that they share.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+
+GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(GOLDEN))
+import make_clear_flags  # noqa: E402
+
+GRAPHS = json.loads((GOLDEN / "clear_flags.json").read_text())
+
+
+def compared(graph):
+    """The variables whose flags are held against NNabla's."""
+    steps = graph["steps"]
+    behind, todo = set(), [len(steps) - 1]
+    while todo:
+        i = todo.pop()
+        if i not in behind:
+            behind.add(i)
+            todo.extend(j for j in steps[i][1:] if steps[i][0] != "leaf")
+    hidden = {step[1] for step in steps if step[0] == "max"}
+    return [i for i in range(len(steps)) if i in behind and i not in hidden]
+
+
+def rows(cleared):
+    return [cleared["forward"], *cleared.get("backward", [])]
+
+
+def test_the_golden_file_is_of_these_graphs():
+    programs = [make_clear_flags.program(seed) for seed in range(len(GRAPHS))]
+    assert [{k: v for k, v in g.items() if k != "cleared"} for g in GRAPHS] == json.loads(json.dumps(programs))
+    assert sum(sum(map(sum, rows(g["cleared"]))) for g in GRAPHS) > 1000
+
+
+@pytest.mark.parametrize("start", range(0, len(GRAPHS), 50))
+def test_nothing_is_cleared_later_than_in_nnabla(start, fusion):
+    for number, graph in enumerate(GRAPHS[start : start + 50], start):
+        mine, places = make_clear_flags.run(nn, F, graph), compared(graph)
+        for ours, theirs in zip(rows(mine), rows(graph["cleared"]), strict=True):
+            ours, theirs = [ours[i] for i in places], [theirs[i] for i in places]
+            enough = sum(ours) >= sum(theirs) if fusion else all(a >= b for a, b in zip(ours, theirs, strict=True))
+            assert enough, f"graph {number}: variables {places}, nnrs {ours}, NNabla {theirs}\n{graph}"

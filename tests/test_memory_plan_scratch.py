@@ -1,0 +1,72 @@
+"""Plans of what functions need beyond their outputs and gradients, and of gradients that are there before the run."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import leaf
+
+
+def ones(*shape):
+    return leaf(np.full(shape, 0.5))
+
+
+LARGE = (16, 16, 64, 64)
+NETS = {
+    "norm": lambda: F.norm(ones(*LARGE)),
+    "prelu": lambda: F.sum(F.prelu(ones(*LARGE), ones(16))),
+    "prelu, softmax": lambda: F.sum(F.softmax(F.prelu(ones(*LARGE), ones(16)))),
+    "batch_matmul": lambda: F.sum(F.batch_matmul(ones(16, 256, 256), ones(16, 256, 256), transpose_a=True)),
+    "batch_matmul, broadcast": lambda: F.sum(F.batch_matmul(ones(16, 256, 256), ones(1, 256, 256))),
+    "bool_gather": lambda: F.sum(F.bool_gather(ones(1000, 1000), ones(1000, 1000))),
+    "reshape first": lambda: F.sum(F.softmax(F.tanh(F.reshape(ones(*LARGE), (16, -1))))),
+    "reshape last": lambda: F.sum(F.reshape(F.softmax(F.tanh(ones(*LARGE))), (16, -1))),
+    "broadcast": lambda: F.sum(F.softmax(ones(*LARGE) * ones(1, 16, 1, 1))),
+}
+
+
+def used(y):
+    gc.collect()
+    nn.memory.clear_cache()
+    nn.memory.reset_peak()
+    y.forward()
+    y.backward()
+    return nn.memory.stats().peak
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("name", NETS)
+def test_scratch_memory_is_planned(name, held):
+    y = NETS[name]()
+    kept = [v for f in [y.parent] for v in f.inputs] if held else None
+    plan = nn.memory.plan(y)
+    peak = used(y)
+    del kept
+    assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak}, used {peak}\n{plan}"
+
+
+def accumulated(x, y):
+    used(y)
+
+
+def looked_at(x, y):
+    assert not x.g.any()
+
+
+def doubles(x, y):
+    x.g = np.zeros(x.shape)
+
+
+@pytest.mark.parametrize("before", [lambda x, y: None, accumulated, looked_at, doubles])
+def test_gradients_that_are_there_are_planned(before):
+    x = ones(1000, 1000)
+    y = F.sum(F.softmax(F.tanh(x)))
+    before(x, y)
+    plan = nn.memory.plan(y)
+    peak = used(y)
+    assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak}, used {peak}\n{plan}"
