@@ -40,7 +40,7 @@ impl FunctionRef {
     /// The arguments by NNabla's names, as the function uses them: strides of 1, all axes and the like instead of `None`.
     ///
     /// ```
-    /// use nnrs::{functions as f, ArgValue, Variable};
+    /// use nnrs::{function::ArgValue, functions as f, Variable};
     /// let y = f::sum(&Variable::new([2, 3]), f::Sum::default())?;
     /// let arguments = y.parent().unwrap().arguments();
     /// assert_eq!(arguments[0], ("axes", ArgValue::Ints(vec![0, 1])));
