@@ -180,6 +180,12 @@ pub trait Function: Described + Any + Send + Sync {
         true
     }
 
+    /// Whether `backward` is an error where input `i`, without a gradient, is a leaf that asks for one: a mistake in most
+    /// scripts. Functions for which NNabla goes on instead leave that gradient alone.
+    fn refuses_gradient(&self, i: usize) -> bool {
+        self.def().input(i).kind == InputKind::Index
+    }
+
     /// The name of input `i`, for messages; functions whose optional inputs may be absent in the middle say it themselves.
     fn input_name(&self, i: usize) -> &'static str {
         self.def().input(i).name

@@ -104,6 +104,10 @@ impl Sizes {
 }
 
 impl Function for Gather {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let (axis, b) = self.axes(&x[0], &x[1])?;
         if x[0][..b] != x[1][..b] {
@@ -165,6 +169,10 @@ impl Ungather {
 }
 
 impl Function for Ungather {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let y: Shape = self.shape.iter().map(|&d| d.max(0) as usize).collect();
         let part = self.gather().infer(&[y.clone(), x[1].clone()])?.swap_remove(0);

@@ -60,6 +60,10 @@ fn offsets(x: &Shape, indices: &View) -> Result<Vec<usize>> {
 }
 
 impl Function for GatherNd {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![slices(&x[0], &x[1])?])
     }
@@ -117,6 +121,10 @@ impl ScatterNd {
 }
 
 impl Function for ScatterNd {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let y = self.output(x.get(2))?;
         let data = slices(&y, &x[1])?;

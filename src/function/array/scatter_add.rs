@@ -46,6 +46,10 @@ fn check(x0: &Shape, indices: &Shape, x1: &Shape, axis: usize) -> Result<()> {
 }
 
 impl Function for ScatterAdd {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         check(&x[0], &x[1], &x[2], x[0].axis(self.axis.unwrap_or(0), "axis")?)?;
         Ok(smallvec![x[0].clone()])
@@ -79,6 +83,10 @@ function! {
 }
 
 impl Function for ScatterPick {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let y: Shape = self.shape.iter().map(|&d| d.max(0) as usize).collect();
         check(&x[0], &x[1], &y, x[0].axis(self.axis.unwrap_or(0), "axis")?)?;

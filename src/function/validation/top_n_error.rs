@@ -37,6 +37,10 @@ fn errors<T: SimdReal>(a: Axis, n: i64, x: &[T], labels: &[i64], y: &mut [T]) {
 }
 
 impl Function for TopNError {
+    fn refuses_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         infer(&x[0], &x[1], self.axis)
     }

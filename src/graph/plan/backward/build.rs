@@ -2,7 +2,6 @@
 
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
-use crate::function::InputKind;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::Graph;
 use crate::graph::plan::program::UnitBackward;
@@ -56,7 +55,7 @@ impl<'a> Builder<'a> {
             for (i, &x) in node.x.iter().enumerate() {
                 let input = node.f.function.def().input(i);
                 let v = self.g.var(x);
-                if input.kind == InputKind::Index && v.flows && v.producer.is_none() {
+                if node.f.function.refuses_gradient(i) && v.flows && v.producer.is_none() {
                     let e =
                         Error::graph("labels and indices have no gradient, but need_grad is set").argument(input.name);
                     return Err(node.f.explain(e.hint("make the Variable with need_grad=False")));
