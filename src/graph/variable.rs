@@ -66,6 +66,10 @@ impl Core {
         Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays::new(data)), version: AtomicU64::new(0) })
     }
 
+    pub(crate) fn set_elided(&self, plan: Option<(Weak<plan::Forward>, u64)>) {
+        self.lock().elided = plan;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Arrays> {
         self.arrays.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -249,7 +253,12 @@ impl VarNode {
     }
 
     pub(crate) fn set_elided(&self, plan: Option<Weak<plan::Forward>>) {
-        self.core.lock().elided = plan.map(|p| (p, self.id));
+        self.core.set_elided(plan.map(|p| (p, self.id)));
+    }
+
+    /// What unlinked copies share, also when the variable itself is gone.
+    pub(crate) fn core(&self) -> Weak<Core> {
+        Arc::downgrade(&self.core)
     }
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {

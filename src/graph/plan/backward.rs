@@ -17,7 +17,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
-use crate::graph::variable::{VarNode, VarRef};
+use crate::graph::variable::{Core, VarNode, VarRef};
 use crate::shape::Shape;
 use build::Builder;
 use smallvec::SmallVec;
@@ -47,6 +47,7 @@ pub(crate) struct Backward {
     unseen: Vec<Option<bool>>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
+    cores: Vec<Weak<Core>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
     /// When it last told the variables what it keeps.
@@ -184,6 +185,7 @@ impl Backward {
             root: g.roots[0],
             unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
+            cores: g.vars.iter().map(|v| v.var.core()).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
         })
     }

@@ -301,11 +301,13 @@ impl Variable {
     /// ```
     pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
         let shape = shape.into();
-        let arrays = self.node.core.lock();
+        let mut arrays = self.node.core.lock();
+        let is_new = shape.size() != arrays.data.size();
         arrays.data.reset_shape(shape.clone(), force)?;
         if let Some(g) = &arrays.grad {
             g.reset_shape(shape, force)?;
         }
+        arrays.grad_elided &= !is_new; // a new array has not been dropped
         drop(arrays);
         self.node.core.changed();
         Ok(())

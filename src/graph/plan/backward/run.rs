@@ -75,10 +75,14 @@ impl Backward {
 
     /// Clears data; whoever reads it all the same has it computed again, or is told that it is gone.
     fn drop_data(&self, v: u32) {
-        self.slots[v as usize].data.storage().clear();
-        let Some(var) = self.vars[v as usize].upgrade().filter(|var| !var.is_shed()) else { return };
-        let plan = var.parent().and_then(|f| last_plan(&f));
-        var.set_elided(Some(plan.map_or_else(Weak::new, |p| Arc::downgrade(&p))));
+        let slot = &self.slots[v as usize];
+        slot.data.storage().clear();
+        let var = self.vars[v as usize].upgrade();
+        let Some(core) = self.cores[v as usize].upgrade().filter(|_| !var.as_ref().is_some_and(|v| v.is_shed())) else {
+            return;
+        };
+        let plan = var.and_then(|var| var.parent()).and_then(|f| last_plan(&f));
+        core.set_elided(Some((plan.map_or_else(Weak::new, |p| Arc::downgrade(&p)), slot.var_id)));
     }
 
     /// Frees an array's memory; where the user asked for clearing, the array says so.
