@@ -609,6 +609,24 @@ def softplus(x: A, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray
     return _call(_SOFTPLUS, (x,), (beta,), n_outputs, outputs)
 
 
+_SOFTSIGN = _index('softsign')
+
+
+@_checked
+def softsign(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Softsign, `y = x / (1 + |x|)`: between -1 and 1 like `tanh`, with slower tails (Glorot and Bengio, 2010).
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_SOFTSIGN, (x,), (), n_outputs, outputs)
+
+
 _TANH_SHRINK = _index('tanh_shrink')
 
 

@@ -7,6 +7,7 @@ mod prelu;
 mod rectified;
 mod smooth;
 mod softmax;
+mod softsign;
 
 use super::Def;
 pub use halves::*;
@@ -16,6 +17,7 @@ pub use prelu::*;
 pub use rectified::*;
 pub use smooth::*;
 pub use softmax::*;
+pub use softsign::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[
@@ -38,6 +40,7 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     HardTanh::DEF,
     LogSigmoid::DEF,
     SoftPlus::DEF,
+    SoftSign::DEF,
     TanhShrink::DEF,
     Sinc::DEF,
     BinarySigmoid::DEF,

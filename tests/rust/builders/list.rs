@@ -29,6 +29,7 @@ builders! {
     hard_tanh
     log_sigmoid
     softplus
+    softsign
     tanh_shrink
     sinc
     binary_sigmoid
