@@ -18,32 +18,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# Files whose tests must leave no node, no variable and no byte behind.
-TIDY = {
-    "test_array",
-    "test_variable_members",
-    "test_array_memory",
-    "test_array_operators",
-    "test_bad_files",
-    "test_bad_hooks",
-    "test_bad_input",
-    "test_clear_flags",
-    "test_errors",
-    "test_graph",
-    "test_graph_changes",
-    "test_found_by_machine",
-    "test_hooks",
-    "test_huge_graphs",
-    "test_machine",
-    "test_memory",
-    "test_modes",
-    "test_not_kept",
-    "test_recompute",
-    "test_function_objects",
-    "test_python_function",
-    "test_threads",
-}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate", action="store_true", help="write tests/golden/errors.txt anew")
@@ -68,12 +42,13 @@ def _alive() -> tuple[int, int, int]:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No more functions, variables and bytes are alive after a test that passes than before it."""
-    if request.module.__name__ not in TIDY:
-        yield
-        return
+    """After a test that passes no more functions, variables and bytes are alive than before it. Parameters are cleared."""
+    import nnrs as nn
+
     before = _alive()
     yield
+    nn.clear_parameters()
+    request.node.funcargs.clear()  # pytest still has what fixtures gave the test
     if not request.node.stash.get(PASSED, False) or all(a <= b for a, b in zip(_alive(), before, strict=True)):
         return
     gc.collect()

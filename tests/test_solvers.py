@@ -1,10 +1,8 @@
-"""Solvers: NNabla's paths over 100 steps, the whole interface, states and their files."""
+"""Solvers: NNabla's paths over 100 steps, the whole interface."""
 
 from __future__ import annotations
 
-import copy
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,31 +13,12 @@ import pytest
 import nnrs as nn
 import nnrs.solvers as S
 from nnrs import _core
+from solver_helpers import ALL, parameter, solver_of, steps
 
 GOLDEN = Path(__file__).parent / "golden"
 ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
 sys.path.insert(0, str(GOLDEN))
 import make_solvers  # noqa: E402 - lies beside its data
-
-ALL = [S.Sgd, S.Momentum, S.Nesterov, S.Adam, S.AdamW]
-
-
-def parameter(values, gradient=None):
-    w = nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=True)
-    if gradient is not None:
-        w.g = np.broadcast_to(np.asarray(gradient, np.float32), w.shape)
-    return w
-
-
-def solver_of(kind, **params):
-    solver = kind()
-    solver.set_parameters(params)
-    return solver
-
-
-def steps(solver):
-    return {name: state.t for name, state in solver.get_states().items()}
-
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
@@ -316,166 +295,6 @@ def test_names_still_to_come():
         _ = S.Adamm
     with pytest.raises(RuntimeError, match="set_parameters"):
         S.Sgd().setup({})
-
-
-# --- states -----------------------------------------------------------------------------------------------------------
-
-
-def trained(kind, names=("a/W", "b")):
-    rng = np.random.default_rng(0)
-    params = {name: parameter(rng.normal(size=(i + 2, 3)), rng.normal(size=(i + 2, 3))) for i, name in enumerate(names)}
-    solver = kind(0.01)
-    solver.set_parameters(params)
-    for _ in range(3):
-        solver.update()
-    return solver
-
-
-def same_states(x, y):
-    assert {n: s.t for n, s in x.items()} == {n: s.t for n, s in y.items()}
-    for name, state in x.items():
-        assert list(state.pstate) == list(y[name].pstate)
-        for key, v in state.pstate.items():
-            np.testing.assert_array_equal(v.d, y[name].pstate[key].d)
-
-
-def test_states_have_nnablas_names():
-    names = {kind.__name__: list(trained(kind).get_states()["b"].pstate) for kind in ALL}
-    assert names == {"Sgd": [], "Momentum": ["m"], "Nesterov": ["m"], "Adam": ["var", "mean"], "AdamW": ["var", "mean"]}
-    state = S.SolverState()
-    assert (state.t, state.pstate) == (0, {})
-
-
-def test_state_arrays_are_the_solvers_own():
-    w = parameter([1.0], 0.0)
-    solver = S.Momentum(momentum=0.5)
-    solver.set_parameters({"w": w})
-    state = solver.get_states()["w"]
-    state.pstate["m"].d = [1.0]
-    state.t = 7
-    solver.update()
-    assert w.d == 0.5 and steps(solver) == {"w": 1}
-    state.t = 7
-    solver.set_states({"w": state})
-    assert steps(solver) == {"w": 7}
-
-
-@pytest.mark.parametrize(
-    ("states", "kind", "text"),
-    [
-        ({"x": S.SolverState()}, RuntimeError, "no parameter 'x'"),
-        ({"w": S.SolverState()}, ValueError, r"states \[m\] of Momentum for parameter 'w', got \[\]"),
-        ({"w": S.SolverState(1, {"m": nn.Variable((3,))})}, ValueError, r"shape \(2,\), as parameter 'w', got \(3,\)"),
-        ({"w": S.SolverState(1, {"m": 3})}, TypeError, "a Variable"),
-        ({"w": S.SolverState(-1, {"m": nn.Variable((2,))})}, ValueError, "0 or more"),
-        ({"w": S.SolverState("a", {"m": nn.Variable((2,))})}, TypeError, "an integer"),
-        ({"w": 3}, TypeError, "a SolverState"),
-        ([1], TypeError, "a dict"),
-    ],
-)
-def test_wrong_states_change_nothing(states, kind, text):
-    solver = solver_of(S.Momentum, w=parameter([1.0, 2.0], 1.0))
-    solver.update()
-    with pytest.raises(kind, match=text) as error:
-        solver.set_states(states)
-    assert isinstance(error.value, nn.Error)
-    assert steps(solver) == {"w": 1}
-
-
-@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
-@pytest.mark.parametrize("kind", ALL)
-def test_files_bring_states_back(kind, extension, tmp_path):
-    if extension == ".h5":
-        pytest.importorskip("h5py")
-    solver, other = trained(kind), trained(kind)
-    before = copy.deepcopy(steps(solver))
-    path = tmp_path / f"states{extension}"
-    solver.save_states(path)
-    other = solver_of(kind, **other.get_parameters())
-    assert set(steps(other).values()) == {0}
-    other.load_states(str(path))
-    same_states(solver.get_states(), other.get_states())
-    assert steps(other) == before and os.listdir(tmp_path) == [path.name]
-
-
-def test_h5_is_nnablas_format(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    trained(S.Adam).save_states(tmp_path / "states.h5")
-    with h5py.File(tmp_path / "states.h5") as f:
-        assert not f.attrs and set(f) == {"a", "b"} and set(f["a"]) == {"W"}
-        assert [f[name].attrs["index"] for name in ("a/W", "b")] == [0, 1]
-        group = f["a/W"]
-        assert set(group) == {"t", "mean", "var"} and not group["t"].attrs
-        assert group["t"].shape == () and group["t"].dtype == np.int64 and group["t"][()] == 3
-        assert (group["var"].attrs["index"], group["mean"].attrs["index"]) == (0, 1)
-        assert group["var"].shape == (2, 3) and group["var"].dtype == np.float32
-
-
-NNABLA = """
-import sys
-import numpy as np, nnabla as nn, nnabla.solvers as S
-w = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
-w.g = np.full((2, 3), 0.5)
-solver = S.Adam()
-solver.set_parameters({"a/W": w})
-solver.load_states(sys.argv[1])
-solver.update()
-solver.save_states(sys.argv[2])
-"""
-
-
-@pytest.mark.skipif(not os.path.exists(ORACLE), reason="NNabla is not installed (NNRS_ORACLE names its Python)")
-def test_nnabla_reads_our_states_and_we_read_its(tmp_path):
-    pytest.importorskip("h5py")
-    solver = solver_of(S.Adam, **{"a/W": parameter(np.ones((2, 3)), 0.5)})
-    solver.update()
-    ours, theirs = str(tmp_path / "ours.h5"), str(tmp_path / "theirs.h5")
-    solver.save_states(ours)
-    subprocess.run([ORACLE, "-c", NNABLA, ours, theirs], check=True, capture_output=True)
-    solver.update()
-    want = solver.get_states()["a/W"]
-    solver.load_states(theirs)
-    found = solver.get_states()["a/W"]
-    assert found.t == want.t == 2 and list(found.pstate) == list(want.pstate)
-    for key, v in found.pstate.items():
-        np.testing.assert_allclose(v.d, want.pstate[key].d, rtol=1e-6)
-
-
-def test_files_that_cannot_be_used(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    solver = trained(S.Adam)
-    before = steps(solver)
-    for path in ("x.h6", "x", "x.npz"):
-        with pytest.raises(ValueError):
-            solver.save_states(tmp_path / path)
-        with pytest.raises(ValueError):
-            solver.load_states(tmp_path / path)
-    with pytest.raises(TypeError):
-        solver.save_states(3)
-    with pytest.raises(FileNotFoundError):
-        solver.load_states(tmp_path / "none.h5")
-    for path in ("junk.h5", "junk.safetensors"):
-        (tmp_path / path).write_bytes(b"\x10\0\0\0\0\0\0\0junk")
-        with pytest.raises(ValueError):
-            solver.load_states(tmp_path / path)
-    trained(S.Momentum).save_states(tmp_path / "m.h5")
-    with pytest.raises(ValueError, match=r"states \[var, mean\] of Adam for parameter 'a/W', got \[m\]"):
-        solver.load_states(tmp_path / "m.h5")
-    trained(S.Adam, ("c",)).save_states(tmp_path / "c.safetensors")
-    with pytest.raises(RuntimeError, match="no parameter 'c'"):
-        solver.load_states(tmp_path / "c.safetensors")
-    nn.clear_parameters()
-    with nn.parameter_scope("s"):
-        nn.parameter.get_parameter_or_create("w", (2,))
-    nn.save_parameters(str(tmp_path / "p.safetensors"))
-    nn.clear_parameters()
-    with pytest.raises(ValueError, match="no states"):
-        solver.load_states(tmp_path / "p.safetensors")
-    with h5py.File(tmp_path / "t.h5", "w") as f:
-        f["b/t"] = np.arange(3)
-    with pytest.raises(ValueError, match="step count"):
-        solver.load_states(tmp_path / "t.h5")
-    assert steps(solver) == before
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,182 @@
+"""Forks in the middle of things: the child works, or says clearly what it cannot do."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import leaf
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    old = nn.get_num_threads()
+    yield
+    nn.set_num_threads(old)
+
+
+def parallel(*works):
+    """Runs each work on a thread of its own; raises the first exception."""
+    failed = []
+
+    def guard(work):
+        try:
+            work()
+        except BaseException as e:
+            failed.append(e)
+
+    ts = [threading.Thread(target=guard, args=(w,)) for w in works]
+    for t in ts:
+        t.start()
+    for t in ts:
+        t.join()
+    if failed:
+        error = failed[0]
+        failed.clear()
+        raise error
+
+
+def network(n=64, seed=0):
+    """A network with a product, a reduction and element-wise parts, large enough to be run by several threads."""
+    rng = np.random.default_rng(seed)
+    x = leaf(rng.normal(size=(n, 300)), False)
+    w1, b1 = leaf(rng.normal(size=(300, 200)) * 0.1), leaf(rng.normal(size=200))
+    w2 = leaf(rng.normal(size=(200, 10)) * 0.1)
+    h = F.tanh(F.affine(x, w1, b1))
+    y = F.softmax(F.affine(h * F.sigmoid(h), w2))
+    return F.sum(y * y), [x, w1, b1, w2]
+
+
+def step(y, leaves):
+    for v in leaves:
+        v.grad.zero()
+    y.forward()
+    y.backward()
+    return [y.d.tobytes()] + [v.g.tobytes() for v in leaves]
+
+
+def child_exit(work) -> int:
+    """Runs `work` in a forked child; gives its exit code (0: fine)."""
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_forked_child_runs_the_graph_and_so_does_the_parent(n):
+    nn.set_num_threads(n)
+    y, leaves = network(200)
+    expected = step(y, leaves)
+
+    def child():
+        assert step(y, leaves) == expected
+        z, others = network(100, 5)
+        step(z, others)
+
+    assert child_exit(child) == 0
+    assert step(y, leaves) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_in_the_middle_of_a_run():
+    nn.set_num_threads(2)
+    y, leaves = network(200)
+    expected = step(y, leaves)
+    codes = []
+
+    def child():
+        z, others = network(200)
+        assert step(z, others) == expected
+
+    def hook(f):
+        if not codes:
+            codes.append(child_exit(child))
+
+    y.forward(function_post_hook=hook)
+    assert codes == [0] and step(y, leaves) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_while_another_thread_runs_a_graph():
+    nn.set_num_threads(2)
+    graphs = [network(200, seed) for seed in range(2)]
+    expected = [step(*g) for g in graphs]
+    stop, codes = threading.Event(), []
+
+    def busy():
+        while not stop.is_set():
+            step(*graphs[0])
+
+    def child():
+        assert step(*graphs[1]) == expected[1]
+
+    def forks():
+        try:
+            codes.extend(child_exit(child) for _ in range(5))
+        finally:
+            stop.set()
+
+    parallel(busy, forks)
+    assert codes == [0] * 5
+
+
+def pool_work(seed):
+    y, leaves = network(50, seed)
+    return step(y, leaves)[0]
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
+def test_multiprocessing_with_fork():
+    expected = [pool_work(s) for s in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(pool_work, range(4)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_runs_the_graph_that_another_thread_was_running():
+    x = nn.Variable.from_numpy_array(np.ones((512, 512), "float32"), need_grad=True)
+    y = F.sum(F.affine(x, x))
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            y.forward()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def child():
+        signal.alarm(20)  # rather than wait for ever
+        y.forward()
+        assert y.d == 512**3
+
+    try:
+        for _ in range(3):
+            assert child_exit(child) == 0
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,156 @@
+"""Parameter files that are cut, noise, too deep, or made by an attacker: an error, and nothing has changed."""
+
+import json
+import os
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.solvers
+from nnrs.parameter import get_parameter, set_parameter
+
+HERE = pathlib.Path(__file__).parent
+ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
+KINDS = ["h5", "safetensors"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    nn.clear_parameters()
+    yield
+    nn.clear_parameters()
+
+
+@pytest.fixture(params=KINDS)
+def path(request, tmp_path):
+    if request.param == "h5":
+        pytest.importorskip("h5py")
+    return tmp_path / f"p.{request.param}"
+
+
+def values():
+    """What golden/make_parametric.py put into golden/nnabla.h5: name, values, need_grad."""
+    g = np.random.RandomState(5)
+    return [
+        ("z/conv/W", g.randn(2, 3).astype(np.float32), True),
+        ("a", g.randn(4), False),
+        ("half", g.randn(3).astype(np.float16), True),
+        ("empty", np.ones((0, 2), np.float32), True),
+        ("z/conv/b", np.array([7, -1], np.int32), True),
+        ("scalar", np.array(0.5, np.float32), False),
+    ]
+
+
+def make(rows):
+    for name, array, need_grad in rows:
+        set_parameter(name, nn.Variable.from_numpy_array(array, need_grad=need_grad))
+
+
+def contents():
+    """Parameters as plain data; the tree lists a scope's members together, so sort by name."""
+    found = nn.get_parameters(grad_only=False)
+    return {n: (v.need_grad, str(v.data.data.dtype), v.shape, v.data.data.tobytes()) for n, v in found.items()}
+
+
+def expected(rows):
+    return {n: (need_grad, str(a.dtype), a.shape, a.tobytes()) for n, a, need_grad in rows}
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, 0.5, 0.9, -1])
+def test_cut_files(path, cut):
+    make([("a", np.arange(300.0), True), ("b", np.ones(2), True)])
+    nn.save_parameters(path)
+    raw = path.read_bytes()
+    path.write_bytes(raw[: int(cut * len(raw)) if isinstance(cut, float) else cut])
+    before = contents()
+    with pytest.raises(ValueError, match="cannot read"):
+        nn.load_parameters(path)
+    assert contents() == before
+
+
+def test_any_bytes(path):
+    """Files with flipped bytes load or are refused; either way the process lives and nothing is half loaded."""
+    make([("a/b", np.arange(12.0), True), ("c", np.ones(2, np.float32), False)])
+    nn.save_parameters(path)
+    raw = path.read_bytes()
+    g = np.random.RandomState(0)
+    for _ in range(300):
+        bad = bytearray(raw)
+        for at in g.randint(0, len(raw), g.randint(1, 8)):
+            bad[at] = g.choice([0, 1, 0x7F, 0xFF, g.randint(256)])
+        path.write_bytes(bytes(bad))
+        nn.clear_parameters()
+        try:
+            nn.load_parameters(path)
+        except ValueError:
+            assert contents() == {}
+
+
+def test_noise(path):
+    g = np.random.RandomState(1)
+    for size in [0, 1, 8, 64, 4096]:
+        for head in [b"", b"\x89HDF\r\n\x1a\n", struct.pack("<Q", size), struct.pack("<Q", 2**63)]:
+            path.write_bytes(head + g.bytes(size))
+            with pytest.raises(ValueError, match="cannot read"):
+                nn.load_parameters(path)
+
+
+def test_h5_that_claims_too_much_or_points_elsewhere(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(64))
+    makers = {
+        "huge": lambda f: f.create_dataset("a", (2**40, 2**20), "f4", chunks=(1, 1)),
+        "hollow": lambda f: f.create_dataset("a", (16,), "f4"),
+        "external": lambda f: f.create_dataset("a", (16,), "f4", external=[(str(secret), 0, 64)]),
+        "text": lambda f: f.create_dataset("a", data="text"),
+        "virtual": lambda f: f.create_virtual_dataset("a", h5py.VirtualLayout((4,), "f4")),
+        "null": lambda f: f.create_dataset("a", data=h5py.Empty("f4")),
+        "index": lambda f: f.create_dataset("a", data=[1.0]).attrs.create("index", "first"),
+    }
+    for name, maker in makers.items():
+        path = tmp_path / f"{name}.h5"
+        with h5py.File(path, "w") as f:
+            maker(f)
+        with pytest.raises(ValueError, match="cannot read"):
+            nn.load_parameters(path)
+    assert contents() == {}
+
+
+def test_h5_links_are_not_followed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "other.h5", "w") as f:
+        f["w"] = [1.0]
+    with h5py.File(tmp_path / "p.h5", "w") as f:
+        f["good"] = np.ones(2, ">f4")
+        f["soft"] = h5py.SoftLink("/nowhere")
+        f["loop"] = f["/"]
+    nn.load_parameters(tmp_path / "p.h5")
+    assert list(nn.get_parameters()) == ["good"]
+    assert get_parameter("good").d.tolist() == [1, 1]
+    with h5py.File(tmp_path / "p.h5", "a") as f:
+        f.create_group("inner")["link"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "w")
+    with pytest.raises(ValueError, match="'inner/link' is a link into another file"):
+        nn.load_parameters(tmp_path / "p.h5")
+
+
+@pytest.mark.parametrize("depth", [1000, 50_000])
+def test_a_deep_name_in_a_file_is_refused(path, depth):
+    """It would make the parameters unusable; those that are there stay."""
+    make([("kept", np.ones(2), True)])
+    name = "a/" * depth + "w"
+    if path.suffix == ".h5":
+        if depth > 1000:
+            pytest.skip("HDF5 itself does not write it")
+        with pytest.importorskip("h5py").File(path, "w") as f:
+            f[name] = np.ones(2, "f4")
+    else:
+        header = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(ValueError, match="more than 100 scopes") as e:
+        nn.load_parameters(path)
+    assert isinstance(e.value, nn.Error) and len(str(e.value)) < 1000
+    assert list(nn.get_parameters()) == ["kept"]
