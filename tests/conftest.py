@@ -42,7 +42,7 @@ def _alive() -> tuple[int, int, int]:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test that passes no more functions, variables and bytes are alive than before it. Parameters are cleared."""
+    """After a test that passes no more functions, variables and bytes are alive than before it."""
     import nnrs as nn
 
     before = _alive()

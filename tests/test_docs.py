@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nnrs as nn
@@ -76,3 +78,15 @@ def test_examples_in_docstrings_run(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     nn.clear_parameters()
     assert result.attempted and not result.failed
+
+
+MEMBERS = [(c, n) for c in (nn.Variable, nn.NdArray, nn.Context) for n in dir(c) if not n.startswith("_")]
+
+
+@pytest.mark.parametrize("owner, name", MEMBERS, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_members_of_the_core_are_documented_and_their_examples_run(owner: type, name: str) -> None:
+    text = inspect.getdoc(getattr(owner, name))
+    assert text and len(text) > 12
+    globs = {"nn": nn, "F": importlib.import_module("nnrs.functions"), "np": np}
+    test = doctest.DocTestParser().get_doctest(text, globs, name, None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0

@@ -43,6 +43,10 @@ impl NdArray {
         Ok(NdArray::new(Array::new(shape)))
     }
 
+    /// An array with a copy of `nparr`, of its shape and element type.
+    ///
+    /// >>> nn.NdArray.from_numpy_array(np.float32([1, 2])).data
+    /// array([1., 2.], dtype=float32)
     #[staticmethod]
     fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
         convert::from_numpy("NdArray.from_numpy_array", "nparr", nparr).map(NdArray::new)
@@ -57,36 +61,54 @@ impl NdArray {
         Ok(NdArray::new(a))
     }
 
+    /// Sizes of the axes, a tuple of int.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         convert::tuple(py, &self.array.shape())
     }
 
+    /// Elements from one place on an axis to the next: arrays are dense, the last axis is contiguous.
     #[getter]
     fn strides(&self) -> Vec<usize> {
         self.array.shape().strides().to_vec()
     }
 
+    /// Number of axes.
     #[getter]
     fn ndim(&self) -> usize {
         self.array.shape().ndim()
     }
 
+    /// Number of elements.
     #[getter]
     fn size(&self) -> usize {
         self.array.size()
     }
 
+    /// The product of the sizes from `axis` on. -1, the default, means all axes.
+    ///
+    /// >>> nn.NdArray((2, 3, 4)).size_from_axis(1)
+    /// 12
     #[pyo3(signature = (axis=-1))]
     fn size_from_axis(&self, py: Python<'_>, axis: i64) -> PyResult<usize> {
         size_from_axis(py, &self.array.shape(), axis)
     }
 
+    /// The type of the elements that are in memory now.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         convert::dtype_object(py, self.array.dtype())
     }
 
+    /// The elements as a NumPy array over the same memory, for reading and writing; it keeps the memory alive.
+    ///
+    /// Assigning copies values in: an array brings its element type, a number is taken in the type that is there.
+    ///
+    /// >>> a = nn.NdArray((2,))
+    /// >>> a.data = np.float32([1, 2])
+    /// >>> a.data[0] = 5
+    /// >>> a.data
+    /// array([5., 2.], dtype=float32)
     #[getter]
     fn get_data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         convert::writable(py, &self.array)
@@ -97,6 +119,10 @@ impl NdArray {
         assign("NdArray.data", &self.array, value)
     }
 
+    /// The elements as a NumPy array of type `dtype` (None: the current one).
+    ///
+    /// `mode` is "r" (a read-only array, converted beside the content), "w" (to be written, content undefined) or "rw"
+    /// (converted for good). Raises ValueError for another mode.
     #[pyo3(name = "get_data", signature = (mode="rw", dtype=None))]
     fn data_as<'py>(
         &self,
@@ -122,6 +148,10 @@ impl NdArray {
         Ok(array)
     }
 
+    /// Converts the content to `dtype` for good, and gives it as a NumPy array. `ctx` is not used.
+    ///
+    /// >>> nn.NdArray.from_numpy_array(np.float32([1.5])).cast(np.int32)
+    /// array([1], dtype=int32)
     #[pyo3(signature = (dtype, ctx=None))]
     fn cast<'py>(
         &self,
@@ -138,6 +168,8 @@ impl NdArray {
         }
     }
 
+    /// The address of the memory as `dtype`; with `write_only` its content is undefined afterwards. It stays valid until
+    /// the array is written by somebody else, cleared, or freed.
     #[pyo3(signature = (dtype, ctx=None, write_only=false))]
     fn data_ptr(
         &self,
@@ -153,33 +185,45 @@ impl NdArray {
         Ok(data.ptr() as usize)
     }
 
+    /// Sets all elements to `value`, lazily: memory is written when somebody reads.
+    ///
+    /// >>> a = nn.NdArray((2,))
+    /// >>> a.fill(3)
+    /// >>> a.data
+    /// array([3., 3.], dtype=float32)
     fn fill(&self, py: Python<'_>, value: f64) -> PyResult<()> {
         errors::run_as(py, "NdArray.fill", || self.array.fill(value))
     }
 
+    /// Sets all elements to 0, lazily.
     fn zero(&self, py: Python<'_>) -> PyResult<()> {
         errors::run(py, || self.array.zero())
     }
 
+    /// Gives the memory back. Reading finds zeros.
     fn clear(&self) {
         self.array.clear();
     }
 
+    /// True if the array was cleared, by `clear` or by a run, and not written since.
     #[getter]
     fn clear_called(&self) -> bool {
         self.array.storage().is_cleared()
     }
 
+    /// True while the content is a lazy 0.
     #[getter]
     fn zeroing(&self) -> bool {
         self.array.storage().is_zero()
     }
 
+    /// How often the content was handed out for writing, by a run, an assignment, or `data`.
     #[getter]
     fn modification_count(&self) -> u64 {
         self.array.modification_count()
     }
 
+    /// Copies the elements of `arr`, with their type, and gives this array. Raises ValueError for another shape.
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from<'py>(
         slf: Bound<'py, NdArray>,
@@ -191,15 +235,24 @@ impl NdArray {
         Ok(slf)
     }
 
+    /// An array of another shape over the same memory. Raises ValueError if the number of elements is another.
+    ///
+    /// >>> a = nn.NdArray.from_numpy_array(np.float32([1, 2, 3, 4]))
+    /// >>> a.view((2, 2)).data[1, 1] = 9
+    /// >>> a.data
+    /// array([1., 2., 3., 9.], dtype=float32)
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
         let shape = convert::shape("NdArray.view", shape)?;
         errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(NdArray::new)
     }
 
+    /// The part from `start` of `length` places along axis `dim`, over the same memory. All axes before it must be of size 1.
+    /// Raises ValueError for a part that is not inside.
     fn narrow(&self, py: Python<'_>, dim: i64, start: i64, length: i64) -> PyResult<NdArray> {
         errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(NdArray::new)
     }
 
+    /// Sets the elements to `value` where `mask`, of the same shape or one that broadcasts to it, is not 0.
     fn masked_fill<'py>(
         slf: &Bound<'py, NdArray>,
         mask: &Bound<'py, PyAny>,
@@ -208,6 +261,7 @@ impl NdArray {
         slf.py().import("nnrs._members")?.call_method1("bool_fill", (slf, mask, value))
     }
 
+    /// As `masked_fill`.
     fn bool_fill<'py>(
         slf: &Bound<'py, NdArray>,
         mask: &Bound<'py, PyAny>,

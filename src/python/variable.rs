@@ -53,6 +53,10 @@ impl Variable {
         Ok(made)
     }
 
+    /// A variable with copies of NumPy arrays as data and gradient.
+    ///
+    /// >>> nn.Variable.from_numpy_array(np.float32([1, 2]), need_grad=True).need_grad
+    /// True
     #[staticmethod]
     #[pyo3(signature = (data, grad=None, need_grad=None))]
     fn from_numpy_array(
@@ -70,26 +74,38 @@ impl Variable {
         Ok(Variable { var })
     }
 
+    /// Sizes of the axes, a tuple of int.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         convert::tuple(py, &self.var.shape())
     }
 
+    /// Number of axes.
     #[getter]
     fn ndim(&self) -> usize {
         self.var.ndim()
     }
 
+    /// Number of elements.
     #[getter]
     fn size(&self) -> usize {
         self.var.size()
     }
 
+    /// The product of the sizes from `axis` on. -1, the default, means all axes.
     #[pyo3(signature = (axis=-1))]
     fn size_from_axis(&self, py: Python<'_>, axis: i64) -> PyResult<usize> {
         size_from_axis(py, &self.var.shape(), axis)
     }
 
+    /// The data as a NumPy array over the same memory. Assigning copies values in; numbers and smaller arrays broadcast.
+    ///
+    /// Data of an intermediate variable that was not kept is computed again; RuntimeError if an input has changed since.
+    ///
+    /// >>> x = nn.Variable((2,))
+    /// >>> x.d = 3
+    /// >>> x.d
+    /// array([3., 3.], dtype=float32)
     #[getter]
     fn get_d<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let a = errors::run(py, || self.var.data())?;
@@ -101,6 +117,9 @@ impl Variable {
         assign("Variable.d", &self.var.raw_data(), value)
     }
 
+    /// The gradient as a NumPy array over the same memory. Assigning copies values in; numbers broadcast.
+    ///
+    /// RuntimeError if it is an intermediate variable's and backward did not keep it.
     #[getter]
     fn get_g<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         convert::writable(py, &self.gradient(py)?)
@@ -113,6 +132,7 @@ impl Variable {
         Ok(())
     }
 
+    /// The data as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
     fn get_data(&self, py: Python<'_>) -> PyResult<NdArray> {
         errors::run(py, || self.var.data()).map(NdArray::new)
@@ -124,6 +144,7 @@ impl Variable {
         errors::run_as(value.py(), "Variable.data", || self.var.set_data(a))
     }
 
+    /// The gradient as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
     fn get_grad(&self, py: Python<'_>) -> PyResult<NdArray> {
         // Where the user asked for clearing, the array says that it was cleared.
@@ -137,6 +158,12 @@ impl Variable {
         errors::run_as(value.py(), "Variable.grad", || self.var.set_grad(a))
     }
 
+    /// Whether a gradient is computed for this variable: as set, or inherited from what it was computed from. None: inherit.
+    ///
+    /// >>> x = nn.Variable((2,), need_grad=True)
+    /// >>> y = F.exp(x)
+    /// >>> y.need_grad
+    /// True
     #[getter]
     fn get_need_grad(&self) -> bool {
         self.var.need_grad()
@@ -148,6 +175,7 @@ impl Variable {
         Ok(())
     }
 
+    /// True: data and gradient stay, whatever the clear flags of a run say.
     #[getter]
     fn get_persistent(&self) -> bool {
         self.var.persistent()
@@ -159,6 +187,7 @@ impl Variable {
         Ok(())
     }
 
+    /// True: the data goes in forward, and is computed again when backward needs it.
     #[getter]
     fn get_recompute(&self) -> bool {
         self.var.recompute()
@@ -170,6 +199,7 @@ impl Variable {
         Ok(())
     }
 
+    /// A name for messages and pictures.
     #[getter]
     fn get_name(&self) -> String {
         self.var.name().map_or(String::new(), |n| n.to_string())
@@ -184,11 +214,14 @@ impl Variable {
         Ok(())
     }
 
+    /// Distance from the leaves: 0 for a variable that no function made.
     #[getter]
     fn rank(&self) -> usize {
         self.var.rank()
     }
 
+    /// The function that makes this variable, None for a leaf. Assigning a Function of a fitting output puts this variable in
+    /// the output's place; None cuts the history.
     #[getter]
     fn get_parent(&self) -> Option<Function> {
         self.var.parent().map(Function::new)
@@ -199,27 +232,39 @@ impl Variable {
         members::set_parent(&self.var, value)
     }
 
+    /// The functions that read this variable and are alive.
     #[getter]
     fn function_references(&self) -> Vec<Function> {
         self.var.function_references().into_iter().map(Function::new).collect()
     }
 
+    /// A variable that shares data and gradient but has no history: gradients end there. `need_grad` None: as this one's.
+    ///
+    /// >>> y = F.exp(nn.Variable((2,), need_grad=True))
+    /// >>> u = y.unlinked()
+    /// >>> u.parent is None and u == y
+    /// True
     #[pyo3(signature = (need_grad=None))]
     fn unlinked(&self, need_grad: Option<bool>) -> Variable {
         Variable { var: self.var.unlinked_with(need_grad) }
     }
 
+    /// As `unlinked`.
     #[pyo3(signature = (need_grad=None))]
     fn get_unlinked_variable(&self, need_grad: Option<bool>) -> Variable {
         Variable { var: self.var.unlinked_with(need_grad) }
     }
 
+    /// Gives data and gradient another shape in place; with `force` also another size, which drops the content.
+    ///
+    /// Graphs that use the variable notice. Raises ValueError for another size without `force`.
     #[pyo3(signature = (shape, force=false))]
     fn reset_shape(&self, shape: &Bound<'_, PyAny>, force: bool) -> PyResult<()> {
         let s = convert::shape("Variable.reset_shape", shape)?;
         errors::run_as(shape.py(), "Variable.reset_shape", || self.var.reset_shape(s, force))
     }
 
+    /// The same elements in another shape: by a function, or with `unlink` as a variable of its own over the same memory.
     #[pyo3(signature = (shape, unlink=false))]
     fn reshape<'py>(
         slf: &Bound<'py, Variable>,
@@ -235,10 +280,19 @@ impl Variable {
         Ok(Bound::new(py, Variable { var })?.into_any())
     }
 
+    /// Puts what reads this variable on top of `var`: this variable takes the parent and the arrays of `var`.
+    ///
+    /// Raises ValueError for another shape, RuntimeError for a leaf and for a cycle.
+    ///
+    /// >>> x, y = nn.Variable((2,)), F.exp(nn.Variable((2,)))
+    /// >>> x.rewire_on(y)
+    /// >>> x.parent.name, y.parent
+    /// ('Exp', None)
     fn rewire_on(&self, py: Python<'_>, var: &Variable) -> PyResult<()> {
         errors::run(py, || self.var.rewire_on(&var.var))
     }
 
+    /// Cuts all links of the graph behind this variable, so that its parts are freed one by one.
     fn clear_all_graph_links(&self) {
         self.var.clear_all_graph_links();
     }

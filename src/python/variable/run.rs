@@ -64,6 +64,11 @@ impl Variable {
         })
     }
 
+    /// Calls `f` with each function behind this variable, inputs first.
+    ///
+    /// >>> F.exp(F.tanh(nn.Variable((2,)))).visit(lambda f: print(f.name))
+    /// Tanh
+    /// Exp
     fn visit(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<()> {
         errors::run(py, || self.var.visit(|node| call_hook(&f, node)))
     }
