@@ -3,9 +3,9 @@
 One definition for all engines: a process of its own imports the engine, notes its resident memory, then builds the
 network and trains three steps; the figure is the highest resident memory less the noted one.
 
-    python benches/cases/memory.py nnrs|nnabla|torch [marked]      # one measurement, as JSON
+    python benches/cases/memory.py nnrs|nnabla|torch [marked|fit]      # one measurement, as JSON
 
-`marked`: with the outputs of batch normalizations and ReLUs under `nn.recompute` (see recompute.py).
+The ways to save memory are explained in recompute.py.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if __package__:
 LAYERS, MAPS, SIDE, BATCH = 20, 64, 32, 32
 SIZE = f"{MAPS} maps, {SIDE}x{SIDE}, batch {BATCH}"
 STEPS = 3
+FIT = 0.5  # of the planned peak
 
 
 def status(key: str) -> int:
@@ -53,7 +54,8 @@ class Network:
     step: Callable[[], None]
 
 
-def nabla_network(package: str, marked: bool) -> Network:
+def nabla_network(package: str, way: str = "") -> Network:
+    """`marked`: batch normalizations and ReLUs are under `nn.recompute`; `fit`: as nnrs's `memory.fit` chooses."""
     from case import Kit
 
     kit = Kit(package)
@@ -65,9 +67,12 @@ def nabla_network(package: str, marked: bool) -> Network:
     for i in range(LAYERS):
         with nn.parameter_scope(f"layer{i}"):
             h = PF.convolution(h, MAPS, (3, 3), pad=(1, 1), with_bias=False)
-            with nn.recompute() if marked else contextlib.nullcontext():
+            with nn.recompute() if way == "marked" else contextlib.nullcontext():
                 h = F.relu(PF.batch_normalization(h))
     loss = F.mean(F.softmax_cross_entropy(PF.affine(F.mean(h, axis=(2, 3)), 10), t))
+    if way == "fit":
+        peak = nn.memory.plan(loss, clear_no_need_grad=True, backward_clear_buffer=True).peak
+        nn.memory.fit(loss, int(peak * FIT))
     solver = kit.S.Momentum(0.01)
     solver.set_parameters(nn.get_parameters())
 
@@ -80,13 +85,13 @@ def nabla_network(package: str, marked: bool) -> Network:
     return Network(loss, step)
 
 
-def nabla_steps(package: str, marked: bool):
+def nabla_steps(package: str, way: str):
     from case import Kit
 
     module = Kit(package).nn
 
     def run() -> None:
-        network = nabla_network(package, marked)
+        network = nabla_network(package, way)
         for _ in range(STEPS):
             network.step()
 
@@ -113,8 +118,8 @@ def torch_steps():
     return run, None
 
 
-def measure_here(engine: str, marked: bool) -> dict[str, Any]:
-    run, module = torch_steps() if engine == "torch" else nabla_steps(engine, marked)
+def measure_here(engine: str, way: str = "") -> dict[str, Any]:
+    run, module = torch_steps() if engine == "torch" else nabla_steps(engine, way)
     reset_peak()
     before = status("VmRSS")
     run()
@@ -146,4 +151,4 @@ if __package__:
     CASES = [Whole("memory", TITLE, "MiB", measure, {"torch": 0.8})]
 
 if __name__ == "__main__":
-    print(json.dumps(measure_here(sys.argv[1], "marked" in sys.argv[2:])))
+    print(json.dumps(measure_here(*sys.argv[1:])))
