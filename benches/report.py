@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 HEAD = ("case", "threads", "nnrs", "torch", "NNabla", "nnrs / torch", "at most", "nnrs / NNabla", "at most", "")
-SCALES = {"ms": (1e3, "ms"), "MiB": (2**-20, "MiB"), "MB": (1e-6, "MB")}
+SCALES = {"ms": (1e3, "ms"), "MiB": (2**-20, "MiB"), "MB": (1e-6, "MB"), "times": (1, "times")}
 OTHERS = ("torch", "nnabla")
 
 

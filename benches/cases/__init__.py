@@ -1,6 +1,6 @@
 """All cases, in the order of the table. A group's file imports no engine until one of its steps is built."""
 
-from . import convolution, elementwise, matmul, memory, networks, package, small_graph, solvers
+from . import convolution, elementwise, matmul, memory, networks, package, recompute, small_graph, solvers
 
 TIMED = [
     *small_graph.CASES,
@@ -10,4 +10,4 @@ TIMED = [
     *convolution.CASES,
     *solvers.CASES,
 ]
-WHOLE = [*memory.CASES, *package.CASES]
+WHOLE = [*memory.CASES, *recompute.CASES, *package.CASES]

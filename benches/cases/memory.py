@@ -3,14 +3,19 @@
 One definition for all engines: a process of its own imports the engine, notes its resident memory, then builds the
 network and trains three steps; the figure is the highest resident memory less the noted one.
 
-    python benches/cases/memory.py nnrs|nnabla|torch       # one measurement, as JSON
+    python benches/cases/memory.py nnrs|nnabla|torch [marked|fit]      # one measurement, as JSON
+
+The ways to save memory are explained in recompute.py.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +25,9 @@ if __package__:
     from .case import Whole
 
 LAYERS, MAPS, SIDE, BATCH = 20, 64, 32, 32
+SIZE = f"{MAPS} maps, {SIDE}x{SIDE}, batch {BATCH}"
 STEPS = 3
+FIT = 0.5  # of the planned peak
 
 
 def status(key: str) -> int:
@@ -39,31 +46,56 @@ def batch() -> tuple[np.ndarray, np.ndarray]:
     return rng.random((BATCH, 3, SIDE, SIDE), dtype=np.float32), rng.integers(0, 10, (BATCH, 1))
 
 
-def nabla_steps(package: str):
+@dataclass
+class Network:
+    """The end of a graph, and a training step of it."""
+
+    loss: Any
+    step: Callable[[], None]
+
+
+def nabla_network(package: str, way: str = "") -> Network:
+    """`marked`: batch normalizations and ReLUs are under `nn.recompute`; `fit`: as nnrs's `memory.fit` chooses."""
     from case import Kit
 
     kit = Kit(package)
     F, PF, nn = kit.F, kit.PF, kit.nn
+    images, labels = batch()
+    x, t = nn.Variable(images.shape), nn.Variable(labels.shape)
+    x.d, t.d = images, labels
+    h = x
+    for i in range(LAYERS):
+        with nn.parameter_scope(f"layer{i}"):
+            h = PF.convolution(h, MAPS, (3, 3), pad=(1, 1), with_bias=False)
+            with nn.recompute() if way == "marked" else contextlib.nullcontext():
+                h = F.relu(PF.batch_normalization(h))
+    loss = F.mean(F.softmax_cross_entropy(PF.affine(F.mean(h, axis=(2, 3)), 10), t))
+    if way == "fit":
+        peak = nn.memory.plan(loss, clear_no_need_grad=True, backward_clear_buffer=True).peak
+        nn.memory.fit(loss, int(peak * FIT))
+    solver = kit.S.Momentum(0.01)
+    solver.set_parameters(nn.get_parameters())
+
+    def step() -> None:
+        solver.zero_grad()
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+        solver.update()
+
+    return Network(loss, step)
+
+
+def nabla_steps(package: str, way: str):
+    from case import Kit
+
+    module = Kit(package).nn
 
     def run() -> None:
-        images, labels = batch()
-        x, t = nn.Variable(images.shape), nn.Variable(labels.shape)
-        x.d, t.d = images, labels
-        h = x
-        for i in range(LAYERS):
-            with nn.parameter_scope(f"layer{i}"):
-                h = F.relu(PF.batch_normalization(PF.convolution(h, MAPS, (3, 3), pad=(1, 1), with_bias=False)))
-        loss = F.mean(F.softmax_cross_entropy(PF.affine(F.mean(h, axis=(2, 3)), 10), t))
-        del h
-        solver = kit.S.Momentum(0.01)
-        solver.set_parameters(nn.get_parameters())
+        network = nabla_network(package, way)
         for _ in range(STEPS):
-            solver.zero_grad()
-            loss.forward(clear_no_need_grad=True)
-            loss.backward(clear_buffer=True)
-            solver.update()
+            network.step()
 
-    return run, nn
+    return run, module
 
 
 def torch_steps():
@@ -86,8 +118,8 @@ def torch_steps():
     return run, None
 
 
-def measure_here(engine: str) -> dict[str, Any]:
-    run, module = torch_steps() if engine == "torch" else nabla_steps(engine)
+def measure_here(engine: str, way: str = "") -> dict[str, Any]:
+    run, module = torch_steps() if engine == "torch" else nabla_steps(engine, way)
     reset_peak()
     before = status("VmRSS")
     run()
@@ -102,16 +134,21 @@ def measure(engines: dict[str, str], quick: bool) -> dict[str, Any]:
     return {engine: measure_there(engine, python) for engine, python in engines.items()}
 
 
-def measure_there(engine: str, python: str) -> dict[str, Any]:
-    run = subprocess.run([python, __file__, engine], capture_output=True, text=True, timeout=300)
+def measure_there(engine: str, python: str, *arguments: str) -> dict[str, Any]:
+    command = [python, __file__, engine, *arguments]
+    return last_line(subprocess.run(command, capture_output=True, text=True, timeout=300))
+
+
+def last_line(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """What a process of its own found."""
     if run.returncode:
         return {"error": (run.stderr.strip().splitlines() or [f"exit {run.returncode}"])[-1]}
     return json.loads(run.stdout.splitlines()[-1])
 
 
 if __package__:
-    TITLE = f"peak memory of a step of a {LAYERS}-layer conv net ({MAPS} maps, {SIDE}x{SIDE}, batch {BATCH})"
+    TITLE = f"peak memory of a step of a {LAYERS}-layer conv net ({SIZE})"
     CASES = [Whole("memory", TITLE, "MiB", measure, {"torch": 0.8})]
 
 if __name__ == "__main__":
-    print(json.dumps(measure_here(sys.argv[1])))
+    print(json.dumps(measure_here(*sys.argv[1:])))
