@@ -216,3 +216,24 @@ def test_visit_check_stops_at_the_first_hit():
 
     assert y.visit_check(check) is True and seen == ["Tanh"]
     assert y.visit_check(lambda f: False) is False
+
+
+@pytest.mark.parametrize("clear_buffer", [False, True])
+def test_hooks_of_backward_see_the_gradients_of_inputs_and_outputs(clear_buffer):
+    x = leaf(X)
+    y = F.sin(F.exp(F.tanh(F.reshape(x, (3, 1))))) * 2
+    seen = {}
+
+    def look(f):
+        seen[f.name] = f.outputs[0].g.ravel().copy(), f.inputs[0].g.ravel().copy()
+
+    y.forward()
+    y.backward(function_post_hook=look, clear_buffer=clear_buffer)
+    t = np.tanh(X.astype("float64"))
+    gradients = [np.ones(3), 2 * np.ones(3), 2 * np.cos(np.exp(t))]
+    gradients.append(gradients[-1] * np.exp(t))
+    gradients.append(gradients[-1] * (1 - t * t))
+    for k, name in enumerate(["MulScalar", "Sin", "Exp", "Tanh"]):
+        close(seen[name][0], gradients[k])
+        close(seen[name][1], gradients[k + 1])
+    close(seen["Reshape"][0], gradients[-1])

@@ -1,8 +1,8 @@
 //! The caching allocator: freed blocks are kept by size and handed out again, because fresh pages cost more than
 //! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
 
+use super::system;
 use crate::error::{Error, ErrorKind, Result};
-use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -42,7 +42,7 @@ impl Drop for SmallCache {
             for p in blocks.drain(..) {
                 CACHED.fetch_sub(class * ALIGN, Relaxed);
                 // SAFETY: the block came from `system` with this class's size.
-                unsafe { std::alloc::dealloc(p.as_ptr(), layout(class * ALIGN)) };
+                unsafe { system::give(p.as_ptr(), class * ALIGN) };
             }
         }
     }
@@ -118,7 +118,7 @@ pub fn clear_cache() {
         for p in blocks {
             CACHED.fetch_sub(bytes, Relaxed);
             // SAFETY: the block came from `system` with this size and is in no list any more.
-            unsafe { std::alloc::dealloc(p as *mut u8, layout(bytes)) };
+            unsafe { system::give(p as *mut u8, bytes) };
         }
     }
     let _ = SMALL_FREE.try_with(|s| *s.borrow_mut() = SmallCache(Vec::new()));
@@ -165,7 +165,7 @@ impl Block {
             LIVE.fetch_sub(bytes, Relaxed);
             return Err(out_of_memory(bytes, "the limit on memory is reached"));
         }
-        let Some(ptr) = take_cached(bytes).or_else(|| system(bytes)) else {
+        let Some(ptr) = take_cached(bytes).or_else(|| fresh(bytes)) else {
             LIVE.fetch_sub(bytes, Relaxed);
             return Err(out_of_memory(bytes, "the system has no such block"));
         };
@@ -220,11 +220,6 @@ pub(crate) fn hold() -> impl Sized {
     lock()
 }
 
-fn layout(bytes: usize) -> Layout {
-    // SAFETY: ALIGN is a power of two and callers pass sizes far below isize::MAX.
-    unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) }
-}
-
 fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
     let found = if bytes <= SMALL {
         SMALL_FREE.try_with(|s| s.borrow_mut().0.get_mut(bytes / ALIGN).and_then(Vec::pop)).ok().flatten()
@@ -239,7 +234,7 @@ fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
 }
 
 /// A new block of the system's; old cached ones go first where they would be too many beside it.
-fn system(bytes: usize) -> Option<NonNull<u8>> {
+fn fresh(bytes: usize) -> Option<NonNull<u8>> {
     if bytes > isize::MAX as usize - ALIGN {
         return None;
     }
@@ -249,11 +244,9 @@ fn system(bytes: usize) -> Option<NonNull<u8>> {
     if cached > 0 && (cached > room || over_limit) {
         clear_cache();
     }
-    // SAFETY: the size is not zero.
-    let take = || NonNull::new(unsafe { std::alloc::alloc(layout(bytes)) });
-    take().or_else(|| {
+    system::take(bytes).or_else(|| {
         clear_cache();
-        take()
+        system::take(bytes)
     })
 }
 
@@ -278,7 +271,7 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
     if bytes <= SMALL {
         CACHED.fetch_sub(bytes, Relaxed);
         // SAFETY: the block came from `system` with this size.
-        unsafe { std::alloc::dealloc(ptr.as_ptr(), layout(bytes)) };
+        unsafe { system::give(ptr.as_ptr(), bytes) };
         return;
     }
     let mut large = lock();

@@ -3,6 +3,7 @@
 
 pub mod alloc;
 mod storage;
+mod system;
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};

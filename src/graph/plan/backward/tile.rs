@@ -25,7 +25,10 @@ impl Backward {
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
         let (program, inputs) = t.program(&adds, &reduced)?;
         let fresh = t.targets.iter().zip(adds.iter().zip(&reduced)).filter(|(_, (add, r))| !**add && !**r);
-        let stolen = self.stolen(t, step, fresh.map(|(x, _)| x.slot), &inputs);
+        let stolen = match self.key.hooked {
+            true => Stolen::new(), // a hook may look at all gradients
+            false => self.stolen(t, step, fresh.map(|(x, _)| x.slot), &inputs),
+        };
         let mut alive = Alive::new();
         let mut sources: SmallVec<[Source; 8]> = SmallVec::new();
         for &input in inputs.iter() {
