@@ -1,15 +1,20 @@
 //! Forks. A lock that another thread holds while the process forks stays locked in the child, whose first allocation would
-//! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides.
+//! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides. The
+//! child forgets the workers of the thread pool, and knows that what other threads ran is over.
 
 use crate::array::alloc;
+use crate::cpu::pool;
 use crate::function::elementwise;
 use crate::random;
 use std::any::Any;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Take a lock, and hold it until the value is dropped. The allocator's comes last: it may be wanted under the others.
 const LOCKS: [fn() -> Box<dyn Any>; 3] =
     [|| Box::new(elementwise::hold()), || Box::new(random::hold()), || Box::new(alloc::hold())];
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static HELD: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
@@ -24,14 +29,27 @@ extern "C" fn after() {
     let _ = HELD.try_with(|held| held.borrow_mut().clear());
 }
 
-/// Sees to it that forks from now on find the locks free in the child.
-pub(crate) fn keep_locks() {
+extern "C" fn after_in_child() {
+    COUNT.fetch_add(1, Relaxed);
+    pool::forget();
+    after();
+}
+
+/// How often this process is a fork of the one that first watched: what other threads held before the last one, nobody
+/// holds now.
+pub(crate) fn count() -> u64 {
+    COUNT.load(Relaxed)
+}
+
+/// Sees to it that forks from now on find the engine usable in the child. To be called before any other thread may be at
+/// work in the engine: a fork that has begun does not see it.
+pub(crate) fn watch() {
     #[cfg(unix)]
     {
         static REGISTERED: std::sync::Once = std::sync::Once::new();
         // SAFETY: both handlers are functions of this library, which is never unloaded.
         REGISTERED.call_once(|| unsafe {
-            libc::pthread_atfork(Some(before), Some(after), Some(after));
+            libc::pthread_atfork(Some(before), Some(after), Some(after_in_child));
         });
     }
 }

@@ -211,7 +211,7 @@ impl Drop for Block {
 }
 
 fn lock() -> MutexGuard<'static, Large> {
-    crate::fork::keep_locks();
+    crate::fork::watch();
     LARGE.lock().unwrap_or_else(|e| e.into_inner())
 }
 

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use threads::available_cpus;
@@ -90,7 +90,7 @@ fn current(threads: usize) -> &'static Pool {
 
 #[cold]
 fn replace(old: *mut Pool, retired: Option<&'static Pool>, threads: usize) -> &'static Pool {
-    forget_pool_in_children();
+    crate::fork::watch();
     let new = Box::into_raw(Box::new(Pool::new(threads)));
     if let Err(other) = POOL.compare_exchange(old, new, AcqRel, Acquire) {
         // SAFETY: `new` was made two lines above and nobody else has seen it.
@@ -109,28 +109,10 @@ fn replace(old: *mut Pool, retired: Option<&'static Pool>, threads: usize) -> &'
     pool
 }
 
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-/// How often this process is a fork of the one that first asked: what other threads held before the last one, nobody holds now.
-pub(crate) fn forks() -> u64 {
-    forget_pool_in_children();
-    FORKS.load(Relaxed)
-}
-
-/// The child of a fork has none of the workers, and perhaps locked mutexes: it starts afresh.
-fn forget_pool_in_children() {
-    #[cfg(unix)]
-    {
-        extern "C" fn child() {
-            POOL.store(std::ptr::null_mut(), SeqCst);
-            FORKS.fetch_add(1, Relaxed);
-        }
-        static REGISTERED: std::sync::Once = std::sync::Once::new();
-        // SAFETY: the handler only writes to atomics, which is allowed in a forked child.
-        REGISTERED.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(child));
-        });
-    }
+/// After a fork: the child has none of the workers, and perhaps locked mutexes, so it starts afresh. Only writes to an
+/// atomic, which is allowed there.
+pub(crate) fn forget() {
+    POOL.store(std::ptr::null_mut(), SeqCst);
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {

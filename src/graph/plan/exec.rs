@@ -2,9 +2,9 @@
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{Content, Data, NdArray, alloc};
-use crate::cpu::pool;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::fork;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
@@ -110,7 +110,7 @@ impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
         // Which thread, and after how many forks: in a child the other threads' turns are over.
-        let me = RUNNER.with(Cell::get) | pool::forks() << FORKS_SHIFT;
+        let me = RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT);
         let is_me = |owner: u64| (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0;
         let mut wait = 0;
         loop {
