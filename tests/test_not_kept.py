@@ -128,3 +128,54 @@ def test_a_dropped_output_comes_back():
     data = y.data
     del y
     assert np.array_equal(f.outputs[0].d, data.data), "the data was kept"
+
+
+LOOKS = {
+    "d": lambda x: x.d.sum(),
+    "twice": lambda x: (x.d.sum(), x.d.sum()),
+    "data": lambda x: x.data.data.sum(),
+    "asarray": lambda x: np.asarray(x.data).sum(),
+    "unlinked": lambda x: x.unlinked().d.sum(),
+    "kept": lambda x: setattr(x, "info", x.d),
+}
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("look", LOOKS)
+def test_looking_at_an_input_changes_nothing(look, before):
+    x = leaf(X)
+    h = F.tanh(x)
+    y = F.sin(F.exp(h)) * x
+    for _ in range(3):
+        if before:
+            LOOKS[look](x)
+        y.forward(clear_no_need_grad=True)
+        LOOKS[look](x)
+        close(h.d, np.tanh(X))
+        close(y.parent.inputs[0].d, np.sin(np.exp(np.tanh(X))))
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_writing_through_a_view_is_noticed(before):
+    x = leaf(X)
+    y = F.sin(F.exp(F.tanh(x)))
+    seen = x.d if before else None
+    y.forward(clear_buffer=True)
+    seen = x.d if seen is None else seen
+    seen[1] = 5
+    with pytest.raises(RuntimeError, match="changed since forward"):
+        y.parent.inputs[0].d  # noqa: B018
+    y.forward()
+    close(y.parent.inputs[0].d, np.exp(np.tanh(x.d)))
+
+
+def test_hooks_of_backward_may_look_at_everything():
+    x = leaf(X)
+    y = F.sin(F.exp(F.tanh(x))) * x
+    y.forward(clear_no_need_grad=True)
+    seen = []
+    y.backward(function_pre_hook=lambda f: seen.append([v.d.copy() for v in f.inputs]))
+    t = np.tanh(X)
+    for actual, expected in zip(seen, [[np.sin(np.exp(t)), X], [np.exp(t)], [t], [X]], strict=True):
+        for a, e in zip(actual, expected, strict=True):
+            close(a, e)

@@ -254,6 +254,13 @@ impl NdArray {
         storage.modify(dtype, offset, n)
     }
 
+    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
+    #[cfg(feature = "python")]
+    pub(crate) fn show(&self, dtype: DType) -> Result<Data> {
+        let storage = self.storage();
+        if self.is_whole() { storage.show(dtype) } else { self.modify(dtype) }
+    }
+
     /// The memory for writing all of it as `dtype`; its content is undefined until then.
     pub fn overwrite(&self, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
@@ -278,7 +285,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn cast(&self, dtype: DType) -> Result<()> {
-        self.storage().own(dtype)
+        self.storage().own(dtype).map(drop)
     }
 
     /// Copies the elements of `other`, with its element type.

@@ -4,7 +4,7 @@ use super::alloc::Block;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a storage holds.
@@ -27,9 +27,23 @@ struct State {
     cleared: bool,
     /// The memory may belong to another storage too: who writes first gets memory of its own.
     shared: bool,
+    /// What there was when somebody got the memory to look at, and perhaps to write.
+    shown: Option<Shown>,
+}
+
+/// The content's sum at one count of modifications; from then on to another one it was only shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    from: u64,
+    to: u64,
+    sum: u64,
 }
 
 impl State {
+    fn new(dtype: DType, content: Content) -> State {
+        State { dtype, content, cleared: false, shared: false, shown: None }
+    }
+
     /// Nobody else has the memory, as content or to work on it.
     fn is_exclusive(&self) -> bool {
         matches!(&self.content, Content::Bytes(b) if Arc::strong_count(b) == 1)
@@ -57,6 +71,7 @@ pub struct Storage {
     size: usize,
     state: Mutex<State>,
     modified: AtomicU64,
+    was_shown: AtomicBool,
 }
 
 /// Memory of one element type that lives as long as this value.
@@ -70,8 +85,8 @@ pub struct Data {
 
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
-        let state = State { dtype: DType::F32, content: Content::Empty, cleared: false, shared: false };
-        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0) }
+        let state = State::new(DType::F32, Content::Empty);
+        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0), was_shown: AtomicBool::new(false) }
     }
 
     /// An empty storage in the place of another: it goes on counting, so that nobody takes it for unchanged.
@@ -134,13 +149,18 @@ impl Storage {
         self.state().cleared
     }
 
+    /// Puts another state in the place of this one. What was there is freed without the lock: a fork in between, which
+    /// waits for the allocator, would leave it locked in the child.
+    fn replace(&self, state: State) {
+        let old = std::mem::replace(&mut *self.state(), state);
+        drop(old);
+        self.touch();
+    }
+
     /// Drops the content; the next reading finds zeros.
     pub fn clear(&self) {
-        let mut s = self.state();
-        s.content = Content::Empty;
-        s.cleared = true;
-        drop(s);
-        self.touch();
+        let dtype = self.dtype();
+        self.replace(State { cleared: true, ..State::new(dtype, Content::Empty) });
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.
@@ -150,10 +170,7 @@ impl Storage {
 
     /// Takes over memory of this storage's size.
     pub(crate) fn adopt(&self, dtype: DType, content: Content) {
-        let mut s = self.state();
-        *s = State { dtype, content, cleared: false, shared: false };
-        drop(s);
-        self.touch();
+        self.replace(State::new(dtype, content));
     }
 
     /// Address of the memory, if there is any and nobody is just changing it.
@@ -187,64 +204,129 @@ impl Storage {
         }
         from.shared = true;
         drop(from);
-        let content = Content::Bytes(data.block);
-        *self.state() = State { dtype: data.dtype, content, cleared: false, shared: true };
-        self.touch();
+        self.replace(State { shared: true, ..State::new(data.dtype, Content::Bytes(data.block)) });
         Ok(())
     }
 
     pub(super) fn set_content(&self, content: Content) {
-        let mut s = self.state();
-        s.content = content;
-        s.cleared = false;
-        drop(s);
-        self.touch();
+        let dtype = self.dtype();
+        self.replace(State::new(dtype, content));
     }
 
-    /// Makes memory in `dtype` out of whatever there is.
-    pub(super) fn own(&self, dtype: DType) -> Result<()> {
-        own(&mut self.state(), self.size, dtype)
+    /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if somebody was faster.
+    pub(super) fn own(&self, dtype: DType) -> Result<Arc<Block>> {
+        loop {
+            let (content, from) = {
+                let mut s = self.state();
+                if let (true, Content::Bytes(block)) = (s.is_own() && s.dtype == dtype, &s.content) {
+                    let block = block.clone();
+                    s.shared = false;
+                    return Ok(block);
+                }
+                (s.content.clone(), s.dtype)
+            };
+            let data = match &content {
+                Content::Bytes(old) => {
+                    let data = Data::new(dtype, self.size)?;
+                    convert(data.ptr(), dtype, old.ptr(), from, self.size);
+                    data
+                }
+                lazy => constant(lazy, dtype, self.size)?,
+            };
+            let mut s = self.state();
+            if s.dtype == from && s.content.is(&content) {
+                let block = data.block.clone();
+                let old = std::mem::replace(&mut *s, State::new(dtype, Content::Bytes(data.block)));
+                drop(s);
+                drop(old);
+                return Ok(block);
+            }
+        }
     }
 
     pub(super) fn read(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
-        let mut s = self.state();
-        match s.content {
-            Content::Bytes(_) => {}
+        let (content, now) = {
+            let s = self.state();
+            (s.content.clone(), s.dtype)
+        };
+        match content {
+            Content::Bytes(block) if now == dtype => Ok(Data { block, dtype, offset, len }),
+            Content::Bytes(block) => Data { block, dtype: now, offset, len }.converted(dtype),
             // Rounded to the type that is asked for, not first to the array's own.
-            Content::Zero | Content::Fill(_) if s.dtype != dtype => return constant(&s.content, dtype, len),
-            _ => own(&mut s, self.size, dtype)?,
+            lazy @ (Content::Zero | Content::Fill(_)) if now != dtype => constant(&lazy, dtype, len),
+            _ => Ok(Data { block: self.own(dtype)?, dtype, offset, len }),
         }
-        let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
-        let data = Data { block: block.clone(), dtype: s.dtype, offset, len };
-        drop(s);
-        if data.dtype == dtype { Ok(data) } else { data.converted(dtype) }
     }
 
     pub(super) fn modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
-        let mut s = self.state();
-        own(&mut s, self.size, dtype)?;
-        let Content::Bytes(block) = &s.content else { unreachable!("owned above") };
-        let data = Data { block: block.clone(), dtype, offset, len };
-        drop(s);
+        let block = self.own(dtype)?;
         self.touch();
-        Ok(data)
+        Ok(Data { block, dtype, offset, len })
     }
 
     pub(super) fn overwrite(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         if len != self.size {
             return self.modify(dtype, offset, len);
         }
-        let mut s = self.state();
-        if !(s.is_own() && s.can_become(dtype)) {
-            s.content = Content::Empty;
-            s.content = Content::Bytes(Arc::new(Block::new(self.size.saturating_mul(dtype.size()))?));
-        }
-        (s.dtype, s.cleared, s.shared) = (dtype, false, false);
-        let Content::Bytes(block) = &s.content else { unreachable!("set above") };
-        let data = Data { block: block.clone(), dtype, offset: 0, len };
-        drop(s);
-        self.touch();
+        let old = {
+            let mut s = self.state();
+            if s.is_own() && s.can_become(dtype) {
+                (s.dtype, s.cleared, s.shared, s.shown) = (dtype, false, false, None);
+                let Content::Bytes(block) = &s.content else { unreachable!("it is its own memory") };
+                let block = block.clone();
+                drop(s);
+                self.touch();
+                return Ok(Data { block, dtype, offset: 0, len });
+            }
+            std::mem::replace(&mut s.content, Content::Empty)
+        };
+        drop(old); // first: its memory may do
+        let data = Data::new(dtype, len)?;
+        self.replace(State::new(dtype, Content::Bytes(data.block.clone())));
         Ok(data)
+    }
+
+    /// As `modify`, for somebody who will rather look at the elements than write them.
+    #[cfg(feature = "python")]
+    pub(super) fn show(&self, dtype: DType) -> Result<Data> {
+        let before = self.modification_count();
+        let data = self.modify(dtype, 0, self.size)?;
+        self.was_shown.store(true, Relaxed);
+        let now = self.modification_count();
+        let known = self.state().shown.filter(|shown| shown.to == before);
+        let (from, sum) = known.map_or_else(|| (before, data.sum()), |shown| (shown.from, shown.sum));
+        self.state().shown = Some(Shown { from, to: now, sum });
+        Ok(data)
+    }
+
+    /// The count of modifications, to be compared by [`is_as_at`](Storage::is_as_at).
+    pub(crate) fn mark(&self) -> u64 {
+        let count = self.modification_count();
+        if self.was_shown.load(Relaxed) {
+            let shown = self.is_exported().then(|| self.content_sum()).flatten();
+            self.was_shown.store(shown.is_some(), Relaxed);
+            self.state().shown = shown.map(|sum| Shown { from: count, to: count, sum });
+        }
+        count
+    }
+
+    /// True if the content is what it was when [`mark`](Storage::mark) gave `count`, as far as one can know: nobody had
+    /// it for writing, or it was only shown and has the same sum.
+    pub(crate) fn is_as_at(&self, count: u64) -> bool {
+        let now = self.modification_count();
+        if now == count && !self.is_exported() {
+            return true;
+        }
+        let shown = self.state().shown;
+        shown.is_some_and(|s| s.from == count && s.to == now && self.content_sum() == Some(s.sum))
+    }
+
+    fn content_sum(&self) -> Option<u64> {
+        let s = self.state();
+        let Content::Bytes(block) = s.content.clone() else { return None };
+        let data = Data { block, dtype: s.dtype, offset: 0, len: self.size };
+        drop(s);
+        Some(data.sum())
     }
 
     pub(super) fn fill_part(&self, offset: usize, len: usize, value: f64) -> Result<()> {
@@ -267,21 +349,15 @@ impl Storage {
     }
 }
 
-fn own(s: &mut State, size: usize, dtype: DType) -> Result<()> {
-    if s.is_own() && s.dtype == dtype {
-        s.shared = false;
-        return Ok(());
-    }
-    let data = match &s.content {
-        Content::Bytes(old) => {
-            let data = Data::new(dtype, size)?;
-            convert(data.ptr(), dtype, old.ptr(), s.dtype, size);
-            data
+impl Content {
+    /// The same memory, or the same constant.
+    fn is(&self, other: &Content) -> bool {
+        match (self, other) {
+            (Content::Bytes(a), Content::Bytes(b)) => Arc::ptr_eq(a, b),
+            (Content::Fill(a), Content::Fill(b)) => a.to_bits() == b.to_bits(),
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }
-        lazy => constant(lazy, dtype, size)?,
-    };
-    *s = State { dtype, content: Content::Bytes(data.block), cleared: false, shared: false };
-    Ok(())
+    }
 }
 
 /// Memory with what a lazy content stands for.
@@ -311,6 +387,19 @@ impl Data {
     #[cfg(feature = "python")]
     pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
         self.block.exports()
+    }
+
+    /// A number that another content will hardly have.
+    fn sum(&self) -> u64 {
+        let mut lanes = [0x9e37_79b9_7f4a_7c15_u64; 4];
+        let (chunks, rest) = self.bytes_mut().as_chunks::<32>();
+        for chunk in chunks {
+            for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
+                *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+            }
+        }
+        let mix = |sum: u64, part: u64| (sum ^ part).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
+        rest.iter().map(|&b| b as u64).chain(lanes).fold(self.bytes() as u64, mix)
     }
 
     /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given

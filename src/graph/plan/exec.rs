@@ -163,7 +163,7 @@ impl Forward {
             interrupt.check(step.work(self))?;
         }
         for (slot, count) in &self.leaves {
-            let now = self.slots[*slot as usize].data.modification_count();
+            let now = self.slots[*slot as usize].data.storage().mark();
             count.store(now, Ordering::Relaxed);
         }
         Ok(())

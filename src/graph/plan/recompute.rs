@@ -112,7 +112,7 @@ impl Forward {
     fn check_leaves(&self, nodes: &[u32], slots: &[u32]) -> Result<()> {
         let changed = self.leaves.iter().any(|(slot, count)| {
             let Slot { data, twin, .. } = &self.slots[*slot as usize];
-            let written = *twin || data.modification_count() != count.load(Relaxed) || data.storage().is_exported();
+            let written = *twin || !data.storage().is_as_at(count.load(Relaxed));
             slots.contains(slot) && written
         });
         let fits = |v: &u32| self.slots[*v as usize].data.shape() == self.slots[*v as usize].shape;
