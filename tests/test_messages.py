@@ -297,3 +297,48 @@ def test_the_page_says_what_has_a_gradient():
     assert "| [`embed`](#embed) | Layer | to `w` | no | yes | no |" in page
     assert "| [`equal`](#equal) | Logical | no | yes | yes | no |" in page
     assert "| [`tanh`](#tanh) | Activation | yes | yes | yes | no |" in page
+
+
+CALLS_ELSEWHERE = {
+    "grad": lambda: nn.grad(zz=1),
+    "forward_all": lambda: nn.forward_all(zz=1),
+    "fit": lambda: nn.memory.fit(var(2)),
+    "seed": lambda: nn.seed(zz=1),
+    "get_parameters": lambda: nn.get_parameters(zz=1),
+    "load_parameters": lambda: nn.load_parameters(zz=1),
+    "recompute": lambda: nn.recompute(zz=1),
+    "context_scope": lambda: nn.context_scope(zz=1),
+    "parameter_scope": lambda: nn.parameter_scope(),
+    "set_function_pre_hook": lambda: nn.set_function_pre_hook("k"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_ELSEWHERE)
+def test_wrong_calls_of_other_functions(name):
+    with pytest.raises(TypeError, match=rf"^{name}: .*\n  hint: {name}\(") as e:
+        CALLS_ELSEWHERE[name]()
+    assert isinstance(e.value, nn.Error)
+
+
+FLAGS = {
+    "set_auto_forward": lambda v: nn.set_auto_forward(v),
+    "auto_forward": lambda v: nn.auto_forward(v).__enter__(),
+    "no_grad": lambda v: nn.no_grad(v).__enter__(),
+    "recompute": lambda v: nn.recompute(v).__enter__(),
+    "set_global_recompute": lambda v: nn.set_global_recompute(v),
+    "set_fusion": lambda v: nn.set_fusion(v),
+}
+
+
+@pytest.mark.parametrize("value", ["a", [], 5, None, 0.5])
+@pytest.mark.parametrize("name", FLAGS)
+def test_modes_take_truths_alone(name, value):
+    with pytest.raises(TypeError, match=f"^{name}: argument '.*': expected bool, got") as e:
+        FLAGS[name](value)
+    assert isinstance(e.value, nn.Error)
+
+
+def test_contexts_are_made_of_lists_of_str():
+    with pytest.raises(TypeError, match="^Context: argument 'backend': expected a list of str, got str 'cpu'") as e:
+        nn.Context("cpu")
+    assert isinstance(e.value, nn.Error)

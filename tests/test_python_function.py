@@ -331,3 +331,35 @@ def test_hooks_and_visits_see_it():
     y.backward(function_post_hook=lambda f: names.append(f.name))
     y.visit(lambda f: names.append(f.name))
     assert names == ["Cube", "Exp", "Exp", "Cube", "Cube", "Exp"]
+
+
+class Saving(Cube):
+    """Reads in backward what it kept in forward, and says that it reads nothing."""
+
+    def __init__(self, keep):
+        super().__init__(reads=False)
+        self.keep = keep
+
+    def forward_impl(self, inputs, outputs):
+        super().forward_impl(inputs, outputs)
+        self.kept = self.keep(inputs[0])
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        x = self.kept.d if isinstance(self.kept, nn.Variable) else self.kept.data
+        inputs[0].g = 3 * x**2 * outputs[0].g
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("keep", [lambda v: v, lambda v: v.data], ids=["variable", "array"])
+def test_what_a_function_keeps_of_a_run_stays(keep, held):
+    x = leaf()
+    h = F.sin(x)
+    y = F.exp(Saving(keep)(h)) * 2
+    if not held:
+        del h
+    s = np.sin(X.astype("float64"))
+    for _ in range(2):
+        x.g = 0
+        y.forward()
+        y.backward()
+        np.testing.assert_allclose(x.g, 2 * np.exp(s**3) * 3 * s**2 * np.cos(X), rtol=1e-5)

@@ -189,3 +189,12 @@ def test_fill_of_an_array_is_in_place(name):
     assert memory.tolist() == [[-5, 1, 2], [3, 4, -5]] and np.shares_memory(b.data, memory)
     getattr(a, name)(MASK[:, :1], 8)
     assert memory.tolist() == [[8, 8, 8], [3, 4, -5]]
+
+
+@pytest.mark.parametrize("key", [slice(2, 2), np.zeros(4, bool)])
+def test_writing_to_nothing_makes_a_node_all_the_same(key):
+    x = nn.Variable.from_numpy_array(np.ones((4, 3), np.float32))
+    x[key] = 7
+    assert x.parent is not None
+    x.forward()
+    np.testing.assert_array_equal(x.d, np.ones((4, 3)))

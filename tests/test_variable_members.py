@@ -272,3 +272,10 @@ def test_top_level_switches():
     nn.reset_array_preference()
     a = nn.NdArray((2,))
     assert a.copy_from(nn.NdArray.from_numpy_array(np.ones(2))) is a and a.strides == [1]
+
+
+def test_apply_with_an_unknown_name_sets_nothing():
+    x = leaf(X)
+    with pytest.raises(TypeError, match=r"^Variable\.apply: got an unexpected keyword argument 'zzz'") as e:
+        x.apply(persistent=True, zzz=3)
+    assert isinstance(e.value, nn.Error) and not x.persistent

@@ -83,6 +83,31 @@ def check_methods(cls: type) -> None:
             setattr(cls, name, _native(member, f"{cls.__name__}.{name}", 1))
 
 
+def check_functions(module: dict[str, Any]) -> None:
+    """Let the public functions that are made in a module (its `globals()`) raise errors of nnrs for wrong calls."""
+    import inspect
+
+    for name, member in list(module.items()):
+        if inspect.isfunction(member) and member.__module__ == module["__name__"] and not name.startswith("_"):
+            module[name] = _context(member) if inspect.isgeneratorfunction(inspect.unwrap(member)) else checked(member)
+
+
+def _context(manager: Callable[..., Any]) -> Callable[..., Any]:
+    """As `checked`, for a function that makes a context manager: calling it does no more than bind the arguments."""
+
+    @functools.wraps(manager)
+    def call(*args: Any, **kw: Any) -> Any:
+        try:
+            return manager(*args, **kw)
+        except TypeError:
+            refused = misfit(manager, manager.__name__, args, kw)
+            if refused is None:
+                raise
+        raise refused
+
+    return call
+
+
 def _native(method: Callable[..., Any], name: str, skip: int) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kw: Any) -> Any:

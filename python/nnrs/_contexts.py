@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _calls
 from ._errors import check_type
 from .ext.cpu import array_classes
 
@@ -34,3 +35,6 @@ def prefer_cached_array(prefer: bool) -> None:
 
 def reset_array_preference() -> None:
     """Undo `prefer_cached_array`."""
+
+
+_calls.check_functions(globals())

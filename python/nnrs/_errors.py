@@ -88,6 +88,13 @@ def check_type(function: str, argument: str, value: Any, kinds: type | tuple[typ
         raise ArgumentTypeError(message(function, argument, expected, describe(value)))
 
 
+def check_flag(function: str, argument: str, value: Any) -> bool:
+    """True or False, also as 0, 1 or NumPy's; anything else is an `ArgumentTypeError`."""
+    if isinstance(value, bool) or (type(value).__name__ in ("bool", "bool_", "int") and value in (0, 1)):
+        return bool(value)
+    raise ArgumentTypeError(message(function, argument, "bool", describe(value)))
+
+
 def missing_name(module: str, name: str, later: str) -> AttributeError:
     """The error for a module's unknown attribute; it says so where NNabla has the name (in `later`) and nnrs will."""
     if name in later.split():

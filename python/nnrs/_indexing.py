@@ -51,8 +51,12 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         from . import functions as F
 
         replace(x, F.where(F.constant(1, ()), F.reshape(as_variable(value), ()), x))
-    elif places.size:
+    elif places.size or not x.size:
         _scatter(x, as_variable(np.stack(np.unravel_index(places, x.shape)).astype(np.int64)), value)
+    else:  # nothing is written, yet the variable has a parent, whatever the data
+        from . import functions as F
+
+        replace(x, F.identity(x))
 
 
 def _scatter(x: Variable, indices: Variable, value: Any) -> None:

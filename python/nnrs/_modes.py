@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from . import _core
+from . import _calls, _core
 from ._core import Context, Variable, get_auto_forward, get_current_context
-from ._errors import ArgumentError, ArgumentTypeError, check_callable, check_type, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, check_callable, check_flag, check_type, describe, message
 
 __all__ = ["get_auto_forward", "get_current_context"]
 
@@ -40,7 +40,7 @@ def forward_all(
 
 def set_auto_forward(auto: bool) -> None:
     """Compute functions as soon as they are applied (dynamic graphs), or only on `forward` (static graphs)."""
-    _core.set_auto_forward(auto)
+    _core.set_auto_forward(check_flag("set_auto_forward", "auto", auto))
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ def auto_forward(auto: bool = True) -> Iterator[None]:
     >>> y.d.tolist()
     [2.0, 4.0]
     """
-    old = _core.set_auto_forward(auto)
+    old = _core.set_auto_forward(check_flag("auto_forward", "auto", auto))
     try:
         yield
     finally:
@@ -63,7 +63,7 @@ def auto_forward(auto: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def no_grad(no_grad_: bool = True) -> Iterator[None]:
     """Within the `with` block, new variables need no gradient and keep nothing for one."""
-    old = _core.set_no_grad(no_grad_)
+    old = _core.set_no_grad(check_flag("no_grad", "no_grad_", no_grad_))
     try:
         yield
     finally:
@@ -174,4 +174,7 @@ def set_fusion(on: bool) -> bool:
 
     Results are the same to the bit. The environment variable NNRS_FUSION=0 turns it off from the start.
     """
-    return _core.set_fusion(on)
+    return _core.set_fusion(check_flag("set_fusion", "on", on))
+
+
+_calls.check_functions(globals())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _calls, _core
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
 
@@ -97,3 +97,6 @@ def _seed(seed: Any, y: Variable) -> Variable | None:
         raise ArgumentError(message("grad", "grad_outputs", f"shape {y.shape}", str(a.shape)))
     v.data = a
     return v
+
+
+_calls.check_functions(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import _core
+from . import _calls, _core
 from ._core import Variable
 from ._errors import check_type
 from ._modes import whole_number
@@ -86,7 +86,9 @@ class Fit(NamedTuple):
     extra: float
 
     def __str__(self) -> str:
-        lines = [f"peak {_human(self.peak)}, about {self.extra:.0%} more time; computed again in backward:"]
+        lines = [
+            f"peak {_human(self.peak)}, about {max(self.extra, 0) + 0.0:.0%} more time; computed again in backward:"
+        ]
         lines += [f"  {_human(size):>10}  {what}" for size, what in self.chosen]
         return "\n".join(lines)
 
@@ -139,3 +141,6 @@ def _human(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
+
+
+_calls.check_functions(globals())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _files
+from . import _calls, _files
 from ._core import Variable, no_grad_active
 from ._errors import (
     ArgumentError,
@@ -392,3 +392,6 @@ def _made(record: _files.Record) -> Any:
     param = Variable.from_numpy_array(record.array, need_grad=record.need_grad)
     param.name = parts_of(record.name)[-1]
     return param
+
+
+_calls.check_functions(globals())

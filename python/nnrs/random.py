@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _calls, _core
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 pseed: int = 313
@@ -73,3 +73,6 @@ def _checked(function: str, value: int, most: int, least: int = 0) -> int:
     if not least <= value <= most:
         raise ArgumentError(message(function, "seed_value", f"an integer from {least} to {most}", value))
     return int(value)
+
+
+_calls.check_functions(globals())

@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _core
+from . import _calls, _core
+from ._errors import check_flag
 
 
 def get_global_recompute() -> bool:
@@ -21,7 +22,7 @@ def get_global_recompute() -> bool:
 
 def set_global_recompute(recompute: bool) -> None:
     """Mark the outputs of new functions for recomputation, or stop doing so."""
-    _core.set_recompute(recompute)
+    _core.set_recompute(check_flag("set_global_recompute", "recompute", recompute))
 
 
 @contextlib.contextmanager
@@ -40,7 +41,7 @@ def recompute(recompute_: bool = True) -> Iterator[None]:
     >>> h.recompute
     True
     """
-    old = _core.set_recompute(recompute_)
+    old = _core.set_recompute(check_flag("recompute", "recompute_", recompute_))
     try:
         yield
     finally:
@@ -121,3 +122,6 @@ def _variable(x: Any) -> Any:
         v.data = x
         return v
     return x
+
+
+_calls.check_functions(globals())

@@ -125,6 +125,11 @@ impl NdArray {
         self.0.handles.load(Relaxed) > 0
     }
 
+    /// Somebody has the array, or a variable over it, who got it in the middle of a run.
+    pub(crate) fn is_kept_by_user_code(&self) -> bool {
+        self.is_held() || self.0.variables.load(Relaxed) > 1
+    }
+
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.place().storage) > 1

@@ -38,7 +38,12 @@ impl Context {
 impl Context {
     #[new]
     #[pyo3(signature = (backend=vec!["cpu:float".to_string()], array_class="".to_string(), device_id="0".to_string()))]
-    fn py_new(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<Context> {
+    fn py_new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = backends)] backend: Vec<String>,
+        array_class: String,
+        device_id: String,
+    ) -> PyResult<Context> {
         let inner = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
         Ok(Context::new(Arc::new(inner)))
     }
@@ -98,4 +103,10 @@ impl Context {
         let c = self.get();
         Ok((py.get_type::<Context>().into_any(), (c.backend.clone(), c.array_class.clone(), c.device_id.clone())))
     }
+}
+
+/// A list of str.
+fn backends(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let wrong = |_| errors::wrong_type(value.py(), "Context", "backend", "a list of str", errors::describe(value));
+    value.extract().map_err(wrong)
 }

@@ -10,6 +10,7 @@ use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Variable as Var;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -300,6 +301,13 @@ impl Variable {
     /// Sets members by name and gives the variable itself.
     #[pyo3(signature = (**kwargs))]
     fn apply<'py>(slf: Bound<'py, Variable>, kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Variable>> {
+        for (name, _) in kwargs.into_iter().flatten() {
+            let name = name.extract::<String>()?;
+            if !slf.hasattr(name.as_str())? {
+                let e = Error::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
+                return Err(errors::raise(slf.py(), e.function("Variable.apply").hint("the members of a Variable")));
+            }
+        }
         for (name, value) in kwargs.into_iter().flatten() {
             slf.setattr(name.extract::<String>()?.as_str(), value)?;
         }

@@ -195,6 +195,7 @@ impl Forward {
         let slot = &self.slots[slot as usize];
         let storage = slot.data.storage();
         match self.key.options == super::ForwardOptions::default() && !slot.recompute {
+            true if slot.data.is_kept_by_user_code() => {}
             true => drop(storage.release()),
             false => storage.clear(),
         }
@@ -358,7 +359,12 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
 /// Gives a dying source's memory to a sink, if nobody else has it.
 fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
     let (from, to) = (source.storage(), sink.storage());
-    if from.dtype() != dtype || !from.is_exclusive() || from.size() != to.size() || source.offset() != 0 {
+    if source.is_kept_by_user_code()
+        || from.dtype() != dtype
+        || !from.is_exclusive()
+        || from.size() != to.size()
+        || source.offset() != 0
+    {
         return;
     }
     if let content @ Content::Bytes(_) = from.release() {
