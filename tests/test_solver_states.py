@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +177,51 @@ def test_files_that_cannot_be_used(tmp_path):
     with pytest.raises(ValueError, match="step count"):
         solver.load_states(tmp_path / "t.h5")
     assert steps(solver) == before
+
+
+class Message:
+    """As much of a protobuf message as the solvers use."""
+
+    def __init__(self):
+        self.t, self.shape, self.data = 0, types.SimpleNamespace(dim=[]), []
+        self.state_parameter = collections.defaultdict(Message)
+
+
+def optimizer():
+    return types.SimpleNamespace(solver=types.SimpleNamespace(states=collections.defaultdict(Message)))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_states_in_nnablas_protobuf_format(kind):
+    solver = trained(kind)
+    params = dict(zip(solver.get_states(), solver.get_parameters().values(), strict=True))
+    proto = optimizer()
+    solver.set_states_to_protobuf(proto)
+    solver.set_states_to_protobuf(proto)  # a second time changes nothing
+    assert {name: state.t for name, state in proto.solver.states.items()} == {name: 3 for name in params}
+    for name, state in solver.get_states().items():
+        for key, v in state.pstate.items():
+            part = proto.solver.states[name].state_parameter[key]
+            assert tuple(part.shape.dim) == v.shape and part.data == v.d.ravel().tolist()
+    other = kind(0.01)
+    other.set_parameters(params)
+    other.set_states_from_protobuf(proto)
+    for name, state in other.get_states().items():
+        assert state.t == 3
+        for key, v in state.pstate.items():
+            np.testing.assert_array_equal(v.d, solver.get_states()[name].pstate[key].d)
+
+
+def test_protobuf_messages_that_do_not_fit():
+    solver = trained(S.Adam)
+    with pytest.raises(TypeError, match="set_states_from_protobuf: argument 'optimizer_proto': expected an Optimizer"):
+        solver.set_states_from_protobuf(3)
+    proto = optimizer()
+    solver.set_states_to_protobuf(proto)
+    proto.solver.states["a/W"].state_parameter["mean"].data.append(1.0)
+    with pytest.raises(ValueError, match="expected the elements of shape"):
+        solver.set_states_from_protobuf(proto)
+    proto = optimizer()
+    proto.solver.states["nobody"].t = 1
+    with pytest.raises(RuntimeError, match="no parameter 'nobody'"):
+        solver.set_states_from_protobuf(proto)

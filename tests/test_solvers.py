@@ -289,8 +289,6 @@ def test_names_still_to_come():
     for name in ("Lamb", "Adadelta"):
         with pytest.raises(AttributeError, match="not in this version of nnrs yet"):
             getattr(S, name)
-    with pytest.raises(AttributeError, match="not in this version of nnrs yet"):
-        _ = S.Sgd().set_states_from_protobuf
     with pytest.raises(AttributeError, match="has no attribute 'Adamm'"):
         _ = S.Adamm
     with pytest.raises(RuntimeError, match="set_parameters"):

@@ -24,8 +24,6 @@ from ._errors import (
 
 __all__ = ["Solver", "SolverState"]
 
-_LATER = "set_states_from_protobuf set_states_to_protobuf"
-
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, "solver_api")
@@ -63,9 +61,6 @@ class Solver(_core.Solver):
     >>> w.d.tolist()
     [0.5, 1.5]
     """
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing_name("nnrs.solver.Solver", name, _LATER)
 
     def setup(self, params: Any) -> None:
         """Not used; NNabla's old name of `set_parameters`.
@@ -122,6 +117,65 @@ class Solver(_core.Solver):
         here = "load_states"
         ext = _extension(here, path)
         self.set_states(_files.read_whole(here, path, ext, _read_h5 if ext == ".h5" else _read_safetensors))
+
+    def set_states_to_protobuf(self, optimizer_proto: Any) -> None:
+        """Put the states into a message of NNabla's protobuf format.
+
+        Args:
+            optimizer_proto: An `Optimizer` of NNabla's `nnabla.proto`; its `solver.states` is filled.
+
+        Raises:
+            TypeError: If it is something else.
+        """
+        states = _proto_states("set_states_to_protobuf", optimizer_proto)
+        for name, state in self.get_states().items():
+            to = states[name]
+            to.t = state.t
+            for key, v in state.pstate.items():
+                part = to.state_parameter[key]
+                del part.shape.dim[:], part.data[:]
+                part.shape.dim.extend(v.shape)
+                part.data.extend(v.d.ravel().tolist())
+
+    def set_states_from_protobuf(self, optimizer_proto: Any) -> None:
+        """Take the states from a message of NNabla's protobuf format. `set_parameters` comes first.
+
+        Args:
+            optimizer_proto: An `Optimizer` of NNabla's `nnabla.proto`.
+
+        Raises:
+            TypeError: If it is something else.
+            RuntimeError: If it has a parameter that the solver does not have.
+            ValueError: If its states are another solver's, or do not fit their shapes; then no state changes.
+        """
+        here = "set_states_from_protobuf"
+        states = {}
+        for name, of in _proto_states(here, optimizer_proto).items():
+            parts = {key: _proto_array(here, name, key, part) for key, part in of.state_parameter.items()}
+            states[name] = SolverState(of.t, parts)
+        self.set_states(states)
+
+
+def _proto_states(function: str, optimizer_proto: Any) -> Any:
+    states = getattr(getattr(optimizer_proto, "solver", None), "states", None)
+    if states is None or not hasattr(states, "items"):
+        raise ArgumentTypeError(
+            message(
+                function,
+                "optimizer_proto",
+                "an Optimizer message of NNabla's protobuf format",
+                describe(optimizer_proto),
+            )
+        )
+    return states
+
+
+def _proto_array(function: str, name: str, key: str, part: Any) -> Variable:
+    shape, data = tuple(part.shape.dim), np.array(list(part.data), np.float32)
+    if any(n < 0 for n in shape) or int(np.prod(shape, dtype=object)) != data.size:
+        where = f"solver.states['{name}'].state_parameter['{key}']"
+        raise ArgumentError(message(function, where, f"the elements of shape {shape}", data.size))
+    return Variable.from_numpy_array(data.reshape(shape))
 
 
 def _state_tuple(function: str, name: Any, state: Any) -> tuple[str, int, list[tuple[str, Variable]]]:

@@ -50,8 +50,15 @@ impl FunctionRef {
 
     /// Computes the gradients of those inputs that need one from the gradients of the outputs: adds them to what is
     /// there where `accumulate` says so (the default, where it is empty), else writes them.
+    ///
+    /// # Errors
+    /// Other shapes than `setup` gave; flags for some of the inputs only.
     pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
         self.check_shapes(x, y)?;
+        if !accumulate.is_empty() && accumulate.len() != x.len() {
+            let e = Error::arg("accum", format!("a flag for each of the {} inputs, or none", x.len()));
+            return Err(e.actual(accumulate.len()).function(self.name()));
+        }
         let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
