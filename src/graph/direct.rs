@@ -52,11 +52,11 @@ impl FunctionRef {
     /// there where `accumulate` says so (the default, where it is empty), else writes them.
     ///
     /// # Errors
-    /// Other shapes than `setup` gave; flags for some of the inputs only.
+    /// Other shapes than `setup` gave; more flags than inputs.
     pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
         self.check_shapes(x, y)?;
-        if !accumulate.is_empty() && accumulate.len() != x.len() {
-            let e = Error::arg("accum", format!("a flag for each of the {} inputs, or none", x.len()));
+        if accumulate.len() > x.len() {
+            let e = Error::arg("accum", format!("at most a flag for each of the {} inputs", x.len()));
             return Err(e.actual(accumulate.len()).function(self.name()));
         }
         let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
