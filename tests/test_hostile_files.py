@@ -1,8 +1,6 @@
 """Parameter files that are cut, noise, too deep, or made by an attacker: an error, and nothing has changed."""
 
 import json
-import os
-import pathlib
 import struct
 
 import numpy as np
@@ -10,53 +8,8 @@ import pytest
 
 import nnrs as nn
 import nnrs.solvers
-from nnrs.parameter import get_parameter, set_parameter
-
-HERE = pathlib.Path(__file__).parent
-ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
-KINDS = ["h5", "safetensors"]
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    nn.clear_parameters()
-    yield
-    nn.clear_parameters()
-
-
-@pytest.fixture(params=KINDS)
-def path(request, tmp_path):
-    if request.param == "h5":
-        pytest.importorskip("h5py")
-    return tmp_path / f"p.{request.param}"
-
-
-def values():
-    """What golden/make_parametric.py put into golden/nnabla.h5: name, values, need_grad."""
-    g = np.random.RandomState(5)
-    return [
-        ("z/conv/W", g.randn(2, 3).astype(np.float32), True),
-        ("a", g.randn(4), False),
-        ("half", g.randn(3).astype(np.float16), True),
-        ("empty", np.ones((0, 2), np.float32), True),
-        ("z/conv/b", np.array([7, -1], np.int32), True),
-        ("scalar", np.array(0.5, np.float32), False),
-    ]
-
-
-def make(rows):
-    for name, array, need_grad in rows:
-        set_parameter(name, nn.Variable.from_numpy_array(array, need_grad=need_grad))
-
-
-def contents():
-    """Parameters as plain data; the tree lists a scope's members together, so sort by name."""
-    found = nn.get_parameters(grad_only=False)
-    return {n: (v.need_grad, str(v.data.data.dtype), v.shape, v.data.data.tobytes()) for n, v in found.items()}
-
-
-def expected(rows):
-    return {n: (need_grad, str(a.dtype), a.shape, a.tobytes()) for n, a, need_grad in rows}
+from file_helpers import contents, fresh, make, parameter_file  # noqa: F401 - fixtures
+from nnrs.parameter import get_parameter
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, 0.5, 0.9, -1])

@@ -6,9 +6,7 @@ import collections
 import copy
 import os
 import subprocess
-import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,7 @@ import nnrs as nn
 import nnrs.solvers as S
 from solver_helpers import ALL, parameter, solver_of, steps
 
-GOLDEN = Path(__file__).parent / "golden"
 ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
-sys.path.insert(0, str(GOLDEN))
 
 
 def trained(kind, names=("a/W", "b")):

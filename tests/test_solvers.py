@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +15,6 @@ from nnrs import _core
 from solver_helpers import ALL, parameter, solver_of, steps
 
 GOLDEN = Path(__file__).parent / "golden"
-ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
 sys.path.insert(0, str(GOLDEN))
 import make_solvers  # noqa: E402 - lies beside its data
 
