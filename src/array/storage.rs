@@ -72,6 +72,8 @@ pub struct Storage {
     state: Mutex<State>,
     modified: AtomicU64,
     was_shown: AtomicBool,
+    /// Some run has marked it: only then a sum will be asked for.
+    was_marked: AtomicBool,
 }
 
 /// Memory of one element type that lives as long as this value.
@@ -86,7 +88,13 @@ pub struct Data {
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
-        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0), was_shown: AtomicBool::new(false) }
+        Storage {
+            size,
+            state: Mutex::new(state),
+            modified: AtomicU64::new(0),
+            was_shown: AtomicBool::new(false),
+            was_marked: AtomicBool::new(false),
+        }
     }
 
     /// An empty storage in the place of another: it goes on counting, so that nobody takes it for unchanged.
@@ -292,6 +300,9 @@ impl Storage {
         let before = self.modification_count();
         let data = self.modify(dtype, 0, self.size)?;
         self.was_shown.store(true, Relaxed);
+        if !self.was_marked.load(Relaxed) {
+            return Ok(data);
+        }
         let now = self.modification_count();
         let known = self.state().shown.filter(|shown| shown.to == before);
         let (from, sum) = known.map_or_else(|| (before, data.sum()), |shown| (shown.from, shown.sum));
@@ -302,6 +313,7 @@ impl Storage {
     /// The count of modifications, to be compared by [`is_as_at`](Storage::is_as_at).
     pub(crate) fn mark(&self) -> u64 {
         let count = self.modification_count();
+        self.was_marked.store(true, Relaxed);
         if self.was_shown.load(Relaxed) {
             let shown = self.is_exported().then(|| self.content_sum()).flatten();
             self.was_shown.store(shown.is_some(), Relaxed);

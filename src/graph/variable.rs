@@ -299,8 +299,7 @@ impl VarNode {
 
     /// Drops the data if it can be computed again and nobody looks at it but the `own` handles of the caller.
     fn shed(&self, own: u32) {
-        let seen = || self.handles.load(Relaxed) > own || self.data().is_held() || self.is_shared();
-        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !seen() {
+        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed_beyond(own) {
             drop(self.data().storage().release());
         }
     }
@@ -312,7 +311,11 @@ impl VarNode {
 
     /// Somebody outside the graph may look at the variable or its array.
     pub(crate) fn is_observed(&self) -> bool {
-        self.is_held() || self.data().is_held() || self.is_shared()
+        self.is_observed_beyond(0)
+    }
+
+    fn is_observed_beyond(&self, own_handles: u32) -> bool {
+        self.handles.load(Relaxed) > own_handles || self.data().is_held() || self.is_shared()
     }
 
     /// Its data went with its last handle.
