@@ -38,6 +38,11 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
 }
 
+/// Makes what is made on first use.
+pub(crate) fn ready() {
+    LazyLock::force(&ROOT);
+}
+
 fn current() -> Arc<Scope> {
     CURRENT.with_borrow(|c| c.clone()).unwrap_or_else(|| ROOT.clone())
 }

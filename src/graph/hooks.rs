@@ -42,12 +42,25 @@ fn list(when: When) -> &'static Mutex<List> {
     }
 }
 
-/// Sets the global hook of name `key`, in place of the one that had this name. Several are called in the order in which
-/// they were set.
+/// The lists' locks, for the time of a fork.
+pub(super) fn hold() -> impl Sized {
+    [When::Before, When::After].map(|w| list(w).lock().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// Sets the global hook of name `key`, in the place of the one that had this name. Several are called in the order in which
+/// their names were set first.
 pub fn set(when: When, key: &str, hook: FunctionHook) {
-    unset(when, key);
-    list(when).lock().unwrap_or_else(|e| e.into_inner()).push((key.into(), hook));
-    COUNT.fetch_add(1, Relaxed);
+    let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
+    let old = match hooks.iter_mut().find(|(k, _)| k == key) {
+        Some((_, old)) => Some(std::mem::replace(old, hook)),
+        None => {
+            hooks.push((key.into(), hook));
+            COUNT.fetch_add(1, Relaxed);
+            None
+        }
+    };
+    drop(hooks);
+    drop(old); // without the lock: it may hold anything
 }
 
 /// Removes the global hook of name `key`, if there is one.

@@ -64,7 +64,7 @@ fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> R
 
 fn forward_program(rules: &Rules, inputs: usize, dtype: DType) -> AnyProgram {
     let cell = if dtype == DType::F64 { &rules.double } else { &rules.single };
-    cell.get_or_init(|| {
+    crate::fork::fill(cell, || {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
