@@ -175,6 +175,14 @@ pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Res
 }
 
 /// The parameter `name` of the current scope, if there is one.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("w", &Variable::new([2]))?;
+/// assert_eq!(get_parameter("w").map(|w| w.shape()), Some([2].into()));
+/// assert!(get_parameter("b").is_none());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameter(name: &str) -> Option<Variable> {
     match current().find(&parts(name)) {
         Some(Item::Parameter(v)) => Some(v),
@@ -215,6 +223,15 @@ fn place(name: &str) -> Result<(Arc<Scope>, &str)> {
 ///
 /// # Errors
 /// If there is a parameter of this name with another shape, or a scope; what the initializer says.
+///
+/// ```
+/// use nnrs::{initializer::Constant, parameter::*};
+/// let w = get_parameter_or_create("w", [2, 3], &Constant(0.5), true)?;
+/// assert!(get_parameter_or_create("w", [2, 3], &Constant(7.0), true)?.is(&w));
+/// assert_eq!(w.to_vec::<f32>()?, [0.5; 6]);
+/// assert!(get_parameter_or_create("w", [4], &Constant(0.5), true).is_err());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameter_or_create(
     name: &str,
     shape: impl Into<Shape>,
@@ -254,6 +271,15 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
 }
 
 /// The parameters of the current scope that are trained, by their full names, in the order in which they were made.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("b/w", &Variable::new([2]).with_need_grad(true))?;
+/// set_parameter("a/mean", &Variable::new([2]))?;
+/// let names: Vec<String> = get_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["b/w"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameters() -> Vec<(String, Variable)> {
     let mut all = get_all_parameters();
     all.retain(|(_, v)| v.need_grad());
@@ -261,6 +287,15 @@ pub fn get_parameters() -> Vec<(String, Variable)> {
 }
 
 /// As [`get_parameters`], with those that are not trained (running statistics, say).
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("b/w", &Variable::new([2]).with_need_grad(true))?;
+/// set_parameter("a/mean", &Variable::new([2]))?;
+/// let names: Vec<String> = get_all_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["b/w", "a/mean"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_all_parameters() -> Vec<(String, Variable)> {
     let mut all = Vec::new();
     current().collect("", &mut all);
@@ -268,6 +303,14 @@ pub fn get_all_parameters() -> Vec<(String, Variable)> {
 }
 
 /// Removes all parameters and scopes of the current scope.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("a/w", &Variable::new([2]))?;
+/// parameter_scope("a", || Ok(clear_parameters()))?;
+/// assert!(get_all_parameters().is_empty());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn clear_parameters() {
     let old = std::mem::take(&mut *current().lock());
     drop(old);
@@ -320,6 +363,19 @@ fn notes(all: &[(String, Variable)]) -> Notes {
 ///
 /// # Errors
 /// If anything is wrong with the file, or a parameter has another shape; then no parameter changes.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// let path = std::env::temp_dir().join(format!("nnrs-{}.safetensors", std::process::id()));
+/// set_parameter("w", &Variable::from_slice(&[1.0f32, 2.0], [2].into())?)?;
+/// save_parameters(&path)?;
+/// clear_parameters();
+/// load_parameters(&path)?;
+/// assert_eq!(get_parameter("w").unwrap().to_vec::<f32>()?, [1.0, 2.0]);
+/// std::fs::remove_file(&path).ok();
+/// assert!(load_parameters(&path).is_err());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
     load(path.as_ref()).map_err(|e| e.function("load_parameters"))
 }

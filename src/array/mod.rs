@@ -42,6 +42,11 @@ struct Place {
 
 impl NdArray {
     /// An array without content; memory comes when it is first used, as zeros.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2].into()).to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn new(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
         NdArray::placed(Place { shape, storage, offset: 0 })
@@ -55,6 +60,12 @@ impl NdArray {
     ///
     /// # Errors
     /// Another number of values than `shape` has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2, 1].into())?;
+    /// assert!(a.shape() == [2, 1].into() && nnrs::NdArray::from_slice(&[1i32], [2].into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
         if shape.size() != values.len() {
             return Err(
@@ -71,16 +82,30 @@ impl NdArray {
     }
 
     /// The sizes of the axes.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).shape(), [2, 3].into());
+    /// ```
     pub fn shape(&self) -> Shape {
         self.place().shape.clone()
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).size(), 6);
+    /// ```
     pub fn size(&self) -> usize {
         self.place().shape.size()
     }
 
     /// The elements, which views and parts of this array share.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn storage(&self) -> Arc<Storage> {
         self.place().storage.clone()
     }
@@ -92,26 +117,56 @@ impl NdArray {
     }
 
     /// First element of this array in its storage.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([3, 2].into());
+    /// assert_eq!((a.offset(), a.narrow(0, 1, 2)?.offset()), (0, 2));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn offset(&self) -> usize {
         self.place().offset
     }
 
     /// The element type; float32 while there is no content.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::from_slice(&[1u8], [1].into())?.dtype(), nnrs::DType::U8);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.storage().dtype()
     }
 
     /// True if both handles are the same array object.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert!(a.is(&a.clone()) && !a.is(&a.deep_copy()?));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn is(&self, other: &NdArray) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// An address that identifies the array object while it lives.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert_eq!(a.address(), a.clone().address());
+    /// ```
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
     /// How often the content was written (or may have been).
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// let before = a.modification_count();
+    /// a.fill(1.0)?;
+    /// assert!(a.modification_count() > before);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn modification_count(&self) -> u64 {
         self.storage().modification_count()
     }
@@ -139,6 +194,13 @@ impl NdArray {
     ///
     /// # Errors
     /// Another size without `force`; one that does not fit into memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// a.reset_shape([2, 1].into(), false)?;
+    /// assert!(a.to_vec::<i32>()? == [1, 2] && a.reset_shape([3].into(), false).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
         let shape = shape.checked()?;
         let mut place = self.place();
@@ -227,6 +289,13 @@ impl NdArray {
     }
 
     /// Sets all elements to `value`, lazily.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// a.fill(1.5)?;
+    /// assert_eq!(a.to_vec::<f32>()?, [1.5, 1.5]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn fill(&self, value: f64) -> Result<()> {
         let storage = self.storage();
         if self.is_whole() {
@@ -238,22 +307,50 @@ impl NdArray {
     }
 
     /// Sets all elements to 0, lazily.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// a.zero()?;
+    /// assert!(a.to_vec::<f32>()? == [0.0, 0.0] && a.storage().bytes() > 0);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn zero(&self) -> Result<()> {
         self.fill(0.0)
     }
 
     /// Drops the content; the next reading finds zeros.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// a.clear();
+    /// assert!(a.storage().is_cleared() && a.to_vec::<f32>()? == [0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn clear(&self) {
         self.storage().clear();
     }
 
     /// The content as memory of type `dtype` for reading: no copy if it is so already; otherwise converted beside it.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.5f32], [1].into())?;
+    /// assert_eq!(a.read(nnrs::DType::F64)?.as_slice::<f64>(), [1.5]);
+    /// assert_eq!(a.dtype(), nnrs::DType::F32);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn read(&self, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
         storage.read(dtype, offset, n)
     }
 
     /// The memory of the array for reading and writing, converted to `dtype` for good.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// a.modify(nnrs::DType::F32)?.as_mut_slice::<f32>()[0] = 0.5;
+    /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn modify(&self, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
         storage.modify(dtype, offset, n)
@@ -267,6 +364,13 @@ impl NdArray {
     }
 
     /// The memory for writing all of it as `dtype`; its content is undefined until then.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// a.overwrite(nnrs::DType::I64)?.as_mut_slice::<i64>().copy_from_slice(&[3, 4]);
+    /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn overwrite(&self, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
         storage.overwrite(dtype, offset, n)
@@ -297,6 +401,13 @@ impl NdArray {
     ///
     /// # Errors
     /// Another shape; not enough memory.
+    ///
+    /// ```
+    /// let (a, b) = (nnrs::NdArray::new([1].into()), nnrs::NdArray::from_slice(&[7u8], [1].into())?);
+    /// a.copy_from(&b)?;
+    /// assert!(a.to_vec::<u8>()? == [7] && a.copy_from(&nnrs::NdArray::new([2].into())).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn copy_from(&self, other: &NdArray) -> Result<()> {
         let (shape, from) = (self.shape(), other.shape());
         if shape != from {
@@ -312,6 +423,14 @@ impl NdArray {
     ///
     /// # Errors
     /// Not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// let copy = a.deep_copy()?;
+    /// a.fill(0.0)?;
+    /// assert_eq!(copy.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn deep_copy(&self) -> Result<NdArray> {
         let a = NdArray::new(self.shape());
         a.copy_from(self)?;
@@ -322,6 +441,11 @@ impl NdArray {
     ///
     /// # Errors
     /// Not enough memory.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::from_slice(&[1.5f32], [1].into())?.to_vec::<i32>()?, [1]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
     }
@@ -330,6 +454,13 @@ impl NdArray {
     ///
     /// # Errors
     /// Another number of values than the array has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// a.write(&[3i32, 4])?;
+    /// assert!(a.to_vec::<f32>()? == [3.0, 4.0] && a.write(&[1i32]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
         if values.len() != self.size() {
             return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));

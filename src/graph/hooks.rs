@@ -49,6 +49,22 @@ pub(super) fn hold() -> impl Sized {
 
 /// Sets the global hook of name `key`, in the place of the one that had this name. Several are called in the order in which
 /// their names were set first.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, When};
+/// use nnrs::{functions as f, Variable};
+/// use std::sync::{Arc, Mutex};
+/// let called = Arc::new(Mutex::new(Vec::new()));
+/// for key in ["b", "a", "b"] {
+///     let called = called.clone();
+///     let note = move |_: &nnrs::graph::FunctionRef| Ok(called.lock().unwrap().push(key));
+///     hooks::set(When::Before, key, Arc::new(note));
+/// }
+/// f::exp(&Variable::new([2]))?.forward()?;
+/// assert_eq!(*called.lock().unwrap(), ["b", "a"]);
+/// ["a", "b"].map(|key| hooks::unset(When::Before, key));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set(when: When, key: &str, hook: FunctionHook) {
     let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
     let old = match hooks.iter_mut().find(|(k, _)| k == key) {
@@ -64,6 +80,16 @@ pub fn set(when: When, key: &str, hook: FunctionHook) {
 }
 
 /// Removes the global hook of name `key`, if there is one.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, When};
+/// use nnrs::{functions as f, Variable};
+/// hooks::set(When::Before, "stop", std::sync::Arc::new(|_| Err(nnrs::Error::graph("stop"))));
+/// hooks::unset(When::Before, "stop");
+/// hooks::unset(When::Before, "nobody knows it");
+/// f::exp(&Variable::new([2]))?.forward()?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn unset(when: When, key: &str) {
     let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
     let old = hooks.iter().position(|(k, _)| k == key).map(|i| hooks.remove(i));

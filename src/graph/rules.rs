@@ -45,6 +45,10 @@ pub fn register_gradient(name: &str, rule: GradientRule) -> Option<GradientRule>
 }
 
 /// Takes a registered rule away; gives it, if there was one.
+///
+/// ```
+/// assert!(nnrs::graph::unregister_gradient("NobodyKnowsIt").is_none());
+/// ```
 pub fn unregister_gradient(name: &str) -> Option<GradientRule> {
     let mut rules = rules();
     let old = rules.remove(name);

@@ -18,7 +18,8 @@ pub(crate) fn schedule(g: &Graph, units: &[Unit], stored: &[bool], steps: &mut [
     if (0..g.vars.len()).all(|v| stored[v] || last_read[v].is_none()) {
         return;
     }
-    let mut plan = Schedule { g, units, unit_of: makers(g, units), there: stored.to_vec(), last_read, ending: Vec::new() };
+    let mut plan =
+        Schedule { g, units, unit_of: makers(g, units), there: stored.to_vec(), last_read, ending: Vec::new() };
     plan.ending.resize_with(steps.len(), SmallVec::new);
     for (s, step) in steps.iter_mut().enumerate() {
         let missing: Vec<u32> = step.reads.iter().copied().filter(|&v| !plan.there[v as usize]).collect();
