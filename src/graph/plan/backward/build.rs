@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
         if node.f.function.is_view() {
             return targets[0].map(|t| What::View(n, t));
         }
-        Some(What::Call(Call { node: n, needs: node.f.function.needs(&wants), arrives, targets }))
+        Some(What::Call(Call { node: n, needs: node.f.needs(&wants), arrives, targets }))
     }
 
     fn target(&self, v: u32, reached: &mut [bool]) -> Target {
@@ -111,8 +111,8 @@ impl<'a> Builder<'a> {
             false => self.target(v, reached),
         };
         let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
-        let dtype = back.dtype;
-        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), dtype })
+        let site = back.site;
+        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), site })
     }
 
     fn step(&self, unit: &Unit, what: What) -> Step {

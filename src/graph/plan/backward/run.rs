@@ -1,7 +1,8 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
@@ -145,35 +146,38 @@ impl Backward {
     }
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
-        let compute = node.f.context.compute_dtype();
+        let place = node.f.backward_place();
+        let compute = node.f.kernel_dtype(place);
         let view = |v: u32, dtype: DType| -> Result<View> {
             let slot = &self.slots[v as usize];
-            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)?.of(slot.shape.size())? })
+            Ok(View { shape: &slot.shape, data: slot.data.read_at(place, dtype)?.of(slot.shape.size())? })
         };
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let slot = &self.slots[v as usize];
             x.push(match needs.input(i) {
-                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape)? }),
+                true => {
+                    Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape, place)? })
+                }
                 false => None,
             });
         }
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
-            let read = || self.grad(v, seed).read(compute)?.of(shape.size());
+            let read = || self.grad(v, seed).read_at(place, compute)?.of(shape.size());
             gy.push(arrives.then(read).transpose()?.map(|data| View { shape, data }));
         }
         let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
         for t in &c.targets {
             gx.push(match t {
-                Some(t) => Some(self.gradient(t, node, compute, &mut late)?),
+                Some(t) => Some(self.gradient(t, node, place, &mut late)?),
                 None => None,
             });
         }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
-        let run = Run { dtype: compute, again: false, saved: &node.f.saved, inputs: &inputs };
+        let run = Run { dtype: node.f.context.compute_dtype(), again: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
@@ -183,20 +187,21 @@ impl Backward {
         &self,
         t: &Target,
         node: &PlanNode,
-        compute: DType,
+        place: Place,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
         let shape = &self.slots[t.slot as usize].shape;
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
+        let compute = node.f.kernel_dtype(place);
         if node.f.context.dtype() != compute {
-            let data = Data::new(compute, shape.size())?;
+            let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
             return Ok(GradMut { shape, output: Output::Write, data });
         }
         let data = match output {
-            Output::Write => target.overwrite(compute)?.of(shape.size())?,
-            Output::Accumulate => target.modify(compute)?.of(shape.size())?,
+            Output::Write => target.overwrite_at(place, compute)?.of(shape.size())?,
+            Output::Accumulate => target.modify_at(place, compute)?.of(shape.size())?,
         };
         Ok(GradMut { shape, output, data })
     }
@@ -213,10 +218,13 @@ impl Backward {
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
     pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
-        let target = &self.grads[t.slot as usize];
-        if self.output(&t) == Output::Write {
-            target.overwrite(dtype)?.of(part.len())?.copy_from(part);
-            return Ok(());
+        let (target, place) = (&self.grads[t.slot as usize], part.place());
+        let output = self.output(&t);
+        if output == Output::Write {
+            return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
+        }
+        if place != Place::Host {
+            return cuda::kernels::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
         }
         let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
@@ -256,7 +264,8 @@ impl Backward {
                 target.share_content(&part)?;
                 continue;
             }
-            self.deliver(*t, &part.read(f.context.compute_dtype())?, f.context.dtype())?;
+            let site = f.context.site();
+            self.deliver(*t, &part.read_at(site.place, site.compute_dtype())?, site.dtype)?;
         }
         Ok(())
     }
@@ -269,8 +278,8 @@ impl Backward {
         if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(&gy);
         }
-        let part = gy.read(node.f.context.compute_dtype())?;
-        self.deliver(t, &part, node.f.context.dtype())
+        let site = node.f.context.site();
+        self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
     }
 }
 

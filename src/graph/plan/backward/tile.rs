@@ -2,14 +2,11 @@
 
 use super::{Backward, How, Step, Target, Tile};
 use crate::array::{Data, NdArray};
-use crate::context::compute_dtype;
-use crate::cpu::reduce;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 use crate::function::expr::tile::{Sink, Source, Walk};
+use crate::function::{Output, kernels};
 use crate::graph::plan::program::{AnyProgram, Input};
-use crate::with_real;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -39,18 +36,18 @@ impl Backward {
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
-                (true, _) => Data::new(compute_dtype(t.dtype), t.shape.size())?,
-                (_, true) => target.modify(t.dtype)?.of(t.shape.size())?,
-                (_, false) => target.overwrite(t.dtype)?.of(t.shape.size())?,
+                (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
+                (_, true) => target.modify_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
+                (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
             };
-            sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
+            sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
             if r {
                 temps.push((*x, data.clone()));
             }
             alive.push(data);
         }
         // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-        unsafe { program.run(t.shape.size(), &sources, &sinks) };
+        unsafe { program.run(t.shape.size(), &sources, &sinks)? };
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
@@ -75,9 +72,9 @@ impl Backward {
             return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
         }
         let shape = &self.slots[v as usize].shape;
-        let data = array.read(array.dtype())?.of(shape.size())?;
+        let data = array.read_at(t.site.place, array.dtype())?.of(shape.size())?;
         let walk = Walk::new(shape, &t.shape);
-        let source = Source { ptr: data.ptr(), dtype: data.dtype(), walk };
+        let source = Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk };
         alive.push(data);
         Ok(source)
     }
@@ -86,11 +83,9 @@ impl Backward {
     fn reduce(&self, x: Target, full: &Data, t: &Tile) -> Result<()> {
         let shape = &self.slots[x.slot as usize].shape;
         let compute = full.dtype();
-        let part = Data::new(compute, shape.size())?;
-        with_real!(compute, T => {
-            reduce::sum_to(full.as_slice::<T>(), &t.shape, part.as_mut_slice::<T>(), shape, Output::Write)
-        });
-        self.deliver(x, &part, t.dtype)
+        let part = Data::new_at(full.place(), compute, shape.size())?;
+        kernels::sum_to(full, &t.shape, &part, shape, Output::Write)?;
+        self.deliver(x, &part, t.site.dtype)
     }
 
     /// Lets gradients that begin here (`fresh`) take the memory of those that are read and end here.
@@ -100,12 +95,12 @@ impl Backward {
             let sink = self.grads[to as usize].storage();
             let fits = |&v: &u32| {
                 let from = self.grads[v as usize].storage();
-                let alike = from.dtype() == t.dtype && from.size() == sink.size();
+                let alike = from.dtype() == t.site.dtype && from.size() == sink.size();
                 inputs.contains(&Input::Grad(v)) && alike && from.is_exclusive()
             };
             let at = ending.iter().position(fits).filter(|_| sink.is_empty())?;
             let from = ending.remove(at);
-            sink.adopt(t.dtype, self.grads[from as usize].storage().release());
+            sink.adopt(t.site.dtype, self.grads[from as usize].storage().release());
             Some((from, to))
         };
         fresh.filter_map(steal).collect()
