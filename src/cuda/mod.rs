@@ -14,6 +14,8 @@ mod memory;
 mod module;
 pub(crate) mod moves;
 pub(crate) mod program;
+#[cfg(feature = "cuda")]
+mod real;
 pub(crate) mod reduce;
 
 use driver::Driver;
@@ -78,7 +80,10 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
     if let Some(drivers) = emulate::open()? {
         return Ok(drivers);
     }
-    Err(Error::unsupported("this build has no CUDA driver"))
+    #[cfg(feature = "cuda")]
+    return real::open();
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
 }
 
 /// Functions that ran on the host because they have no kernel for the GPU of their context.
