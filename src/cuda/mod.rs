@@ -4,6 +4,7 @@
 // What only devices use is not used in a build without any.
 #![allow(dead_code)]
 
+pub(crate) mod capture;
 mod driver;
 #[cfg(feature = "emulate")]
 mod emulate;
@@ -18,6 +19,7 @@ pub(crate) mod program;
 mod real;
 pub(crate) mod reduce;
 
+pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
 pub(crate) use memory::Memory;
@@ -27,7 +29,7 @@ use crate::fork;
 use memory::Pool;
 use module::Modules;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 /// A GPU. All its work is done in order, on one stream.
 pub struct Gpu {
@@ -37,6 +39,8 @@ pub struct Gpu {
     modules: Mutex<Modules>,
     /// Small tables in device memory, by their bytes.
     tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
+    /// Held for writing while a run is being captured.
+    capturing: RwLock<()>,
     /// Value of [`fork::count`] when it was opened.
     forks: u64,
 }
@@ -54,7 +58,15 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
             let (pool, modules, tables) = Default::default();
-            &*Box::leak(Box::new(Gpu { id, driver, pool, modules, tables, forks: fork::count() }))
+            &*Box::leak(Box::new(Gpu {
+                id,
+                driver,
+                pool,
+                modules,
+                tables,
+                capturing: RwLock::new(()),
+                forks: fork::count(),
+            }))
         };
         Ok(drivers.into_iter().enumerate().map(gpu).collect())
     });
@@ -125,7 +137,7 @@ impl Gpu {
 
     /// Waits until all work that was asked for is done.
     pub fn synchronize(&self) -> Result<()> {
-        self.check_fork()?;
+        let _turn = self.turn_with_host()?;
         self.driver.synchronize()
     }
 

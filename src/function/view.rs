@@ -76,6 +76,11 @@ impl Saved {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
+    /// Puts back what `get` gave.
+    pub(crate) fn restore(&self, v: Option<Arc<dyn Any + Send + Sync>>) {
+        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = v;
+    }
+
     fn set(&self, v: Arc<dyn Any + Send + Sync>) {
         *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(v);
     }
