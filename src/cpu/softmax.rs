@@ -111,6 +111,16 @@ pub fn log_softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T
     });
 }
 
+/// As `softmax_backward` along the last axis, with `gy` in the place of `gx`.
+pub fn softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
+    written(a, gx, Output::Write, &|b, gx| row::softmax_over(b.row(y), gx.row()));
+}
+
+/// As `log_softmax_backward` along the last axis, with `gy` in the place of `gx`.
+pub fn log_softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
+    written(a, gx, Output::Write, &|b, gx| row::log_softmax_over(b.row(y), gx.row()));
+}
+
 /// `y = -log_softmax(x)[label]`; 0 where the label is negative. Labels must be less than n.
 pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) {
     let y = Shared::new(y);

@@ -54,6 +54,9 @@ pub struct GradMut<'a> {
     pub shape: &'a Shape,
     /// Whether to write the gradient or to add to what is there.
     pub output: Output,
+    /// The memory holds the gradient of an output, to be written over: see
+    /// [`Function::grad_over`](super::Function::grad_over).
+    pub over: bool,
     pub(crate) data: Data,
 }
 

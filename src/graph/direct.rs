@@ -233,8 +233,8 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
         let read = || read_input(node, i, &inputs[i], shape).map(|data| View { shape, data });
         vx.push(needs.input(i).then(read).transpose()?);
         let part = NdArray::new(shape.clone());
-        let write =
-            || part.overwrite(compute)?.of(shape.size()).map(|data| GradMut { shape, output: Output::Write, data });
+        let new = |data| GradMut { shape, output: Output::Write, over: false, data };
+        let write = || part.overwrite(compute)?.of(shape.size()).map(new);
         gx.push(want[i].then(write).transpose()?);
         parts.push(want[i].then(|| Variable::from_array(part.clone())));
     }

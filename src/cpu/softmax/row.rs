@@ -31,6 +31,27 @@ pub(super) fn softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T]) {
     }
 }
 
+/// As `softmax_backward`, with `gy` in the place of `gx`.
+pub(super) fn softmax_over<T: SimdReal>(y: &[T], g: &mut [T]) {
+    let mean = simd::dot(y, g);
+    for (g, y) in g.chunks_mut(PIECE).zip(y.chunks(PIECE)) {
+        simd::add_scalar(g, -mean);
+        super::update(Binary::Mul, g, y);
+    }
+}
+
+/// As `log_softmax_backward`, with `gy` in the place of `gx`.
+pub(super) fn log_softmax_over<T: SimdReal>(y: &[T], g: &mut [T]) {
+    let sum = simd::sum(g);
+    let mut part = [T::ZERO; PIECE];
+    for (g, y) in g.chunks_mut(PIECE).zip(y.chunks(PIECE)) {
+        let part = &mut part[..y.len()];
+        super::map(Unary::Exp, part, y);
+        simd::scale(part, -sum);
+        simd::add_assign(g, part);
+    }
+}
+
 pub(super) fn log_softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T]) {
     let sum = simd::sum(gy);
     for (gx, (y, gy)) in gx.chunks_mut(PIECE).zip(y.chunks(PIECE).zip(gy.chunks(PIECE))) {

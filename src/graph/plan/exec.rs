@@ -1,7 +1,7 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Content, Data, NdArray, alloc};
+use crate::array::{Data, NdArray, alloc};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -329,7 +329,7 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
-        steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
+        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
     }
     let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
@@ -357,7 +357,7 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.
-fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
+pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()
         || from.dtype() != dtype
@@ -365,9 +365,8 @@ fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
         || from.size() != to.size()
         || source.offset() != 0
     {
-        return;
+        return false;
     }
-    if let content @ Content::Bytes(_) = from.release() {
-        to.adopt(dtype, content);
-    }
+    to.adopt(dtype, from.release());
+    true
 }

@@ -31,6 +31,9 @@ impl Backward {
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            // Data that a gradient had taken over.
+            let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
+            self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
             again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
@@ -158,7 +161,9 @@ impl Backward {
                 false => None,
             });
         }
+        let over = c.over.filter(|&(i, from)| self.take_over(node.x[i], node.y[from], node.f.context.dtype()));
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
+            let arrives = arrives && over.is_none_or(|(_, from)| from != i);
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
             let read = || self.grad(v, seed).read(compute)?.of(shape.size());
@@ -172,10 +177,23 @@ impl Backward {
                 None => None,
             });
         }
+        if let Some(gx) = over.and_then(|(i, _)| gx[i].as_mut()) {
+            gx.over = true;
+        }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
         let run = Run { dtype: compute, again: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
+    }
+
+    /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
+    fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
+        let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
+        let fits = from.dtype() == dtype && from.size() == to.size() && from.is_exclusive() && to.is_empty();
+        if fits {
+            to.adopt(dtype, from.release());
+        }
+        fits
     }
 
     /// Memory for a gradient in the type to compute in; what is stored in another type goes through `late`.
@@ -186,19 +204,19 @@ impl Backward {
         compute: DType,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
-        let shape = &self.slots[t.slot as usize].shape;
+        let shape = self.grad_shape(t.slot);
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
         if node.f.context.dtype() != compute {
             let data = Data::new(compute, shape.size())?;
             late.push((*t, data.clone()));
-            return Ok(GradMut { shape, output: Output::Write, data });
+            return Ok(GradMut { shape, output: Output::Write, over: false, data });
         }
         let data = match output {
             Output::Write => target.overwrite(compute)?.of(shape.size())?,
             Output::Accumulate => target.modify(compute)?.of(shape.size())?,
         };
-        Ok(GradMut { shape, output, data })
+        Ok(GradMut { shape, output, over: false, data })
     }
 
     pub(super) fn output(&self, t: &Target) -> Output {
