@@ -186,7 +186,7 @@ impl<T> SendPtr<T> {
         SendPtr(s.as_ptr().cast_mut())
     }
 
-    fn add(self, n: usize) -> Self {
+    pub(super) fn add(self, n: usize) -> Self {
         SendPtr(self.0.wrapping_add(n))
     }
 

@@ -196,7 +196,7 @@ impl Backward {
             unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             cores: g.vars.iter().map(|v| v.var.core()).collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
+            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y, keep: false }).collect(),
         })
     }
 }

@@ -250,6 +250,10 @@ impl What {
     }
 }
 
+impl How {
+    pub(crate) const AGAIN: How = How { again: true, keep: false };
+}
+
 /// Runs an opaque function.
 fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
@@ -257,7 +261,17 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+    let how = How { again, keep: node.keep && !again };
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, how)
+}
+
+/// How a function runs forward.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// For values that were there before: no side effects.
+    pub(crate) again: bool,
+    /// A backward pass may follow.
+    pub(crate) keep: bool,
 }
 
 /// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
@@ -282,7 +296,7 @@ pub(crate) fn call_function(
     xs: &[&Shape],
     y: &[&NdArray],
     ys: &[&Shape],
-    again: bool,
+    how: How,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
@@ -304,7 +318,10 @@ pub(crate) fn call_function(
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
+    if !how.again && f.function.saves(xs, compute).is_some() {
+        f.saved.clear(); // it is of other inputs now; and its memory may do
+    }
+    let run = Run { dtype: compute, again: how.again, keep: how.keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
         let stored = f.function.output_dtype(i).unwrap_or(dtype);

@@ -8,6 +8,7 @@ use super::{Backward, ForwardOptions};
 use crate::array::alloc::rounded;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::expr::ssa::MixMap;
 use crate::graph::Variable;
 use crate::shape::Shape;
 use std::sync::Arc;
@@ -88,6 +89,8 @@ struct Play {
     buffers: Vec<Buffer>,
     data: Vec<Option<usize>>,
     grads: Vec<Option<usize>>,
+    /// What functions saved, by their ids.
+    saved: MixMap<u64, usize>,
     live: usize,
     peak: usize,
     leaves: usize,
@@ -159,6 +162,7 @@ impl Play {
             build::What::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize].shape, y, dtype, name));
                 self.converted(node.x.iter().chain(&node.y), slots, dtype);
+                self.save(node, slots);
             }
         }
         self.drop_data(&step.free);
@@ -184,6 +188,17 @@ impl Play {
         }
         let old = std::mem::replace(&mut self.data[y as usize], b);
         self.give(old);
+    }
+
+    /// What a function saves for its backward pass.
+    fn save(&mut self, node: &PlanNode, slots: &[Slot]) {
+        let x: Vec<&Shape> = node.x.iter().map(|&v| &slots[v as usize].shape).collect();
+        let saves = node.f.function.saves(&x, node.f.context.compute_dtype());
+        if let Some(bytes) = saves.filter(|_| node.keep) {
+            let saved = self.take(bytes, || format!("what {} saves of {}", node.f.name(), x[0]));
+            let old = self.saved.insert(node.f.id, saved);
+            self.give(old);
+        }
     }
 
     /// Copies of half-type arrays in the type that kernels compute in.
@@ -266,6 +281,8 @@ impl Play {
             }
             self.drop_data(&step.forget);
             self.drop_data(&step.free_data);
+            let saved = self.saved.remove(&node.f.id).filter(|_| plan.key.clear_buffer);
+            self.give(saved);
         }
     }
 

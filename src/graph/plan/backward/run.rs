@@ -7,9 +7,10 @@ use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
-use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
-use crate::graph::plan::materialize;
+use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
+use crate::graph::plan::{materialize, run_arrays};
 use crate::graph::variable::Variable;
+use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
@@ -60,6 +61,9 @@ impl Backward {
         again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
         step.free_data.iter().for_each(|&v| self.drop_data(v));
+        if self.key.clear_buffer && self.saves(node) {
+            node.f.saved.clear();
+        }
         if hooks.any() && self.key.clear_buffer {
             self.hide_seed(node);
         }
@@ -148,6 +152,7 @@ impl Backward {
     }
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
+        self.save_again(node)?;
         let compute = node.f.context.compute_dtype();
         let view = |v: u32, dtype: DType| -> Result<View> {
             let slot = &self.slots[v as usize];
@@ -181,9 +186,30 @@ impl Backward {
             gx.over = true;
         }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
-        let run = Run { dtype: compute, again: false, saved: &node.f.saved, inputs: &inputs };
+        let run = Run { dtype: compute, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
+    }
+
+    /// Whether a function reads what its forward pass saved, in place of inputs.
+    fn saves(&self, node: &PlanNode) -> bool {
+        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
+        node.f.function.saves(&x, node.f.context.compute_dtype()).is_some()
+    }
+
+    /// Runs a function forward for what it saves, if that is gone.
+    fn save_again(&self, node: &PlanNode) -> Result<()> {
+        if !self.saves(node) || node.f.saved.get().is_some() {
+            return Ok(());
+        }
+        let more = self.restore(&node.x)?;
+        let data = |v: &u32| self.slots[*v as usize].data.clone();
+        let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
+        let y: SmallVec<[NdArray; 2]> =
+            node.y.iter().map(|&v| NdArray::new(self.slots[v as usize].shape.clone())).collect();
+        mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
+        more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        Ok(())
     }
 
     /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
