@@ -5,6 +5,7 @@ pub mod args;
 pub mod describe;
 pub mod elementwise;
 pub mod expr;
+pub(crate) mod kernels;
 mod registry;
 mod table;
 pub(crate) mod used;
@@ -196,6 +197,11 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
+    /// Which kernels also take arrays of a GPU; the others run on the host. (Formulas run anywhere.)
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Nothing
+    }
+
     /// The implementation, for functions that work on whole variables (user code in another language, for one).
     fn on_variables(&self) -> Option<&dyn OnVariables> {
         None
@@ -245,6 +251,17 @@ pub trait Function: Described + Any + Send + Sync {
     fn has_state(&self) -> bool {
         false
     }
+}
+
+/// Which kernels of a function also take arrays of a GPU. Those have the context's type, indices are `i64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnGpu {
+    /// None: it runs on the host.
+    Nothing,
+    /// [`Function::forward`]; the gradient is made by the rule.
+    Forward,
+    /// [`Function::forward`] and [`Function::backward`].
+    Both,
 }
 
 /// What a gradient rule is given.

@@ -179,7 +179,7 @@ impl Solver {
 
     fn advance(&self, inner: &mut Inner, which: &[usize]) -> Result<()> {
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
-        self.kernel.run_fused(&jobs, self.rule.as_ref());
+        self.kernel.run_fused(&jobs, self.rule.as_ref())?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1);
@@ -196,7 +196,8 @@ impl Solver {
             learning_rate: inner.learning_rate,
             weight_decay: inner.weight_decay,
         };
-        let mut job = Job::new(w.size(), dtype, self.rule.scalars(&step));
+        let place = e.param.grad().storage().place();
+        let mut job = Job::new(w.size(), dtype, place, self.rule.scalars(&step));
         job.modify(&w, dtype)?;
         job.read(&e.param.grad())?;
         (0..e.state.arrays.len()).try_for_each(|k| states::add(&mut job, &e.array(k), dtype))?;

@@ -14,7 +14,7 @@ use super::order::{Graph, Var, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
-use crate::dtype::DType;
+use crate::context::Site;
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
@@ -115,7 +115,7 @@ pub(crate) struct Tile {
     pub(crate) targets: SmallVec<[Target; 2]>,
     /// Programs by which outputs accumulate.
     programs: Mutex<SmallVec<[(Vec<bool>, AnyProgram, Arc<[Input]>); 2]>>,
-    dtype: DType,
+    site: Site,
 }
 
 /// Where a gradient goes.

@@ -6,7 +6,7 @@ use super::order::{Graph, Node, collect};
 use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
-use crate::dtype::DType;
+use crate::context::Site;
 use crate::error::Result;
 use crate::function::expr::tile::Walk;
 use crate::graph::node::FnNode;
@@ -122,7 +122,7 @@ pub(crate) struct Tile {
     pub(crate) n: usize,
     pub(crate) sources: Vec<(u32, Walk)>,
     pub(crate) sinks: Vec<u32>,
-    pub(crate) dtype: DType,
+    pub(crate) site: Site,
     /// Sinks that may take over the memory of a source that ends here.
     pub(crate) steal: SmallVec<[(u32, u32); 1]>,
 }
@@ -349,10 +349,10 @@ fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -
     let data = |i: &Input| match *i {
         Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
     };
-    let dtype = last.f.context.dtype();
+    let site = last.f.context.site();
     let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
-    let program = AnyProgram::compile(dtype, &ssa, sources.len(), &outs);
-    Tile { node, program, n: shape.size(), sources, sinks, dtype, steal: SmallVec::new() }
+    let program = AnyProgram::compile(site, &ssa, sources.len(), &outs);
+    Tile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
 }
 
 impl Step {

@@ -1,7 +1,8 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -274,14 +275,17 @@ pub(crate) struct How {
     pub(crate) keep: bool,
 }
 
-/// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
-pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape) -> Result<Data> {
+/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
+pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
     let n = shape.size();
     if f.function.def().input(i).kind != InputKind::Index {
-        return a.read(f.context.compute_dtype())?.of(n);
+        return a.read_at(place, f.kernel_dtype(place))?.of(n);
     }
     if !a.dtype().is_float() {
-        return a.read(DType::I64)?.of(n);
+        return a.read_at(place, DType::I64)?.of(n);
+    }
+    if place != Place::Host {
+        return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);
     }
     let (from, to) = (a.read(DType::F64)?.of(n)?, Data::new(DType::I64, n)?);
     for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<f64>()) {
@@ -301,32 +305,35 @@ pub(crate) fn call_function(
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
     }
-    let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
+    let place = f.kernel_place();
+    let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
-        views.push(View { shape, data: read_input(f, i, a, shape)? });
+        views.push(View { shape, data: read_input(f, i, a, shape, place)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
         let own = f.function.output_dtype(i);
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
         let data = match stored == kernel && !reads(x, a) {
-            true => a.overwrite(stored)?.of(shape.size())?,
-            false => Data::new(kernel, shape.size())?,
+            true => a.overwrite_at(place, stored)?.of(shape.size())?,
+            false => Data::new_at(place, kernel, shape.size())?,
         };
         outs.push(ViewMut { shape, data });
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    if !how.again && f.function.saves(xs, compute).is_some() {
+    let saves = f.saves(xs).is_some();
+    if saves && !how.again {
         f.saved.clear(); // it is of other inputs now; and its memory may do
     }
-    let run = Run { dtype: compute, again: how.again, keep: how.keep, saved: &f.saved, inputs: &inputs };
+    let (again, keep) = (how.again, how.keep && saves);
+    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
         let stored = f.function.output_dtype(i).unwrap_or(dtype);
         if stored != out.data.dtype() || reads(x, a) {
-            a.overwrite(stored)?.of(out.data.len())?.copy_from(&out.data);
+            a.overwrite_at(place, stored)?.of(out.data.len())?.take(&out.data)?;
         }
     }
     Ok(())
@@ -346,7 +353,7 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
-        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
+        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
     }
     let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
@@ -356,21 +363,20 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
         let a = &slots[*v as usize].data;
         let from = if a.storage().is_empty() { stolen.map_or(a, |s| &slots[s as usize].data) } else { a };
         if let Some(number) = from.storage().constant() {
-            sources.push(Source { ptr: std::ptr::null(), dtype: t.dtype, walk: Walk::Constant(number) });
+            sources.push(Source { ptr: std::ptr::null(), dtype: t.site.dtype, walk: Walk::Constant(number) });
             continue;
         }
-        let data = from.read(from.dtype())?.of(slots[*v as usize].shape.size())?;
-        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: walk.clone() });
+        let data = from.read_at(t.site.place, from.dtype())?.of(slots[*v as usize].shape.size())?;
+        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: walk.clone() });
         alive.push(data);
     }
     for &v in &t.sinks {
-        let data = slots[v as usize].data.overwrite(t.dtype)?.of(t.n)?;
-        sinks.push(Sink { ptr: data.ptr(), dtype: t.dtype });
+        let data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
+        sinks.push(Sink { ptr: data.address() as *mut u8, dtype: t.site.dtype });
         alive.push(data);
     }
     // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-    unsafe { t.program.run(t.n, &sources, &sinks) };
-    Ok(())
+    unsafe { t.program.run(t.n, &sources, &sinks) }
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.

@@ -193,7 +193,7 @@ impl Play {
     /// What a function saves for its backward pass.
     fn save(&mut self, node: &PlanNode, slots: &[Slot]) {
         let x: Vec<&Shape> = node.x.iter().map(|&v| &slots[v as usize].shape).collect();
-        let saves = node.f.function.saves(&x, node.f.context.compute_dtype());
+        let saves = node.f.saves(&x);
         if let Some(bytes) = saves.filter(|_| node.keep) {
             let saved = self.take(bytes, || format!("what {} saves of {}", node.f.name(), x[0]));
             let old = self.saved.insert(node.f.id, saved);

@@ -3,7 +3,8 @@
 use super::exec::{How, call_function};
 use super::program::AnyProgram;
 use super::recompute::materialize;
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::context::Site;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::elementwise::{Rules, rules};
@@ -32,7 +33,7 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) 
         return y[0].share_content(&x[0]);
     }
     if let Some(f) = node.function.elementwise() {
-        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.dtype());
+        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.site());
     }
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
@@ -42,9 +43,10 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) 
     call_function(node, &x, &xs, &y, &ys, how)
 }
 
-fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> Result<()> {
+fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, site: Site) -> Result<()> {
+    let dtype = site.dtype;
     let shape = y.shape();
-    let program = forward_program(rules, x.len(), dtype);
+    let program = forward_program(rules, x.len(), site);
     let mut alive: SmallVec<[Data; 4]> = SmallVec::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
     for a in x {
@@ -53,23 +55,25 @@ fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> R
             continue;
         }
         let from = a.shape();
-        let data = a.read(a.dtype())?.of(from.size())?;
-        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::new(&from, &shape) });
+        let data = a.read_at(site.place, a.dtype())?.of(from.size())?;
+        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::new(&from, &shape) });
         alive.push(data);
     }
-    let out = y.overwrite(dtype)?.of(shape.size())?;
+    let out = y.overwrite_at(site.place, dtype)?.of(shape.size())?;
     // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.
-    unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.ptr(), dtype }]) };
-    Ok(())
+    unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.address() as *mut u8, dtype }]) }
 }
 
-fn forward_program(rules: &Rules, inputs: usize, dtype: DType) -> AnyProgram {
-    let cell = if dtype == DType::F64 { &rules.double } else { &rules.single };
-    cell.get_or_init(|| {
+fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
+    let make = || {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
-        AnyProgram::compile(dtype, &ssa, inputs, &[out])
-    })
-    .clone()
+        AnyProgram::compile(site, &ssa, inputs, &[out])
+    };
+    match (site.place, site.dtype) {
+        (Place::Gpu(_), _) => make(),
+        (Place::Host, DType::F64) => rules.double.get_or_init(make).clone(),
+        (Place::Host, _) => rules.single.get_or_init(make).clone(),
+    }
 }

@@ -82,15 +82,16 @@ impl<'a> Builder<'a> {
         if node.f.function.is_view() {
             return targets[0].map(|t| What::View(n, t));
         }
-        let needs = node.f.function.needs(&wants);
+        let needs = node.f.needs(&wants);
         let over = needs.and_then(|_| self.over(node, &arrives, &targets));
         Some(What::Call(Call { node: n, needs, arrives, targets, over }))
     }
 
     /// The input whose gradient can be written over that of an output: both of one size, computed in the type in which
-    /// they are stored, and nobody looks at the old one. And that output.
+    /// they are stored, on the host, and nobody looks at the old one. And that output.
     fn over(&self, node: &Node, arrives: &[bool], targets: &[Option<Target>]) -> Option<(usize, usize)> {
-        if self.key.hooked || node.f.context.dtype() != node.f.context.compute_dtype() {
+        let context = &node.f.context;
+        if self.key.hooked || context.gpu().is_some() || context.dtype() != context.compute_dtype() {
             return None;
         }
         let shapes = |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &self.g.var(v).shape).collect() };
@@ -132,8 +133,8 @@ impl<'a> Builder<'a> {
             false => self.target(v, reached),
         };
         let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
-        let dtype = back.dtype;
-        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), dtype })
+        let site = back.site;
+        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), site })
     }
 
     fn step(&self, unit: &Unit, what: What) -> Step {

@@ -1,7 +1,8 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
@@ -153,16 +154,19 @@ impl Backward {
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
         self.save_again(node)?;
-        let compute = node.f.context.compute_dtype();
+        let place = node.f.backward_place();
+        let compute = node.f.kernel_dtype(place);
         let view = |v: u32, dtype: DType| -> Result<View> {
             let slot = &self.slots[v as usize];
-            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)?.of(slot.shape.size())? })
+            Ok(View { shape: &slot.shape, data: slot.data.read_at(place, dtype)?.of(slot.shape.size())? })
         };
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let slot = &self.slots[v as usize];
             x.push(match needs.input(i) {
-                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape)? }),
+                true => {
+                    Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape, place)? })
+                }
                 false => None,
             });
         }
@@ -171,22 +175,21 @@ impl Backward {
             let arrives = arrives && over.is_none_or(|(_, from)| from != i);
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
-            let read = || self.grad(v, seed).read(compute)?.of(shape.size());
+            let read = || self.grad(v, seed).read_at(place, compute)?.of(shape.size());
             gy.push(arrives.then(read).transpose()?.map(|data| View { shape, data }));
         }
         let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        for t in &c.targets {
+        for (i, t) in c.targets.iter().enumerate() {
             gx.push(match t {
-                Some(t) => Some(self.gradient(t, node, compute, &mut late)?),
+                Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
+                Some(t) => Some(self.gradient(t, node, place, &mut late)?),
                 None => None,
             });
         }
-        if let Some(gx) = over.and_then(|(i, _)| gx[i].as_mut()) {
-            gx.over = true;
-        }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
-        let run = Run { dtype: compute, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
+        let dtype = node.f.context.compute_dtype();
+        let run = Run { dtype, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
@@ -194,7 +197,7 @@ impl Backward {
     /// Whether a function reads what its forward pass saved, in place of inputs.
     fn saves(&self, node: &PlanNode) -> bool {
         let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
-        node.f.function.saves(&x, node.f.context.compute_dtype()).is_some()
+        node.f.saves(&x).is_some()
     }
 
     /// Runs a function forward for what it saves, if that is gone.
@@ -227,22 +230,30 @@ impl Backward {
         &self,
         t: &Target,
         node: &PlanNode,
-        compute: DType,
+        place: Place,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
         let shape = self.grad_shape(t.slot);
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
+        let compute = node.f.kernel_dtype(place);
         if node.f.context.dtype() != compute {
-            let data = Data::new(compute, shape.size())?;
+            let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
             return Ok(GradMut { shape, output: Output::Write, over: false, data });
         }
         let data = match output {
-            Output::Write => target.overwrite(compute)?.of(shape.size())?,
-            Output::Accumulate => target.modify(compute)?.of(shape.size())?,
+            Output::Write => target.overwrite_at(place, compute)?.of(shape.size())?,
+            Output::Accumulate => target.modify_at(place, compute)?.of(shape.size())?,
         };
         Ok(GradMut { shape, output, over: false, data })
+    }
+
+    /// A gradient in the memory that it has taken over, with what is there.
+    fn gradient_over(&self, t: &Target, compute: DType) -> Result<GradMut<'_>> {
+        let shape = &self.slots[t.slot as usize].shape;
+        let data = self.grads[t.slot as usize].modify(compute)?.of(shape.size())?;
+        Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
     pub(super) fn output(&self, t: &Target) -> Output {
@@ -257,10 +268,13 @@ impl Backward {
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
     pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
-        let target = &self.grads[t.slot as usize];
-        if self.output(&t) == Output::Write {
-            target.overwrite(dtype)?.of(part.len())?.copy_from(part);
-            return Ok(());
+        let (target, place) = (&self.grads[t.slot as usize], part.place());
+        let output = self.output(&t);
+        if output == Output::Write {
+            return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
+        }
+        if place != Place::Host {
+            return cuda::kernels::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
         }
         let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
@@ -300,7 +314,8 @@ impl Backward {
                 target.share_content(&part)?;
                 continue;
             }
-            self.deliver(*t, &part.read(f.context.compute_dtype())?, f.context.dtype())?;
+            let site = f.context.site();
+            self.deliver(*t, &part.read_at(site.place, site.compute_dtype())?, site.dtype)?;
         }
         Ok(())
     }
@@ -313,8 +328,8 @@ impl Backward {
         if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(&gy);
         }
-        let part = gy.read(node.f.context.compute_dtype())?;
-        self.deliver(t, &part, node.f.context.dtype())
+        let site = node.f.context.site();
+        self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
     }
 }
 

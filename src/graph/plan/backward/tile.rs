@@ -2,15 +2,12 @@
 
 use super::{Backward, How, Step, Target, Tile};
 use crate::array::{Data, NdArray};
-use crate::context::compute_dtype;
-use crate::cpu::reduce;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 use crate::function::expr::tile::{Sink, Source, Walk};
+use crate::function::{Output, kernels};
 use crate::graph::plan::exec::steal;
 use crate::graph::plan::program::{AnyProgram, Input};
-use crate::with_real;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -40,18 +37,18 @@ impl Backward {
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
-                (true, _) => Data::new(compute_dtype(t.dtype), t.shape.size())?,
-                (_, true) => target.modify(t.dtype)?.of(t.shape.size())?,
-                (_, false) => target.overwrite(t.dtype)?.of(t.shape.size())?,
+                (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
+                (_, true) => target.modify_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
+                (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
             };
-            sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
+            sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
             if r {
                 temps.push((*x, data.clone()));
             }
             alive.push(data);
         }
         // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-        unsafe { program.run(t.shape.size(), &sources, &sinks) };
+        unsafe { program.run(t.shape.size(), &sources, &sinks)? };
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
@@ -74,9 +71,9 @@ impl Backward {
         if let Some(number) = array.storage().constant() {
             return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
         }
-        let data = array.read(array.dtype())?.of(shape.size())?;
+        let data = array.read_at(t.site.place, array.dtype())?.of(shape.size())?;
         let walk = Walk::new(shape, &t.shape);
-        let source = Source { ptr: data.ptr(), dtype: data.dtype(), walk };
+        let source = Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk };
         alive.push(data);
         Ok(source)
     }
@@ -85,11 +82,9 @@ impl Backward {
     fn reduce(&self, x: Target, full: &Data, t: &Tile) -> Result<()> {
         let shape = &self.slots[x.slot as usize].shape;
         let compute = full.dtype();
-        let part = Data::new(compute, shape.size())?;
-        with_real!(compute, T => {
-            reduce::sum_to(full.as_slice::<T>(), &t.shape, part.as_mut_slice::<T>(), shape, Output::Write)
-        });
-        self.deliver(x, &part, t.dtype)
+        let part = Data::new_at(full.place(), compute, shape.size())?;
+        kernels::sum_to(full, &t.shape, &part, shape, Output::Write)?;
+        self.deliver(x, &part, t.site.dtype)
     }
 
     /// Lets gradients that begin here (`fresh`) take the memory of what is read and ends here: gradients, then data.
@@ -104,7 +99,7 @@ impl Backward {
                 Input::Data(v) => &self.slots[v as usize].data,
                 Input::Grad(v) => &self.grads[v as usize],
             };
-            let at = ending.iter().position(|i| steal(array(i), sink, t.dtype))?;
+            let at = ending.iter().position(|i| steal(array(i), sink, t.site.dtype))?;
             Some((ending.remove(at), to))
         };
         fresh.filter_map(steal).collect()

@@ -1,0 +1,59 @@
+//! The kernels' sources and their PTX, and which are loaded.
+
+use super::driver::{Kernel, Loaded};
+use super::{Driver, Gpu};
+use crate::error::Result;
+use std::collections::HashMap;
+
+/// A file of kernels: `cuda/<stem>.cu`.
+pub(crate) struct Module {
+    pub(crate) stem: &'static str,
+    pub(crate) source: &'static str,
+}
+
+macro_rules! modules {
+    ($($stem:literal),*) => {
+        /// All files of kernels.
+        pub(crate) static MODULES: &[Module] =
+            &[$(Module { stem: $stem, source: include_str!(concat!("../../cuda/", $stem, ".cu")) }),*];
+    };
+}
+
+modules!("convert", "matmul", "moves", "program", "reduce");
+
+/// What the kernels include.
+pub(crate) static HEADERS: &[(&str, &str)] = &[
+    ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
+    ("common.cuh", include_str!("../../cuda/common.cuh")),
+];
+
+/// A device's loaded modules and the kernels that were asked for.
+#[derive(Default)]
+pub(super) struct Modules(HashMap<&'static str, (Loaded, HashMap<String, Kernel>)>);
+
+impl Modules {
+    fn kernel(&mut self, driver: &dyn Driver, stem: &'static str, name: &str) -> Result<Kernel> {
+        let (loaded, kernels) = match self.0.get_mut(stem) {
+            Some(found) => found,
+            None => {
+                let module = MODULES.iter().find(|m| m.stem == stem).expect("a file of kernels");
+                let loaded = driver.load(module)?;
+                self.0.entry(stem).or_insert((loaded, HashMap::new()))
+            }
+        };
+        if let Some(&kernel) = kernels.get(name) {
+            return Ok(kernel);
+        }
+        let kernel = driver.kernel(*loaded, name)?;
+        kernels.insert(name.to_string(), kernel);
+        Ok(kernel)
+    }
+}
+
+impl Gpu {
+    /// The kernel `name` of `cuda/<stem>.cu`.
+    pub(super) fn kernel(&self, stem: &'static str, name: &str) -> Result<Kernel> {
+        self.check_fork()?;
+        self.modules().kernel(&*self.driver, stem, name)
+    }
+}
