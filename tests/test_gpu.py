@@ -137,7 +137,7 @@ def test_changes_between_replays_are_noticed():
     x = variable(numbers(4, 3), need_grad=True)
     h = F.sin(x)
     y = F.sum(h * h)
-    for k in range(6):
+    for _ in range(6):
         y.forward()
     h.persistent = True  # another plan
     for k in range(6):
