@@ -74,6 +74,13 @@ __device__ inline void keep_whole(void *y, int type, long long i, I v) {
   }
 }
 
+// i / n and, in i, the rest; by division of 32 bits where that does, which is several times faster.
+__device__ inline long long divide(long long &i, long long n) {
+  const long long q = (u64)(i | n) >> 32 ? i / n : (long long)((u32)i / (u32)n);
+  i -= q * n;
+  return q;
+}
+
 }  // namespace nnrs
 
 // Shared memory of a block. The emulated device checks each index, and that what is read was written.

@@ -12,12 +12,16 @@ struct Matrix {
 };
 
 template <class R>
-__device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, long long n, long long k, int add) {
+__device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, long long n, long long k, long long batch,
+                              int add) {
   NNRS_SHARED(R, left, DEEP * TILE);
   NNRS_SHARED(R, right, DEEP * TILE);
   const Matrix a = ab[0], b = ab[1];
-  long long row0 = blockIdx.y * (long long)TILE, column0 = blockIdx.x * (long long)TILE;
-  long long a0 = blockIdx.z * a.step, b0 = blockIdx.z * b.step, c0 = blockIdx.z * m * n;
+  const unsigned tiles = (unsigned)((n + TILE - 1) / TILE);
+  long long row0 = blockIdx.x / tiles * (long long)TILE, column0 = blockIdx.x % tiles * (long long)TILE;
+  const long long product = blockIdx.y + blockIdx.z * (long long)gridDim.y;
+  if (product >= batch) return;  // the whole block
+  long long a0 = product * a.step, b0 = product * b.step, c0 = product * m * n;
   int t = threadIdx.x, tx = t % 16, ty = t / 16;
   R sum[EACH][EACH];
   for (int i = 0; i < EACH; ++i)
@@ -51,10 +55,10 @@ __device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, 
 }  // namespace nnrs
 
 extern "C" __global__ void __launch_bounds__(256) matmul_f32(const nnrs::Matrix *ab, void *c, int type, long long m,
-                                                             long long n, long long k, int add) {
-  nnrs::matmul<float>(ab, c, type, m, n, k, add);
+                                                             long long n, long long k, long long batch, int add) {
+  nnrs::matmul<float>(ab, c, type, m, n, k, batch, add);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_f64(const nnrs::Matrix *ab, void *c, int type, long long m,
-                                                             long long n, long long k, int add) {
-  nnrs::matmul<double>(ab, c, type, m, n, k, add);
+                                                             long long n, long long k, long long batch, int add) {
+  nnrs::matmul<double>(ab, c, type, m, n, k, batch, add);
 }

@@ -4,7 +4,10 @@
 // What only devices use is not used in a build without any.
 #![allow(dead_code)]
 
+pub(crate) mod convolution;
+mod convolution_direct;
 mod driver;
+pub(crate) mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
 pub(crate) mod kernels;
@@ -13,8 +16,10 @@ pub(crate) mod matmul;
 mod memory;
 mod module;
 pub(crate) mod moves;
+pub(crate) mod pooling;
 pub(crate) mod program;
 pub(crate) mod reduce;
+pub(crate) mod sort;
 
 use driver::Driver;
 pub use driver::Properties;

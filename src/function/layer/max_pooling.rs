@@ -2,10 +2,10 @@
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -28,10 +28,13 @@ impl Function for MaxPooling {
         Ok(smallvec![spec!(self).pooling(&x[0])?.1])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[0].shape)?;
-        with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
-        Ok(())
+        kernels::max_pool(&p, &x[0].data, &y[0].data)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -40,17 +43,15 @@ impl Function for MaxPooling {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &gx[0]) else { return Ok(()) };
         let (p, _) = spec!(self).pooling(gx.shape)?;
-        let out = gx.output;
-        with_real!(run.dtype, T => p.max_backward(gy.slice::<T>(), x.slice(), gx.slice(), out));
-        Ok(())
+        kernels::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -79,10 +80,13 @@ impl Function for MaxPoolingBackward {
         Ok(smallvec![x[1].clone()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[1].shape)?;
-        with_real!(run.dtype, T => p.max_backward(x[0].slice::<T>(), x[1].slice(), y[0].slice(), Output::Write));
-        Ok(())
+        kernels::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
 
     fn differentiable(&self, i: usize) -> bool {

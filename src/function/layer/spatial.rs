@@ -2,12 +2,15 @@
 //! that kernels never see sizes that do not fit.
 
 use super::direct;
+use crate::array::{Data, Place};
 use crate::cpu::conv::{Conv, Layout};
 use crate::cpu::gemm::Output;
-use crate::cpu::reduce;
 use crate::cpu::simd::{self, SimdReal};
+use crate::cuda::convolution::{self, Geometry};
 use crate::error::{Error, Result};
+use crate::function::kernels;
 use crate::shape::Shape;
+use crate::with_real;
 use smallvec::SmallVec;
 
 /// One number for each spatial axis.
@@ -279,7 +282,35 @@ impl Sizes {
         })
     }
 
-    pub fn forward<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+    /// The sizes as GPUs' kernels take them.
+    fn geometry(&self) -> Geometry<'_> {
+        Geometry {
+            batch: self.lead.size(),
+            group: self.group,
+            in_channels: self.in_channels,
+            out_channels: self.out_channels,
+            input: &self.input,
+            output: &self.output,
+            kernel: &self.kernel,
+            stride: &self.stride,
+            pad: &self.pad,
+            dilation: &self.dilation,
+            channel_last: self.channel_last,
+        }
+    }
+
+    /// The convolution of `x`, plus the bias.
+    pub fn forward(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
+        match y.place() {
+            Place::Gpu(_) => convolution::forward(&self.geometry(), x, w, bias, y, Output::Write)?,
+            Place::Host => with_real!(y.dtype(), T => {
+                self.forward_on_host(x.as_slice::<T>(), w.as_slice(), bias.map(|b| b.as_slice()), y.as_mut_slice())
+            }),
+        }
+        Ok(())
+    }
+
+    fn forward_on_host<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
         match self.kernel_sizes() {
             Some(c) => c.forward(x, w, bias, y),
             None => {
@@ -289,7 +320,18 @@ impl Sizes {
         }
     }
 
-    pub fn backward_data<T: SimdReal>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+    /// The gradient of x.
+    pub fn backward_data(&self, gy: &Data, w: &Data, gx: &Data, output: Output) -> Result<()> {
+        match gx.place() {
+            Place::Gpu(_) => convolution::data_gradient(&self.geometry(), gy, w, None, gx, output)?,
+            Place::Host => with_real!(gx.dtype(), T => {
+                self.backward_data_on_host(gy.as_slice::<T>(), w.as_slice(), gx.as_mut_slice(), output)
+            }),
+        }
+        Ok(())
+    }
+
+    fn backward_data_on_host<T: SimdReal>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
         match self.kernel_sizes() {
             Some(c) => c.backward_data(gy, w, gx, output),
             None => {
@@ -299,7 +341,18 @@ impl Sizes {
         }
     }
 
-    pub fn backward_weight<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
+    /// The gradient of the weight.
+    pub fn backward_weight(&self, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
+        match gw.place() {
+            Place::Gpu(_) => convolution::weight_gradient(&self.geometry(), gy, x, gw, output)?,
+            Place::Host => with_real!(gw.dtype(), T => {
+                self.backward_weight_on_host(gy.as_slice::<T>(), x.as_slice(), gw.as_mut_slice(), output)
+            }),
+        }
+        Ok(())
+    }
+
+    fn backward_weight_on_host<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
         match self.kernel_sizes() {
             Some(c) => c.backward_weight(gy, x, gw, output),
             None => {
@@ -309,36 +362,50 @@ impl Sizes {
         }
     }
 
-    pub fn backward_bias<T: SimdReal>(&self, gy: &[T], gb: &mut [T], output: Output) {
+    /// The gradient of the bias.
+    pub fn backward_bias(&self, gy: &Data, gb: &Data, output: Output) -> Result<()> {
         match self.kernel_sizes() {
-            Some(c) => c.backward_bias(gy, gb, output),
-            None => self.sum_channels(gy, self.out_channels, gb, output),
+            Some(c) if gb.place() == Place::Host => {
+                with_real!(gb.dtype(), T => c.backward_bias(gy.as_slice::<T>(), gb.as_mut_slice(), output));
+                Ok(())
+            }
+            _ => self.sum_channels(gy, self.out_channels, gb, output),
         }
     }
 
     /// The convolution of `x` written or added to `y`.
-    pub fn forward_to<T: SimdReal>(&self, x: &[T], w: &[T], y: &mut [T], output: Output) {
-        if output == Output::Write {
-            return self.forward(x, w, None, y);
+    pub fn forward_to(&self, x: &Data, w: &Data, y: &Data, output: Output) -> Result<()> {
+        match y.place() {
+            Place::Gpu(_) => convolution::forward(&self.geometry(), x, w, None, y, output),
+            Place::Host if output == Output::Write => self.forward(x, w, None, y),
+            Place::Host => {
+                let part = Data::new(y.dtype(), y.len())?;
+                self.forward(x, w, None, &part)?;
+                with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), part.as_slice()));
+                Ok(())
+            }
         }
-        let mut part = vec![T::ZERO; y.len()];
-        self.forward(x, w, None, &mut part);
-        simd::add_assign(y, &part);
     }
 
     /// What a deconvolution makes of x: the data gradient, plus a bias for each of its maps.
-    pub fn transposed<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        let Some(bias) = bias else { return self.backward_data(x, w, y, Output::Write) };
-        self.fill(y, Some(bias), self.in_channels, &self.input);
-        self.backward_data(x, w, y, Output::Accumulate);
+    pub fn transposed(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
+        match (bias, y.place()) {
+            (None, _) => self.backward_data(x, w, y, Output::Write),
+            (_, Place::Gpu(_)) => convolution::data_gradient(&self.geometry(), x, w, bias, y, Output::Write),
+            (Some(b), Place::Host) => {
+                let channels = self.in_channels;
+                with_real!(y.dtype(), T => self.fill(y.as_mut_slice::<T>(), Some(b.as_slice()), channels, &self.input));
+                self.backward_data(x, w, y, Output::Accumulate)
+            }
+        }
     }
 
     /// The sums over all but the channels, which lie in `gb`'s order.
-    pub fn sum_channels<T: SimdReal>(&self, gy: &[T], channels: usize, gb: &mut [T], output: Output) {
+    pub fn sum_channels(&self, gy: &Data, channels: usize, gb: &Data, output: Output) -> Result<()> {
         let (n, points) = (self.lead.size(), gy.len() / (self.lead.size() * channels).max(1));
         match self.channel_last {
-            true => reduce::sum_axes(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
-            false => reduce::sum_axes(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
+            true => kernels::sum(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
+            false => kernels::sum(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
         }
     }
 

@@ -1,0 +1,183 @@
+// Max, sum and average pooling. Gradients are gathered by the places of x, so no two threads write one number; their order
+// of summation is that of the windows.
+#include "common.cuh"
+
+namespace nnrs {
+
+enum Divisor { ONE, PADDED, INSIDE };  // as src/cpu/pooling.rs has them
+
+// Images of outer x input x inner.
+struct Pooling {
+  long long inner, divisor;
+  long long input[3], output[3], kernel[3], stride[3], pad[3];
+};
+
+// An element: its plane, its place along each axis, and which of the inner ones it is.
+struct Spot {
+  long long plane, at[3], inner;
+};
+
+__device__ inline Spot spot(const Pooling *p, const long long (&size)[3], long long i) {
+  Spot s;
+  long long rest = i;
+  i = divide(rest, p->inner);
+  s.inner = rest;
+  for (int a = 2; a >= 0; --a) {
+    long long at = i;
+    i = divide(at, size[a]);
+    s.at[a] = at;
+  }
+  s.plane = i;
+  return s;
+}
+
+__device__ inline long long element(const Pooling *p, const long long (&size)[3], const Spot &s, long long d, long long h,
+                                    long long w) {
+  return (((s.plane * size[0] + d) * size[1] + h) * size[2] + w) * p->inner + s.inner;
+}
+
+// Along each axis: places that a window sees, or windows that see a place; `first`: the window's, with padding.
+struct Range {
+  long long from[3], to[3], first[3];
+};
+
+__device__ inline Range window(const Pooling *p, const Spot &s) {
+  Range r;
+  for (int a = 0; a < 3; ++a) {
+    const long long first = s.at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
+    r.first[a] = first;
+    r.from[a] = first < 0 ? 0 : first;
+    r.to[a] = end < p->input[a] ? end : p->input[a];
+  }
+  return r;
+}
+
+__device__ inline Range windows(const Pooling *p, const Spot &s) {
+  Range r;
+  for (int a = 0; a < 3; ++a) {
+    const long long at = s.at[a] + p->pad[a], before = at - p->kernel[a] + 1, last = at / p->stride[a] + 1;
+    r.first[a] = 0;
+    r.from[a] = before <= 0 ? 0 : (before + p->stride[a] - 1) / p->stride[a];
+    r.to[a] = last < p->output[a] ? last : p->output[a];
+  }
+  return r;
+}
+
+// What the sum of a window is divided by.
+__device__ inline long long count(const Pooling *p, long long d, long long h, long long w) {
+  const long long at[3] = {d, h, w};
+  long long n = 1;
+  for (int a = 0; a < 3; ++a) {
+    const bool padded = p->divisor == PADDED;
+    const long long low = padded ? -p->pad[a] : 0, high = p->input[a] + (padded ? p->pad[a] : 0);
+    const long long first = at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
+    n *= (end < high ? end : high) - (first > low ? first : low);
+  }
+  return n;
+}
+
+__device__ inline void keep_place(void *places, bool wide, long long i, long long place) {
+  if (wide) ((u32 *)places)[i] = (u32)place;
+  else ((unsigned char *)places)[i] = (unsigned char)place;
+}
+
+// The first largest number of each window goes to y, or what g has at its place; and its place in the window to `places`.
+template <class R>
+__device__ inline void max_pool(const Pooling *p, const void *x, int x_type, const void *g, int g_type, void *y, int y_type,
+                                void *places, int wide, long long n) {
+  for (long long i = first(); i < n; i += step()) {
+    const Spot s = spot(p, p->output, i);
+    const Range r = window(p, s);
+    R best = -NNRS_INF;
+    long long place = 0, from = -1;
+    for (long long d = r.from[0]; d < r.to[0]; ++d)
+      for (long long h = r.from[1]; h < r.to[1]; ++h)
+        for (long long w = r.from[2]; w < r.to[2]; ++w) {
+          const long long at = element(p, p->input, s, d, h, w);
+          const R v = fetch<R>(x, x_type, at);
+          if (from >= 0 && !(v > best)) continue;
+          best = v, from = at;
+          place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
+        }
+    if (y) keep(y, y_type, i, (double)(g ? fetch<R>(g, g_type, from < 0 ? 0 : from) : best));
+    if (places) keep_place(places, wide != 0, i, place);
+  }
+}
+
+// To each place the gradients of the windows whose maximum it has.
+template <class R>
+__device__ inline void max_pool_back(const Pooling *p, const void *gy, int gy_type, const void *places, int wide, void *gx,
+                                     int gx_type, int add, long long n) {
+  for (long long i = first(); i < n; i += step()) {
+    const Spot s = spot(p, p->input, i);
+    const Range r = windows(p, s);
+    R sum = 0;
+    for (long long d = r.from[0]; d < r.to[0]; ++d)
+      for (long long h = r.from[1]; h < r.to[1]; ++h)
+        for (long long w = r.from[2]; w < r.to[2]; ++w) {
+          const long long o = element(p, p->output, s, d, h, w);
+          long long place = s.at[0] + p->pad[0] - d * p->stride[0];
+          place = place * p->kernel[1] + s.at[1] + p->pad[1] - h * p->stride[1];
+          place = place * p->kernel[2] + s.at[2] + p->pad[2] - w * p->stride[2];
+          const long long found = wide ? (long long)((const u32 *)places)[o] : ((const unsigned char *)places)[o];
+          if (found == place) sum += fetch<R>(gy, gy_type, o);
+        }
+    keep(gx, gx_type, i, (double)(add ? fetch<R>(gx, gx_type, i) + sum : sum));
+  }
+}
+
+template <class R>
+__device__ inline void sum_pool(const Pooling *p, const void *x, int x_type, void *y, int y_type, long long n) {
+  for (long long i = first(); i < n; i += step()) {
+    const Spot s = spot(p, p->output, i);
+    const Range r = window(p, s);
+    R sum = 0;
+    for (long long d = r.from[0]; d < r.to[0]; ++d)
+      for (long long h = r.from[1]; h < r.to[1]; ++h)
+        for (long long w = r.from[2]; w < r.to[2]; ++w) sum += fetch<R>(x, x_type, element(p, p->input, s, d, h, w));
+    if (p->divisor != ONE) sum /= (R)count(p, s.at[0], s.at[1], s.at[2]);
+    keep(y, y_type, i, (double)sum);
+  }
+}
+
+template <class R>
+__device__ inline void sum_pool_back(const Pooling *p, const void *gy, int gy_type, void *gx, int gx_type, int add,
+                                     long long n) {
+  for (long long i = first(); i < n; i += step()) {
+    const Spot s = spot(p, p->input, i);
+    const Range r = windows(p, s);
+    R sum = 0;
+    for (long long d = r.from[0]; d < r.to[0]; ++d)
+      for (long long h = r.from[1]; h < r.to[1]; ++h)
+        for (long long w = r.from[2]; w < r.to[2]; ++w) {
+          R g = fetch<R>(gy, gy_type, element(p, p->output, s, d, h, w));
+          if (p->divisor != ONE) g /= (R)count(p, d, h, w);
+          sum += g;
+        }
+    keep(gx, gx_type, i, (double)(add ? fetch<R>(gx, gx_type, i) + sum : sum));
+  }
+}
+
+}  // namespace nnrs
+
+#define NNRS_POOLING(R, suffix)                                                                                        \
+  extern "C" __global__ void max_pool_##suffix(const nnrs::Pooling *p, const void *x, int x_type, const void *g,       \
+                                               int g_type, void *y, int y_type, void *places, int wide, long long n) { \
+    nnrs::max_pool<R>(p, x, x_type, g, g_type, y, y_type, places, wide, n);                                            \
+  }                                                                                                                    \
+  extern "C" __global__ void max_pool_back_##suffix(const nnrs::Pooling *p, const void *gy, int gy_type,               \
+                                                    const void *places, int wide, void *gx, int gx_type, int add,      \
+                                                    long long n) {                                                     \
+    nnrs::max_pool_back<R>(p, gy, gy_type, places, wide, gx, gx_type, add, n);                                         \
+  }                                                                                                                    \
+  extern "C" __global__ void sum_pool_##suffix(const nnrs::Pooling *p, const void *x, int x_type, void *y, int y_type, \
+                                               long long n) {                                                          \
+    nnrs::sum_pool<R>(p, x, x_type, y, y_type, n);                                                                     \
+  }                                                                                                                    \
+  extern "C" __global__ void sum_pool_back_##suffix(const nnrs::Pooling *p, const void *gy, int gy_type, void *gx,     \
+                                                    int gx_type, int add, long long n) {                               \
+    nnrs::sum_pool_back<R>(p, gy, gy_type, gx, gx_type, add, n);                                                       \
+  }
+
+NNRS_POOLING(float, f32)
+NNRS_POOLING(double, f64)
