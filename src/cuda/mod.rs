@@ -18,6 +18,8 @@ mod module;
 pub(crate) mod moves;
 pub(crate) mod pooling;
 pub(crate) mod program;
+#[cfg(feature = "cuda")]
+mod real;
 pub(crate) mod reduce;
 pub(crate) mod sort;
 
@@ -83,7 +85,10 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
     if let Some(drivers) = emulate::open()? {
         return Ok(drivers);
     }
-    Err(Error::unsupported("this build has no CUDA driver"))
+    #[cfg(feature = "cuda")]
+    return real::open();
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
 }
 
 /// Functions that ran on the host because they have no kernel for the GPU of their context.
