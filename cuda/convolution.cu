@@ -95,19 +95,14 @@ __device__ inline Tap tap(const Geometry *g, const Steps &s, int k) {
 
 __device__ inline bool inside(int at, int size) { return (unsigned)at < (unsigned)size; }
 
-template <class R>
-__device__ inline R real(const void *x, int type, long long i) {
-  return type == F32 ? (R)((const float *)x)[i] : fetch<R>(x, type, i);
-}
-
 // Multiplies a step's tiles: `wide` lies along the threads' first direction.
 #define NNRS_MULTIPLY(WIDE, TALL, image, weight, across, up)                             \
-  for (int d = 0; d < DEEP; ++d) {                                                       \
+  _Pragma("unroll 4") for (int d = 0; d < DEEP; ++d) {                                   \
     R x[EACH], y[EACH];                                                                  \
     for (int i = 0; i < EACH; ++i) x[i] = image[d * (WIDE + 1) + across + i * (WIDE / EACH)]; \
     for (int j = 0; j < EACH; ++j) y[j] = weight[d * (TALL + 1) + up + j * (TALL / EACH)];    \
     for (int i = 0; i < EACH; ++i)                                                       \
-      for (int j = 0; j < EACH; ++j) sum[i][j] += x[i] * y[j];                           \
+      for (int j = 0; j < EACH; ++j) sum[i][j] = mad(x[i], y[j], sum[i][j]);            \
   }
 
 // y = convolution of x (+ bias), or its transpose. A block makes WIDE points of TALL channels.
@@ -162,26 +157,28 @@ __device__ inline void convolve(const Geometry *g, const Walk *walks, const void
       R v = 0;
       if (d < deep && p < points && inside(origin[p] + at[d], size0) &&
           inside(origin[WIDE + p] + at[DEEP + d], size1) && inside(origin[2 * WIDE + p] + at[2 * DEEP + d], size2))
-        v = real<R>(x, x_type, from[p] + shift[d]);
+        v = fetch_real<R>(x, x_type, from[p] + shift[d]);
       image[d * (WIDE + 1) + p] = v;
     }
     for (int e = t; e < DEEP * TALL; e += THREADS) {
       const int d = weight_rows ? e / TALL : e % DEEP, r = weight_rows ? e % TALL : e / DEEP;
-      weight[d * (TALL + 1) + r] = d < deep && r < rows ? real<R>(w, w_type, w0 + r * g->weight_to + place[d]) : (R)0;
+      weight[d * (TALL + 1) + r] = d < deep && r < rows ? fetch_real<R>(w, w_type, w0 + r * g->weight_to + place[d]) : (R)0;
     }
     __syncthreads();
     NNRS_MULTIPLY(WIDE, TALL, image, weight, across, up)
   }
   if (s.depth == 0) __syncthreads();
+#pragma unroll
   for (int j = 0; j < EACH; ++j) {
     const int r = up + j * (TALL / EACH);
     if (r >= rows) continue;
-    const R b = bias ? fetch<R>(bias, bias_type, group * g->to_channels + row0 + r) : (R)0;
+    const R b = bias ? fetch_real<R>(bias, bias_type, group * g->to_channels + row0 + r) : (R)0;
+#pragma unroll
     for (int i = 0; i < EACH; ++i) {
       const int p = across + i * (WIDE / EACH);
       if (p >= points) continue;
       const long long o = to[p] + r * g->to_channel;
-      keep(y, y_type, o, (double)(add ? fetch<R>(y, y_type, o) + (sum[i][j] + b) : sum[i][j] + b));
+      keep_real<R>(y, y_type, o, add ? fetch_real<R>(y, y_type, o) + (sum[i][j] + b) : sum[i][j] + b);
     }
   }
 }
@@ -230,36 +227,38 @@ __device__ inline void weight_gradient(const Geometry *g, const Walk *walks, con
       R v = 0;
       if (d < deep && c < columns && inside(origin[d] + at[c], size0) &&
           inside(origin[DEEP + d] + at[WIDE + c], size1) && inside(origin[2 * DEEP + d] + at[2 * WIDE + c], size2))
-        v = real<R>(x, x_type, from[d] + shift[c]);
+        v = fetch_real<R>(x, x_type, from[d] + shift[c]);
       image[d * (WIDE + 1) + c] = v;
     }
     for (int e = t; e < DEEP * TALL; e += THREADS) {
       const int d = last ? e / TALL : e % DEEP, r = last ? e % TALL : e / DEEP;
-      maps[d * (TALL + 1) + r] = d < deep && r < rows ? real<R>(gy, gy_type, to[d] + r * g->to_channel) : (R)0;
+      maps[d * (TALL + 1) + r] = d < deep && r < rows ? fetch_real<R>(gy, gy_type, to[d] + r * g->to_channel) : (R)0;
     }
     __syncthreads();
     NNRS_MULTIPLY(WIDE, TALL, image, maps, across, up)
   }
   // The weight has the columns' order, and so have the parts' sums, one part after the other.
   const long long row = (blockIdx.y * g->group + group) * g->to_channels + row0;
+#pragma unroll
   for (int j = 0; j < EACH; ++j)
+#pragma unroll
     for (int i = 0; i < EACH; ++i) {
       const int r = up + j * (TALL / EACH), c = across + i * (WIDE / EACH);
       if (r >= rows || c >= columns) continue;
       const long long o = (row + r) * s.depth + column0 + c;
-      keep(gw, gw_type, o, (double)(add ? fetch<R>(gw, gw_type, o) + sum[i][j] : sum[i][j]));
+      keep_real<R>(gw, gw_type, o, add ? fetch_real<R>(gw, gw_type, o) + sum[i][j] : sum[i][j]);
     }
 }
 
 }  // namespace nnrs
 
 #define NNRS_CONVOLUTION(R, WIDE, TALL, suffix)                                                                        \
-  extern "C" __global__ void __launch_bounds__(256)                                                                    \
+  extern "C" __global__ void __launch_bounds__(256, 2)                                                                 \
       convolve_##suffix(const nnrs::Geometry *g, const nnrs::Walk *walks, const void *x, int x_type, const void *w,     \
                         int w_type, const void *bias, int bias_type, void *y, int y_type, int add) {                   \
     nnrs::convolve<R, WIDE, TALL>(g, walks, x, x_type, w, w_type, bias, bias_type, y, y_type, add);                    \
   }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(256)                                                                    \
+  extern "C" __global__ void __launch_bounds__(256, 2)                                                                 \
       convolution_weight_##suffix(const nnrs::Geometry *g, const nnrs::Walk *walks, const void *x, int x_type,         \
                                   const void *gy, int gy_type, long long part, void *gw, int gw_type, int add) {       \
     nnrs::weight_gradient<R, WIDE, TALL>(g, walks, x, x_type, gy, gy_type, part, gw, gw_type, add);                    \

@@ -22,15 +22,16 @@ struct Direct {
 };
 
 // The place that tap k of place p reads along an axis, or -1.
-__device__ inline long long source(const DirectAxis &a, bool back, long long p, long long k) {
-  long long at = back ? p + a.pad - k * a.dilation : p * a.stride - a.pad + k * a.dilation;
-  if (back && at >= 0 && a.stride != 1) at = at % a.stride ? -1 : at / a.stride;
-  return at < a.from_size ? at : -1;
+__device__ inline int source(const DirectAxis &a, bool back, int p, int k) {
+  const int pad = (int)a.pad, tap = k * (int)a.dilation, stride = (int)a.stride;
+  int at = back ? p + pad - tap : p * stride - pad + tap;
+  if (back && at >= 0 && stride != 1) at = at % stride ? -1 : at / stride;
+  return at < (int)a.from_size ? at : -1;
 }
 
 // The sum of one element over channels and taps.
 template <class R, int N>
-__device__ inline R direct_sum(const Direct *g, const long long (&p)[N], const void *x, int x_type, long long x0,
+__device__ inline R direct_sum(const Direct *g, const int (&p)[N], const void *x, int x_type, long long x0,
                                const void *w, int w_type, long long w0) {
   R sum = 0;
   int k[N];
@@ -39,18 +40,18 @@ __device__ inline R direct_sum(const Direct *g, const long long (&p)[N], const v
     long long from = x0, weight = w0;
     bool seen = true;
     for (int a = 0; a < N; ++a) {
-      const long long at = source(g->axis[a], g->back != 0, p[a], k[a]);
+      const int at = source(g->axis[a], g->back != 0, p[a], k[a]);
       seen = seen && at >= 0;
       from += at * g->axis[a].from_stride;
       weight += k[a] * g->axis[a].tap_stride;
     }
     if (seen)
       for (long long c = 0; c < g->from_channels; ++c)
-        sum += fetch<R>(x, x_type, from + c * g->from_channel) * fetch<R>(w, w_type, weight + c * g->weight_from);
+        sum += fetch_real<R>(x, x_type, from + c * g->from_channel) * fetch_real<R>(w, w_type, weight + c * g->weight_from);
     bool carry = true;  // the next tap
     for (int a = N - 1; a >= 0; --a) {
       k[a] += carry;
-      carry = carry && k[a] == g->axis[a].kernel;
+      carry = carry && k[a] == (int)g->axis[a].kernel;
       if (carry) k[a] = 0;
     }
   }
@@ -63,7 +64,8 @@ __device__ inline void direct(const Direct *g, const void *x, int x_type, const 
   const long long channels = g->group * g->to_channels;
   for (long long i = first(); i < n; i += step()) {
     // The image and the channel of this element, and its place along each axis.
-    long long rest = i, channel, p[N];
+    long long rest = i, channel;
+    int p[N];
     if (g->last) {
       long long above = divide(rest, channels);
       channel = rest;
@@ -75,14 +77,14 @@ __device__ inline void direct(const Direct *g, const void *x, int x_type, const 
     }
     for (int a = N - 1; a >= 0; --a) {
       long long above = divide(rest, g->axis[a].to_size);
-      p[a] = rest;
+      p[a] = (int)rest;
       rest = above;
     }
     const long long c = channel, group = divide(channel, g->to_channels);
     const long long x0 = rest * g->from_image + group * g->from_channels * g->from_channel;
     R sum = direct_sum<R, N>(g, p, x, x_type, x0, w, w_type, group * g->weight_group + channel * g->weight_to);
-    if (bias) sum += fetch<R>(bias, bias_type, c);
-    keep(y, y_type, i, (double)(add ? fetch<R>(y, y_type, i) + sum : sum));
+    if (bias) sum += fetch_real<R>(bias, bias_type, c);
+    keep_real<R>(y, y_type, i, add ? fetch_real<R>(y, y_type, i) + sum : sum);
   }
 }
 
@@ -97,12 +99,13 @@ __device__ inline void direct_weight(const Direct *g, const void *x, int x_type,
   long long u = blockIdx.x, rest = u;
   u = divide(rest, chunks);
   const long long map = rest * width + t % width, c = divide(u, g->taps);
-  long long k[N], tap = u;
+  long long tap = u;
+  int k[N];
   long long o = map, group = 0, weight = 0;
   if (map < maps) group = divide(o, g->to_channels);
   for (int a = N - 1; a >= 0; --a) {
     long long above = divide(tap, g->axis[a].kernel);
-    k[a] = tap;
+    k[a] = (int)tap;
     weight += tap * g->axis[a].tap_stride;
     tap = above;
   }
@@ -114,13 +117,13 @@ __device__ inline void direct_weight(const Direct *g, const void *x, int x_type,
     bool seen = true;
     for (int a = N - 1; a >= 0; --a) {
       long long above = divide(spot, g->axis[a].to_size);
-      const long long at = source(g->axis[a], false, spot, k[a]);
+      const int at = source(g->axis[a], false, (int)spot, k[a]);
       seen = seen && at >= 0;
       from += at * g->axis[a].from_stride;
       to += spot * g->axis[a].to_stride;
       spot = above;
     }
-    if (seen) sum += fetch<R>(x, x_type, from + spot * g->from_image) * fetch<R>(gy, gy_type, to + spot * g->to_image);
+    if (seen) sum += fetch_real<R>(x, x_type, from + spot * g->from_image) * fetch_real<R>(gy, gy_type, to + spot * g->to_image);
   }
   sums[t] = sum;
   for (int half = lanes / 2; half > 0; half /= 2) {
@@ -131,7 +134,7 @@ __device__ inline void direct_weight(const Direct *g, const void *x, int x_type,
   const long long at = blockIdx.y * maps * g->from_channels * g->taps + group * g->weight_group + o * g->weight_to +
                        c * g->weight_from + weight;
   sum = sums[t];
-  keep(gw, gw_type, at, (double)(add ? fetch<R>(gw, gw_type, at) + sum : sum));
+  keep_real<R>(gw, gw_type, at, add ? fetch_real<R>(gw, gw_type, at) + sum : sum);
 }
 
 }  // namespace nnrs

@@ -39,7 +39,7 @@ struct Chunk {
 
 template <class R>
 __device__ inline void put_row(void *y, int type, long long at, R v, int add) {
-  keep(y, type, at, (double)(add ? fetch<R>(y, type, at) + v : v));
+  keep_real<R>(y, type, at, add ? fetch_real<R>(y, type, at) + v : v);
 }
 
 // Each thread sums a column of a chunk's runs of equal numbers. Of runs that reach over its ends it keeps the sum: row 0
@@ -61,7 +61,7 @@ __device__ inline void runs(const u32 *keys, const u32 *order, long long n, long
       else if (key < rows) put_row(gw, gw_type, key * width + column, sum, add);
       key = next, sum = 0, whole = true;
     }
-    if (key < rows) sum += fetch<R>(gy, gy_type, order[i] * width + column);
+    if (key < rows) sum += fetch_real<R>(gy, gy_type, order[i] * width + column);
   }
   if (!whole || c.goes_on()) parts[(number * 2 + whole) * width + column] = sum;
   else if (key < rows) put_row(gw, gw_type, key * width + column, sum, add);

@@ -32,8 +32,8 @@ __device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, 
       int ad = a.column == 1 ? e % DEEP : e / TILE, ar = a.column == 1 ? e / DEEP : e % TILE;
       int bd = b.column == 1 ? e / TILE : e % DEEP, bc = b.column == 1 ? e % TILE : e / DEEP;
       bool in_a = row0 + ar < m && k0 + ad < k, in_b = column0 + bc < n && k0 + bd < k;
-      left[ad * TILE + ar] = in_a ? fetch<R>(a.at, (int)a.type, a0 + (row0 + ar) * a.row + (k0 + ad) * a.column) : (R)0;
-      right[bd * TILE + bc] = in_b ? fetch<R>(b.at, (int)b.type, b0 + (k0 + bd) * b.row + (column0 + bc) * b.column) : (R)0;
+      left[ad * TILE + ar] = in_a ? fetch_real<R>(a.at, (int)a.type, a0 + (row0 + ar) * a.row + (k0 + ad) * a.column) : (R)0;
+      right[bd * TILE + bc] = in_b ? fetch_real<R>(b.at, (int)b.type, b0 + (k0 + bd) * b.row + (column0 + bc) * b.column) : (R)0;
     }
     __syncthreads();
     for (int d = 0; d < DEEP; ++d) {
@@ -45,10 +45,12 @@ __device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, 
     }
     __syncthreads();
   }
+#pragma unroll  // so that the sums are in registers
   for (int i = 0; i < EACH; ++i)
+#pragma unroll
     for (int j = 0; j < EACH; ++j) {
       long long row = row0 + ty * EACH + i, column = column0 + tx * EACH + j, at = c0 + row * n + column;
-      if (row < m && column < n) keep(c, type, at, (double)(add ? fetch<R>(c, type, at) + sum[i][j] : sum[i][j]));
+      if (row < m && column < n) keep_real<R>(c, type, at, add ? fetch_real<R>(c, type, at) + sum[i][j] : sum[i][j]);
     }
 }
 

@@ -9,42 +9,41 @@ enum Divisor { ONE, PADDED, INSIDE };  // as src/cpu/pooling.rs has them
 // Images of outer x input x inner.
 struct Pooling {
   long long inner, divisor;
-  long long input[3], output[3], kernel[3], stride[3], pad[3];
+  int input[3], output[3], kernel[3], stride[3], pad[3];
 };
 
-// An element: its plane, its place along each axis, and which of the inner ones it is.
+// An element: its place along each axis, and where its plane begins in the other image, which has `other` sizes.
 struct Spot {
-  long long plane, at[3], inner;
+  int at[3];
+  long long plane;
 };
 
-__device__ inline Spot spot(const Pooling *p, const long long (&size)[3], long long i) {
+__device__ inline Spot spot(const Pooling *p, const int (&size)[3], const int (&other)[3], long long i) {
   Spot s;
-  long long rest = i;
-  i = divide(rest, p->inner);
-  s.inner = rest;
+  long long inner = i;
+  i = divide(inner, p->inner);
   for (int a = 2; a >= 0; --a) {
     long long at = i;
     i = divide(at, size[a]);
-    s.at[a] = at;
+    s.at[a] = (int)at;
   }
-  s.plane = i;
+  s.plane = i * (other[0] * other[1] * other[2]) * p->inner + inner;
   return s;
 }
 
-__device__ inline long long element(const Pooling *p, const long long (&size)[3], const Spot &s, long long d, long long h,
-                                    long long w) {
-  return (((s.plane * size[0] + d) * size[1] + h) * size[2] + w) * p->inner + s.inner;
+__device__ inline long long element(const Pooling *p, const int (&size)[3], const Spot &s, int d, int h, int w) {
+  return s.plane + ((d * size[1] + h) * size[2] + w) * p->inner;
 }
 
 // Along each axis: places that a window sees, or windows that see a place; `first`: the window's, with padding.
 struct Range {
-  long long from[3], to[3], first[3];
+  int from[3], to[3], first[3];
 };
 
 __device__ inline Range window(const Pooling *p, const Spot &s) {
   Range r;
   for (int a = 0; a < 3; ++a) {
-    const long long first = s.at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
+    const int first = s.at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
     r.first[a] = first;
     r.from[a] = first < 0 ? 0 : first;
     r.to[a] = end < p->input[a] ? end : p->input[a];
@@ -55,28 +54,28 @@ __device__ inline Range window(const Pooling *p, const Spot &s) {
 __device__ inline Range windows(const Pooling *p, const Spot &s) {
   Range r;
   for (int a = 0; a < 3; ++a) {
-    const long long at = s.at[a] + p->pad[a], before = at - p->kernel[a] + 1, last = at / p->stride[a] + 1;
+    const int at = s.at[a] + p->pad[a], before = at - p->kernel[a], last = at / p->stride[a] + 1;
     r.first[a] = 0;
-    r.from[a] = before <= 0 ? 0 : (before + p->stride[a] - 1) / p->stride[a];
+    r.from[a] = before < 0 ? 0 : before / p->stride[a] + 1;
     r.to[a] = last < p->output[a] ? last : p->output[a];
   }
   return r;
 }
 
 // What the sum of a window is divided by.
-__device__ inline long long count(const Pooling *p, long long d, long long h, long long w) {
-  const long long at[3] = {d, h, w};
+__device__ inline long long count(const Pooling *p, int d, int h, int w) {
+  const int at[3] = {d, h, w};
   long long n = 1;
   for (int a = 0; a < 3; ++a) {
     const bool padded = p->divisor == PADDED;
-    const long long low = padded ? -p->pad[a] : 0, high = p->input[a] + (padded ? p->pad[a] : 0);
-    const long long first = at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
+    const int low = padded ? -p->pad[a] : 0, high = p->input[a] + (padded ? p->pad[a] : 0);
+    const int first = at[a] * p->stride[a] - p->pad[a], end = first + p->kernel[a];
     n *= (end < high ? end : high) - (first > low ? first : low);
   }
   return n;
 }
 
-__device__ inline void keep_place(void *places, bool wide, long long i, long long place) {
+__device__ inline void keep_place(void *places, bool wide, long long i, int place) {
   if (wide) ((u32 *)places)[i] = (u32)place;
   else ((unsigned char *)places)[i] = (unsigned char)place;
 }
@@ -86,20 +85,21 @@ template <class R>
 __device__ inline void max_pool(const Pooling *p, const void *x, int x_type, const void *g, int g_type, void *y, int y_type,
                                 void *places, int wide, long long n) {
   for (long long i = first(); i < n; i += step()) {
-    const Spot s = spot(p, p->output, i);
+    const Spot s = spot(p, p->output, p->input, i);
     const Range r = window(p, s);
     R best = -NNRS_INF;
-    long long place = 0, from = -1;
-    for (long long d = r.from[0]; d < r.to[0]; ++d)
-      for (long long h = r.from[1]; h < r.to[1]; ++h)
-        for (long long w = r.from[2]; w < r.to[2]; ++w) {
+    long long from = -1;
+    int place = 0;
+    for (int d = r.from[0]; d < r.to[0]; ++d)
+      for (int h = r.from[1]; h < r.to[1]; ++h)
+        for (int w = r.from[2]; w < r.to[2]; ++w) {
           const long long at = element(p, p->input, s, d, h, w);
-          const R v = fetch<R>(x, x_type, at);
+          const R v = fetch_real<R>(x, x_type, at);
           if (from >= 0 && !(v > best)) continue;
           best = v, from = at;
           place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
         }
-    if (y) keep(y, y_type, i, (double)(g ? fetch<R>(g, g_type, from < 0 ? 0 : from) : best));
+    if (y) keep_real<R>(y, y_type, i, g ? fetch_real<R>(g, g_type, from < 0 ? 0 : from) : best);
     if (places) keep_place(places, wide != 0, i, place);
   }
 }
@@ -109,34 +109,34 @@ template <class R>
 __device__ inline void max_pool_back(const Pooling *p, const void *gy, int gy_type, const void *places, int wide, void *gx,
                                      int gx_type, int add, long long n) {
   for (long long i = first(); i < n; i += step()) {
-    const Spot s = spot(p, p->input, i);
+    const Spot s = spot(p, p->input, p->output, i);
     const Range r = windows(p, s);
     R sum = 0;
-    for (long long d = r.from[0]; d < r.to[0]; ++d)
-      for (long long h = r.from[1]; h < r.to[1]; ++h)
-        for (long long w = r.from[2]; w < r.to[2]; ++w) {
+    for (int d = r.from[0]; d < r.to[0]; ++d)
+      for (int h = r.from[1]; h < r.to[1]; ++h)
+        for (int w = r.from[2]; w < r.to[2]; ++w) {
           const long long o = element(p, p->output, s, d, h, w);
-          long long place = s.at[0] + p->pad[0] - d * p->stride[0];
+          int place = s.at[0] + p->pad[0] - d * p->stride[0];
           place = place * p->kernel[1] + s.at[1] + p->pad[1] - h * p->stride[1];
           place = place * p->kernel[2] + s.at[2] + p->pad[2] - w * p->stride[2];
-          const long long found = wide ? (long long)((const u32 *)places)[o] : ((const unsigned char *)places)[o];
-          if (found == place) sum += fetch<R>(gy, gy_type, o);
+          const int found = wide ? (int)((const u32 *)places)[o] : ((const unsigned char *)places)[o];
+          if (found == place) sum += fetch_real<R>(gy, gy_type, o);
         }
-    keep(gx, gx_type, i, (double)(add ? fetch<R>(gx, gx_type, i) + sum : sum));
+    keep_real<R>(gx, gx_type, i, add ? fetch_real<R>(gx, gx_type, i) + sum : sum);
   }
 }
 
 template <class R>
 __device__ inline void sum_pool(const Pooling *p, const void *x, int x_type, void *y, int y_type, long long n) {
   for (long long i = first(); i < n; i += step()) {
-    const Spot s = spot(p, p->output, i);
+    const Spot s = spot(p, p->output, p->input, i);
     const Range r = window(p, s);
     R sum = 0;
-    for (long long d = r.from[0]; d < r.to[0]; ++d)
-      for (long long h = r.from[1]; h < r.to[1]; ++h)
-        for (long long w = r.from[2]; w < r.to[2]; ++w) sum += fetch<R>(x, x_type, element(p, p->input, s, d, h, w));
+    for (int d = r.from[0]; d < r.to[0]; ++d)
+      for (int h = r.from[1]; h < r.to[1]; ++h)
+        for (int w = r.from[2]; w < r.to[2]; ++w) sum += fetch_real<R>(x, x_type, element(p, p->input, s, d, h, w));
     if (p->divisor != ONE) sum /= (R)count(p, s.at[0], s.at[1], s.at[2]);
-    keep(y, y_type, i, (double)sum);
+    keep_real<R>(y, y_type, i, sum);
   }
 }
 
@@ -144,17 +144,17 @@ template <class R>
 __device__ inline void sum_pool_back(const Pooling *p, const void *gy, int gy_type, void *gx, int gx_type, int add,
                                      long long n) {
   for (long long i = first(); i < n; i += step()) {
-    const Spot s = spot(p, p->input, i);
+    const Spot s = spot(p, p->input, p->output, i);
     const Range r = windows(p, s);
     R sum = 0;
-    for (long long d = r.from[0]; d < r.to[0]; ++d)
-      for (long long h = r.from[1]; h < r.to[1]; ++h)
-        for (long long w = r.from[2]; w < r.to[2]; ++w) {
-          R g = fetch<R>(gy, gy_type, element(p, p->output, s, d, h, w));
+    for (int d = r.from[0]; d < r.to[0]; ++d)
+      for (int h = r.from[1]; h < r.to[1]; ++h)
+        for (int w = r.from[2]; w < r.to[2]; ++w) {
+          R g = fetch_real<R>(gy, gy_type, element(p, p->output, s, d, h, w));
           if (p->divisor != ONE) g /= (R)count(p, d, h, w);
           sum += g;
         }
-    keep(gx, gx_type, i, (double)(add ? fetch<R>(gx, gx_type, i) + sum : sum));
+    keep_real<R>(gx, gx_type, i, add ? fetch_real<R>(gx, gx_type, i) + sum : sum);
   }
 }
 

@@ -3,7 +3,7 @@
 use crate::array::Data;
 use crate::cpu::pooling::{Divisor, Pooling};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::Output;
 
 /// The type in which places within a window are kept.
@@ -11,10 +11,16 @@ pub(crate) fn place_type(p: &Pooling) -> DType {
     if p.kernel.iter().product::<usize>() <= 1 << 8 { DType::U8 } else { DType::U32 }
 }
 
-fn table(p: &Pooling, divisor: Divisor) -> Vec<u8> {
+/// `Pooling` as in `cuda/pooling.cu`, which counts the places of a plane in 32 bits.
+fn table(p: &Pooling, divisor: Divisor) -> Result<Vec<u8>> {
     let lists = [p.input, p.output(), p.kernel, p.stride, p.pad];
-    let words = [p.inner, divisor as usize].into_iter().chain(lists.into_iter().flatten());
-    words.flat_map(|v| (v as i64).to_le_bytes()).collect()
+    let reach = |i: usize| p.input[i].max(p.output()[i] * p.stride[i]) + 2 * p.pad[i] + p.kernel[i];
+    let planes = [p.input, p.output(), p.kernel].map(|s| s.iter().product::<usize>());
+    if (0..3).map(reach).chain(planes).any(|n| n >= 1 << 30) {
+        return Err(Error::unsupported("a pooling over planes of 2^30 and more has no kernel on a GPU"));
+    }
+    let words = [p.inner, divisor as usize].into_iter().flat_map(|v| (v as u64).to_le_bytes());
+    Ok(words.chain(lists.into_iter().flatten().flat_map(|v| (v as u32).to_le_bytes())).collect())
 }
 
 fn name(stem: &str, dtype: DType) -> String {
@@ -30,7 +36,7 @@ fn max(p: &Pooling, x: &Data, g: Option<&Data>, y: Option<&Data>, places: Option
     }
     let gpu = x.gpu();
     let dtype = |d: Option<&Data>| d.map_or(DType::F32, |d| d.dtype()) as i64;
-    let launch = gpu.launch("pooling", &name("max_pool", x.dtype()))?.table(&table(p, Divisor::One))?.array(x);
+    let launch = gpu.launch("pooling", &name("max_pool", x.dtype()))?.table(&table(p, Divisor::One)?)?.array(x);
     let launch = launch.maybe(g).long(dtype(g)).maybe(y).long(dtype(y)).maybe(places);
     // SAFETY: the arrays have the sizes of the pooling.
     unsafe { launch.flag(dtype(places) == DType::U32 as i64).size(n).run(gpu.grid(n)) }
@@ -60,7 +66,7 @@ pub(crate) fn max_backward(p: &Pooling, gy: &Data, places: &Data, gx: &Data, out
         return Ok(());
     }
     let gpu = gx.gpu();
-    let launch = gpu.launch("pooling", &name("max_pool_back", gx.dtype()))?.table(&table(p, Divisor::One))?;
+    let launch = gpu.launch("pooling", &name("max_pool_back", gx.dtype()))?.table(&table(p, Divisor::One)?)?;
     let launch = launch.array(gy).data(places).flag(places.dtype() == DType::U32).array(gx);
     // SAFETY: the arrays have the sizes of the pooling.
     unsafe { launch.flag(output == Output::Accumulate).size(n).run(gpu.grid(n)) }
@@ -73,7 +79,7 @@ pub(crate) fn sum_forward(p: &Pooling, x: &Data, y: &Data, divisor: Divisor) -> 
         return Ok(());
     }
     let gpu = y.gpu();
-    let launch = gpu.launch("pooling", &name("sum_pool", y.dtype()))?.table(&table(p, divisor))?;
+    let launch = gpu.launch("pooling", &name("sum_pool", y.dtype()))?.table(&table(p, divisor)?)?;
     // SAFETY: the arrays have the sizes of the pooling.
     unsafe { launch.array(x).array(y).size(n).run(gpu.grid(n)) }
 }
@@ -85,7 +91,7 @@ pub(crate) fn sum_backward(p: &Pooling, gy: &Data, gx: &Data, divisor: Divisor, 
         return Ok(());
     }
     let gpu = gx.gpu();
-    let launch = gpu.launch("pooling", &name("sum_pool_back", gx.dtype()))?.table(&table(p, divisor))?;
+    let launch = gpu.launch("pooling", &name("sum_pool_back", gx.dtype()))?.table(&table(p, divisor)?)?;
     let launch = launch.array(gy).array(gx).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the pooling.
     unsafe { launch.size(n).run(gpu.grid(n)) }
