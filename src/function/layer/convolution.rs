@@ -73,18 +73,27 @@ impl Function for Convolution {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let Some(gy) = &gy[0] else { return Ok(()) };
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
-        if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
-            s.backward_data(&gy.data, &w.data, &gx.data, gx.output)?;
-        }
+        // The gradient of x last: it may be written over that of y.
+        let own = gx[0].as_ref();
+        let place = own.filter(|gx| gx.over).map(|gx| &gx.data);
+        let Some(g) = gy[0].as_ref().map(|gy| &gy.data).or(place) else { return Ok(()) };
         if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
-            s.backward_weight(&gy.data, &x.data, &gw.data, gw.output)?;
+            s.backward_weight(g, &x.data, &gw.data, gw.output)?;
         }
         if let Some(Some(gb)) = gx.get(2) {
-            s.backward_bias(&gy.data, &gb.data, gb.output)?;
+            s.backward_bias(g, &gb.data, gb.output)?;
+        }
+        match (own, &x[1]) {
+            (Some(gx), Some(w)) if gx.over => s.backward_data_over(&w.data, &gx.data)?,
+            (Some(gx), Some(w)) => s.backward_data(g, &w.data, &gx.data, gx.output)?,
+            _ => {}
         }
         Ok(())
+    }
+
+    fn grad_over(&self, i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+        (i == 0 && self.sizes(x[0], x[1]).is_ok_and(|s| s.goes_over())).then_some(0)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

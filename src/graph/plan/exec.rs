@@ -1,8 +1,9 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Content, Data, NdArray, Place, alloc};
-use crate::cuda;
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -158,16 +159,33 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        let mut interrupt = Interrupt::new();
-        for step in &self.steps {
-            self.step(step, hooks)?;
-            interrupt.check(step.work(self))?;
+        match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays)?,
+            None => self.compute(hooks)?,
         }
         for (slot, count) in &self.leaves {
             let now = self.slots[*slot as usize].data.storage().mark();
             count.store(now, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn compute(&self, hooks: &Hooks) -> Result<()> {
+        let mut interrupt = Interrupt::new();
+        for step in &self.steps {
+            self.step(step, hooks)?;
+            interrupt.check(step.work(self))?;
+        }
+        Ok(())
+    }
+
+    /// Runs as a CUDA graph, once there is one.
+    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays) -> Result<()> {
+        let arrays: Vec<&NdArray> = self.slots.iter().map(|s| &s.data).collect();
+        let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
+        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)
     }
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
@@ -251,6 +269,10 @@ impl What {
     }
 }
 
+impl How {
+    pub(crate) const AGAIN: How = How { again: true, keep: false };
+}
+
 /// Runs an opaque function.
 fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
@@ -258,7 +280,17 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+    let how = How { again, keep: node.keep && !again };
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, how)
+}
+
+/// How a function runs forward.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// For values that were there before: no side effects.
+    pub(crate) again: bool,
+    /// A backward pass may follow.
+    pub(crate) keep: bool,
 }
 
 /// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
@@ -286,7 +318,7 @@ pub(crate) fn call_function(
     xs: &[&Shape],
     y: &[&NdArray],
     ys: &[&Shape],
-    again: bool,
+    how: How,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
@@ -309,7 +341,12 @@ pub(crate) fn call_function(
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    let run = Run { dtype: f.context.compute_dtype(), again, saved: &f.saved, inputs: &inputs };
+    let saves = f.saves(xs).is_some();
+    if saves && !how.again {
+        f.saved.clear(); // it is of other inputs now; and its memory may do
+    }
+    let (again, keep) = (how.again, how.keep && saves);
+    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
         let stored = f.function.output_dtype(i).unwrap_or(dtype);
@@ -334,7 +371,7 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
-        steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
+        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
     }
     let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
@@ -361,7 +398,7 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.
-fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
+pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()
         || from.dtype() != dtype
@@ -369,9 +406,8 @@ fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
         || from.size() != to.size()
         || source.offset() != 0
     {
-        return;
+        return false;
     }
-    if let content @ Content::Bytes(_) = from.release() {
-        to.adopt(dtype, content);
-    }
+    to.adopt(dtype, from.release());
+    true
 }
