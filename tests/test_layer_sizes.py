@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -167,7 +168,25 @@ def test_max_pooling_of_overlapping_windows(kernel: tuple[int, int]) -> None:
     np.testing.assert_allclose(x.g, gx[:, :, 1:-1, 1:-1], rtol=1e-6, atol=1e-6)
 
 
-SHAPES = [((3, 1, 70, 33), (1, 2, 33, 67)), ((70, 33), (4, 33, 67)), ((4, 70, 33), (1, 33, 67))]
+@pytest.mark.skipif(os.environ.get("NNRS_TEST_BACKEND", "cpu") == "cpu", reason="the CPU raises an error")
+def test_rows_that_the_table_does_not_have_are_nan_on_a_gpu() -> None:
+    """Nothing outside the table is read or written."""
+    w = nn.Variable.from_numpy_array(numbers(3, 4), need_grad=True)
+    y = F.embed(nn.Variable.from_numpy_array(np.array([1, -1, 3, 2**40])), w)
+    y.forward()
+    np.testing.assert_array_equal(y.d[0], w.d[1])
+    assert np.isnan(y.d[1:]).all()
+    w.grad.zero()
+    y.backward()
+    np.testing.assert_array_equal(w.g, np.array([0.0, 1.0, 0.0])[:, None] * np.ones(4))
+
+
+SHAPES = [
+    ((3, 1, 70, 33), (1, 2, 33, 67)),
+    ((70, 33), (4, 33, 67)),
+    ((4, 70, 33), (1, 33, 67)),
+    ((5000, 1, 2), (5000, 2, 1)),
+]
 
 
 @pytest.mark.parametrize("shapes", SHAPES)

@@ -26,7 +26,7 @@ impl Matrix<'_> {
 /// Rows and columns of C that a block makes.
 const TILE: usize = 64;
 /// Products of a batch in a layer of the grid.
-const LAYER: usize = 1 << 15;
+const LAYER: usize = 1 << 12;
 
 /// `batch` products C = A B, or C += A B, of `m` x `k` and `k` x `n` matrices.
 ///
