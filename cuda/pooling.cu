@@ -80,27 +80,58 @@ __device__ inline void keep_place(void *places, bool wide, long long i, int plac
   else ((unsigned char *)places)[i] = (unsigned char)place;
 }
 
-// The first largest number of each window goes to y, or what g has at its place; and its place in the window to `places`.
+// The first largest number of a window, where it is, and its place in the window.
+template <class R>
+struct Best {
+  R value;
+  long long at;  // -1: the window sees only padding
+  int place;
+};
+
+template <class R>
+__device__ inline Best<R> best_of(const Pooling *p, const Spot &s, const Range &r, const void *x, int type) {
+  Best<R> best = {-NNRS_INF, -1, 0};
+  for (int d = r.from[0]; d < r.to[0]; ++d)
+    for (int h = r.from[1]; h < r.to[1]; ++h)
+      for (int w = r.from[2]; w < r.to[2]; ++w) {
+        const long long at = element(p, p->input, s, d, h, w);
+        const R v = fetch_real<R>(x, type, at);
+        if (best.at >= 0 && !(v > best.value)) continue;
+        best.value = v, best.at = at;
+        best.place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
+      }
+  return best;
+}
+
+// The largest number of each window goes to y, or what g has at its place; and its place in the window to `places`.
 template <class R>
 __device__ inline void max_pool(const Pooling *p, const void *x, int x_type, const void *g, int g_type, void *y, int y_type,
                                 void *places, int wide, long long n) {
   for (long long i = first(); i < n; i += step()) {
     const Spot s = spot(p, p->output, p->input, i);
+    const Best<R> best = best_of<R>(p, s, window(p, s), x, x_type);
+    if (y) keep_real<R>(y, y_type, i, g ? fetch_real<R>(g, g_type, best.at < 0 ? 0 : best.at) : best.value);
+    if (places) keep_place(places, wide != 0, i, best.place);
+  }
+}
+
+// The gradient of windows that share no place: each goes to its maximum; with `whole` the others of its window become 0.
+template <class R>
+__device__ inline void max_pool_apart(const Pooling *p, const void *x, int x_type, const void *gy, int gy_type, void *gx,
+                                      int gx_type, int add, int whole, long long n) {
+  for (long long i = first(); i < n; i += step()) {
+    const Spot s = spot(p, p->output, p->input, i);
     const Range r = window(p, s);
-    R best = -NNRS_INF;
-    long long from = -1;
-    int place = 0;
-    for (int d = r.from[0]; d < r.to[0]; ++d)
-      for (int h = r.from[1]; h < r.to[1]; ++h)
-        for (int w = r.from[2]; w < r.to[2]; ++w) {
-          const long long at = element(p, p->input, s, d, h, w);
-          const R v = fetch_real<R>(x, x_type, at);
-          if (from >= 0 && !(v > best)) continue;
-          best = v, from = at;
-          place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
-        }
-    if (y) keep_real<R>(y, y_type, i, g ? fetch_real<R>(g, g_type, from < 0 ? 0 : from) : best);
-    if (places) keep_place(places, wide != 0, i, place);
+    const long long best = best_of<R>(p, s, r, x, x_type).at;
+    const R g = fetch_real<R>(gy, gy_type, i);
+    if (whole)
+      for (int d = r.from[0]; d < r.to[0]; ++d)
+        for (int h = r.from[1]; h < r.to[1]; ++h)
+          for (int w = r.from[2]; w < r.to[2]; ++w) {
+            const long long at = element(p, p->input, s, d, h, w);
+            keep_real<R>(gx, gx_type, at, at == best ? g : (R)0);
+          }
+    else if (best >= 0) keep_real<R>(gx, gx_type, best, add ? fetch_real<R>(gx, gx_type, best) + g : g);
   }
 }
 
@@ -164,6 +195,11 @@ __device__ inline void sum_pool_back(const Pooling *p, const void *gy, int gy_ty
   extern "C" __global__ void max_pool_##suffix(const nnrs::Pooling *p, const void *x, int x_type, const void *g,       \
                                                int g_type, void *y, int y_type, void *places, int wide, long long n) { \
     nnrs::max_pool<R>(p, x, x_type, g, g_type, y, y_type, places, wide, n);                                            \
+  }                                                                                                                    \
+  extern "C" __global__ void max_pool_apart_##suffix(const nnrs::Pooling *p, const void *x, int x_type, const void *gy, \
+                                                     int gy_type, void *gx, int gx_type, int add, int whole,           \
+                                                     long long n) {                                                    \
+    nnrs::max_pool_apart<R>(p, x, x_type, gy, gy_type, gx, gx_type, add, whole, n);                                    \
   }                                                                                                                    \
   extern "C" __global__ void max_pool_back_##suffix(const nnrs::Pooling *p, const void *gy, int gy_type,               \
                                                     const void *places, int wide, void *gx, int gx_type, int add,      \

@@ -147,25 +147,29 @@ def test_embed(n: int, rows: int, width: int) -> None:
         np.testing.assert_allclose(w.g, want + start, rtol=1e-6, atol=1e-5)
 
 
-@pytest.mark.parametrize("kernel", [(3, 2), (17, 17)])
-def test_max_pooling_of_overlapping_windows(kernel: tuple[int, int]) -> None:
-    """Windows of more than 256 places too."""
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [((3, 2), (2, 1), 1), ((17, 17), (2, 1), 1), ((2, 3), (3, 3), 0)])
+@pytest.mark.parametrize("start", [0.0, 0.5])
+def test_max_pooling(kernel: tuple[int, int], stride: tuple[int, int], pad: int, start: float) -> None:
+    """Windows that overlap, of more than 256 places too, and such that leave places out."""
     xd = np.random.default_rng(0).permutation(2 * 30 * 29).reshape(1, 2, 30, 29) / 16.0
     x = nn.Variable.from_numpy_array(xd, need_grad=True)
-    y = F.max_pooling(x, kernel, stride=(2, 1), pad=(1, 1))
+    y = F.max_pooling(x, kernel, stride=stride, pad=(pad, pad))
     y.forward()
     gyd = numbers(*y.shape, seed=1)
-    x.grad.zero()
+    x.g = start
+    if not start:
+        x.grad.zero()
     y.backward(nn.NdArray.from_numpy_array(gyd))
-    padded = np.pad(xd, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
+    padded = np.pad(xd, [(0, 0), (0, 0), (pad, pad), (pad, pad)], constant_values=-np.inf)
     want, gx = np.zeros(y.shape), np.zeros_like(padded)
     for c, i, j in np.ndindex(*y.shape[1:]):
-        window = padded[0, c, 2 * i : 2 * i + kernel[0], j : j + kernel[1]]
+        top, left = i * stride[0], j * stride[1]
+        window = padded[0, c, top : top + kernel[0], left : left + kernel[1]]
         want[0, c, i, j] = window.max()
         a, b = np.unravel_index(window.argmax(), window.shape)
-        gx[0, c, 2 * i + a, j + b] += gyd[0, c, i, j]
+        gx[0, c, top + a, left + b] += gyd[0, c, i, j]
     np.testing.assert_array_equal(y.d, want)
-    np.testing.assert_allclose(x.g, gx[:, :, 1:-1, 1:-1], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(x.g, gx[:, :, pad : 30 + pad, pad : 29 + pad] + start, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.skipif(os.environ.get("NNRS_TEST_BACKEND", "cpu") == "cpu", reason="the CPU raises an error")

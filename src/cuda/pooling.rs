@@ -1,5 +1,6 @@
 //! Max, sum and average pooling on a GPU.
 
+use super::kernels;
 use crate::array::Data;
 use crate::cpu::pooling::{Divisor, Pooling};
 use crate::dtype::DType;
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::Output;
 
 /// The type in which places within a window are kept.
-pub(crate) fn place_type(p: &Pooling) -> DType {
+fn place_type(p: &Pooling) -> DType {
     if p.kernel.iter().product::<usize>() <= 1 << 8 { DType::U8 } else { DType::U32 }
 }
 
@@ -42,16 +43,9 @@ fn max(p: &Pooling, x: &Data, g: Option<&Data>, y: Option<&Data>, places: Option
     unsafe { launch.flag(dtype(places) == DType::U32 as i64).size(n).run(gpu.grid(n)) }
 }
 
-/// The largest number of each window; where in the windows they are goes to `places`.
-pub(crate) fn max_forward(p: &Pooling, x: &Data, y: &Data, places: Option<&Data>) -> Result<()> {
-    max(p, x, None, Some(y), places)
-}
-
-/// Where in the windows their largest numbers are, of [`place_type`].
-pub(crate) fn max_places(p: &Pooling, x: &Data) -> Result<Data> {
-    let places = Data::new_at(x.place(), place_type(p), p.output_len())?;
-    max(p, x, None, None, Some(&places))?;
-    Ok(places)
+/// The largest number of each window.
+pub(crate) fn max_forward(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
+    max(p, x, None, Some(y), None)
 }
 
 /// The numbers of `g` where x has the largest ones of the windows.
@@ -59,17 +53,39 @@ pub(crate) fn max_gather(p: &Pooling, g: &Data, x: &Data, y: &Data) -> Result<()
     max(p, x, Some(g), Some(y), None)
 }
 
-/// Each gradient goes to the place of its window's largest number.
-pub(crate) fn max_backward(p: &Pooling, gy: &Data, places: &Data, gx: &Data, output: Output) -> Result<()> {
-    let n = p.input_len();
+/// Each gradient goes to the place of its window's largest number in x.
+pub(crate) fn max_backward(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+    if p.input_len() == 0 {
+        return Ok(());
+    }
+    if (0..3).all(|i| p.stride[i] >= p.kernel[i]) {
+        return max_backward_apart(p, gy, x, gx, output);
+    }
+    let places = Data::new_at(x.place(), place_type(p), p.output_len())?;
+    max(p, x, None, None, Some(&places))?;
+    let gpu = gx.gpu();
+    let launch = gpu.launch("pooling", &name("max_pool_back", gx.dtype()))?.table(&table(p, Divisor::One)?)?;
+    let launch = launch.array(gy).data(&places).flag(places.dtype() == DType::U32).array(gx);
+    // SAFETY: the arrays have the sizes of the pooling.
+    unsafe { launch.flag(output == Output::Accumulate).size(p.input_len()).run(gpu.grid(p.input_len())) }
+}
+
+/// As [`max_backward`], for windows that do not overlap.
+fn max_backward_apart(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+    let (write, n) = (output == Output::Write, p.output_len());
+    let tiled =
+        (0..3).all(|i| p.pad[i] == 0 && p.stride[i] == p.kernel[i] && p.output()[i] * p.stride[i] == p.input[i]);
+    if write && !tiled {
+        kernels::fill(gx, 0.0)?;
+    }
     if n == 0 {
         return Ok(());
     }
     let gpu = gx.gpu();
-    let launch = gpu.launch("pooling", &name("max_pool_back", gx.dtype()))?.table(&table(p, Divisor::One)?)?;
-    let launch = launch.array(gy).data(places).flag(places.dtype() == DType::U32).array(gx);
+    let launch = gpu.launch("pooling", &name("max_pool_apart", gx.dtype()))?.table(&table(p, Divisor::One)?)?;
+    let launch = launch.array(x).array(gy).array(gx).flag(!write).flag(write && tiled);
     // SAFETY: the arrays have the sizes of the pooling.
-    unsafe { launch.flag(output == Output::Accumulate).size(n).run(gpu.grid(n)) }
+    unsafe { launch.size(n).run(gpu.grid(n)) }
 }
 
 /// The sum of each window, over the divisor.

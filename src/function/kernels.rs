@@ -133,7 +133,7 @@ pub(crate) fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, outp
 /// The largest number of each window.
 pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda::pooling::max_forward(p, x, y, None)?,
+        Place::Gpu(_) => cuda::pooling::max_forward(p, x, y)?,
         Place::Host => with_real!(y.dtype(), T => p.max_forward(x.as_slice::<T>(), y.as_mut_slice())),
     }
     Ok(())
@@ -142,7 +142,7 @@ pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
 /// Each gradient to the place of its window's largest number in `x`.
 pub(crate) fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
     match gx.place() {
-        Place::Gpu(_) => cuda::pooling::max_backward(p, gy, &cuda::pooling::max_places(p, x)?, gx, output)?,
+        Place::Gpu(_) => cuda::pooling::max_backward(p, gy, x, gx, output)?,
         Place::Host => with_real!(gx.dtype(), T => {
             p.max_backward(gy.as_slice::<T>(), x.as_slice(), gx.as_mut_slice(), output)
         }),
