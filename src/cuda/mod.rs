@@ -5,7 +5,10 @@
 #![allow(dead_code)]
 
 pub(crate) mod capture;
+pub(crate) mod convolution;
+mod convolution_direct;
 mod driver;
+pub(crate) mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
 pub(crate) mod kernels;
@@ -14,10 +17,12 @@ pub(crate) mod matmul;
 mod memory;
 mod module;
 pub(crate) mod moves;
+pub(crate) mod pooling;
 pub(crate) mod program;
 #[cfg(feature = "cuda")]
 mod real;
 pub(crate) mod reduce;
+pub(crate) mod sort;
 
 pub use capture::{graphs, set_graphs};
 use driver::Driver;

@@ -48,7 +48,18 @@ macro_rules! modules {
     };
 }
 
-modules!("convert", "matmul", "moves", "program", "reduce");
+modules!(
+    "convert",
+    "convolution",
+    "convolution_direct",
+    "embed",
+    "matmul",
+    "moves",
+    "pooling",
+    "program",
+    "reduce",
+    "sort"
+);
 
 /// What the kernels include.
 pub(crate) static HEADERS: &[(&str, &str)] = &[
