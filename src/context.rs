@@ -1,5 +1,7 @@
 //! Where and in which precision a function runs: NNabla's Context.
 
+use crate::array::Place;
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::sync::{Arc, LazyLock};
@@ -22,7 +24,25 @@ pub struct Context {
     pub array_class: String,
     /// The device as a number in words; only shown on the CPU.
     pub device_id: String,
-    dtype: DType,
+    site: Site,
+}
+
+/// Where a function computes, and the type of its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) dtype: DType,
+    pub(crate) place: Place,
+}
+
+impl Site {
+    fn host(dtype: DType) -> Site {
+        Site { dtype, place: Place::Host }
+    }
+
+    /// The type in which kernels compute: double for double, float for all others.
+    pub(crate) fn compute_dtype(self) -> DType {
+        compute_dtype(self.dtype)
+    }
 }
 
 // As in NNabla, the context that nobody chose names no kind of arrays.
@@ -41,36 +61,47 @@ impl Context {
             backend: vec![format!("cpu:{}", type_config(dtype))],
             array_class: "CpuCachedArray".into(),
             device_id: "0".into(),
-            dtype,
+            site: Site::host(dtype),
         }
     }
 
-    /// A context from NNabla's fields; the first backend that this build knows decides.
+    /// A context from NNabla's fields; the first backend that is there decides. `cudnn` and `cuda` are one here: GPU number
+    /// `device_id`.
     ///
     /// # Errors
-    /// This build knows none of the backends.
+    /// None of the backends is there.
     pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
-        let known = backend.iter().find_map(|b| parse(b));
-        match known {
-            Some(dtype) => Ok(Context { backend, array_class, device_id, dtype }),
-            None if backend.is_empty() => Ok(Context { backend, array_class, device_id, dtype: DType::F32 }),
-            None => {
-                Err(Error::unsupported(format!("no backend of '{}' is available in this build", backend.join("', '")))
-                    .function("Context")
-                    .argument("backend")
-                    .hint("this build has 'cpu:float', 'cpu:half', 'cpu:bfloat16' and 'cpu:double'"))
+        let mut why = None;
+        for site in backend.iter().filter_map(|b| parse(b, &device_id)) {
+            match site {
+                Ok(site) => return Ok(Context { backend, array_class, device_id, site }),
+                Err(e) => why = Some(e),
             }
         }
+        if backend.is_empty() {
+            return Ok(Context { backend, array_class, device_id, site: Site::host(DType::F32) });
+        }
+        Err(why.map_or_else(|| unknown(&backend), |e| e.function("Context")))
     }
 
     /// The element type of results.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.site.dtype
+    }
+
+    /// The GPU on which functions run; `None` for the CPU.
+    pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
+        self.site.place.gpu()
+    }
+
+    /// Where functions compute.
+    pub(crate) fn site(&self) -> Site {
+        self.site
     }
 
     /// The type in which kernels compute: double for double, float for all others.
     pub fn compute_dtype(&self) -> DType {
-        compute_dtype(self.dtype)
+        self.site.compute_dtype()
     }
 
     /// The context `cpu:float`.
@@ -84,18 +115,33 @@ pub fn compute_dtype(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-fn parse(backend: &str) -> Option<DType> {
+fn unknown(backend: &[String]) -> Error {
+    Error::unsupported(format!("no backend of '{}' is available in this build", backend.join("', '")))
+        .function("Context")
+        .argument("backend")
+        .hint("this build has cpu, cudnn and cuda, each with ':float', ':half', ':bfloat16' or ':double'")
+}
+
+/// What a backend stands for; `None` if there is no such thing, an error if it cannot be used.
+fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
     let (device, kind) = backend.split_once(':').or_else(|| backend.split_once('|')).unwrap_or((backend, "float"));
-    if device != "cpu" {
-        return None;
-    }
-    match kind {
-        "float" => Some(DType::F32),
-        "half" => Some(DType::F16),
-        "bfloat16" => Some(DType::BF16),
-        "double" => Some(DType::F64),
+    let dtype = match kind {
+        "float" => DType::F32,
+        "half" => DType::F16,
+        "bfloat16" => DType::BF16,
+        "double" => DType::F64,
+        _ => return None,
+    };
+    match device {
+        "cpu" => Some(Ok(Site::host(dtype))),
+        "cudnn" | "cuda" => Some(gpu(device_id).map(|gpu| Site { dtype, place: Place::Gpu(gpu) })),
         _ => None,
     }
+}
+
+fn gpu(device_id: &str) -> Result<&'static cuda::Gpu> {
+    let number = device_id.trim().parse().map_err(|_| Error::arg("device_id", "the number of a GPU").actual(device_id));
+    number.and_then(cuda::gpu)
 }
 
 fn type_config(dtype: DType) -> &'static str {

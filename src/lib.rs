@@ -17,6 +17,7 @@ pub mod context;
 // Kernels, public for benches and tests.
 #[allow(missing_docs)]
 pub mod cpu;
+pub mod cuda;
 pub mod dtype;
 pub mod error;
 mod fork;

@@ -6,6 +6,7 @@ Which package is under test is said by `function_harness.py`.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,24 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     left = _alive()
     text = f"functions, variables, bytes alive before {before} and after {left}"
     assert all(a <= b for a, b in zip(left, before, strict=True)), text
+
+
+@pytest.fixture(autouse=True)
+def _host_only(request: pytest.FixtureRequest) -> None:
+    """Tests marked `host` speak of the CPU's memory, of forks, or of contexts."""
+    if request.node.get_closest_marker("host") and os.environ.get("NNRS_TEST_BACKEND", "cpu") != "cpu":
+        pytest.skip("a test of the CPU backend")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _backend() -> None:
+    """NNRS_TEST_BACKEND=cudnn: every graph that does not ask for another context runs there."""
+    import nnrs as nn
+    from nnrs.ext_utils import get_extension_context
+
+    backend = os.environ.get("NNRS_TEST_BACKEND", "cpu")
+    if backend != "cpu":
+        nn.set_default_context(get_extension_context(backend))
 
 
 @pytest.fixture(params=[True, False], ids=["fused", "single"])

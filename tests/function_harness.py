@@ -26,6 +26,7 @@ ORACLE = MODULE == "nnabla"
 nn = importlib.import_module(MODULE)
 F = importlib.import_module(f"{MODULE}.functions")
 get_extension_context = importlib.import_module(f"{MODULE}.ext_utils").get_extension_context
+BACKEND = os.environ.get("NNRS_TEST_BACKEND", "cpu")
 
 Array = np.ndarray
 Arrays = list[Array | None]
@@ -98,8 +99,8 @@ def to_bfloat16(x: Array) -> Array:
 
 
 def scope(type_config: str) -> Any:
-    """A context scope of the CPU in that type."""
-    return nn.context_scope(get_extension_context("cpu", type_config=type_config))
+    """A context scope in that type."""
+    return nn.context_scope(get_extension_context(BACKEND, type_config=type_config))
 
 
 def modules() -> dict[str, ModuleType]:

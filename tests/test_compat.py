@@ -1,6 +1,7 @@
 """`import nnabla` finds nnrs after `compat.install()`; contexts are found by name."""
 
 import logging
+import os
 import subprocess
 import sys
 
@@ -10,8 +11,8 @@ import nnrs as nn
 from nnrs import ext_utils
 
 
-def run(script):
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+def run(script, env=None):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=env)
 
 
 def test_install_makes_nnabla_mean_nnrs():
@@ -46,22 +47,28 @@ def test_install_refuses_when_nnabla_is_there():
     assert "nnabla is imported already; call install() before that" in done.stdout, done.stderr
 
 
+@pytest.mark.host
 def test_contexts_by_name():
-    assert ext_utils.list_extensions() == ["cpu"]
+    assert ext_utils.list_extensions() == ["cpu", "cuda", "cudnn"]
     context = ext_utils.get_extension_context("cpu", device_id="0")
     assert (context.backend, context.array_class, context.device_id) == (["cpu:float"], "CpuCachedArray", "")
     assert ext_utils.get_extension_context("cpu", type_config="half").backend == ["cpu:half", "cpu:float"]
 
 
-@pytest.mark.parametrize("name", ["cuda", "cudnn"])
-def test_cuda_is_not_there_yet(name):
-    for call in (ext_utils.get_extension_context, ext_utils.import_extension_module):
-        with pytest.raises(ModuleNotFoundError, match="this build has no CUDA backend yet"):
-            call(name)
+def test_without_a_gpu_asking_for_one_is_one_error():
+    code = (
+        "import nnrs.ext_utils\n"
+        "for name in ('cuda', 'cudnn'):\n"
+        "    try:\n        nnrs.ext_utils.get_extension_context(name)\n"
+        "    except RuntimeError as e:\n        print(e)\n"
+    )
+    done = run(code, env={**os.environ, "NNRS_CUDA": "", "CUDA_VISIBLE_DEVICES": ""})
+    assert done.stdout.count("CUDA is not available: ") == 2 and not done.stderr, (done.stdout, done.stderr)
 
 
+@pytest.mark.host
 def test_unknown_contexts():
-    with pytest.raises(ModuleNotFoundError, match="expected one of 'cpu', got 'foo'"):
+    with pytest.raises(ModuleNotFoundError, match="expected one of 'cpu', 'cuda', 'cudnn', got 'foo'"):
         ext_utils.get_extension_context("foo")
     with pytest.raises(TypeError, match="argument 'ext_name'"):
         ext_utils.get_extension_context(3)

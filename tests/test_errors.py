@@ -198,6 +198,7 @@ def text_of(case: Case) -> tuple[BaseException, str]:
     return e.value, f"{type(e.value).__name__}: {text}"
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", CASES)
 def test_kinds_and_words(name):
     case = CASES[name]
@@ -213,6 +214,7 @@ def test_kinds_and_words(name):
         assert re.match(r"[\w.]+: ", raw), f"no function named: {raw}"
 
 
+@pytest.mark.host
 def test_snapshots(request):
     """The texts are read and found good by a person once; a change of them is a change of the interface."""
     texts = "".join(f"## {name}\n{text_of(case)[1]}\n\n" for name, case in CASES.items())

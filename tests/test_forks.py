@@ -19,6 +19,8 @@ import nnrs as nn
 import nnrs.functions as F
 from thread_helpers import network, parallel, step, threads  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.host
+
 
 def child_exit(work) -> int:
     """Runs `work` in a forked child; gives its exit code (0: fine)."""

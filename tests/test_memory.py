@@ -132,6 +132,7 @@ def test_a_graph_that_runs_out_of_memory_stays_usable(fused):
     np.testing.assert_allclose(x.g, d, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.host
 def test_a_failed_write_leaves_the_array_as_it_was():
     a = full((MIB,))
     nn.memory.set_limit(nn.memory.stats().live + MIB)
@@ -265,6 +266,7 @@ NETS = [
 FLAGS = [(False, False, False), (False, True, True), (False, True, False), (True, False, False)]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("flags", FLAGS, ids=["plain", "clear all", "clear_no_need_grad", "clear_buffer"])
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "single"])
 @pytest.mark.parametrize("net, n", NETS, ids=[f.__name__ for f, _ in NETS])

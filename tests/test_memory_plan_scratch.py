@@ -39,6 +39,7 @@ def used(y):
     return nn.memory.stats().peak
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("name", NETS)
 def test_scratch_memory_is_planned(name, held):

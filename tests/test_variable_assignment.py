@@ -181,6 +181,7 @@ def test_fill_in_a_graph(name, mask):
         y.masked_fill_(m, "a")
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", ["masked_fill", "bool_fill"])
 def test_fill_of_an_array_is_in_place(name):
     a = nn.NdArray.from_numpy_array(np.arange(6, dtype=np.float32).reshape(2, 3))

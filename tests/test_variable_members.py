@@ -242,6 +242,7 @@ def test_arrays_of_another_shape_are_refused(member, shape):
 # Context
 
 
+@pytest.mark.host
 def test_contexts_as_text():
     """NNabla's: the context that nobody chose names no kind of arrays."""
     assert str(nn.get_current_context()) == "Context(backend=['cpu:float'], array_class='', device_id='0')"

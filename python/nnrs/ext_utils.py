@@ -9,18 +9,17 @@ from typing import Any
 from ._core import Context
 from ._errors import UnknownExtensionError, check_type, message
 
-_KNOWN = ("cpu",)
-_CUDA = ("cuda", "cudnn")
+_KNOWN = ("cpu", "cuda", "cudnn")
 
 
 def import_extension_module(ext_name: str) -> ModuleType:
     """The module of a backend.
 
     Args:
-        ext_name: Name of the backend: 'cpu'.
+        ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn'.
 
     Raises:
-        ModuleNotFoundError: If this build does not have it.
+        ModuleNotFoundError: If there is no such backend.
 
     >>> import_extension_module("cpu").get_device_count()
     1
@@ -30,9 +29,6 @@ def import_extension_module(ext_name: str) -> ModuleType:
 
 def _module(function: str, ext_name: str) -> ModuleType:
     check_type(function, "ext_name", ext_name, str, "a backend's name as a str")
-    if ext_name in _CUDA:
-        hint = "use 'cpu'"
-        raise UnknownExtensionError(message(function, "ext_name", "this build has no CUDA backend yet", hint=hint))
     if ext_name not in _KNOWN:
         expected = "one of " + ", ".join(repr(known) for known in _KNOWN)
         raise UnknownExtensionError(message(function, "ext_name", expected, repr(ext_name)))
@@ -40,10 +36,10 @@ def _module(function: str, ext_name: str) -> ModuleType:
 
 
 def list_extensions() -> list[str]:
-    """Names of the backends of this build.
+    """Names of the backends. (Those of CUDA need a GPU when they are asked for a context.)
 
     >>> list_extensions()
-    ['cpu']
+    ['cpu', 'cuda', 'cudnn']
     """
     return list(_KNOWN)
 
@@ -52,12 +48,14 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
     """The context of a backend, for `nnrs.set_default_context` or `nnrs.context_scope`.
 
     Args:
-        ext_name: Name of the backend: 'cpu'.
-        **kw: `device_id` (any, ignored on the CPU) and `type_config`: 'float', 'half', 'bfloat16' or 'double'.
+        ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn' (the last two are the same here).
+        **kw: `device_id` (number of the GPU; ignored on the CPU) and `type_config`: 'float', 'half', 'bfloat16' or
+            'double'.
 
     Raises:
-        ModuleNotFoundError: If this build does not have the backend.
-        ValueError: For another `type_config`.
+        ModuleNotFoundError: If there is no such backend.
+        RuntimeError: If there is no GPU that can be used: what was looked for, and where.
+        ValueError: For another `type_config`, or a GPU that is not there.
 
     >>> get_extension_context("cpu", type_config="half", device_id="0").backend
     ['cpu:half', 'cpu:float']

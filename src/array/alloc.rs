@@ -1,12 +1,13 @@
 //! The caching allocator: freed blocks are kept by size and handed out again, because fresh pages cost more than
 //! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
 
+use super::mirror::Mirror;
 use super::system;
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Alignment of every block: a cache line, and an AVX-512 vector.
@@ -54,7 +55,7 @@ thread_local! {
 }
 
 /// Where a block comes from: a word for what it is, and a function.
-type Label = (&'static str, &'static str);
+pub(crate) type Label = (&'static str, &'static str);
 const UNLABELLED: Label = ("array", "");
 static NAMES: OnceLock<fn() -> BTreeMap<usize, String>> = OnceLock::new();
 
@@ -129,6 +130,11 @@ pub(crate) fn label(what: &'static str, function: &'static str) -> Labelled {
     Labelled(LABEL.replace((what, function)))
 }
 
+/// Where this thread's next blocks come from.
+pub(crate) fn current_label() -> Label {
+    LABEL.get()
+}
+
 pub(crate) struct Labelled(Label);
 
 impl Drop for Labelled {
@@ -143,49 +149,50 @@ pub fn rounded(bytes: usize) -> usize {
     bytes.max(1).next_multiple_of(step)
 }
 
-/// An owned block of bytes, aligned to [`ALIGN`]; dropped, it returns to the cache.
+/// An owned block of bytes, aligned to [`ALIGN`]; dropped, it returns to the cache. A GPU may have a copy of it, which may
+/// be newer, or all there is.
 pub struct Block {
-    ptr: NonNull<u8>,
+    /// Null while there is nothing on the host.
+    host: AtomicPtr<u8>,
+    /// What was asked for.
     bytes: usize,
     /// Views of other libraries (NumPy) over the block: they may write it at any time.
     exports: AtomicUsize,
+    pub(super) mirror: OnceLock<Box<Mutex<Mirror>>>,
 }
-
-// SAFETY: a block is plain memory owned by this value; what is done with it is the owner's duty.
-unsafe impl Send for Block {}
-// SAFETY: as above; shared access hands out raw pointers alone.
-unsafe impl Sync for Block {}
 
 impl Block {
     /// A block of at least `bytes` bytes, content undefined.
     pub fn new(bytes: usize) -> Result<Block> {
-        let bytes = rounded(bytes);
-        let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
-        if live > LIMIT.load(Relaxed) {
-            LIVE.fetch_sub(bytes, Relaxed);
-            return Err(out_of_memory(bytes, "the limit on memory is reached"));
-        }
-        let Some(ptr) = take_cached(bytes).or_else(|| fresh(bytes)) else {
-            LIVE.fetch_sub(bytes, Relaxed);
-            return Err(out_of_memory(bytes, "the system has no such block"));
-        };
-        if live > PEAK.load(Relaxed) {
-            PEAK.fetch_max(live, Relaxed);
-        }
-        BLOCKS.fetch_add(1, Relaxed);
-        if bytes >= NAMED {
-            lock().live.insert(ptr.as_ptr() as usize, (bytes, LABEL.get()));
-        }
-        Ok(Block { ptr, bytes, exports: AtomicUsize::new(0) })
+        let block = Block::nowhere(bytes);
+        block.take_host()?;
+        Ok(block)
     }
 
-    /// Where the memory begins; aligned to [`ALIGN`].
+    /// A block without memory.
+    pub(super) fn nowhere(bytes: usize) -> Block {
+        let (host, exports) = (AtomicPtr::new(std::ptr::null_mut()), AtomicUsize::new(0));
+        Block { host, bytes, exports, mirror: OnceLock::new() }
+    }
+
+    /// Gives a block without memory on the host some, content undefined. Nobody else does so at the same time.
+    pub(super) fn take_host(&self) -> Result<()> {
+        self.host.store(take(self.bytes())?.as_ptr(), Relaxed);
+        Ok(())
+    }
+
+    /// Where the memory begins; aligned to [`ALIGN`]. Null while only a GPU has it.
     pub fn ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
+        self.host.load(Relaxed)
     }
 
     /// Its size: what was asked for, rounded up.
     pub fn bytes(&self) -> usize {
+        rounded(self.bytes)
+    }
+
+    /// What was asked for.
+    pub(super) fn asked(&self) -> usize {
         self.bytes
     }
 
@@ -196,17 +203,45 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if POISON.load(Relaxed) {
-            // SAFETY: the block is `bytes` long and nobody else has it.
-            unsafe { self.ptr.as_ptr().write_bytes(0xFF, self.bytes) };
+        if let Some(ptr) = NonNull::new(*self.host.get_mut()) {
+            give(ptr, rounded(self.bytes));
         }
-        LIVE.fetch_sub(self.bytes, Relaxed);
-        BLOCKS.fetch_sub(1, Relaxed);
-        CACHED.fetch_add(self.bytes, Relaxed);
-        let kept = self.bytes <= SMALL && keep_small(self.ptr, self.bytes);
-        if !kept {
-            keep_large(self.ptr, self.bytes);
-        }
+    }
+}
+
+/// Memory of `bytes` (rounded) bytes.
+fn take(bytes: usize) -> Result<NonNull<u8>> {
+    let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    if live > LIMIT.load(Relaxed) {
+        LIVE.fetch_sub(bytes, Relaxed);
+        return Err(out_of_memory(bytes, "the limit on memory is reached"));
+    }
+    let Some(ptr) = take_cached(bytes).or_else(|| fresh(bytes)) else {
+        LIVE.fetch_sub(bytes, Relaxed);
+        return Err(out_of_memory(bytes, "the system has no such block"));
+    };
+    if live > PEAK.load(Relaxed) {
+        PEAK.fetch_max(live, Relaxed);
+    }
+    BLOCKS.fetch_add(1, Relaxed);
+    if bytes >= NAMED {
+        lock().live.insert(ptr.as_ptr() as usize, (bytes, LABEL.get()));
+    }
+    Ok(ptr)
+}
+
+/// Takes memory back that [`take`] gave.
+fn give(ptr: NonNull<u8>, bytes: usize) {
+    if POISON.load(Relaxed) {
+        // SAFETY: the memory is `bytes` long and nobody else has it.
+        unsafe { ptr.as_ptr().write_bytes(0xFF, bytes) };
+    }
+    LIVE.fetch_sub(bytes, Relaxed);
+    BLOCKS.fetch_sub(1, Relaxed);
+    CACHED.fetch_add(bytes, Relaxed);
+    let kept = bytes <= SMALL && keep_small(ptr, bytes);
+    if !kept {
+        keep_large(ptr, bytes);
     }
 }
 

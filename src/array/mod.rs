@@ -2,14 +2,17 @@
 //! share the bytes alone. Zeros and constants are kept as such until somebody needs the memory.
 
 pub mod alloc;
+mod mirror;
 mod storage;
 mod system;
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
+pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
+pub(crate) use storage::Kept;
 pub use storage::{Content, Data, Storage};
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
@@ -24,7 +27,7 @@ pub use storage::{Content, Data, Storage};
 pub struct NdArray(Arc<Inner>);
 
 struct Inner {
-    place: Mutex<Place>,
+    layout: Mutex<Layout>,
     /// Handles that a user holds: an array that somebody may look at is not planned away.
     handles: AtomicU32,
     /// Variables whose data it is.
@@ -33,7 +36,7 @@ struct Inner {
 
 /// Where an array's elements lie.
 #[derive(Clone)]
-struct Place {
+struct Layout {
     shape: Shape,
     storage: Arc<Storage>,
     /// First element, for arrays that are a part of another's storage.
@@ -49,11 +52,15 @@ impl NdArray {
     /// ```
     pub fn new(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
-        NdArray::placed(Place { shape, storage, offset: 0 })
+        NdArray::placed(Layout { shape, storage, offset: 0 })
     }
 
-    fn placed(place: Place) -> NdArray {
-        NdArray(Arc::new(Inner { place: Mutex::new(place), handles: AtomicU32::new(0), variables: AtomicU32::new(0) }))
+    fn placed(layout: Layout) -> NdArray {
+        NdArray(Arc::new(Inner {
+            layout: Mutex::new(layout),
+            handles: AtomicU32::new(0),
+            variables: AtomicU32::new(0),
+        }))
     }
 
     /// An array of `shape` with a copy of `values`, row by row.
@@ -77,8 +84,8 @@ impl NdArray {
         Ok(a)
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.0.place.lock().unwrap_or_else(|e| e.into_inner())
+    fn layout(&self) -> MutexGuard<'_, Layout> {
+        self.0.layout.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// The sizes of the axes.
@@ -87,7 +94,7 @@ impl NdArray {
     /// assert_eq!(nnrs::NdArray::new([2, 3].into()).shape(), [2, 3].into());
     /// ```
     pub fn shape(&self) -> Shape {
-        self.place().shape.clone()
+        self.layout().shape.clone()
     }
 
     /// Number of elements.
@@ -96,7 +103,7 @@ impl NdArray {
     /// assert_eq!(nnrs::NdArray::new([2, 3].into()).size(), 6);
     /// ```
     pub fn size(&self) -> usize {
-        self.place().shape.size()
+        self.layout().shape.size()
     }
 
     /// The elements, which views and parts of this array share.
@@ -107,12 +114,12 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn storage(&self) -> Arc<Storage> {
-        self.place().storage.clone()
+        self.layout().storage.clone()
     }
 
     /// Address of the memory and shape, if there is any and nobody is just changing it.
     pub(crate) fn try_address(&self) -> Option<(usize, Shape)> {
-        let place = self.0.place.try_lock().ok()?;
+        let place = self.0.layout.try_lock().ok()?;
         Some((place.storage.try_address()?, place.shape.clone()))
     }
 
@@ -124,7 +131,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn offset(&self) -> usize {
-        self.place().offset
+        self.layout().offset
     }
 
     /// The element type; float32 while there is no content.
@@ -187,7 +194,7 @@ impl NdArray {
 
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.place().storage) > 1
+        self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1
     }
 
     /// Another shape for the same elements; with `force` also another size, which drops the content.
@@ -203,7 +210,7 @@ impl NdArray {
     /// ```
     pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
         let shape = shape.checked()?;
-        let mut place = self.place();
+        let mut place = self.layout();
         if shape.size() != place.shape.size() {
             if !force {
                 return Err(Error::shape("shape", format!("{} elements as in {}", place.shape.size(), place.shape))
@@ -230,12 +237,12 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn view(&self, shape: Shape) -> Result<NdArray> {
-        let place = self.place().clone();
+        let place = self.layout().clone();
         if shape.size() != place.shape.size() {
             let want = format!("{} elements as in {}", place.shape.size(), place.shape);
             return Err(Error::shape("shape", want).actual(shape));
         }
-        Ok(NdArray::placed(Place { shape, ..place }))
+        Ok(NdArray::placed(Layout { shape, ..place }))
     }
 
     /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
@@ -250,7 +257,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<NdArray> {
-        let place = self.place().clone();
+        let place = self.layout().clone();
         let axis = place.shape.axis(dim, "dim")?;
         let n = place.shape[axis] as i64;
         let from = if start < 0 { start + n } else { start };
@@ -265,8 +272,8 @@ impl NdArray {
         let mut shape = place.shape.clone();
         shape.as_mut_slice()[axis] = length as usize;
         let offset = place.offset + from as usize * place.shape.size_from(axis + 1);
-        place.storage.own(place.storage.dtype())?;
-        Ok(NdArray::placed(Place { shape, storage: place.storage, offset }))
+        place.storage.lay_out(place.storage.dtype())?;
+        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }))
     }
 
     /// Takes the content of `other`, of the same size, without a copy: both read the same bytes until one is written.
@@ -279,12 +286,17 @@ impl NdArray {
             storage.set_content(content);
             return Ok(());
         }
-        storage.adopt_shared(&from, other.read(other.dtype())?)
+        if self.size() != other.size() || !other.is_whole() || !storage.adopt_shared(&from) {
+            let place = from.place();
+            let data = other.read_at(place, other.dtype())?.of(self.size())?;
+            self.overwrite_at(place, data.dtype())?.take(&data)?;
+        }
+        Ok(())
     }
 
     /// True if the array covers its whole storage (no `narrow`).
     fn is_whole(&self) -> bool {
-        let place = self.place();
+        let place = self.layout();
         place.offset == 0 && place.shape.size() == place.storage.size()
     }
 
@@ -339,8 +351,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn read(&self, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.read(dtype, offset, n)
+        self.read_at(Place::Host, dtype)
     }
 
     /// The memory of the array for reading and writing, converted to `dtype` for good.
@@ -352,8 +363,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn modify(&self, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.modify(dtype, offset, n)
+        self.modify_at(Place::Host, dtype)
     }
 
     /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
@@ -372,12 +382,29 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn overwrite(&self, dtype: DType) -> Result<Data> {
+        self.overwrite_at(Place::Host, dtype)
+    }
+
+    /// As [`NdArray::read`], in the memory of `place`.
+    pub(crate) fn read_at(&self, place: Place, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
-        storage.overwrite(dtype, offset, n)
+        storage.read(place, dtype, offset, n)
+    }
+
+    /// As [`NdArray::modify`], in the memory of `place`.
+    pub(crate) fn modify_at(&self, place: Place, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.modify(place, dtype, offset, n)
+    }
+
+    /// As [`NdArray::overwrite`], in the memory of `place`.
+    pub(crate) fn overwrite_at(&self, place: Place, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.overwrite(place, dtype, offset, n)
     }
 
     fn located(&self) -> (Arc<Storage>, usize, usize) {
-        let place = self.place();
+        let place = self.layout();
         (place.storage.clone(), place.offset, place.shape.size())
     }
 
@@ -394,7 +421,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn cast(&self, dtype: DType) -> Result<()> {
-        self.storage().own(dtype).map(drop)
+        self.storage().lay_out(dtype)
     }
 
     /// Copies the elements of `other`, with its element type.

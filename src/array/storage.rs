@@ -1,6 +1,8 @@
 //! The bytes of arrays: lazily zero or constant, in one element type at a time, converted on demand.
 
 use super::alloc::Block;
+use super::mirror::{Access, Place};
+use crate::cuda;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -76,13 +78,16 @@ pub struct Storage {
     was_marked: AtomicBool,
 }
 
-/// Memory of one element type that lives as long as this value.
+/// Memory of one element type, on the host or on a GPU, that lives as long as this value.
 #[derive(Clone)]
 pub struct Data {
     block: Arc<Block>,
     dtype: DType,
     offset: usize,
     len: usize,
+    place: Place,
+    /// Address of the block there.
+    base: usize,
 }
 
 impl Storage {
@@ -194,26 +199,32 @@ impl Storage {
         self.state().is_exported()
     }
 
+    /// Where the content is; a GPU if it is there too.
+    pub(crate) fn place(&self) -> Place {
+        match &self.state().content {
+            Content::Bytes(b) => b.place(),
+            _ => Place::Host,
+        }
+    }
+
     /// True if nobody else has the memory.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.state().is_exclusive()
     }
 
-    /// Takes the content of `other`, of `data`'s elements. Whole memory is shared until one of the two writes; what others
-    /// look at, or a part of a larger one, is copied.
-    pub(super) fn adopt_shared(&self, other: &Storage, data: Data) -> Result<()> {
-        let data = data.of(self.size)?;
+    /// Takes the content of `other` as a whole, if it is memory of this size at which nobody looks. It is shared until one
+    /// of the two writes.
+    pub(super) fn adopt_shared(&self, other: &Storage) -> bool {
         let mut from = other.state();
-        let is_current = matches!(&from.content, Content::Bytes(b) if Arc::ptr_eq(b, &data.block));
-        if !is_current || from.is_exported() || other.size != self.size {
-            drop(from);
-            self.overwrite(data.dtype, 0, self.size)?.copy_bytes(&data);
-            return Ok(());
+        let Content::Bytes(block) = from.content.clone() else { return false };
+        if from.is_exported() || other.size != self.size {
+            return false;
         }
         from.shared = true;
+        let dtype = from.dtype;
         drop(from);
-        self.replace(State { shared: true, ..State::new(data.dtype, Content::Bytes(data.block)) });
-        Ok(())
+        self.replace(State { shared: true, ..State::new(dtype, Content::Bytes(block)) });
+        true
     }
 
     pub(super) fn set_content(&self, content: Content) {
@@ -222,7 +233,7 @@ impl Storage {
     }
 
     /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if somebody was faster.
-    pub(super) fn own(&self, dtype: DType) -> Result<Arc<Block>> {
+    fn own(&self, place: Place, dtype: DType) -> Result<Arc<Block>> {
         loop {
             let (content, from) = {
                 let mut s = self.state();
@@ -235,11 +246,9 @@ impl Storage {
             };
             let data = match &content {
                 Content::Bytes(old) => {
-                    let data = Data::new(dtype, self.size)?;
-                    convert(data.ptr(), dtype, old.ptr(), from, self.size);
-                    data
+                    Data::over(old.clone(), from, place, Access::Read)?.whole(self.size).converted(dtype)?
                 }
-                lazy => constant(lazy, dtype, self.size)?,
+                lazy => constant(lazy, place, dtype, self.size)?,
             };
             let mut s = self.state();
             if s.dtype == from && s.content.is(&content) {
@@ -252,29 +261,37 @@ impl Storage {
         }
     }
 
-    pub(super) fn read(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    /// Makes sure that there is memory in `dtype`, of this storage alone.
+    pub(super) fn lay_out(&self, dtype: DType) -> Result<()> {
+        self.own(Place::Host, dtype).map(drop)
+    }
+
+    pub(super) fn read(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let (content, now) = {
             let s = self.state();
             (s.content.clone(), s.dtype)
         };
+        let part = |data: Data| Data { offset, len, ..data };
         match content {
-            Content::Bytes(block) if now == dtype => Ok(Data { block, dtype, offset, len }),
-            Content::Bytes(block) => Data { block, dtype: now, offset, len }.converted(dtype),
+            Content::Bytes(block) => {
+                let data = part(Data::over(block, now, place, Access::Read)?);
+                if now == dtype { Ok(data) } else { data.converted(dtype) }
+            }
             // Rounded to the type that is asked for, not first to the array's own.
-            lazy @ (Content::Zero | Content::Fill(_)) if now != dtype => constant(&lazy, dtype, len),
-            _ => Ok(Data { block: self.own(dtype)?, dtype, offset, len }),
+            lazy @ (Content::Zero | Content::Fill(_)) if now != dtype => constant(&lazy, place, dtype, len),
+            _ => Ok(part(Data::over(self.own(place, dtype)?, dtype, place, Access::Read)?)),
         }
     }
 
-    pub(super) fn modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
-        let block = self.own(dtype)?;
+    pub(super) fn modify(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+        let data = Data::over(self.own(place, dtype)?, dtype, place, Access::Modify)?;
         self.touch();
-        Ok(Data { block, dtype, offset, len })
+        Ok(Data { offset, len, ..data })
     }
 
-    pub(super) fn overwrite(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    pub(super) fn overwrite(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         if len != self.size {
-            return self.modify(dtype, offset, len);
+            return self.modify(place, dtype, offset, len);
         }
         let old = {
             let mut s = self.state();
@@ -284,12 +301,12 @@ impl Storage {
                 let block = block.clone();
                 drop(s);
                 self.touch();
-                return Ok(Data { block, dtype, offset: 0, len });
+                return Ok(Data::over(block, dtype, place, Access::Overwrite)?.whole(len));
             }
             std::mem::replace(&mut s.content, Content::Empty)
         };
         drop(old); // first: its memory may do
-        let data = Data::new(dtype, len)?;
+        let data = Data::new_at(place, dtype, len)?;
         self.replace(State::new(dtype, Content::Bytes(data.block.clone())));
         Ok(data)
     }
@@ -298,7 +315,7 @@ impl Storage {
     #[cfg(feature = "python")]
     pub(super) fn show(&self, dtype: DType) -> Result<Data> {
         let before = self.modification_count();
-        let data = self.modify(dtype, 0, self.size)?;
+        let data = self.modify(Place::Host, dtype, 0, self.size)?;
         self.was_shown.store(true, Relaxed);
         if !self.was_marked.load(Relaxed) {
             return Ok(data);
@@ -336,14 +353,16 @@ impl Storage {
     fn content_sum(&self) -> Option<u64> {
         let s = self.state();
         let Content::Bytes(block) = s.content.clone() else { return None };
-        let data = Data { block, dtype: s.dtype, offset: 0, len: self.size };
+        let dtype = s.dtype;
         drop(s);
-        Some(data.sum())
+        // What is on a GPU alone, nobody has changed by a view.
+        let data = if block.is_away() { None } else { Data::over(block, dtype, Place::Host, Access::Read).ok() };
+        data.map(|data| data.whole(self.size).sum())
     }
 
     pub(super) fn fill_part(&self, offset: usize, len: usize, value: f64) -> Result<()> {
         let dtype = self.dtype();
-        let data = self.modify(dtype, offset, len)?;
+        let data = self.modify(Place::Host, dtype, offset, len)?;
         with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(value)));
         Ok(())
     }
@@ -357,7 +376,73 @@ impl Storage {
     }
 
     fn overwrite_or_modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
-        if len == self.size { self.overwrite(dtype, offset, len) } else { self.modify(dtype, offset, len) }
+        match len == self.size {
+            true => self.overwrite(Place::Host, dtype, offset, len),
+            false => self.modify(Place::Host, dtype, offset, len),
+        }
+    }
+}
+
+/// A storage's content as it was at some time.
+pub(crate) struct Kept {
+    dtype: DType,
+    content: Content,
+    cleared: bool,
+    shared: bool,
+    /// Address of the copy on a GPU.
+    address: Option<usize>,
+}
+
+impl Kept {
+    pub(crate) fn is(&self, other: &Kept) -> bool {
+        self.dtype == other.dtype
+            && self.content.is(&other.content)
+            && (self.address.is_none() || self.address == other.address)
+    }
+
+    /// A number that tells contents apart, as far as it is worth it.
+    pub(crate) fn mark(&self) -> usize {
+        match &self.content {
+            Content::Empty => 0,
+            Content::Zero => 1,
+            Content::Fill(v) => v.to_bits() as usize | 2,
+            Content::Bytes(b) => Arc::as_ptr(b) as usize,
+        }
+    }
+
+    /// Brings memory that the GPU had then up to date there, where it must be.
+    pub(crate) fn bring(&self, gpu: &'static cuda::Gpu, array: &super::NdArray) -> Result<()> {
+        let (Content::Bytes(block), Some(address)) = (&self.content, self.address) else { return Ok(()) };
+        match block.at(Place::Gpu(gpu), Access::Read)? == address {
+            true => Ok(()),
+            false => Err(Error::graph(format!("the memory of {array:?} has moved"))),
+        }
+    }
+
+    /// The GPU has written the memory.
+    pub(crate) fn written_on(&self, gpu: &'static cuda::Gpu) -> Result<()> {
+        match (&self.content, self.address) {
+            (Content::Bytes(block), Some(_)) => block.at(Place::Gpu(gpu), Access::Overwrite).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Storage {
+    /// The content as it is now.
+    pub(crate) fn keep(&self) -> Kept {
+        let s = self.state();
+        let address = match &s.content {
+            Content::Bytes(b) => b.gpu_address(),
+            _ => None,
+        };
+        Kept { dtype: s.dtype, content: s.content.clone(), cleared: s.cleared, shared: s.shared, address }
+    }
+
+    /// Makes the content what it was.
+    pub(crate) fn restore(&self, k: &Kept) {
+        let (dtype, content) = (k.dtype, k.content.clone());
+        self.replace(State { cleared: k.cleared, shared: k.shared, ..State::new(dtype, content) });
     }
 }
 
@@ -373,9 +458,13 @@ impl Content {
 }
 
 /// Memory with what a lazy content stands for.
-fn constant(content: &Content, dtype: DType, len: usize) -> Result<Data> {
-    let data = Data::new(dtype, len)?;
+fn constant(content: &Content, place: Place, dtype: DType, len: usize) -> Result<Data> {
+    let data = Data::new_at(place, dtype, len)?;
     match content {
+        _ if place.gpu().is_some() => {
+            let value = if let Content::Fill(v) = content { *v } else { 0.0 };
+            cuda::kernels::fill(&data, value)?;
+        }
         Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
         _ => data.bytes_mut().fill(0),
     }
@@ -389,10 +478,48 @@ fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
 }
 
 impl Data {
-    /// Fresh memory, content undefined.
+    /// Fresh memory on the host, content undefined.
     pub fn new(dtype: DType, len: usize) -> Result<Data> {
-        let block = Arc::new(Block::new(len.saturating_mul(dtype.size()))?);
-        Ok(Data { block, dtype, offset: 0, len })
+        Data::new_at(Place::Host, dtype, len)
+    }
+
+    /// Fresh memory, content undefined.
+    pub(crate) fn new_at(place: Place, dtype: DType, len: usize) -> Result<Data> {
+        let bytes = len.saturating_mul(dtype.size());
+        let block = match place {
+            Place::Host => Block::new(bytes)?,
+            Place::Gpu(gpu) => Block::on_gpu(gpu, bytes)?,
+        };
+        Ok(Data::over(Arc::new(block), dtype, place, Access::Overwrite)?.whole(len))
+    }
+
+    /// A block's memory at `place`; which elements of it is to be said.
+    fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
+        let base = block.at(place, access)?;
+        Ok(Data { block, dtype, offset: 0, len: 0, place, base })
+    }
+
+    /// All `len` elements of a storage.
+    fn whole(self, len: usize) -> Data {
+        Data { len, ..self }
+    }
+
+    /// The GPU that the memory is of.
+    ///
+    /// # Panics
+    /// If it is the host's.
+    pub(crate) fn gpu(&self) -> &'static cuda::Gpu {
+        self.place.gpu().expect("memory of a GPU")
+    }
+
+    /// Where the memory is.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Address of the first element on the GPU.
+    pub(crate) fn address(&self) -> u64 {
+        (self.base + self.offset * self.dtype.size()) as u64
     }
 
     /// Views of other libraries over this memory.
@@ -443,9 +570,12 @@ impl Data {
     }
 
     /// Where the first element lies.
+    ///
+    /// # Panics
+    /// If it is on a GPU.
     pub fn ptr(&self) -> *mut u8 {
-        // SAFETY: the offset lies inside the block.
-        unsafe { self.block.ptr().add(self.offset * self.dtype.size()) }
+        assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
+        (self.base + self.offset * self.dtype.size()) as *mut u8
     }
 
     fn bytes(&self) -> usize {
@@ -454,9 +584,18 @@ impl Data {
 
     /// A copy in another element type.
     pub fn converted(&self, dtype: DType) -> Result<Data> {
-        let data = Data::new(dtype, self.len)?;
-        convert(data.ptr(), dtype, self.ptr(), self.dtype, self.len);
+        let data = Data::new_at(self.place, dtype, self.len)?;
+        data.take(self)?;
         Ok(data)
+    }
+
+    /// Copies (and converts) the elements of `src`, which has as many and is at the same place.
+    pub(crate) fn take(&self, src: &Data) -> Result<()> {
+        match self.place {
+            Place::Host => self.copy_from(src),
+            Place::Gpu(_) => cuda::kernels::convert(self, src)?,
+        }
+        Ok(())
     }
 
     /// Copies (and converts) the elements of `src`, which has as many.

@@ -7,6 +7,9 @@ use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
 use super::tasks::MIN_PARALLEL;
+use crate::array::Data;
+use crate::cuda;
+use crate::error::Result;
 use smallvec::SmallVec;
 
 /// Most tasks that a copy is cut into.
@@ -62,6 +65,18 @@ impl Moves {
             // SAFETY: the parts are parts of the box, and do not overlap.
             Some((axis, step, tasks)) => pool::run(tasks, &|i| unsafe { self.part(axis, i * step, step).serial(ends) }),
         }
+    }
+
+    /// As [`Moves::run`], for arrays of a GPU.
+    pub(crate) fn run_on_gpu(mut self, y: &Data, x: &Data, output: Output) -> Result<()> {
+        if self.axes.iter().any(|a| a.n == 0) {
+            return Ok(());
+        }
+        self.check(y.len(), x.len());
+        self.arrange();
+        let axes: SmallVec<[_; 6]> = self.axes.iter().map(|a| (a.n, a.to, a.from)).collect();
+        // SAFETY: the box was checked.
+        unsafe { cuda::moves::run(&axes, self.to, self.from, y, x, output) }
     }
 
     fn check(&self, y: usize, x: usize) {

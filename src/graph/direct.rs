@@ -3,7 +3,7 @@
 use super::FunctionRef;
 use super::grad::rule;
 use super::node::{FnNode, explain, infer};
-use super::plan::{Turn, read_input, run_arrays};
+use super::plan::{How, Turn, read_input, run_arrays};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::array::NdArray;
@@ -104,7 +104,7 @@ impl FunctionRef {
             let run = || own.backward(&x, &y, &want, &adds);
             return mode::stored_in(node.context.dtype(), run).map_err(|e| self.explain(e, &x));
         }
-        let parts = match node.function.needs(&want).filter(|_| node.function.elementwise().is_none()) {
+        let parts = match node.needs(&want).filter(|_| node.function.elementwise().is_none()) {
             Some(needs) => kernel(node, needs, &x, &y, &want),
             None => mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?)),
         };
@@ -154,7 +154,7 @@ impl FunctionRef {
         }
         let mut want = vec![false; n];
         want[i] = true;
-        Some(node.function.needs(&want).unwrap_or_else(|| self.rule_reads(i)))
+        Some(node.needs(&want).unwrap_or_else(|| self.rule_reads(i)))
     }
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of input `j`.
@@ -249,7 +249,7 @@ impl FunctionRef {
         let _turn = Turn::take(std::iter::once(&**node))?;
         let x = x.iter().map(|v| v.data()).collect::<Result<Vec<NdArray>>>()?;
         let y: Vec<NdArray> = y.iter().map(|v| v.raw_data()).collect();
-        run_arrays(node, &x, &y, again).map_err(|e| node.explain(e))
+        run_arrays(node, &x, &y, How { again, keep: !again }).map_err(|e| node.explain(e))
     }
 
     fn infer(&self, x: &[&Variable]) -> Result<Shapes> {
@@ -303,26 +303,33 @@ fn formula_reads(uses: &[bool], n: usize) -> Needs {
 
 /// The gradients by the function's own kernel, each in an array of its own.
 fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[bool]) -> Result<Vec<Option<Variable>>> {
-    let compute = node.context.compute_dtype();
+    let place = node.backward_place();
+    let compute = node.kernel_dtype(place);
     let (xs, ys): (Vec<Shape>, Vec<Shape>) =
         (x.iter().map(Variable::shape).collect(), y.iter().map(Variable::shape).collect());
     let inputs = x.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>()?;
     let (mut vx, mut vy, mut gy, mut gx, mut parts) = (vec![], vec![], vec![], vec![], vec![]);
     for (i, shape) in xs.iter().enumerate() {
-        let read = || read_input(node, i, &inputs[i], shape).map(|data| View { shape, data });
+        let read = || read_input(node, i, &inputs[i], shape, place).map(|data| View { shape, data });
         vx.push(needs.input(i).then(read).transpose()?);
         let part = NdArray::new(shape.clone());
-        let write =
-            || part.overwrite(compute)?.of(shape.size()).map(|data| GradMut { shape, output: Output::Write, data });
+        let new = |data| GradMut { shape, output: Output::Write, over: false, data };
+        let write = || part.overwrite_at(place, compute)?.of(shape.size()).map(new);
         gx.push(want[i].then(write).transpose()?);
         parts.push(want[i].then(|| Variable::from_array(part.clone())));
     }
     for (o, shape) in ys.iter().enumerate() {
-        let read = || y[o].data()?.read(compute)?.of(shape.size()).map(|data| View { shape, data });
+        let read = || y[o].data()?.read_at(place, compute)?.of(shape.size()).map(|data| View { shape, data });
         vy.push(needs.output(o).then(read).transpose()?);
-        gy.push(Some(View { shape, data: y[o].grad().read(compute)?.of(shape.size())? }));
+        gy.push(Some(View { shape, data: y[o].grad().read_at(place, compute)?.of(shape.size())? }));
     }
-    let run = Run { dtype: compute, again: false, saved: &node.saved, inputs: &inputs };
+    let shapes: Vec<&Shape> = xs.iter().collect();
+    if node.saves(&shapes).is_some() && node.saved.get().is_none() {
+        let y: Vec<NdArray> = ys.iter().map(|s| NdArray::new(s.clone())).collect();
+        run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
+    }
+    let dtype = node.context.compute_dtype();
+    let run = Run { dtype, again: false, keep: false, saved: &node.saved, inputs: &inputs };
     node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
     Ok(parts)
 }

@@ -2,10 +2,12 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::array::NdArray;
+use crate::array::{NdArray, Place};
 use crate::context::Context;
+use crate::cuda;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Def, Function, InputKind, Shapes};
+use crate::function::{Def, Function, InputKind, Needs, OnGpu, Shapes};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -80,6 +82,54 @@ impl FnNode {
 
     pub(crate) fn inputs(&self) -> SmallVec<[VarRef; 2]> {
         self.links().inputs.clone()
+    }
+
+    /// Where the function's forward kernel runs: on the context's device, if there is one for it.
+    pub(crate) fn kernel_place(&self) -> Place {
+        let place = self.context.site().place;
+        match place {
+            Place::Gpu(_) if self.function.on_gpu() == OnGpu::Nothing => {
+                cuda::runs_on_host(self.name());
+                Place::Host
+            }
+            place => place,
+        }
+    }
+
+    /// Where the function's backward kernel runs.
+    pub(crate) fn backward_place(&self) -> Place {
+        if self.function.on_gpu() == OnGpu::Both { self.context.site().place } else { Place::Host }
+    }
+
+    /// The type in which a kernel reads and writes floating-point data: on a GPU that of the data, which it converts itself.
+    pub(crate) fn kernel_dtype(&self, place: Place) -> DType {
+        if place == Place::Host { self.context.compute_dtype() } else { self.context.dtype() }
+    }
+
+    /// What the backward kernel reads for the gradients `want`; `None` if there is none and the rule does it.
+    pub(crate) fn needs(&self, want: &[bool]) -> Option<Needs> {
+        match self.context.gpu() {
+            Some(_) if self.function.on_gpu() == OnGpu::Forward => None,
+            Some(_) if self.function.on_gpu() == OnGpu::Both && self.would_save() => {
+                let needs = self.function.needs(want)?;
+                Some(Needs { x: Needs::ALL.x, ..needs })
+            }
+            _ => self.function.needs(want),
+        }
+    }
+
+    fn would_save(&self) -> bool {
+        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|v| v.shape()).collect();
+        let shapes: SmallVec<[&Shape; 4]> = shapes.iter().collect();
+        self.function.saves(&shapes, self.context.compute_dtype()).is_some()
+    }
+
+    /// Bytes that the function saves in place of inputs of the shapes `x`. Kernels on a GPU read the inputs instead.
+    pub(crate) fn saves(&self, x: &[&Shape]) -> Option<usize> {
+        match self.context.gpu() {
+            Some(_) if self.function.on_gpu() != OnGpu::Nothing => None,
+            _ => self.function.saves(x, self.context.compute_dtype()),
+        }
     }
 
     /// All inputs, those that are left out too.

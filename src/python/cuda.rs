@@ -1,13 +1,98 @@
-//! The CUDA C source of element-wise functions.
+//! GPUs: which there are and what they hold; the CUDA C source of element-wise functions.
 
 use super::errors;
+use super::memory::stats_dict;
+use super::variable::Variable;
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
-use crate::function::{expr::cuda, find};
+use crate::function::{expr, find};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ffi::CString;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    cuda::set_notice(tell);
+    m.add_function(wrap_pyfunction!(cuda_device_count, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_device, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_memory_stats, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_memory_reset_peak, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_memory_set_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_clear_memory_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_synchronize, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_functions_on_host, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_graphs, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_graphs, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
+}
+
+/// A warning, once for each function that runs on the host though its context is a GPU's.
+fn tell(function: &'static str) {
+    Python::attach(|py| {
+        let text = format!("nnrs: {function} has no CUDA kernel and runs on the host");
+        let Ok(text) = CString::new(text) else { return };
+        let category = py.get_type::<PyRuntimeWarning>();
+        // A warning that is an error to this user is not the run's.
+        let _ = PyErr::warn(py, &category, &text, 1);
+    });
+}
+
+/// How many GPUs there are; an error that says why there is none.
+#[pyfunction]
+fn cuda_device_count(py: Python<'_>) -> PyResult<usize> {
+    errors::run(py, || cuda::gpus().map(<[_]>::len))
+}
+
+/// Name, compute capability, memory in bytes, multiprocessors of a GPU, and whether it is emulated.
+#[pyfunction]
+fn cuda_device(py: Python<'_>, id: usize) -> PyResult<(String, (u32, u32), usize, usize, bool)> {
+    let p = errors::run(py, || cuda::gpu(id).map(|gpu| gpu.properties().clone()))?;
+    Ok((p.name, p.capability, p.memory, p.processors, p.emulated))
+}
+
+#[pyfunction]
+fn cuda_memory_stats(py: Python<'_>, id: usize) -> PyResult<Bound<'_, PyDict>> {
+    stats_dict(py, errors::run(py, || cuda::gpu(id).map(|gpu| gpu.memory()))?)
+}
+
+#[pyfunction]
+fn cuda_memory_reset_peak(py: Python<'_>, id: usize) -> PyResult<()> {
+    errors::run(py, || cuda::gpu(id).map(|gpu| gpu.reset_memory_peak()))
+}
+
+#[pyfunction]
+fn cuda_memory_set_limit(py: Python<'_>, id: usize, bytes: Option<usize>) -> PyResult<()> {
+    errors::run(py, || cuda::gpu(id).map(|gpu| gpu.set_memory_limit(bytes.unwrap_or(usize::MAX))))
+}
+
+#[pyfunction]
+fn cuda_clear_memory_cache(py: Python<'_>, id: usize) -> PyResult<()> {
+    errors::run(py, || cuda::gpu(id).map(|gpu| gpu.clear_memory_cache()))
+}
+
+/// Waits until a GPU has done all its work.
+#[pyfunction]
+fn cuda_synchronize(py: Python<'_>, id: usize) -> PyResult<()> {
+    errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.synchronize()))
+}
+
+/// Functions that ran on the host though their context was a GPU's.
+#[pyfunction]
+fn cuda_functions_on_host() -> Vec<&'static str> {
+    cuda::functions_on_host()
+}
+
+/// What became of the runs of a variable's graph as CUDA graphs.
+#[pyfunction]
+fn cuda_graphs(y: &Variable) -> Vec<String> {
+    y.var().cuda_graphs()
+}
+
+/// Turns CUDA graphs on or off; gives the old setting.
+#[pyfunction]
+fn cuda_set_graphs(on: bool) -> bool {
+    cuda::set_graphs(on)
 }
 
 /// The kernels of function `name` with default arguments for arrays of `dtype`; None where the function is no formula.
@@ -16,6 +101,6 @@ fn cuda_source(py: Python<'_>, name: &str, dtype: &str) -> PyResult<Option<Strin
     errors::run(py, || {
         let def = find(name).ok_or_else(|| Error::arg("name", "a function's name").actual(name))?;
         let float = || Error::new(ErrorKind::Dtype, "a float type").argument("dtype").actual(dtype);
-        cuda::source(def, DType::from_name(dtype).ok_or_else(float)?)
+        expr::cuda::source(def, DType::from_name(dtype).ok_or_else(float)?)
     })
 }

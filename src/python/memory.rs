@@ -20,7 +20,10 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let s = alloc::stats();
+    stats_dict(py, alloc::stats())
+}
+
+pub(super) fn stats_dict(py: Python<'_>, s: alloc::Stats) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("live", s.live)?;
     d.set_item("cached", s.cached)?;

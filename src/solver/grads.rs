@@ -2,12 +2,15 @@
 
 use super::params::Entry;
 use super::pass::{Grid, Job, Kernel};
-use crate::array::Data;
+use crate::array::{Data, NdArray, Place};
 use crate::context::compute_dtype;
 use crate::cpu::simd::{self, SimdReal};
+use crate::cuda::{self, reduce::Reduction};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::Output;
 use crate::function::expr::Formula;
+use crate::shape::Shape;
 use crate::with_real;
 use smallvec::smallvec;
 use std::sync::LazyLock;
@@ -35,7 +38,7 @@ fn job_on_gradient(e: &Entry, factor: f64) -> Result<Job> {
     e.check()?;
     let g = e.param.grad();
     let dtype = stored(g.dtype());
-    let mut job = Job::new(g.size(), dtype, smallvec![factor]);
+    let mut job = Job::new(g.size(), dtype, g.storage().place(), smallvec![factor]);
     job.modify(&g, dtype)?;
     Ok(job)
 }
@@ -48,16 +51,14 @@ pub(super) fn decay(entries: &[&Entry], rate: f64) -> Result<()> {
         Ok(job)
     };
     let jobs = entries.iter().map(job).collect::<Result<Vec<Job>>>()?;
-    DECAY.run(&jobs);
-    Ok(())
+    DECAY.run(&jobs)
 }
 
 /// Multiplies each gradient by its own factor.
 fn scale_each(entries: &[&Entry], factors: &[f64]) -> Result<()> {
     let changed = entries.iter().zip(factors).filter(|(_, f)| **f != 1.0);
     let jobs = changed.map(|(e, &f)| job_on_gradient(e, f)).collect::<Result<Vec<Job>>>()?;
-    SCALE.run(&jobs);
-    Ok(())
+    SCALE.run(&jobs)
 }
 
 /// Those whose gradient has memory; one that was never touched is zero and stays so.
@@ -78,13 +79,38 @@ pub(super) fn clip_by_norm(entries: &[&Entry], limit: f64) -> Result<()> {
     scale_each(&entries, &factors)
 }
 
-/// The gradients for reading, in the types that kernels compute in.
-fn contents(entries: &[&Entry]) -> Result<Vec<Data>> {
-    entries.iter().map(|e| e.param.grad()).map(|g| g.read(compute_dtype(g.dtype()))).collect()
+/// The gradients on the host for reading, in the types that kernels compute in.
+fn contents<'a>(entries: impl Iterator<Item = &'a Entry>) -> Result<Vec<Data>> {
+    entries.map(|e| e.param.grad()).map(|g| g.read(compute_dtype(g.dtype()))).collect()
+}
+
+fn is_here(e: &Entry) -> bool {
+    e.param.grad().storage().place() == Place::Host
+}
+
+/// What `op` makes of each gradient that a GPU has; all are started before the first is waited for.
+fn reduced(entries: &[&Entry], op: Reduction) -> Result<Vec<f64>> {
+    let start = |e: &&Entry| {
+        let g = e.param.grad();
+        let x = g.read_at(g.storage().place(), g.dtype())?;
+        let y = NdArray::new(Shape::default());
+        let to = y.overwrite_at(x.place(), DType::F64)?;
+        let shape = Shape::from([x.len()]);
+        cuda::reduce::reduce(op, &x, &shape, &[true], &to, 1.0, Output::Write).map(|()| y)
+    };
+    let started = entries.iter().filter(|e| !is_here(e)).map(start).collect::<Result<Vec<NdArray>>>()?;
+    started.iter().map(|y| Ok(y.to_vec::<f64>()?[0])).collect()
 }
 
 fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {
-    let data = contents(entries)?;
+    let (here, away) = (host_norms(entries)?, reduced(entries, Reduction::SumSquares)?);
+    let (mut here, mut away) = (here.into_iter(), away.into_iter().map(f64::sqrt));
+    let next = |e: &&Entry| if is_here(e) { here.next() } else { away.next() };
+    Ok(entries.iter().filter_map(next).collect())
+}
+
+fn host_norms(entries: &[&Entry]) -> Result<Vec<f64>> {
+    let data = contents(entries.iter().copied().filter(|e| is_here(e)))?;
     let grid = Grid::new(data.iter().map(Data::len));
     let sums: Vec<AtomicU64> = grid.parts().iter().map(|_| AtomicU64::new(0)).collect();
     grid.run(1, &|p| {
@@ -113,7 +139,16 @@ pub(super) enum Odd {
 
 /// True if any gradient has such an element.
 pub(super) fn any(entries: &[&Entry], odd: Odd) -> Result<bool> {
-    let data = contents(&touched(entries))?;
+    let entries = touched(entries);
+    let counted = match odd {
+        Odd::Inf => Reduction::CountInf,
+        Odd::NaN => Reduction::CountNan,
+        Odd::InfOrNaN => Reduction::CountOdd,
+    };
+    if reduced(&entries, counted)?.iter().any(|n| *n > 0.0) {
+        return Ok(true);
+    }
+    let data = contents(entries.into_iter().filter(|e| is_here(e)))?;
     let found = AtomicBool::new(false);
     Grid::new(data.iter().map(Data::len)).run(1, &|p| {
         let d = &data[p.array];

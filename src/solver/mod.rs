@@ -131,7 +131,7 @@ impl Solver {
     /// What is known about solvers of this kind.
     ///
     /// ```
-    /// assert_eq!(nnrs::solver::Solver::new(nnrs::solver::Adam::default()).def().states, ["mean", "var"]);
+    /// assert_eq!(nnrs::solver::Solver::new(nnrs::solver::Adam::default()).def().states, ["var", "mean"]);
     /// ```
     pub fn def(&self) -> &'static SolverDef {
         self.rule.declared().def()
@@ -292,7 +292,7 @@ impl Solver {
 
     fn advance(&self, inner: &mut Inner, which: &[usize]) -> Result<()> {
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
-        self.kernel.run_fused(&jobs, self.rule.as_ref());
+        self.kernel.run_fused(&jobs, self.rule.as_ref())?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1);
@@ -309,7 +309,8 @@ impl Solver {
             learning_rate: inner.learning_rate,
             weight_decay: inner.weight_decay,
         };
-        let mut job = Job::new(w.size(), dtype, self.rule.scalars(&step));
+        let place = e.param.grad().storage().place();
+        let mut job = Job::new(w.size(), dtype, place, self.rule.scalars(&step));
         job.modify(&w, dtype)?;
         job.read(&e.param.grad())?;
         (0..e.state.arrays.len()).try_for_each(|k| states::add(&mut job, &e.array(k), dtype))?;

@@ -1,9 +1,10 @@
 //! One parallel pass of a tile program over many arrays: the elements of all of them lie on one grid of chunks that
 //! depends on the sizes alone, so results are the same bits for any number of threads.
 
-use crate::array::{Data, NdArray};
+use crate::array::{Data, NdArray, Place};
 use crate::context::compute_dtype;
 use crate::cpu::pool;
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::Formula;
@@ -21,12 +22,16 @@ pub(super) struct Kernel {
     formula: Formula,
     single: OnceLock<Program<f32>>,
     double: OnceLock<Program<f64>>,
+    /// The same for a GPU.
+    gpu_single: OnceLock<cuda::program::Program>,
+    gpu_double: OnceLock<cuda::program::Program>,
 }
 
 /// One array's part of a pass: memory to read, memory to write, and the numbers of this step.
 pub(super) struct Job {
     n: usize,
     dtype: DType,
+    place: Place,
     sources: SmallVec<[Source; 4]>,
     sinks: SmallVec<[Sink; 3]>,
     scalars: super::Scalars,
@@ -38,10 +43,10 @@ pub(super) struct Job {
 unsafe impl Sync for Job {}
 
 impl Job {
-    /// A job over `n` elements that computes as fits results of type `dtype`.
-    pub fn new(n: usize, dtype: DType, scalars: super::Scalars) -> Job {
+    /// A job over `n` elements at `place` that computes as fits results of type `dtype`.
+    pub fn new(n: usize, dtype: DType, place: Place, scalars: super::Scalars) -> Job {
         let (sources, sinks, held) = Default::default();
-        Job { n, dtype: compute_dtype(dtype), sources, sinks, scalars, held }
+        Job { n, dtype: compute_dtype(dtype), place, sources, sinks, scalars, held }
     }
 
     /// Adds an array to read; constant ones are not laid out in memory.
@@ -52,17 +57,17 @@ impl Job {
             self.sources.push(Source { ptr: std::ptr::null(), dtype: self.dtype, walk: Walk::Constant(v) });
             return Ok(());
         }
-        let data = a.read(a.dtype())?.of(self.n)?;
-        self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
+        let data = a.read_at(self.place, a.dtype())?.of(self.n)?;
+        self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::Dense });
         self.held.push(data);
         Ok(())
     }
 
     /// Adds an array to read and to write as `dtype`, which is floating point.
     pub fn modify(&mut self, a: &NdArray, dtype: DType) -> Result<()> {
-        let data = a.modify(dtype)?.of(self.n)?;
-        self.sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::Dense });
-        self.sinks.push(Sink { ptr: data.ptr(), dtype: data.dtype() });
+        let data = a.modify_at(self.place, dtype)?.of(self.n)?;
+        self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::Dense });
+        self.sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
         self.held.push(data);
         Ok(())
     }
@@ -103,29 +108,55 @@ pub(super) trait Fused: Send + Sync {
 
 impl Kernel {
     pub fn new(formula: Formula) -> Kernel {
-        Kernel { formula, single: OnceLock::new(), double: OnceLock::new() }
+        let (single, double, gpu_single, gpu_double) = Default::default();
+        Kernel { formula, single, double, gpu_single, gpu_double }
     }
 
     /// Does all jobs, in parallel unless two of them write the same memory (one array under two names).
-    pub fn run(&self, jobs: &[Job]) {
-        self.run_parts(jobs, &|job, part| self.part(job, part));
+    pub fn run(&self, jobs: &[Job]) -> Result<()> {
+        self.run_parts(jobs, &|job, part| self.part(job, part))
     }
 
     /// As [`Kernel::run`], by a loop of the formula's own where the arrays allow.
-    pub fn run_fused(&self, jobs: &[Job], fused: &dyn Fused) {
+    pub fn run_fused(&self, jobs: &[Job], fused: &dyn Fused) -> Result<()> {
         self.run_parts(jobs, &|job, part| match job.is_plain() {
             // SAFETY: the job's arrays have n elements of its type; tasks do not overlap, nor do jobs.
             true => unsafe { fused.part(job, part.from, part.to) },
             false => self.part(job, part),
-        });
+        })
     }
 
-    fn run_parts(&self, jobs: &[Job], f: &(dyn Fn(&Job, Part) + Sync)) {
+    fn run_parts(&self, jobs: &[Job], f: &(dyn Fn(&Job, Part) + Sync)) -> Result<()> {
         let apart = |jobs: &[Job]| {
-            let grid = Grid::new(jobs.iter().map(|j| j.n));
-            grid.run(self.single().loops() + 1, &|part| f(&jobs[part.array], part));
+            let here: SmallVec<[&Job; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
+            let grid = Grid::new(here.iter().map(|j| j.n));
+            grid.run(self.single().loops() + 1, &|part| f(here[part.array], part));
+            self.run_on_gpus(jobs)
         };
-        if overlap(jobs) { jobs.chunks(1).for_each(apart) } else { apart(jobs) }
+        if overlap(jobs) { jobs.chunks(1).try_for_each(apart) } else { apart(jobs) }
+    }
+
+    /// The jobs of GPUs: one launch for all that one of them does in one type.
+    fn run_on_gpus(&self, jobs: &[Job]) -> Result<()> {
+        let mut rest: Vec<&Job> = jobs.iter().filter(|j| j.place != Place::Host).collect();
+        while let Some((gpu, dtype)) = rest.first().and_then(|j| Some((j.place.gpu()?, j.dtype))) {
+            let (now, later): (Vec<&Job>, Vec<&Job>) =
+                rest.into_iter().partition(|j| j.place == Place::Gpu(gpu) && j.dtype == dtype);
+            let table = |j: &&Job| cuda::program::Job {
+                n: j.n,
+                sources: j.sources.to_vec(),
+                sinks: j.sinks.to_vec(),
+                scalars: j.scalars.to_vec(),
+            };
+            let tables: Vec<_> = now.iter().map(table).collect();
+            let double = dtype == DType::F64;
+            let program = if double { &self.gpu_double } else { &self.gpu_single };
+            let program = program.get_or_init(|| cuda::program::Program::of(double, &self.formula));
+            // SAFETY: each job holds memory of n elements for each array; none overlap (see `run`).
+            unsafe { program.run_jobs(gpu, &tables)? };
+            rest = later;
+        }
+        Ok(())
     }
 
     fn part(&self, job: &Job, part: Part) {

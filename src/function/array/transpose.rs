@@ -3,10 +3,10 @@
 use super::List;
 use crate::cpu::moves::Moves;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::{SmallVec, smallvec};
 
 function! {
@@ -48,11 +48,14 @@ impl Function for Transpose {
         Ok(smallvec![self.order(&x[0])?.iter().map(|&a| x[0][a]).collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axes = self.axes(x[0].shape)?;
         let moves = axes.iter().fold(Moves::new(0, 0), |m, &(n, y, x)| m.axis(n, y, x));
-        with_real!(run.dtype, T => moves.run(y[0].slice::<T>(), x[0].slice(), Output::Write));
-        Ok(())
+        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -61,7 +64,7 @@ impl Function for Transpose {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -70,8 +73,7 @@ impl Function for Transpose {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (axes, output) = (self.axes(gx.shape)?, gx.output);
         let moves = axes.iter().fold(Moves::new(0, 0), |m, &(n, y, x)| m.axis(n, x, y));
-        with_real!(run.dtype, T => moves.run(gx.slice::<T>(), gy.slice(), output));
-        Ok(())
+        kernels::moves(moves, &gx.data, &gy.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

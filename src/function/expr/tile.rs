@@ -92,6 +92,7 @@ impl Walk {
 }
 
 /// An input of a run.
+#[derive(Clone)]
 pub struct Source {
     pub ptr: *const u8,
     pub dtype: DType,

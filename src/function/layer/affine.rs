@@ -1,13 +1,11 @@
 //! `affine`: the fully connected layer.
 
-use crate::cpu::gemm::{Mat, MatMut, matmul};
-use crate::cpu::reduce;
-use crate::cpu::simd::SimdReal;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::kernels::{self, Matrix};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -68,20 +66,21 @@ impl Function for Affine {
         Ok(smallvec![input[..base].iter().chain(&w[1..]).copied().collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
-        with_real!(run.dtype, T => {
-            let out = y[0].slice::<T>();
-            let output = match x.get(2) {
-                Some(b) => {
-                    add_rows(out, b.slice::<T>());
-                    Output::Accumulate
-                }
-                None => Output::Write,
-            };
-            matmul(Mat::new(x[0].slice::<T>(), s.m, s.k), Mat::new(x[1].slice(), s.k, s.n), MatMut::new(out, s.m, s.n), output);
-        });
-        Ok(())
+        let y = &y[0].data;
+        let output = match x.get(2) {
+            Some(b) => {
+                kernels::broadcast(&b.data, &Shape::from([s.n]), y, &Shape::from([s.m, s.n]), Output::Write)?;
+                Output::Accumulate
+            }
+            None => Output::Write,
+        };
+        kernels::matmul(1, Matrix::new(&x[0].data, s.m, s.k), Matrix::new(&x[1].data, s.k, s.n), y, output)
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -98,21 +97,16 @@ impl Function for Affine {
     ) -> Result<()> {
         let Some(gy) = &gy[0] else { return Ok(()) };
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
-        with_real!(run.dtype, T => {
-            let g = Mat::new(gy.slice::<T>(), s.m, s.n);
-            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
-                let out = gx.output;
-                matmul(g, Mat::new(w.slice::<T>(), s.k, s.n).t(), MatMut::new(gx.slice(), s.m, s.k), out);
-            }
-            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
-                let out = gw.output;
-                matmul(Mat::new(x.slice::<T>(), s.m, s.k).t(), g, MatMut::new(gw.slice(), s.k, s.n), out);
-            }
-            if let Some(Some(gb)) = gx.get_mut(2) {
-                let out = gb.output;
-                reduce::sum_axes(gy.slice::<T>(), &Shape::from([s.m, s.n]), &[true, false], gb.slice(), out);
-            }
-        });
+        let g = Matrix::new(&gy.data, s.m, s.n);
+        if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
+            kernels::matmul(1, g, Matrix::new(&w.data, s.k, s.n).t(), &gx.data, gx.output)?;
+        }
+        if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
+            kernels::matmul(1, Matrix::new(&x.data, s.m, s.k).t(), g, &gw.data, gw.output)?;
+        }
+        if let Some(Some(gb)) = gx.get(2) {
+            kernels::sum(&gy.data, &Shape::from([s.m, s.n]), &[true, false], &gb.data, gb.output)?;
+        }
         Ok(())
     }
 
@@ -135,12 +129,5 @@ impl Function for Affine {
             grads.push(g.want[2].then(|| back(sum(&gy2)?, b)).transpose()?);
         }
         Ok(grads)
-    }
-}
-
-/// Fills rows with the bias; the product is added to it.
-fn add_rows<T: SimdReal>(y: &mut [T], b: &[T]) {
-    if !b.is_empty() {
-        y.chunks_exact_mut(b.len()).for_each(|row| row.copy_from_slice(b));
     }
 }

@@ -3,10 +3,10 @@
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, all_but_channels, check_bias, sized, spec};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -52,13 +52,13 @@ impl Function for Convolution {
         self.infer(x).map_or(0.0, |y| y[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64)
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
-        with_real!(run.dtype, T => {
-            let bias = x.get(2).map(|b| b.slice::<T>());
-            s.forward(x[0].slice::<T>(), x[1].slice(), bias, y[0].slice());
-        });
-        Ok(())
+        s.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -73,24 +73,27 @@ impl Function for Convolution {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let Some(gy) = &gy[0] else { return Ok(()) };
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
-        with_real!(run.dtype, T => {
-            let gy = gy.slice::<T>();
-            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
-                let out = gx.output;
-                s.backward_data(gy, w.slice::<T>(), gx.slice(), out);
-            }
-            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
-                let out = gw.output;
-                s.backward_weight(gy, x.slice::<T>(), gw.slice(), out);
-            }
-            if let Some(Some(gb)) = gx.get_mut(2) {
-                let out = gb.output;
-                s.backward_bias(gy, gb.slice::<T>(), out);
-            }
-        });
+        // The gradient of x last: it may be written over that of y.
+        let own = gx[0].as_ref();
+        let place = own.filter(|gx| gx.over).map(|gx| &gx.data);
+        let Some(g) = gy[0].as_ref().map(|gy| &gy.data).or(place) else { return Ok(()) };
+        if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
+            s.backward_weight(g, &x.data, &gw.data, gw.output)?;
+        }
+        if let Some(Some(gb)) = gx.get(2) {
+            s.backward_bias(g, &gb.data, gb.output)?;
+        }
+        match (own, &x[1]) {
+            (Some(gx), Some(w)) if gx.over => s.backward_data_over(&w.data, &gx.data)?,
+            (Some(gx), Some(w)) => s.backward_data(g, &w.data, &gx.data, gx.output)?,
+            _ => {}
+        }
         Ok(())
+    }
+
+    fn grad_over(&self, i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+        (i == 0 && self.sizes(x[0], x[1]).is_ok_and(|s| s.goes_over())).then_some(0)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

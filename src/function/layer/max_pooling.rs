@@ -1,8 +1,11 @@
 //! `max_pooling`: the largest number of each window.
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
-use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::array::{Data, Place};
+use crate::cpu::pooling::Pooling;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -23,19 +26,51 @@ function! {
     outputs { y: "Maxima." }
 }
 
+/// Where a forward pass has found the maxima of its windows.
+struct Winners {
+    pooling: Pooling,
+    /// Numbers within the windows, as [`place_type`].
+    places: Data,
+}
+
+fn place_type(p: &Pooling) -> DType {
+    if p.places() <= u8::MAX as usize { DType::U8 } else { DType::U32 }
+}
+
+fn no_forward() -> Error {
+    Error::graph("the places of the maxima are missing").hint("call forward() before backward()")
+}
+
 impl Function for MaxPooling {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![spec!(self).pooling(&x[0])?.1])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[0].shape)?;
-        with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
+        if !run.keep {
+            return kernels::max_pool(&p, &x[0].data, &y[0].data);
+        }
+        let places = Data::new(place_type(&p), p.output_len())?;
+        with_real!(run.dtype, T => match places.dtype() {
+            DType::U8 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u8>()),
+            _ => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u32>()),
+        });
+        run.save(Winners { pooling: p, places });
         Ok(())
     }
 
+    fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
+        let (p, _) = spec!(self).pooling(x[0]).ok()?;
+        Some(p.output_len() * place_type(&p).size())
+    }
+
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 1, y: 0 })
+        Some(Needs::NONE)
     }
 
     fn backward(
@@ -46,10 +81,17 @@ impl Function for MaxPooling {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (p, _) = spec!(self).pooling(gx.shape)?;
-        let out = gx.output;
-        with_real!(run.dtype, T => p.max_backward(gy.slice::<T>(), x.slice(), gx.slice(), out));
+        if let (Place::Gpu(_), Some(x)) = (gx.data.place(), &x[0]) {
+            return kernels::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output);
+        }
+        let saved = run.saved::<Winners>().filter(|w| w.pooling == p);
+        let (places, out) = (&saved.as_ref().ok_or_else(no_forward)?.places, gx.output);
+        with_real!(run.dtype, T => match places.dtype() {
+            DType::U8 => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u8>(), gx.slice(), out),
+            _ => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u32>(), gx.slice(), out),
+        });
         Ok(())
     }
 
@@ -79,10 +121,13 @@ impl Function for MaxPoolingBackward {
         Ok(smallvec![x[1].clone()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[1].shape)?;
-        with_real!(run.dtype, T => p.max_backward(x[0].slice::<T>(), x[1].slice(), y[0].slice(), Output::Write));
-        Ok(())
+        kernels::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
 
     fn differentiable(&self, i: usize) -> bool {

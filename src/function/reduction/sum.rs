@@ -1,12 +1,11 @@
 //! `sum` over axes.
 
 use super::{mask, reduced};
-use crate::cpu::reduce;
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -25,10 +24,8 @@ impl Function for Sum {
         Ok(smallvec![reduced(&x[0], &mask(&x[0], &self.axis)?, self.keepdims)])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let mask = mask(x[0].shape, &self.axis)?;
-        with_real!(run.dtype, T => reduce::sum_axes(x[0].slice::<T>(), x[0].shape, &mask, y[0].slice(), Output::Write));
-        Ok(())
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        kernels::sum(&x[0].data, x[0].shape, &mask(x[0].shape, &self.axis)?, &y[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -37,7 +34,7 @@ impl Function for Sum {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -45,9 +42,15 @@ impl Function for Sum {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
-        let (shape, output) = (gx.shape.clone(), gx.output);
-        with_real!(run.dtype, T => reduce::broadcast(gy.slice::<T>(), &kept, gx.slice(), &shape, output));
-        Ok(())
+        kernels::broadcast(&gy.data, &kept, &gx.data, gx.shape, gx.output)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn grad_repeats(&self, x: &Shape) -> Option<Shape> {
+        Some(reduced(x, &mask(x, &self.axis).ok()?, true))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -2,13 +2,15 @@
 
 use super::exec;
 use super::group::{self, Unit};
-use super::order::{Graph, collect};
+use super::order::{Graph, Node, collect};
 use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
-use crate::dtype::DType;
+use crate::context::Site;
+use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
 use crate::function::expr::tile::Walk;
+use crate::function::{Group, OnGpu};
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
@@ -74,12 +76,28 @@ pub(crate) struct Forward {
     pub(crate) leaves: Vec<(u32, AtomicU64)>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
+    /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
+    pub(crate) replays: Option<(&'static Gpu, Replays)>,
+}
+
+/// The GPU on which all these functions run by kernels alone that do the same each time.
+pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option<(&'static Gpu, Replays)> {
+    let mut nodes = nodes.peekable();
+    let gpu = nodes.peek()?.context.gpu()?;
+    let same_each_time = |n: &FnNode| {
+        let f = &n.function;
+        let on_gpu = f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing;
+        n.context.gpu() == Some(gpu) && on_gpu && f.on_variables().is_none() && f.def().group != Group::Random
+    };
+    nodes.all(same_each_time).then(|| (gpu, Replays::default()))
 }
 
 pub(crate) struct PlanNode {
     pub(crate) f: Arc<FnNode>,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
+    /// A backward pass may follow, and read what the function saves.
+    pub(crate) keep: bool,
 }
 
 /// A variable's place in a plan.
@@ -120,7 +138,7 @@ pub(crate) struct Tile {
     pub(crate) n: usize,
     pub(crate) sources: Vec<(u32, Walk)>,
     pub(crate) sinks: Vec<u32>,
-    pub(crate) dtype: DType,
+    pub(crate) site: Site,
     /// Sinks that may take over the memory of a source that ends here.
     pub(crate) steal: SmallVec<[(u32, u32); 1]>,
 }
@@ -144,15 +162,18 @@ impl Forward {
         let steps = b.steps();
         let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let slots = g.vars.iter().map(Slot::new).collect();
+        let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
+        let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
         Ok(Forward {
             id: next_id(),
+            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
             key,
             root_ids: roots.iter().map(|r| r.id).collect(),
             border,
             watch,
             leaves: leaves.collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
+            nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
             slots,
             steps,
@@ -347,10 +368,10 @@ fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -
     let data = |i: &Input| match *i {
         Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
     };
-    let dtype = last.f.context.dtype();
+    let site = last.f.context.site();
     let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
-    let program = AnyProgram::compile(dtype, &ssa, sources.len(), &outs);
-    Tile { node, program, n: shape.size(), sources, sinks, dtype, steal: SmallVec::new() }
+    let program = AnyProgram::compile(site, &ssa, sources.len(), &outs);
+    Tile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
 }
 
 impl Step {

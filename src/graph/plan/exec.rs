@@ -1,7 +1,9 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Content, Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -157,16 +159,33 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        let mut interrupt = Interrupt::new();
-        for step in &self.steps {
-            self.step(step, hooks)?;
-            interrupt.check(step.work(self))?;
+        match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays)?,
+            None => self.compute(hooks)?,
         }
         for (slot, count) in &self.leaves {
             let now = self.slots[*slot as usize].data.storage().mark();
             count.store(now, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn compute(&self, hooks: &Hooks) -> Result<()> {
+        let mut interrupt = Interrupt::new();
+        for step in &self.steps {
+            self.step(step, hooks)?;
+            interrupt.check(step.work(self))?;
+        }
+        Ok(())
+    }
+
+    /// Runs as a CUDA graph, once there is one.
+    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays) -> Result<()> {
+        let arrays: Vec<&NdArray> = self.slots.iter().map(|s| &s.data).collect();
+        let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
+        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)
     }
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
@@ -250,6 +269,10 @@ impl What {
     }
 }
 
+impl How {
+    pub(crate) const AGAIN: How = How { again: true, keep: false };
+}
+
 /// Runs an opaque function.
 fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
@@ -257,17 +280,30 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+    let how = How { again, keep: node.keep && !again };
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, how)
 }
 
-/// Input `i` of `f` in the type in which its kernel reads it. Indices are whole numbers; NaN is the smallest.
-pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape) -> Result<Data> {
+/// How a function runs forward.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// For values that were there before: no side effects.
+    pub(crate) again: bool,
+    /// A backward pass may follow.
+    pub(crate) keep: bool,
+}
+
+/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
+pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
     let n = shape.size();
     if f.function.def().input(i).kind != InputKind::Index {
-        return a.read(f.context.compute_dtype())?.of(n);
+        return a.read_at(place, f.kernel_dtype(place))?.of(n);
     }
     if !a.dtype().is_float() {
-        return a.read(DType::I64)?.of(n);
+        return a.read_at(place, DType::I64)?.of(n);
+    }
+    if place != Place::Host {
+        return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);
     }
     let (from, to) = (a.read(DType::F64)?.of(n)?, Data::new(DType::I64, n)?);
     for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<f64>()) {
@@ -282,34 +318,40 @@ pub(crate) fn call_function(
     xs: &[&Shape],
     y: &[&NdArray],
     ys: &[&Shape],
-    again: bool,
+    how: How,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
     }
-    let (dtype, compute) = (f.context.dtype(), f.context.compute_dtype());
+    let place = f.kernel_place();
+    let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
-        views.push(View { shape, data: read_input(f, i, a, shape)? });
+        views.push(View { shape, data: read_input(f, i, a, shape, place)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
         let own = f.function.output_dtype(i);
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
         let data = match stored == kernel && !reads(x, a) {
-            true => a.overwrite(stored)?.of(shape.size())?,
-            false => Data::new(kernel, shape.size())?,
+            true => a.overwrite_at(place, stored)?.of(shape.size())?,
+            false => Data::new_at(place, kernel, shape.size())?,
         };
         outs.push(ViewMut { shape, data });
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    let run = Run { dtype: compute, again, saved: &f.saved, inputs: &inputs };
+    let saves = f.saves(xs).is_some();
+    if saves && !how.again {
+        f.saved.clear(); // it is of other inputs now; and its memory may do
+    }
+    let (again, keep) = (how.again, how.keep && saves);
+    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
         let stored = f.function.output_dtype(i).unwrap_or(dtype);
         if stored != out.data.dtype() || reads(x, a) {
-            a.overwrite(stored)?.of(out.data.len())?.copy_from(&out.data);
+            a.overwrite_at(place, stored)?.of(out.data.len())?.take(&out.data)?;
         }
     }
     Ok(())
@@ -329,7 +371,7 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
-        steal(&slots[source as usize].data, &slots[sink as usize].data, t.dtype);
+        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
     }
     let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
@@ -339,25 +381,24 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
         let a = &slots[*v as usize].data;
         let from = if a.storage().is_empty() { stolen.map_or(a, |s| &slots[s as usize].data) } else { a };
         if let Some(number) = from.storage().constant() {
-            sources.push(Source { ptr: std::ptr::null(), dtype: t.dtype, walk: Walk::Constant(number) });
+            sources.push(Source { ptr: std::ptr::null(), dtype: t.site.dtype, walk: Walk::Constant(number) });
             continue;
         }
-        let data = from.read(from.dtype())?.of(slots[*v as usize].shape.size())?;
-        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: walk.clone() });
+        let data = from.read_at(t.site.place, from.dtype())?.of(slots[*v as usize].shape.size())?;
+        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: walk.clone() });
         alive.push(data);
     }
     for &v in &t.sinks {
-        let data = slots[v as usize].data.overwrite(t.dtype)?.of(t.n)?;
-        sinks.push(Sink { ptr: data.ptr(), dtype: t.dtype });
+        let data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
+        sinks.push(Sink { ptr: data.address() as *mut u8, dtype: t.site.dtype });
         alive.push(data);
     }
     // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-    unsafe { t.program.run(t.n, &sources, &sinks) };
-    Ok(())
+    unsafe { t.program.run(t.n, &sources, &sinks) }
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.
-fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
+pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()
         || from.dtype() != dtype
@@ -365,9 +406,8 @@ fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
         || from.size() != to.size()
         || source.offset() != 0
     {
-        return;
+        return false;
     }
-    if let content @ Content::Bytes(_) = from.release() {
-        to.adopt(dtype, content);
-    }
+    to.adopt(dtype, from.release());
+    true
 }

@@ -2,7 +2,7 @@
 //! functions whose outputs nobody outside reads before that.
 
 use super::order::Graph;
-use crate::dtype::DType;
+use crate::context::Site;
 use crate::shape::Shape;
 
 /// Members of one group at most: keeps programs and their scratch small.
@@ -19,7 +19,7 @@ pub(crate) struct Unit {
 struct Group {
     nodes: Vec<u32>,
     shape: Shape,
-    dtype: DType,
+    site: Site,
     open: bool,
     /// Inputs that are broadcast and get a gradient: each may be read by one member only, so that sums keep their order.
     reduced: Vec<u32>,
@@ -51,11 +51,11 @@ impl Builder<'_> {
             return;
         }
         let shape = self.g.var(node.y[0]).shape.clone();
-        let dtype = node.f.context.dtype();
+        let site = node.f.context.site();
         let reduced: Vec<u32> =
             node.x.iter().copied().filter(|&x| self.g.var(x).shape != shape && self.g.var(x).flows).collect();
         let joins: Vec<usize> =
-            producers.iter().copied().filter(|&p| self.fits(p, n, &shape, dtype, &reduced)).collect();
+            producers.iter().copied().filter(|&p| self.fits(p, n, &shape, site, &reduced)).collect();
         let total: usize = joins.iter().map(|&p| self.groups[p].nodes.len()).sum();
         let mut joins = if total < MOST { joins } else { Vec::new() };
         if self.reduce_in_common(&joins) {
@@ -65,7 +65,7 @@ impl Builder<'_> {
         match joins.first() {
             None => {
                 self.of[n as usize] = Some(self.groups.len());
-                self.groups.push(Group { nodes: vec![n], shape, dtype, open: !fixed, reduced });
+                self.groups.push(Group { nodes: vec![n], shape, site, open: !fixed, reduced });
             }
             Some(&into) => {
                 joins[1..].iter().for_each(|&from| self.merge(from, into));
@@ -95,7 +95,7 @@ impl Builder<'_> {
         list
     }
 
-    fn fits(&self, group: usize, n: u32, shape: &Shape, dtype: DType, reduced: &[u32]) -> bool {
+    fn fits(&self, group: usize, n: u32, shape: &Shape, site: Site, reduced: &[u32]) -> bool {
         let gr = &self.groups[group];
         let node = &self.g.nodes[n as usize];
         let inside = |&x: &u32| {
@@ -103,7 +103,7 @@ impl Builder<'_> {
             v.producer.and_then(|p| self.of[p as usize]) != Some(group) || v.shape == *shape
         };
         gr.open
-            && gr.dtype == dtype
+            && gr.site == site
             && gr.shape == *shape
             && node.x.iter().all(inside)
             && !reduced.iter().any(|r| gr.reduced.contains(r))

@@ -245,7 +245,7 @@ impl Node {
         if self.f.function.is_view() {
             return SmallVec::new();
         }
-        let needs = self.f.function.needs(&self.wants(g)).unwrap_or(Needs::ALL);
+        let needs = self.f.needs(&self.wants(g)).unwrap_or(Needs::ALL);
         let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
         let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
         x.chain(y).map(|(_, &v)| v).collect()

@@ -2,7 +2,9 @@
 
 use super::group::Unit;
 use super::order::Graph;
-use crate::context::compute_dtype;
+use crate::array::Place;
+use crate::context::Site;
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::elementwise::rules;
@@ -16,26 +18,31 @@ use std::sync::Arc;
 pub(crate) enum AnyProgram {
     F32(Arc<Program<f32>>),
     F64(Arc<Program<f64>>),
+    Gpu(&'static Gpu, Arc<cuda::program::Program>),
 }
 
 impl AnyProgram {
-    pub(crate) fn compile(dtype: DType, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
-        match compute_dtype(dtype) {
-            DType::F64 => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
-            _ => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+    pub(crate) fn compile(site: Site, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
+        let double = site.compute_dtype() == DType::F64;
+        match site.place {
+            Place::Gpu(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
+            Place::Host if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+            Place::Host => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
         }
     }
 
     /// # Safety
-    /// As [`Program::run`].
-    pub(crate) unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink]) {
+    /// As [`Program::run`]; all arrays are where the program is.
+    pub(crate) unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
                 AnyProgram::F32(p) => p.run(n, sources, sinks, &[]),
                 AnyProgram::F64(p) => p.run(n, sources, sinks, &[]),
+                AnyProgram::Gpu(gpu, p) => p.run(gpu, n, sources, sinks, &[])?,
             }
         }
+        Ok(())
     }
 }
 
@@ -55,7 +62,7 @@ pub(crate) struct Values<'a> {
     /// Variables that are inputs of the program, in order.
     pub(crate) inputs: Vec<Input>,
     of: MixMap<u32, Id>,
-    dtype: DType,
+    site: Site,
 }
 
 /// What an input of a program is.
@@ -67,8 +74,8 @@ pub(crate) enum Input {
 
 impl<'a> Values<'a> {
     pub(crate) fn new(g: &'a Graph, unit: &Unit) -> Values<'a> {
-        let dtype = g.nodes[unit.nodes[0] as usize].f.context.dtype();
-        Values { g, ssa: Ssa::default(), inputs: Vec::new(), of: MixMap::default(), dtype }
+        let site = g.nodes[unit.nodes[0] as usize].f.context.site();
+        Values { g, ssa: Ssa::default(), inputs: Vec::new(), of: MixMap::default(), site }
     }
 
     fn input(&mut self, what: Input) -> Id {
@@ -99,7 +106,7 @@ impl<'a> Values<'a> {
             let args: Vec<Id> = node.x.iter().map(|&x| self.data(x)).collect();
             let f = node.f.function.elementwise().expect("an element-wise unit");
             let value = rules(f, args.len()).forward.apply(&mut self.ssa, &args)[0].expect("one output");
-            let value = round(&mut self.ssa, self.dtype, value);
+            let value = round(&mut self.ssa, self.site.dtype, value);
             self.of.insert(node.y[0], value);
         }
     }
@@ -115,7 +122,7 @@ pub(crate) struct UnitBackward {
     pub(crate) inputs: Vec<Input>,
     /// Gradients that leave the unit: variable, and the sum of its contributions in order.
     pub(crate) outputs: Vec<(u32, Vec<Id>)>,
-    pub(crate) dtype: DType,
+    pub(crate) site: Site,
 }
 
 impl UnitBackward {
@@ -149,7 +156,7 @@ impl UnitBackward {
                     let outside = || arrives(x).then(|| v.input(Input::Grad(x)));
                     let total = match grads.get(&x).copied().or_else(outside) {
                         Some(old) => v.sum(old, part),
-                        None => round(&mut v.ssa, v.dtype, part),
+                        None => round(&mut v.ssa, v.site.dtype, part),
                     };
                     grads.insert(x, total);
                 } else {
@@ -160,7 +167,7 @@ impl UnitBackward {
                 }
             }
         }
-        UnitBackward { ssa: v.ssa, inputs: v.inputs, outputs, dtype: v.dtype }
+        UnitBackward { ssa: v.ssa, inputs: v.inputs, outputs, site: v.site }
     }
 
     /// Data that the program loads.
@@ -183,7 +190,7 @@ impl UnitBackward {
         let mut inputs = self.inputs.clone();
         let mut outs = Vec::new();
         for (((v, parts), &acc), &reduced) in self.outputs.iter().zip(accumulate).zip(reduced) {
-            let dtype = if reduced { DType::F32 } else { self.dtype };
+            let dtype = if reduced { DType::F32 } else { self.site.dtype };
             let mut total = acc.then(|| {
                 let k = inputs.iter().position(|i| *i == Input::Grad(*v)).unwrap_or_else(|| {
                     inputs.push(Input::Grad(*v));
@@ -201,7 +208,7 @@ impl UnitBackward {
             outs.push(total.expect("at least one part"));
         }
         let (ssa, inputs, outs) = prune(ssa, inputs, outs);
-        Ok((AnyProgram::compile(self.dtype, &ssa, inputs.len(), &outs), inputs))
+        Ok((AnyProgram::compile(self.site, &ssa, inputs.len(), &outs), inputs))
     }
 }
 
@@ -229,7 +236,7 @@ pub(crate) fn prune(ssa: Ssa, inputs: Vec<Input>, outs: Vec<Id>) -> (Ssa, Vec<In
 impl Values<'_> {
     fn sum(&mut self, a: Id, b: Id) -> Id {
         let s = add(&mut self.ssa, a, b);
-        round(&mut self.ssa, self.dtype, s)
+        round(&mut self.ssa, self.site.dtype, s)
     }
 
     /// What node `n` adds to the gradients of its inputs.

@@ -1,11 +1,13 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::call_function;
+use super::exec::{How, call_function};
 use super::program::AnyProgram;
 use super::recompute::materialize;
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::context::Site;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::fork;
 use crate::function::elementwise::{Rules, rules};
 use crate::function::expr::ssa::{Id, Ins, Ssa};
 use crate::function::expr::tile::{Sink, Source, Walk};
@@ -22,28 +24,30 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
-    run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
+    let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
+    run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))
 }
 
 /// Runs a node's function on arrays.
-pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], again: bool) -> Result<()> {
+pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
     if node.function.is_view() {
         return y[0].share_content(&x[0]);
     }
     if let Some(f) = node.function.elementwise() {
-        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.dtype());
+        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.site());
     }
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
     let x: SmallVec<[&NdArray; 4]> = x.iter().collect();
     let y: SmallVec<[&NdArray; 2]> = y.iter().collect();
     let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
-    call_function(node, &x, &xs, &y, &ys, again)
+    call_function(node, &x, &xs, &y, &ys, how)
 }
 
-fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> Result<()> {
+fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, site: Site) -> Result<()> {
+    let dtype = site.dtype;
     let shape = y.shape();
-    let program = forward_program(rules, x.len(), dtype);
+    let program = forward_program(rules, x.len(), site);
     let mut alive: SmallVec<[Data; 4]> = SmallVec::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
     for a in x {
@@ -52,23 +56,25 @@ fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, dtype: DType) -> R
             continue;
         }
         let from = a.shape();
-        let data = a.read(a.dtype())?.of(from.size())?;
-        sources.push(Source { ptr: data.ptr(), dtype: data.dtype(), walk: Walk::new(&from, &shape) });
+        let data = a.read_at(site.place, a.dtype())?.of(from.size())?;
+        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::new(&from, &shape) });
         alive.push(data);
     }
-    let out = y.overwrite(dtype)?.of(shape.size())?;
+    let out = y.overwrite_at(site.place, dtype)?.of(shape.size())?;
     // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.
-    unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.ptr(), dtype }]) };
-    Ok(())
+    unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.address() as *mut u8, dtype }]) }
 }
 
-fn forward_program(rules: &Rules, inputs: usize, dtype: DType) -> AnyProgram {
-    let cell = if dtype == DType::F64 { &rules.double } else { &rules.single };
-    crate::fork::fill(cell, || {
+fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
+    let make = || {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
-        AnyProgram::compile(dtype, &ssa, inputs, &[out])
-    })
-    .clone()
+        AnyProgram::compile(site, &ssa, inputs, &[out])
+    };
+    match (site.place, site.dtype) {
+        (Place::Gpu(_), _) => make(),
+        (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
+        (Place::Host, _) => fork::fill(&rules.single, make).clone(),
+    }
 }

@@ -1,16 +1,19 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::array::{Data, NdArray, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
+use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
-use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
-use crate::graph::plan::materialize;
+use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
+use crate::graph::plan::{materialize, run_arrays};
 use crate::graph::variable::Variable;
+use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
@@ -21,21 +24,48 @@ impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
+            None => self.compute(seed, hooks, clear_seed),
+        };
+        if result.is_err() {
+            let freed = self.steps.iter().flat_map(|s| &s.free_grads);
+            freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            // Data that a gradient had taken over.
+            let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
+            self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
+            let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
+            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+        }
+        result
+    }
+
+    /// Runs as a CUDA graph, once there is one.
+    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
+        let data = self.slots.iter().map(|s| &s.data);
+        let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
+        let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let finish = &mut || {
+            for (i, step) in self.steps.iter().enumerate() {
+                self.end(step);
+                if i == 0 && clear_seed {
+                    seed.storage().clear();
+                }
+            }
+        };
+        replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
+    }
+
+    fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let mut interrupt = Interrupt::new();
-        let result = self.steps.iter().enumerate().try_for_each(|(i, step)| {
+        self.steps.iter().enumerate().try_for_each(|(i, step)| {
             self.step(step, seed, hooks)?;
             if i == 0 && clear_seed {
                 seed.storage().clear(); // only what made the root reads its gradient
             }
             interrupt.check(step.what.work(self))
-        });
-        if result.is_err() {
-            let freed = self.steps.iter().flat_map(|s| &s.free_grads);
-            freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
-            let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
-            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
-        }
-        result
+        })
     }
 
     pub(super) fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
@@ -55,13 +85,22 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
-        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
-        step.free_data.iter().for_each(|&v| self.drop_data(v));
+        again.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        self.end(step);
+        if self.key.clear_buffer && self.saves(node) {
+            node.f.saved.clear();
+        }
         if hooks.any() && self.key.clear_buffer {
             self.hide_seed(node);
         }
         Ok(())
+    }
+
+    /// Frees what ends with a step.
+    fn end(&self, step: &Step) {
+        step.forget.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
+        step.free_data.iter().for_each(|&v| self.drop_data(v));
     }
 
     /// After the root's function hooks see that the root's gradient, which they saw for the run only, is cleared.
@@ -147,37 +186,76 @@ impl Backward {
     }
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
-        let compute = node.f.context.compute_dtype();
+        self.save_again(node)?;
+        let place = node.f.backward_place();
+        let compute = node.f.kernel_dtype(place);
         let view = |v: u32, dtype: DType| -> Result<View> {
             let slot = &self.slots[v as usize];
-            Ok(View { shape: &slot.shape, data: slot.data.read(dtype)?.of(slot.shape.size())? })
+            Ok(View { shape: &slot.shape, data: slot.data.read_at(place, dtype)?.of(slot.shape.size())? })
         };
         let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
         for (i, &v) in node.x.iter().enumerate() {
             let slot = &self.slots[v as usize];
             x.push(match needs.input(i) {
-                true => Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape)? }),
+                true => {
+                    Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape, place)? })
+                }
                 false => None,
             });
         }
+        let over = c.over.filter(|&(i, from)| self.take_over(node.x[i], node.y[from], node.f.context.dtype()));
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
+            let arrives = arrives && over.is_none_or(|(_, from)| from != i);
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
-            let read = || self.grad(v, seed).read(compute)?.of(shape.size());
+            let read = || self.grad(v, seed).read_at(place, compute)?.of(shape.size());
             gy.push(arrives.then(read).transpose()?.map(|data| View { shape, data }));
         }
         let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        for t in &c.targets {
+        for (i, t) in c.targets.iter().enumerate() {
             gx.push(match t {
-                Some(t) => Some(self.gradient(t, node, compute, &mut late)?),
+                Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
+                Some(t) => Some(self.gradient(t, node, place, &mut late)?),
                 None => None,
             });
         }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
-        let run = Run { dtype: compute, again: false, saved: &node.f.saved, inputs: &inputs };
+        let dtype = node.f.context.compute_dtype();
+        let run = Run { dtype, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
+    }
+
+    /// Whether a function reads what its forward pass saved, in place of inputs.
+    fn saves(&self, node: &PlanNode) -> bool {
+        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
+        node.f.saves(&x).is_some()
+    }
+
+    /// Runs a function forward for what it saves, if that is gone.
+    fn save_again(&self, node: &PlanNode) -> Result<()> {
+        if !self.saves(node) || node.f.saved.get().is_some() {
+            return Ok(());
+        }
+        let more = self.restore(&node.x)?;
+        let data = |v: &u32| self.slots[*v as usize].data.clone();
+        let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
+        let y: SmallVec<[NdArray; 2]> =
+            node.y.iter().map(|&v| NdArray::new(self.slots[v as usize].shape.clone())).collect();
+        mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
+        more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        Ok(())
+    }
+
+    /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
+    fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
+        let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
+        let fits = from.dtype() == dtype && from.size() == to.size() && from.is_exclusive() && to.is_empty();
+        if fits {
+            to.adopt(dtype, from.release());
+        }
+        fits
     }
 
     /// Memory for a gradient in the type to compute in; what is stored in another type goes through `late`.
@@ -185,22 +263,30 @@ impl Backward {
         &self,
         t: &Target,
         node: &PlanNode,
-        compute: DType,
+        place: Place,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
-        let shape = &self.slots[t.slot as usize].shape;
+        let shape = self.grad_shape(t.slot);
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
+        let compute = node.f.kernel_dtype(place);
         if node.f.context.dtype() != compute {
-            let data = Data::new(compute, shape.size())?;
+            let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
-            return Ok(GradMut { shape, output: Output::Write, data });
+            return Ok(GradMut { shape, output: Output::Write, over: false, data });
         }
         let data = match output {
-            Output::Write => target.overwrite(compute)?.of(shape.size())?,
-            Output::Accumulate => target.modify(compute)?.of(shape.size())?,
+            Output::Write => target.overwrite_at(place, compute)?.of(shape.size())?,
+            Output::Accumulate => target.modify_at(place, compute)?.of(shape.size())?,
         };
-        Ok(GradMut { shape, output, data })
+        Ok(GradMut { shape, output, over: false, data })
+    }
+
+    /// A gradient in the memory that it has taken over, with what is there.
+    fn gradient_over(&self, t: &Target, compute: DType) -> Result<GradMut<'_>> {
+        let shape = &self.slots[t.slot as usize].shape;
+        let data = self.grads[t.slot as usize].modify(compute)?.of(shape.size())?;
+        Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
     pub(super) fn output(&self, t: &Target) -> Output {
@@ -215,10 +301,13 @@ impl Backward {
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
     pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
-        let target = &self.grads[t.slot as usize];
-        if self.output(&t) == Output::Write {
-            target.overwrite(dtype)?.of(part.len())?.copy_from(part);
-            return Ok(());
+        let (target, place) = (&self.grads[t.slot as usize], part.place());
+        let output = self.output(&t);
+        if output == Output::Write {
+            return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
+        }
+        if place != Place::Host {
+            return cuda::kernels::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
         }
         let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
@@ -258,7 +347,8 @@ impl Backward {
                 target.share_content(&part)?;
                 continue;
             }
-            self.deliver(*t, &part.read(f.context.compute_dtype())?, f.context.dtype())?;
+            let site = f.context.site();
+            self.deliver(*t, &part.read_at(site.place, site.compute_dtype())?, site.dtype)?;
         }
         Ok(())
     }
@@ -271,8 +361,8 @@ impl Backward {
         if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(&gy);
         }
-        let part = gy.read(node.f.context.compute_dtype())?;
-        self.deliver(t, &part, node.f.context.dtype())
+        let site = node.f.context.site();
+        self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
     }
 }
 

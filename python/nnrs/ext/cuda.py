@@ -1,0 +1,113 @@
+"""The CUDA backend, as NNabla's `nnabla_ext.cuda` presents itself. One GPU is one device, by its number as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Context, Variable
+from .._errors import ArgumentError, message
+from ..memory import Stats
+
+_TYPES = ("float", "half", "bfloat16", "double")
+
+
+def context(device_id: str | int = "0", type_config: str = "float", **kw: Any) -> Context:
+    """The context that runs functions on a GPU.
+
+    Args:
+        device_id: Number of the GPU.
+        type_config: Element type of results: 'float', 'half', 'bfloat16' or 'double'.
+        **kw: Ignored.
+
+    Raises:
+        RuntimeError: If there is no GPU that can be used: what was looked for, and where.
+        ValueError: For another `type_config` or `device_id`.
+    """
+    return made("cuda", device_id, type_config)
+
+
+def made(first: str, device_id: str | int, type_config: str) -> Context:
+    """The context of NNabla's backend `first`, which must be there."""
+    if type_config not in _TYPES:
+        expected = "one of " + ", ".join(repr(known) for known in _TYPES)
+        raise ArgumentError(message("get_extension_context", "type_config", expected, repr(type_config)))
+    devices = get_devices()
+    if str(device_id) not in devices:
+        expected = "one of " + ", ".join(repr(known) for known in devices)
+        raise ArgumentError(message("get_extension_context", "device_id", expected, repr(device_id)))
+    names = ["cudnn", "cuda"] if first == "cudnn" else ["cuda"]
+    backends = [f"{name}:{type_config}" for name in names]
+    if type_config != "float":
+        backends += [f"{name}:float" for name in names]
+    return Context([*backends, "cpu:float"], "CudaCachedArray", str(device_id))
+
+
+def array_classes() -> list[str]:
+    """Names of the kinds of arrays."""
+    return ["CudaCachedArray", "CudaArray", "CudaDlpackArray"]
+
+
+def get_device_count() -> int:
+    """Number of GPUs."""
+    return _core.cuda_device_count()
+
+
+def get_devices() -> list[str]:
+    """Numbers of the GPUs as text."""
+    return [str(i) for i in range(get_device_count())]
+
+
+def device_name(device: str | int = "0") -> str:
+    """What its maker calls a GPU."""
+    return _core.cuda_device(int(device))[0]
+
+
+def memory_stats(device: str | int = "0") -> Stats:
+    """Bytes that arrays hold on a GPU; see `nnrs.memory.stats`."""
+    return Stats(**_core.cuda_memory_stats(int(device)))  # type: ignore[arg-type]
+
+
+def reset_memory_peak(device: str | int = "0") -> None:
+    """Start a new measurement of a GPU's peak."""
+    _core.cuda_memory_reset_peak(int(device))
+
+
+def set_memory_limit(limit: int | None, device: str | int = "0") -> None:
+    """Let arrays hold `limit` bytes together on a GPU at most (None: no limit); beyond it a MemoryError is raised."""
+    _core.cuda_memory_set_limit(int(device), limit)
+
+
+def clear_memory_cache() -> None:
+    """Give freed memory that is kept for reuse back to the GPUs."""
+    for device in range(get_device_count()):
+        _core.cuda_clear_memory_cache(device)
+
+
+def functions_on_host() -> list[str]:
+    """The functions that ran on the host because they have no CUDA kernel."""
+    return _core.cuda_functions_on_host()
+
+
+def graphs(y: Variable) -> list[str]:
+    """What became of the runs of the graph behind `y` as CUDA graphs: a line for each plan.
+
+    Runs whose functions all have CUDA kernels and do the same each time (no random numbers, no hooks, no Python) are
+    captured when their arrays have settled, and then replayed. The lines say how often, or why not.
+    """
+    return _core.cuda_graphs(y)
+
+
+def set_graphs(on: bool) -> bool:
+    """Turn CUDA graphs on or off (`NNRS_CUDA_GRAPHS=0`); gives the old setting. Results are the same."""
+    return _core.cuda_set_graphs(on)
+
+
+def synchronize(device_id: str | int = "0", **kw: Any) -> None:
+    """Wait until a GPU has done all its work."""
+    device_synchronize(device_id)
+
+
+def device_synchronize(device: str | int = "0") -> None:
+    """Wait until a GPU has done all its work."""
+    _core.cuda_synchronize(int(device))

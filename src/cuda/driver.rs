@@ -1,0 +1,122 @@
+//! What the engine asks of a GPU: the one trait that stands between it and CUDA. The real device implements it, and for
+//! tests an emulated one, so that every launch, argument and copy is checked where there is no GPU.
+
+use super::module::Module;
+use crate::error::Result;
+use std::ffi::c_void;
+
+/// A device and the stream on which all its work is done in order. Addresses are of its memory.
+pub(crate) trait Driver: Send + Sync {
+    /// What the device is.
+    fn properties(&self) -> &Properties;
+
+    /// New memory, aligned to 256 bytes (16 where it is emulated); `None` if there is not enough.
+    fn alloc(&self, bytes: usize) -> Result<Option<u64>>;
+
+    /// Gives memory back, once the work that was asked for so far is done.
+    ///
+    /// # Safety
+    /// It came from `alloc` with this size, and nobody uses it from now on.
+    unsafe fn free(&self, at: u64, bytes: usize);
+
+    /// Copies from the host. It has read the bytes when it returns; they arrive in order with the other work.
+    ///
+    /// # Safety
+    /// Both sides must be valid for `bytes`.
+    unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<()>;
+
+    /// Copies to the host; waits for it, and so for all work before it.
+    ///
+    /// # Safety
+    /// Both sides must be valid for `bytes`.
+    unsafe fn download(&self, to: *mut u8, from: u64, bytes: usize) -> Result<()>;
+
+    /// Copies within the device, or from `peer` to it.
+    ///
+    /// # Safety
+    /// Both sides must be valid for `bytes`.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize, peer: Option<&dyn Driver>) -> Result<()>;
+
+    /// Loads kernels.
+    fn load(&self, module: &Module) -> Result<Loaded>;
+
+    /// The kernel `name` of a loaded module.
+    fn kernel(&self, module: Loaded, name: &str) -> Result<Kernel>;
+
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// `args` point to values of the types of the kernel's parameters; pointers among them are valid for what it does.
+    unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()>;
+
+    /// Waits for all work.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Copies from the host at once, also while a run is captured, and not as a part of it.
+    ///
+    /// # Safety
+    /// As [`upload`](Driver::upload).
+    unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()>;
+
+    /// From now on work is noted, not done.
+    fn begin_capture(&self) -> Result<()>;
+
+    /// Ends what `begin_capture` began.
+    fn end_capture(&self) -> Result<Captured>;
+
+    /// Does the captured work again.
+    ///
+    /// # Safety
+    /// The memory that it used belongs to it, or is what it was.
+    unsafe fn replay(&self, captured: Captured) -> Result<()>;
+
+    /// Drops captured work.
+    fn forget(&self, captured: Captured);
+}
+
+/// A device's name and limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// What its maker calls it.
+    pub name: String,
+    /// Compute capability.
+    pub capability: (u32, u32),
+    /// Bytes of memory.
+    pub memory: usize,
+    /// Multiprocessors.
+    pub processors: usize,
+    /// Tests alone: kernels are compiled for the CPU.
+    pub emulated: bool,
+}
+
+/// A module's handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loaded(pub(crate) u64);
+
+/// A handle of captured work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Captured(pub(crate) u64);
+
+/// A kernel's handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kernel(pub(crate) u64);
+
+/// How many blocks, of how many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub(crate) blocks: [u32; 3],
+    pub(crate) threads: [u32; 3],
+}
+
+impl Grid {
+    pub(crate) fn new(blocks: usize, threads: usize) -> Grid {
+        Grid { blocks: [blocks as u32, 1, 1], threads: [threads as u32, 1, 1] }
+    }
+
+    /// Threads for `n` elements that a kernel walks by [`first` and `step`](../../../cuda/common.cuh), enough to fill
+    /// `processors`.
+    pub(crate) fn over(n: usize, processors: usize) -> Grid {
+        const THREADS: usize = 256;
+        Grid::new(n.div_ceil(THREADS).clamp(1, processors.max(1) * 16), THREADS)
+    }
+}

@@ -1,0 +1,229 @@
+//! Memory of a GPU: freed blocks are kept by size and handed out again. All work of a device is done in order on one
+//! stream, so what is freed may be used again at once by work that comes later.
+
+use super::Gpu;
+use crate::array::alloc::{self, Stats, human};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Free blocks by size, and statistics.
+#[derive(Default)]
+pub(super) struct Pool {
+    free: BTreeMap<usize, Vec<u64>>,
+    /// Size and origin of the blocks in use.
+    live: BTreeMap<u64, (usize, alloc::Label)>,
+    live_bytes: usize,
+    cached: usize,
+    peak: usize,
+    limit: Option<usize>,
+    /// The memory of a run that is being captured.
+    pub(super) arena: Option<Arena>,
+}
+
+/// Memory that a captured run uses and frees on the way: nobody else may have it as long as the run may be replayed. It
+/// counts as in use.
+#[derive(Default)]
+pub(super) struct Arena {
+    free: BTreeMap<usize, Vec<u64>>,
+    owned: BTreeSet<u64>,
+}
+
+/// An owned block of a GPU's memory; dropped, it returns to the pool.
+pub(crate) struct Memory {
+    gpu: &'static Gpu,
+    at: u64,
+    bytes: usize,
+}
+
+impl Gpu {
+    /// Memory of `bytes` bytes, content undefined.
+    pub(crate) fn alloc(&'static self, bytes: usize) -> Result<Memory> {
+        self.check_fork()?;
+        let bytes = self.rounded(bytes);
+        let mut pool = self.pool();
+        let own = pool.arena.as_mut().and_then(|a| a.free.get_mut(&bytes)).and_then(Vec::pop);
+        let at = match own {
+            Some(at) => at,
+            None => pool.take(self, bytes)?,
+        };
+        if let Some(arena) = &mut pool.arena {
+            arena.owned.insert(at);
+        }
+        drop(pool);
+        Ok(Memory { gpu: self, at, bytes })
+    }
+
+    /// What is asked for is rounded up, for more of it to fit again; not where a byte too far is to be found.
+    fn rounded(&self, bytes: usize) -> usize {
+        if self.properties().emulated { bytes.max(1) } else { alloc::rounded(bytes).next_multiple_of(256) }
+    }
+
+    /// An error in a process that was forked after the device had been opened: CUDA does not survive that.
+    pub(super) fn check_fork(&self) -> Result<()> {
+        match fork::count() == self.forks {
+            true => Ok(()),
+            false => Err(Error::graph("CUDA cannot be used in a process that was forked after its first use")
+                .hint("use multiprocessing with the start method 'spawn', or fork before the first use of the GPU")),
+        }
+    }
+
+    /// Gives an arena's memory back to all.
+    pub(super) fn dissolve(&self, arena: &Arena) {
+        let mut pool = self.pool();
+        for (&bytes, blocks) in &arena.free {
+            blocks.iter().for_each(|&at| pool.give(at, bytes));
+        }
+    }
+
+    /// What the device's arrays hold.
+    pub fn memory(&self) -> Stats {
+        let pool = self.pool();
+        Stats {
+            live: pool.live_bytes,
+            cached: pool.cached,
+            peak: pool.peak,
+            blocks: pool.live.len(),
+            limit: pool.limit.unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Limits the bytes that arrays may hold on the device together.
+    pub fn set_memory_limit(&self, bytes: usize) {
+        self.pool().limit = Some(bytes);
+    }
+
+    /// Starts a new peak measurement.
+    pub fn reset_memory_peak(&self) {
+        let mut pool = self.pool();
+        pool.peak = pool.live_bytes;
+    }
+
+    /// Gives cached memory back to the device.
+    pub fn clear_memory_cache(&self) {
+        self.pool().clear(self);
+    }
+}
+
+impl Pool {
+    fn take(&mut self, gpu: &Gpu, bytes: usize) -> Result<u64> {
+        if self.limit.is_some_and(|limit| self.live_bytes + bytes > limit) {
+            return Err(self.out_of_memory(gpu, bytes, "the limit on memory is reached"));
+        }
+        let cached = self.free.get_mut(&bytes).and_then(Vec::pop);
+        let at = match cached {
+            Some(at) => {
+                self.cached -= bytes;
+                at
+            }
+            None => self.fresh(gpu, bytes)?,
+        };
+        self.live_bytes += bytes;
+        self.peak = self.peak.max(self.live_bytes);
+        self.live.insert(at, (bytes, alloc::current_label()));
+        Ok(at)
+    }
+
+    /// A new block; if there is none, the cache goes first.
+    fn fresh(&mut self, gpu: &Gpu, bytes: usize) -> Result<u64> {
+        if let Some(at) = gpu.driver.alloc(bytes)? {
+            return Ok(at);
+        }
+        self.clear(gpu);
+        gpu.driver.synchronize()?;
+        match gpu.driver.alloc(bytes)? {
+            Some(at) => Ok(at),
+            None => Err(self.out_of_memory(gpu, bytes, "the device has no such block")),
+        }
+    }
+
+    fn give(&mut self, at: u64, bytes: usize) {
+        self.live.remove(&at);
+        self.live_bytes -= bytes;
+        self.cached += bytes;
+        self.free.entry(bytes).or_default().push(at);
+    }
+
+    fn clear(&mut self, gpu: &Gpu) {
+        for (bytes, blocks) in std::mem::take(&mut self.free) {
+            for at in blocks {
+                self.cached -= bytes;
+                // SAFETY: the block came from the driver with this size and is in no list any more.
+                unsafe { gpu.driver.free(at, bytes) };
+            }
+        }
+    }
+
+    fn out_of_memory(&self, gpu: &Gpu, bytes: usize, why: &str) -> Error {
+        let mut blocks: Vec<_> = self.live.values().collect();
+        blocks.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+        let name = |(n, (what, function)): &&(usize, alloc::Label)| {
+            format!("{} {}", format!("{what} {function}").trim_end(), human(*n))
+        };
+        let names: Vec<_> = blocks.iter().take(5).map(name).collect();
+        let what = format!(
+            "out of memory on {gpu}: {why}; asked for {}, in use {}, cached {}; the largest arrays: {}",
+            human(bytes),
+            human(self.live_bytes),
+            human(self.cached),
+            if names.is_empty() { "none".to_string() } else { names.join(", ") }
+        );
+        Error::new(ErrorKind::OutOfMemory, what)
+            .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or a smaller batch")
+    }
+}
+
+impl Memory {
+    pub(crate) fn address(&self) -> u64 {
+        self.at
+    }
+
+    pub(crate) fn gpu(&self) -> &'static Gpu {
+        self.gpu
+    }
+
+    /// Copies all of it from the host.
+    ///
+    /// # Safety
+    /// `from` must be readable for its size.
+    pub(crate) unsafe fn upload(&self, from: *const u8, bytes: usize) -> Result<()> {
+        let _turn = self.gpu.turn_with_host()?;
+        debug_assert!(bytes <= self.bytes);
+        // SAFETY: the caller's promise, and this memory's size.
+        unsafe { self.gpu.driver.upload(self.at, from, bytes) }
+    }
+
+    /// Copies the first `bytes` to the host, and waits for it.
+    ///
+    /// # Safety
+    /// `to` must be writable for `bytes`.
+    pub(crate) unsafe fn download(&self, to: *mut u8, bytes: usize) -> Result<()> {
+        let _turn = self.gpu.turn_with_host()?;
+        debug_assert!(bytes <= self.bytes);
+        // SAFETY: the caller's promise, and this memory's size.
+        unsafe { self.gpu.driver.download(to, self.at, bytes) }
+    }
+
+    /// Copies from another block of the same size, which may be on another device.
+    pub(crate) fn copy_from(&self, other: &Memory) -> Result<()> {
+        let _turn = if self.gpu == other.gpu { self.gpu.turn()? } else { self.gpu.turn_with_host()? };
+        let peer = if self.gpu == other.gpu { None } else { Some(&*other.gpu.driver) };
+        // SAFETY: both have that many bytes.
+        unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), peer) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.gpu.check_fork().is_err() {
+            return; // it is the parent's
+        }
+        let mut pool = self.gpu.pool();
+        match &mut pool.arena {
+            Some(arena) if arena.owned.contains(&self.at) => {
+                arena.free.entry(self.bytes).or_default().push(self.at);
+            }
+            _ => pool.give(self.at, self.bytes),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! GPUs: which there are, their memory, and how kernels run on them. Functions use it through [`Gpu`]; everything below
+//! goes through the trait [`Driver`].
+
+// What only devices use is not used in a build without any.
+#![allow(dead_code)]
+
+pub(crate) mod capture;
+pub(crate) mod convolution;
+mod convolution_direct;
+mod driver;
+pub(crate) mod embed;
+#[cfg(feature = "emulate")]
+mod emulate;
+pub(crate) mod kernels;
+mod launch;
+pub(crate) mod matmul;
+mod memory;
+mod module;
+pub(crate) mod moves;
+pub(crate) mod pooling;
+pub(crate) mod program;
+#[cfg(feature = "cuda")]
+mod real;
+pub(crate) mod reduce;
+pub(crate) mod sort;
+
+pub use capture::{graphs, set_graphs};
+use driver::Driver;
+pub use driver::Properties;
+pub(crate) use memory::Memory;
+
+use crate::error::{Error, Result};
+use crate::fork;
+use memory::Pool;
+use module::Modules;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+
+/// A GPU. All its work is done in order, on one stream.
+pub struct Gpu {
+    id: usize,
+    driver: Box<dyn Driver>,
+    pool: Mutex<Pool>,
+    modules: Mutex<Modules>,
+    /// Small tables in device memory, by their bytes.
+    tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
+    /// Held for writing while a run is being captured.
+    capturing: RwLock<()>,
+    /// Value of [`fork::count`] when it was opened.
+    forks: u64,
+}
+
+/// The devices of this process, opened when they are first asked for; they live until its end.
+static GPUS: OnceLock<Result<Vec<&'static Gpu>, String>> = OnceLock::new();
+
+/// All GPUs that can be used.
+///
+/// # Errors
+/// There is none, or no driver: what was looked for, and where.
+pub fn gpus() -> Result<&'static [&'static Gpu]> {
+    let found = GPUS.get_or_init(|| {
+        fork::watch();
+        let drivers = open().map_err(|e| e.to_string())?;
+        let gpu = |(id, driver)| {
+            let (pool, modules, tables) = Default::default();
+            &*Box::leak(Box::new(Gpu {
+                id,
+                driver,
+                pool,
+                modules,
+                tables,
+                capturing: RwLock::new(()),
+                forks: fork::count(),
+            }))
+        };
+        Ok(drivers.into_iter().enumerate().map(gpu).collect())
+    });
+    match found {
+        Ok(gpus) => Ok(gpus),
+        Err(why) => Err(Error::unsupported(format!("CUDA is not available: {why}"))),
+    }
+}
+
+/// GPU number `id`.
+///
+/// # Errors
+/// As [`gpus`], or there are not so many.
+pub fn gpu(id: usize) -> Result<&'static Gpu> {
+    let all = gpus()?;
+    all.get(id)
+        .copied()
+        .ok_or_else(|| Error::arg("device_id", format!("a number below {}, the number of GPUs", all.len())).actual(id))
+}
+
+fn open() -> Result<Vec<Box<dyn Driver>>> {
+    #[cfg(feature = "emulate")]
+    if let Some(drivers) = emulate::open()? {
+        return Ok(drivers);
+    }
+    #[cfg(feature = "cuda")]
+    return real::open();
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
+}
+
+/// Functions that ran on the host because they have no kernel for the GPU of their context.
+static ON_HOST: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+static NOTICE: OnceLock<fn(&'static str)> = OnceLock::new();
+
+/// Sets who is told, once for each function, that it runs on the host though its context is a GPU's.
+pub(crate) fn set_notice(f: fn(&'static str)) {
+    let _ = NOTICE.set(f);
+}
+
+/// The functions that ran on the host though their context is a GPU's, by their Python names.
+pub fn functions_on_host() -> Vec<&'static str> {
+    ON_HOST.lock().unwrap_or_else(|e| e.into_inner()).clone()
+}
+
+pub(crate) fn runs_on_host(function: &'static str) {
+    let mut known = ON_HOST.lock().unwrap_or_else(|e| e.into_inner());
+    if known.contains(&function) {
+        return;
+    }
+    known.push(function);
+    drop(known);
+    if let Some(tell) = NOTICE.get() {
+        tell(function);
+    }
+}
+
+impl Gpu {
+    /// Its number.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Its name and limits.
+    pub fn properties(&self) -> &Properties {
+        self.driver.properties()
+    }
+
+    /// Waits until all work that was asked for is done.
+    pub fn synchronize(&self) -> Result<()> {
+        let _turn = self.turn_with_host()?;
+        self.driver.synchronize()
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Arc<Memory>>> {
+        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn modules(&self) -> MutexGuard<'_, Modules> {
+        self.modules.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl PartialEq for Gpu {
+    fn eq(&self, other: &Gpu) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Gpu {}
+
+impl std::fmt::Display for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GPU {} ({})", self.id, self.properties().name)
+    }
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}

@@ -1,0 +1,151 @@
+//! Work that is the same on the CPU and on a GPU but for the kernel: the arrays say where it is done. A function that is
+//! built of these alone runs on both.
+
+use crate::array::{Data, Place};
+use crate::cpu::gemm::{self, Mat, MatMut};
+use crate::cpu::moves::Moves;
+use crate::cpu::pooling::{Divisor, Pooling};
+use crate::cpu::reduce as cpu_reduce;
+use crate::cuda::{self, reduce::Reduction};
+use crate::error::Result;
+use crate::function::Output;
+use crate::shape::Shape;
+use crate::with_real;
+
+/// Copies a box of elements of `x` to one of `y`, or adds it.
+pub(crate) fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => moves.run_on_gpu(y, x, output),
+        Place::Host => {
+            with_real!(y.dtype(), T => moves.run(y.as_mut_slice::<T>(), x.as_slice(), output));
+            Ok(())
+        }
+    }
+}
+
+/// Sums `x` of `shape` over the axes of `mask` into `y`.
+pub(crate) fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::reduce::reduce(Reduction::Sum, x, shape, mask, y, 1.0, output)?,
+        Place::Host => with_real!(y.dtype(), T => {
+            cpu_reduce::sum_axes(x.as_slice::<T>(), shape, mask, y.as_mut_slice(), output)
+        }),
+    }
+    Ok(())
+}
+
+/// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
+pub(crate) fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::reduce::sum_to(x, from, y, to, output)?,
+        Place::Host => with_real!(y.dtype(), T => {
+            cpu_reduce::sum_to(x.as_slice::<T>(), from, y.as_mut_slice(), to, output)
+        }),
+    }
+    Ok(())
+}
+
+/// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
+pub(crate) fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::program::broadcast(x, from, y, to, 1.0, output)?,
+        Place::Host => with_real!(y.dtype(), T => {
+            cpu_reduce::broadcast(x.as_slice::<T>(), from, y.as_mut_slice(), to, output)
+        }),
+    }
+    Ok(())
+}
+
+/// A row-major matrix of an array, or its transpose; in a batch every product uses it, or each one of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a> {
+    data: &'a Data,
+    rows: usize,
+    columns: usize,
+    transposed: bool,
+    each: bool,
+}
+
+impl<'a> Matrix<'a> {
+    pub(crate) fn new(data: &'a Data, rows: usize, columns: usize) -> Matrix<'a> {
+        Matrix { data, rows, columns, transposed: false, each: false }
+    }
+
+    /// The transposed matrix, or matrices.
+    pub(crate) fn t(self) -> Matrix<'a> {
+        Matrix { transposed: !self.transposed, ..self }
+    }
+
+    /// One matrix for each product of a batch, one after another.
+    pub(crate) fn each(self) -> Matrix<'a> {
+        Matrix { each: true, ..self }
+    }
+
+    /// Rows and columns as the product sees them.
+    fn sizes(&self) -> (usize, usize) {
+        if self.transposed { (self.columns, self.rows) } else { (self.rows, self.columns) }
+    }
+
+    fn on_gpu(&self) -> cuda::matmul::Matrix<'a> {
+        let (row_stride, column_stride) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
+        let step = if self.each { self.rows * self.columns } else { 0 };
+        cuda::matmul::Matrix { data: self.data, row_stride, column_stride, step }
+    }
+
+    fn on_host<T: crate::dtype::Element>(&self) -> Mat<'a, T> {
+        let mat = Mat::new(self.data.as_slice::<T>(), self.rows, self.columns);
+        let mat = if self.each { mat.each() } else { mat };
+        if self.transposed { mat.t() } else { mat }
+    }
+}
+
+/// `batch` products y = a b, or y += a b.
+pub(crate) fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Output) -> Result<()> {
+    let ((m, k), (_, n)) = (a.sizes(), b.sizes());
+    match y.place() {
+        // SAFETY: the arrays have the sizes that `infer` checked.
+        Place::Gpu(_) => unsafe { cuda::matmul::matmul(batch, [m, n, k], a.on_gpu(), b.on_gpu(), y, output)? },
+        Place::Host => with_real!(y.dtype(), T => {
+            gemm::batch_matmul(batch, a.on_host::<T>(), b.on_host(), MatMut::new(y.as_mut_slice(), m, n), output)
+        }),
+    }
+    Ok(())
+}
+
+/// The sum of each window, over the divisor.
+pub(crate) fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::pooling::sum_forward(p, x, y, by)?,
+        Place::Host => with_real!(y.dtype(), T => p.sum_forward(x.as_slice::<T>(), y.as_mut_slice(), by)),
+    }
+    Ok(())
+}
+
+/// Each gradient, over the divisor, to all places of its window.
+pub(crate) fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, output: Output) -> Result<()> {
+    match gx.place() {
+        Place::Gpu(_) => cuda::pooling::sum_backward(p, gy, gx, by, output)?,
+        Place::Host => with_real!(gx.dtype(), T => p.sum_backward(gy.as_slice::<T>(), gx.as_mut_slice(), by, output)),
+    }
+    Ok(())
+}
+
+/// The largest number of each window.
+pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::pooling::max_forward(p, x, y)?,
+        Place::Host => with_real!(y.dtype(), T => p.max_forward(x.as_slice::<T>(), y.as_mut_slice())),
+    }
+    Ok(())
+}
+
+/// Each gradient to the place of its window's largest number in `x`.
+pub(crate) fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+    match gx.place() {
+        Place::Gpu(_) => cuda::pooling::max_backward(p, gy, x, gx, output)?,
+        Place::Host => with_real!(gx.dtype(), T => {
+            p.max_backward(gy.as_slice::<T>(), x.as_slice(), gx.as_mut_slice(), output)
+        }),
+    }
+    Ok(())
+}
