@@ -306,7 +306,7 @@ fn global_hooks_have_names() {
     hooks::set(When::After, "runs.a", hook("after"));
     assert_eq!(run(), ["a exp", "b exp", "after exp"]);
     hooks::set(When::Before, "runs.a", hook("new"));
-    assert_eq!(run(), ["b exp", "new exp", "after exp"]);
+    assert_eq!(run(), ["new exp", "b exp", "after exp"]);
     hooks::unset(When::Before, "runs.a");
     hooks::unset(When::Before, "runs.b");
     assert_eq!(run(), ["after exp"]);
