@@ -7,14 +7,21 @@
 mod driver;
 #[cfg(feature = "emulate")]
 mod emulate;
+pub(crate) mod extreme;
 pub(crate) mod kernels;
+pub(crate) mod labels;
 mod launch;
 pub(crate) mod matmul;
 mod memory;
 mod module;
 pub(crate) mod moves;
+pub(crate) mod normalize;
 pub(crate) mod program;
+pub(crate) mod random;
+pub(crate) mod range;
 pub(crate) mod reduce;
+pub(crate) mod softmax;
+mod team;
 
 use driver::Driver;
 pub use driver::Properties;

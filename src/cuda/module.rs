@@ -19,12 +19,26 @@ macro_rules! modules {
     };
 }
 
-modules!("convert", "matmul", "moves", "program", "reduce");
+modules!(
+    "convert",
+    "extreme",
+    "labels",
+    "matmul",
+    "moves",
+    "normalize",
+    "program",
+    "random",
+    "range",
+    "reduce",
+    "softmax"
+);
 
 /// What the kernels include.
 pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("axes.cuh", include_str!("../../cuda/axes.cuh")),
+    ("team.cuh", include_str!("../../cuda/team.cuh")),
 ];
 
 /// A device's loaded modules and the kernels that were asked for.

@@ -1,10 +1,12 @@
 //! `top_n_error`: whether the label is not among the n largest scores.
 
+use crate::array::Place;
 use crate::cpu::simd::SimdReal;
 use crate::cpu::softmax::Axis;
+use crate::cuda;
 use crate::error::Result;
-use crate::function::loss::labels::{checked, infer, position};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::loss::labels::{around, checked, infer, position};
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -46,10 +48,18 @@ impl Function for TopNError {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            let a = around(x[0].shape, self.axis)?;
+            return cuda::labels::top_errors(a, &x[0].data, &x[1].data, &y[0].data, self.n);
+        }
         let labels = x[1].slice::<i64>();
         let a = checked(x[0].shape, labels, self.axis)?;
         with_real!(run.dtype, T => errors::<T>(a, self.n, x[0].slice(), labels, y[0].slice()));
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn differentiable(&self, _i: usize) -> bool {

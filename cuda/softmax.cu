@@ -1,0 +1,128 @@
+// Softmax and what is made of it along one axis. An array is (outer, n, inner), a row what lies along the axis.
+#include "team.cuh"
+
+namespace nnrs {
+
+// The largest of some elements, and the sum of exp(x - max).
+template <class R>
+struct Peak {
+  R max, sum;
+};
+
+template <class R>
+struct Higher {
+  __device__ inline R part(const Peak<R> &p, R max) const { return p.max == max ? p.sum : p.sum * exp(p.max - max); }
+  __device__ inline Peak<R> operator()(const Peak<R> &a, const Peak<R> &b) const {
+    R max = a.max > b.max ? a.max : b.max;
+    return {max, part(a, max) + part(b, max)};
+  }
+};
+
+// In one pass over the row. NaN and infinity make the sum NaN, as exp(x - max) would; so does a row without any number in
+// the end, where max is -inf.
+template <class R>
+__device__ inline Peak<R> peak(const void *x, int type, long long base, long long n, long long inner, const Team &team) {
+  Peak<R> p = {-NNRS_INF, 0};
+  for (long long k = team.rank; k < n; k += team.size) {
+    R v = fetch<R>(x, type, base + k * inner);
+    if (v > p.max) p = {v, p.sum * exp(p.max - v) + (v - v) + 1};
+    else if (v != p.max || v > -NNRS_INF) p.sum += exp(v - p.max);
+  }
+  return all(p, team, Higher<R>());
+}
+
+__device__ inline long long row_base(long long row, long long n, long long inner) {
+  return row / inner * n * inner + row % inner;
+}
+
+template <class R>
+__device__ inline void softmax(const void *x, int from, void *y, int to, long long rows, long long n, long long inner,
+                               int size, int log_) {
+  Team team(blockIdx.x, size, inner == 1);
+  bool live = team.row < rows;
+  long long base = row_base(team.row, n, inner);
+  Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
+  R log_sum = log(p.sum), each = 1 / p.sum;
+  for (long long k = team.rank; live && k < n; k += team.size) {
+    R d = fetch<R>(x, from, base + k * inner) - p.max;
+    keep(y, to, base + k * inner, (double)(log_ ? d - log_sum : exp(d) * each));
+  }
+}
+
+// gx may lie over gy.
+template <class R>
+__device__ inline void softmax_backward(const void *y, int y_type, const void *gy, int gy_type, void *gx, int to,
+                                        long long rows, long long n, long long inner, int size, int log_, int add) {
+  Team team(blockIdx.x, size, inner == 1);
+  long long base = row_base(team.row, n, inner), end = team.row < rows ? n : 0;
+  R sum = 0;
+  for (long long k = team.rank; k < end; k += team.size) {
+    R g = fetch<R>(gy, gy_type, base + k * inner);
+    sum += log_ ? g : g * fetch<R>(y, y_type, base + k * inner);
+  }
+  sum = all(sum, team, Add());
+  for (long long k = team.rank; k < end; k += team.size) {
+    long long i = base + k * inner;
+    R v = fetch<R>(y, y_type, i), g = fetch<R>(gy, gy_type, i);
+    R r = log_ ? g - exp(v) * sum : v * (g - sum);
+    keep(gx, to, i, (double)(add ? fetch<R>(gx, to, i) + r : r));
+  }
+}
+
+// p: softmax(x), kept for the backward pass if it is not null. A label that is not one of the n makes the loss NaN.
+template <class R>
+__device__ inline void cross_entropy(const void *x, int from, const long long *labels, void *y, int to, R *p,
+                                     long long rows, long long n, long long inner, int size) {
+  Team team(blockIdx.x, size, inner == 1);
+  bool live = team.row < rows;
+  long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
+  Peak<R> top = peak<R>(x, from, base, live ? n : 0, inner, team);
+  if (live && team.rank == 0) {
+    R loss = label >= n ? (R)NNRS_NAN : (R)0;
+    if (label >= 0 && label < n) loss = log(top.sum) - (fetch<R>(x, from, base + label * inner) - top.max);
+    keep(y, to, team.row, (double)loss);
+  }
+  if (!p) return;
+  R each = 1 / top.sum;
+  for (long long k = team.rank; live && k < n; k += team.size) {
+    long long i = base + k * inner;
+    p[i] = exp(fetch<R>(x, from, i) - top.max) * each;
+  }
+}
+
+// gx = gy (p - [k = label]); 0 where the label is negative.
+template <class R>
+__device__ inline void cross_entropy_backward(const R *p, const long long *labels, const void *gy, int from, void *gx,
+                                              int to, long long size, long long n, long long inner, int add) {
+  for (long long i = first(); i < size; i += step()) {
+    long long k = i / inner, row = k / n * inner + i % inner, label = labels[row];
+    R g = label >= n ? (R)NNRS_NAN : fetch<R>(gy, from, row);
+    R v = label < 0 ? (R)0 : label == k % n ? g * p[i] - g : g * p[i];
+    keep(gx, to, i, (double)(add ? fetch<R>(gx, to, i) + v : v));
+  }
+}
+
+}  // namespace nnrs
+
+#define NNRS_SOFTMAX(R, suffix)                                                                                          \
+  extern "C" __global__ void softmax_##suffix(const void *x, int from, void *y, int to, long long rows, long long n,     \
+                                              long long inner, int size, int log_) {                                    \
+    nnrs::softmax<R>(x, from, y, to, rows, n, inner, size, log_);                                                        \
+  }                                                                                                                      \
+  extern "C" __global__ void softmax_backward_##suffix(const void *y, int y_type, const void *gy, int gy_type, void *gx, \
+                                                       int to, long long rows, long long n, long long inner, int size,   \
+                                                       int log_, int add) {                                              \
+    nnrs::softmax_backward<R>(y, y_type, gy, gy_type, gx, to, rows, n, inner, size, log_, add);                          \
+  }                                                                                                                      \
+  extern "C" __global__ void cross_entropy_##suffix(const void *x, int from, const long long *labels, void *y, int to,   \
+                                                    R *p, long long rows, long long n, long long inner, int size) {      \
+    nnrs::cross_entropy<R>(x, from, labels, y, to, p, rows, n, inner, size);                                             \
+  }                                                                                                                      \
+  extern "C" __global__ void cross_entropy_backward_##suffix(const R *p, const long long *labels, const void *gy,        \
+                                                             int from, void *gx, int to, long long size, long long n,    \
+                                                             long long inner, int add) {                                 \
+    nnrs::cross_entropy_backward<R>(p, labels, gy, from, gx, to, size, n, inner, add);                                   \
+  }
+
+NNRS_SOFTMAX(float, f32)
+NNRS_SOFTMAX(double, f64)
