@@ -1,9 +1,8 @@
 """What is cleared, held against what NNabla 1.39 cleared in the same 400 graphs (golden/make_clear_flags.py).
 
 nnrs may clear more than NNabla, never less: alone-running functions clear at least the same arrays; fused ones, which
-compute intermediates again in backward, may keep others, but no more of them. Two things are not compared: what `max`
-reads, since nnrs keeps its input where NNabla keeps a hidden array of indices; and outputs that nothing behind the root
-reads, which NNabla clears with the memory that they share.
+compute intermediates again in backward, may keep others, but no more of them. Not compared are outputs that nothing
+behind the root reads, which NNabla clears with the memory that they share.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def compared(graph):
         if i not in behind:
             behind.add(i)
             todo.extend(j for j in steps[i][1:] if steps[i][0] != "leaf")
-    hidden = {step[1] for step in steps if step[0] == "max"}
-    return [i for i in range(len(steps)) if i in behind and i not in hidden]
+    return [i for i in range(len(steps)) if i in behind]
 
 
 def rows(cleared):

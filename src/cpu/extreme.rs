@@ -47,12 +47,49 @@ pub fn winners<T: SimdReal>(
     }
 }
 
+/// 1 at each result's winner, 0 elsewhere.
+pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Order, y: &mut [T]) {
+    assert_eq!(x.len(), y.len(), "mark: slices of one length expected");
+    y.fill(T::ZERO);
+    let axes = Axes::new(shape, reduced);
+    let shared = Shared(y.as_mut_ptr());
+    let (shared, inner) = (&shared, axes.inner());
+    winners(x, shape, reduced, order, move |r, _, k| {
+        let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
+        // SAFETY: inside the array; each result has elements of its own.
+        unsafe { shared.0.add(at).write(T::ONE) };
+    });
+}
+
+/// A winner's number among the reduced elements.
+pub trait Index: Copy + Send + Sync {
+    fn new(k: usize) -> Self;
+    fn get(self) -> usize;
+}
+
+impl Index for u32 {
+    fn new(k: usize) -> u32 {
+        k as u32
+    }
+    fn get(self) -> usize {
+        self as usize
+    }
+}
+
+impl Index for u64 {
+    fn new(k: usize) -> u64 {
+        k as u64
+    }
+    fn get(self) -> usize {
+        self as usize
+    }
+}
+
 /// Adds or writes each result's gradient at its winner.
-pub fn spread<T: SimdReal>(
-    x: &[T],
+pub fn spread<T: SimdReal, I: Index>(
+    winners: &[I],
     shape: &Shape,
     reduced: &[bool],
-    order: Order,
     gy: &[T],
     gx: &mut [T],
     output: Output,
@@ -61,12 +98,18 @@ pub fn spread<T: SimdReal>(
         gx.fill(T::ZERO);
     }
     let axes = Axes::new(shape, reduced);
+    let (inner, results, count, n) = (axes.inner(), axes.count(false), axes.count(true), gx.len());
+    assert!(results * count == n && winners.len() == results && gy.len() == results, "the slices have the sizes");
     let shared = Shared(gx.as_mut_ptr());
-    let (shared, inner) = (&shared, axes.inner());
-    winners(x, shape, reduced, order, move |r, _, k| {
-        let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
-        // SAFETY: inside the gradient; each result has elements of its own.
-        unsafe { *shared.0.add(at) += gy[r] };
+    let shared = &shared;
+    share(results.div_ceil(inner), results, move |row| {
+        let base = axes.row_offset(row);
+        for (i, r) in (row * inner..(row + 1) * inner).enumerate() {
+            let k = winners[r].get();
+            assert!(k < count, "a winner is one of the reduced elements");
+            // SAFETY: inside the gradient; each result has elements of its own.
+            unsafe { *shared.0.add(base + i + axes.reduced_offset(k)) += gy[r] };
+        }
     });
 }
 

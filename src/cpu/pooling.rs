@@ -71,27 +71,44 @@ impl Pooling {
 
     /// The largest number of each window; a window that sees only padding gives minus infinity.
     pub fn max_forward<T: Real>(&self, x: &[T], y: &mut [T]) {
-        self.run(x, y, x, Task::Max);
+        self.run(x, y, x, NO_PLACES, Task::Max);
+    }
+
+    /// How many places of a window `max_forward_keeping` tells apart.
+    pub fn places(&self) -> usize {
+        Planes::new(self, Task::Max).places()
+    }
+
+    /// As `max_forward`; keeps where in its window each maximum is. `I` has more than [`Self::places`] values.
+    pub fn max_forward_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+        assert_eq!(places.len(), self.output_len(), "one place for each window");
+        self.run(x, y, x, SendPtr(places.as_mut_ptr()), Task::MaxKeeping);
+    }
+
+    /// Adds each gradient to that of its window's maximum, where `max_forward_keeping` has found it.
+    pub fn max_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+        assert_eq!(places.len(), self.output_len(), "one place for each window");
+        self.run(gy, gx, gy, SendPtr::of(places), Task::MaxBackwardTo(output));
     }
 
     /// Adds each gradient to that of its window's first largest number.
     pub fn max_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
-        self.run(gy, gx, x, Task::MaxBackward(output));
+        self.run(gy, gx, x, NO_PLACES, Task::MaxBackward(output));
     }
 
     /// The sum of each window, over the divisor.
     pub fn sum_forward<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
-        self.run(x, y, x, Task::Sum(divisor));
+        self.run(x, y, x, NO_PLACES, Task::Sum(divisor));
     }
 
     /// Adds each gradient, over the divisor, to those of its window.
     pub fn sum_backward<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
-        self.run(gy, gx, gy, Task::SumBackward(divisor, output));
+        self.run(gy, gx, gy, NO_PLACES, Task::SumBackward(divisor, output));
     }
 
-    fn run<T: Real>(&self, from: &[T], to: &mut [T], x: &[T], task: Task) {
+    fn run<T: Real, I: Place>(&self, from: &[T], to: &mut [T], x: &[T], places: SendPtr<I>, task: Task) {
         let mut want = (self.input_len(), self.output_len());
-        if matches!(task, Task::MaxBackward(_) | Task::SumBackward(..)) {
+        if task.is_backward() {
             want = (want.1, want.0);
         }
         assert_eq!((from.len(), to.len()), want, "the slices do not have the pooling's sizes");
@@ -103,17 +120,61 @@ impl Pooling {
             return;
         }
         let planes = Planes::new(self, task);
-        dispatch(Whole { p: self, planes, from: SendPtr::of(from), to: SendPtr(to.as_mut_ptr()), x: SendPtr::of(x) });
+        let (from, to, x) = (SendPtr::of(from), SendPtr(to.as_mut_ptr()), SendPtr::of(x));
+        dispatch(Whole { p: self, planes, from, to, x, places });
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Max,
+    MaxKeeping,
     MaxBackward(Output),
+    MaxBackwardTo(Output),
     Sum(Divisor),
     SumBackward(Divisor, Output),
 }
+
+impl Task {
+    fn is_backward(self) -> bool {
+        matches!(self, Task::MaxBackward(_) | Task::MaxBackwardTo(_) | Task::SumBackward(..))
+    }
+}
+
+/// A place within a window.
+pub trait Place: Copy + Send + Sync {
+    /// None: the window sees only padding.
+    const NOWHERE: Self;
+    fn new(i: u32) -> Self;
+    fn get(self) -> u32;
+}
+
+impl Place for u8 {
+    const NOWHERE: u8 = u8::MAX;
+    #[inline(always)]
+    fn new(i: u32) -> u8 {
+        i as u8
+    }
+    #[inline(always)]
+    fn get(self) -> u32 {
+        self as u32
+    }
+}
+
+impl Place for u32 {
+    const NOWHERE: u32 = u32::MAX;
+    #[inline(always)]
+    fn new(i: u32) -> u32 {
+        i
+    }
+    #[inline(always)]
+    fn get(self) -> u32 {
+        self
+    }
+}
+
+/// For tasks that have nothing to do with places.
+const NO_PLACES: SendPtr<u8> = SendPtr(std::ptr::null_mut());
 
 /// One axis: for each output the inputs that it sees, and how many positions there are with padding.
 #[derive(Clone)]
@@ -153,19 +214,19 @@ impl Axis {
 const TASK: usize = 1 << 15;
 
 /// The whole pooling, cut into chunks of planes.
-struct Whole<'a, T> {
+struct Whole<'a, T, I> {
     p: &'a Pooling,
     planes: Planes,
     from: SendPtr<T>,
     to: SendPtr<T>,
     x: SendPtr<T>,
+    places: SendPtr<I>,
 }
 
-impl<T: Real> Choose<T> for Whole<'_, T> {
+impl<T: Real, I: Place> Choose<T> for Whole<'_, T, I> {
     fn with<L: Lanes<T>>(self) {
         let (x, y) = (self.p.input_len() / self.p.outer.max(1), self.p.output_len() / self.p.outer.max(1));
-        let back = matches!(self.planes.task, Task::MaxBackward(_) | Task::SumBackward(..));
-        let (from, to) = if back { (y, x) } else { (x, y) };
+        let (from, to) = if self.planes.task.is_backward() { (y, x) } else { (x, y) };
         let each = (TASK / (x + y).max(1)).clamp(1, self.p.outer.max(1));
         pool::run(self.p.outer.div_ceil(each), &|t| {
             let (first, n) = (t * each, each.min(self.p.outer - t * each));
@@ -174,22 +235,24 @@ impl<T: Real> Choose<T> for Whole<'_, T> {
                 let (from, to) = (self.from.read(first * from, n * from), self.to.slice(first * to, n * to));
                 let x =
                     if matches!(self.planes.task, Task::MaxBackward(_)) { self.x.read(first * x, n * x) } else { &[] };
-                L::enter(Some { planes: &self.planes, n, from, to, x });
+                let places = self.places.add(first * y);
+                L::enter(Some { planes: &self.planes, n, from, to, x, places });
             }
         });
     }
 }
 
 /// Some planes of a pooling.
-struct Some<'a, T> {
+struct Some<'a, T, I> {
     planes: &'a Planes,
     n: usize,
     from: &'a [T],
     to: &'a mut [T],
     x: &'a [T],
+    places: SendPtr<I>,
 }
 
-impl<T: Real> Job<T> for Some<'_, T> {
+impl<T: Real, I: Place> Job<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
@@ -198,6 +261,16 @@ impl<T: Real> Job<T> for Some<'_, T> {
             match self.planes.task {
                 Task::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
                 Task::Max => self.planes.max(from, to),
+                Task::MaxKeeping => {
+                    // SAFETY: there is a place for each of the task's results, and it is the task's alone.
+                    let places = unsafe { self.places.slice(i * t, t) };
+                    self.planes.max_keeping(from, to, places)
+                }
+                Task::MaxBackwardTo(o) => {
+                    // SAFETY: there is a place for each of the task's gradients.
+                    let places = unsafe { self.places.read(i * f, f) };
+                    self.planes.max_backward_to(from, places, to, o)
+                }
                 Task::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
                 Task::Sum(d) => self.planes.sum(from, to, d),
                 Task::SumBackward(d, o) => self.planes.sum_backward(from, to, d, o),

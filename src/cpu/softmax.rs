@@ -111,6 +111,16 @@ pub fn log_softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T
     });
 }
 
+/// As `softmax_backward` along the last axis, with `gy` in the place of `gx`.
+pub fn softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
+    written(a, gx, Output::Write, &|b, gx| row::softmax_over(b.row(y), gx.row()));
+}
+
+/// As `log_softmax_backward` along the last axis, with `gy` in the place of `gx`.
+pub fn log_softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
+    written(a, gx, Output::Write, &|b, gx| row::log_softmax_over(b.row(y), gx.row()));
+}
+
 /// `y = -log_softmax(x)[label]`; 0 where the label is negative. Labels must be less than n.
 pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) {
     let y = Shared::new(y);
@@ -124,11 +134,42 @@ pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) 
     });
 }
 
-/// `gx = gy (softmax(x) - [k = label])`; 0 where the label is negative.
-pub fn cross_entropy_backward<T: SimdReal>(a: Axis, x: &[T], label: &[i64], gy: &[T], gx: &mut [T], output: Output) {
+/// As `cross_entropy`; keeps `terms = exp(x - max)` and their `sums`, but where the label is negative.
+pub fn cross_entropy_keeping<T: SimdReal>(
+    a: Axis,
+    x: &[T],
+    label: &[i64],
+    y: &mut [T],
+    terms: &mut [T],
+    sums: &mut [T],
+) {
+    let (y, sums, terms) = (Shared::new(y), Shared::new(sums), Shared::new(terms));
+    a.each(&|b| {
+        // SAFETY: blocks do not overlap.
+        let (y, sums, mut terms) = unsafe { (y.part(b.at, b.width), sums.part(b.at, b.width), Rows::of(&b, &terms)) };
+        match a.inner {
+            1 => (y[0], sums[0]) = row::cross_entropy_keeping(b.row(x), label[b.at], terms.row()),
+            _ => block::cross_entropy_keeping(&b, x, &label[b.at..][..b.width], y, &mut terms, sums),
+        }
+    });
+}
+
+/// `gx = gy (terms / sums - [k = label])` with what `cross_entropy_keeping` kept; 0 where the label is negative.
+pub fn cross_entropy_backward<T: SimdReal>(
+    a: Axis,
+    terms: &[T],
+    sums: &[T],
+    label: &[i64],
+    gy: &[T],
+    gx: &mut [T],
+    output: Output,
+) {
     written(a, gx, output, &|b, gx| match a.inner {
-        1 => row::cross_entropy_backward(b.row(x), label[b.at], gy[b.at], gx.row()),
-        _ => block::cross_entropy_backward(b, x, &label[b.at..][..b.width], &gy[b.at..][..b.width], gx),
+        1 => row::cross_entropy_backward(b.row(terms), sums[b.at], label[b.at], gy[b.at], gx.row()),
+        _ => {
+            let at = b.at..b.at + b.width;
+            block::cross_entropy_backward(b, terms, &sums[at.clone()], &label[at.clone()], &gy[at], gx)
+        }
     });
 }
 

@@ -228,6 +228,25 @@ pub trait Function: Described + Any + Send + Sync {
         0
     }
 
+    /// Bytes of what `forward` saves in place of inputs, computing in `dtype`, for functions that save more than a few
+    /// numbers: they do so if [`Run::keep`] says that a backward pass may follow. `backward` finds it; if need be, `forward`
+    /// runs again for it.
+    fn saves(&self, _x: &[&Shape], _dtype: crate::DType) -> Option<usize> {
+        None
+    }
+
+    /// The output whose gradient, of the same size, the kernel can write input `i`'s gradient over. If the engine decides
+    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`.
+    fn grad_over(&self, _i: usize, _x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+        None
+    }
+
+    /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
+    /// this shape, and whoever reads the gradient repeats it.
+    fn grad_repeats(&self, _x: &Shape) -> Option<Shape> {
+        None
+    }
+
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
         false

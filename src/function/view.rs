@@ -54,6 +54,9 @@ pub struct GradMut<'a> {
     pub shape: &'a Shape,
     /// Whether to write the gradient or to add to what is there.
     pub output: Output,
+    /// The memory holds the gradient of an output, to be written over: see
+    /// [`Function::grad_over`](super::Function::grad_over).
+    pub over: bool,
     pub(crate) data: Data,
 }
 
@@ -76,6 +79,12 @@ impl Saved {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
+    /// Frees what was kept.
+    pub(crate) fn clear(&self) {
+        let old = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
+        drop(old);
+    }
+
     fn set(&self, v: Arc<dyn Any + Send + Sync>) {
         *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(v);
     }
@@ -87,12 +96,15 @@ pub struct Run<'a> {
     pub dtype: DType,
     /// True when the forward pass runs again for its values: no side effects, the same random numbers.
     pub again: bool,
+    /// True if a backward pass may follow, so that what it reads in place of inputs is to be saved: see
+    /// [`Function::saves`](super::Function::saves).
+    pub keep: bool,
     pub(crate) saved: &'a Saved,
     pub(crate) inputs: &'a [NdArray],
 }
 
 impl Run<'_> {
-    /// Keeps a value for the backward pass (small: statistics, a seed).
+    /// Keeps a value for the backward pass: statistics, a seed; what is large only if [`Run::keep`] says so.
     pub fn save<T: Any + Send + Sync>(&self, value: T) {
         self.saved.set(Arc::new(value));
     }

@@ -3,7 +3,7 @@
 use super::FunctionRef;
 use super::grad::rule;
 use super::node::{FnNode, explain, infer};
-use super::plan::{Turn, read_input, run_arrays};
+use super::plan::{How, Turn, read_input, run_arrays};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::array::NdArray;
@@ -170,7 +170,7 @@ impl FunctionRef {
         let _turn = Turn::take(std::iter::once(&**node))?;
         let x = x.iter().map(|v| v.data()).collect::<Result<Vec<NdArray>>>()?;
         let y: Vec<NdArray> = y.iter().map(|v| v.raw_data()).collect();
-        run_arrays(node, &x, &y, again).map_err(|e| node.explain(e))
+        run_arrays(node, &x, &y, How { again, keep: !again }).map_err(|e| node.explain(e))
     }
 
     fn infer(&self, x: &[&Variable]) -> Result<Shapes> {
@@ -234,13 +234,8 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
         let read = || read_input(node, i, &inputs[i], shape, place).map(|data| View { shape, data });
         vx.push(needs.input(i).then(read).transpose()?);
         let part = NdArray::new(shape.clone());
-        let write = || {
-            part.overwrite_at(place, compute)?.of(shape.size()).map(|data| GradMut {
-                shape,
-                output: Output::Write,
-                data,
-            })
-        };
+        let new = |data| GradMut { shape, output: Output::Write, over: false, data };
+        let write = || part.overwrite_at(place, compute)?.of(shape.size()).map(new);
         gx.push(want[i].then(write).transpose()?);
         parts.push(want[i].then(|| Variable::from_array(part.clone())));
     }
@@ -249,7 +244,13 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
         vy.push(needs.output(o).then(read).transpose()?);
         gy.push(Some(View { shape, data: y[o].grad().read_at(place, compute)?.of(shape.size())? }));
     }
-    let run = Run { dtype: node.context.compute_dtype(), again: false, saved: &node.saved, inputs: &inputs };
+    let shapes: Vec<&Shape> = xs.iter().collect();
+    if node.saves(&shapes).is_some() && node.saved.get().is_none() {
+        let y: Vec<NdArray> = ys.iter().map(|s| NdArray::new(s.clone())).collect();
+        run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
+    }
+    let dtype = node.context.compute_dtype();
+    let run = Run { dtype, again: false, keep: false, saved: &node.saved, inputs: &inputs };
     node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
     Ok(parts)
 }

@@ -110,7 +110,25 @@ impl FnNode {
     pub(crate) fn needs(&self, want: &[bool]) -> Option<Needs> {
         match self.context.gpu() {
             Some(_) if self.function.on_gpu() == OnGpu::Forward => None,
+            Some(_) if self.function.on_gpu() == OnGpu::Both && self.would_save() => {
+                let needs = self.function.needs(want)?;
+                Some(Needs { x: Needs::ALL.x, ..needs })
+            }
             _ => self.function.needs(want),
+        }
+    }
+
+    fn would_save(&self) -> bool {
+        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|v| v.shape()).collect();
+        let shapes: SmallVec<[&Shape; 4]> = shapes.iter().collect();
+        self.function.saves(&shapes, self.context.compute_dtype()).is_some()
+    }
+
+    /// Bytes that the function saves in place of inputs of the shapes `x`. Kernels on a GPU read the inputs instead.
+    pub(crate) fn saves(&self, x: &[&Shape]) -> Option<usize> {
+        match self.context.gpu() {
+            Some(_) if self.function.on_gpu() != OnGpu::Nothing => None,
+            _ => self.function.saves(x, self.context.compute_dtype()),
         }
     }
 

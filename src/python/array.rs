@@ -36,10 +36,10 @@ impl Drop for NdArray {
 #[pymethods]
 impl NdArray {
     #[new]
-    #[pyo3(signature = (shape=None, **unknown), text_signature = "(shape=None)")]
-    fn py_new(shape: Option<&Bound<'_, PyAny>>, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
-        errors::no_more("NdArray", "shape=None", unknown)?;
-        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", s))?;
+    #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None)")]
+    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
+        let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", &s))?;
         Ok(NdArray::new(Array::new(shape)))
     }
 

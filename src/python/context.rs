@@ -2,6 +2,7 @@
 
 use super::errors;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where and in which precision functions run.
@@ -37,13 +38,16 @@ impl Context {
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (backend=vec!["cpu:float".to_string()], array_class="".to_string(), device_id="0".to_string()))]
-    fn py_new(
-        py: Python<'_>,
-        #[pyo3(from_py_with = backends)] backend: Vec<String>,
-        array_class: String,
-        device_id: String,
-    ) -> PyResult<Context> {
+    #[pyo3(
+        signature = (*args, **kwargs),
+        text_signature = "(backend=['cpu:float'], array_class='', device_id='0')"
+    )]
+    fn py_new(py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Context> {
+        let parameters = [("backend", "['cpu:float']"), ("array_class", "''"), ("device_id", "'0'")];
+        let [backend, array_class, device_id] = errors::bind("Context", parameters, args, kwargs)?;
+        let backend = backend.map_or_else(|| Ok(vec!["cpu:float".into()]), |v| backends(&v))?;
+        let array_class = array_class.map_or_else(|| Ok(String::new()), |v| text(&v, "array_class"))?;
+        let device_id = device_id.map_or_else(|| Ok("0".into()), |v| text(&v, "device_id"))?;
         let inner = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
         Ok(Context::new(Arc::new(inner)))
     }
@@ -55,9 +59,9 @@ impl Context {
     }
 
     #[setter]
-    fn set_backend(&self, py: Python<'_>, value: Vec<String>) -> PyResult<()> {
+    fn set_backend(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let c = self.get();
-        self.set(py, value, c.array_class.clone(), c.device_id.clone())
+        self.set(value.py(), backends(value)?, c.array_class.clone(), c.device_id.clone())
     }
 
     /// Name of the kind of arrays.
@@ -67,9 +71,9 @@ impl Context {
     }
 
     #[setter]
-    fn set_array_class(&self, py: Python<'_>, value: String) -> PyResult<()> {
+    fn set_array_class(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let c = self.get();
-        self.set(py, c.backend.clone(), value, c.device_id.clone())
+        self.set(value.py(), c.backend.clone(), text(value, "array_class")?, c.device_id.clone())
     }
 
     /// Number of the device, as text.
@@ -79,9 +83,9 @@ impl Context {
     }
 
     #[setter]
-    fn set_device_id(&self, py: Python<'_>, value: String) -> PyResult<()> {
+    fn set_device_id(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let c = self.get();
-        self.set(py, c.backend.clone(), c.array_class.clone(), value)
+        self.set(value.py(), c.backend.clone(), c.array_class.clone(), text(value, "device_id")?)
     }
 
     /// A field by its name.
@@ -109,4 +113,8 @@ impl Context {
 fn backends(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let wrong = |_| errors::wrong_type(value.py(), "Context", "backend", "a list of str", errors::describe(value));
     value.extract().map_err(wrong)
+}
+
+fn text(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<String> {
+    value.extract().map_err(|_| errors::wrong_type(value.py(), "Context", argument, "str", errors::describe(value)))
 }

@@ -4,7 +4,7 @@ use crate::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 create_exception!(nnrs, Error, PyException, "Base of all errors that nnrs raises.");
@@ -83,11 +83,39 @@ pub(crate) fn callable(py: Python<'_>, function: &str, arg: &str, hook: &Option<
     }
 }
 
-/// Refuses keywords that a constructor does not have.
-pub(crate) fn no_more(class: &str, arguments: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-    let Some((name, _)) = unknown.and_then(|u| u.iter().next()) else { return Ok(()) };
-    let e = Fault::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
-    Err(raise(name.py(), e.function(class).hint(format!("{class}({arguments})"))))
+/// A constructor's arguments in the order of `parameters`, which are names and defaults as messages show them. Python
+/// itself refuses wrong calls with a plain TypeError; these are errors of nnrs too.
+pub(crate) fn bind<'py, const N: usize>(
+    class: &str,
+    parameters: [(&str, &str); N],
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
+    let refuse = |e: Fault| {
+        let shown: Vec<String> = parameters.iter().map(|(name, default)| format!("{name}={default}")).collect();
+        raise(args.py(), e.function(class).hint(format!("{class}({})", shown.join(", "))))
+    };
+    if args.len() > N {
+        let most = if N == 1 { "1 argument".to_string() } else { format!("{N} arguments") };
+        return Err(refuse(Fault::new(ErrorKind::Type, format!("at most {most}")).actual(args.len())));
+    }
+    let mut found = std::array::from_fn(|i| args.get_item(i).ok());
+    for (name, value) in kwargs.into_iter().flatten() {
+        let name = name.to_string();
+        let Some(i) = parameters.iter().position(|(own, _)| *own == name) else {
+            return Err(refuse(Fault::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"))));
+        };
+        if found[i].replace(value).is_some() {
+            let twice = Fault::new(ErrorKind::Type, "one value").actual("one by position and one by keyword");
+            return Err(refuse(twice.argument(&name)));
+        }
+    }
+    Ok(found)
+}
+
+/// An argument, if it is not None.
+pub(crate) fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
+    value.filter(|v| !v.is_none())
 }
 
 /// A flag, as `convert::flag` takes it; errors name `function` and `arg`.

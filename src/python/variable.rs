@@ -35,21 +35,17 @@ impl Variable {
 impl Variable {
     #[new]
     #[pyo3(
-        signature = (shape=None, need_grad=None, info=None, **unknown),
+        signature = (*args, **kwargs),
         text_signature = "(shape=None, need_grad=None, info=None)"
     )]
-    fn py_new(
-        shape: Option<&Bound<'_, PyAny>>,
-        need_grad: Option<&Bound<'_, PyAny>>,
-        info: Option<&Bound<'_, PyAny>>,
-        unknown: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Variable> {
-        errors::no_more("Variable", "shape=None, need_grad=None, info=None", unknown)?;
-        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", s))?;
+    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Variable> {
+        let parameters = [("shape", "None"), ("need_grad", "None"), ("info", "None")];
+        let [shape, need_grad, info] = errors::bind("Variable", parameters, args, kwargs)?.map(errors::given);
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", &s))?;
         let made = Variable { var: Var::new(shape) };
-        made.var.set_need_grad(need_grad.map(|v| flag(v, "Variable", "need_grad")).transpose()?);
+        made.var.set_need_grad(need_grad.map(|v| flag(&v, "Variable", "need_grad")).transpose()?);
         if let Some(info) = info {
-            made.set_info(info.py(), info.clone().unbind());
+            made.set_info(args.py(), info.unbind());
         }
         Ok(made)
     }

@@ -23,6 +23,9 @@ use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use weight::WeightGradient;
 
+/// Elements of gradients that are copied at a time where one is written over another.
+const OVER: usize = 1 << 18;
+
 /// Where the channels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -106,6 +109,29 @@ impl Conv {
         }
     }
 
+    /// The images whose gradients of y are copied at a time, so that those of x may take their place.
+    fn images_over(&self) -> usize {
+        (OVER / (self.output_len() / self.batch.max(1)).max(1)).clamp(1, self.batch.max(1))
+    }
+
+    /// Whether [`Self::backward_data_over`] can do it, by copies that are small beside what it saves.
+    pub fn goes_over(&self) -> bool {
+        self.input_len() == self.output_len() && self.images_over() * 4 <= self.batch
+    }
+
+    /// As [`Self::backward_data`], with the gradient of y in the place of that of x, which has the same size.
+    pub fn backward_data_over<T: Real>(&self, w: &[T], g: &mut [T]) {
+        assert!(self.input_len() == g.len() && self.output_len() == g.len(), "x and y have one size");
+        let image = (g.len() / self.batch.max(1)).max(1);
+        for part in g.chunks_mut(image * self.images_over()) {
+            let c = Conv { batch: part.len() / image, ..self.clone() };
+            scratch::with(part.len(), |gy: &mut [T]| {
+                gy.copy_from_slice(part);
+                c.backward_data(gy, w, part, Output::Write);
+            });
+        }
+    }
+
     /// The gradient of w from that of y.
     pub fn backward_weight<T: Real>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
         self.assert_sizes(x.len(), gw.len(), gy.len());
@@ -160,7 +186,7 @@ impl<T> SendPtr<T> {
         SendPtr(s.as_ptr().cast_mut())
     }
 
-    fn add(self, n: usize) -> Self {
+    pub(super) fn add(self, n: usize) -> Self {
         SendPtr(self.0.wrapping_add(n))
     }
 

@@ -84,6 +84,11 @@ fn check<T: Real>(c: &Conv, eps: f64) {
         c.backward_data(&gy, &w, &mut gx, output);
         c.backward_weight(&gy, &x, &mut gw, output);
         c.backward_bias(&gy, &mut gb, output);
+        if output == Output::Write && gx.len() == gy.len() {
+            let mut over = gy.clone();
+            c.backward_data_over(&w, &mut over);
+            assert!(floats(&over) == floats(&gx), "gx over gy of {c:?}");
+        }
         if output == Output::Accumulate {
             let add = |to: &mut Vec<f64>, old: Vec<f64>| to.iter_mut().zip(old).for_each(|(t, o)| *t += o);
             add(&mut gx0, floats(&old_x));

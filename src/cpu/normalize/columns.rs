@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use crate::cpu::conv::SendPtr;
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 
@@ -19,14 +20,19 @@ pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &Unit, work: Work<T>) {
     let columns = Columns { c, unit, width: unit.channels.len() * c.inner };
     match work {
         Work::Moments { x, out } => columns.moments(x, out),
-        Work::Sums { gy, x, mean, out } => columns.sums(gy, x, mean, out),
+        // SAFETY: the caller's promise.
+        Work::Sums { gy, x, mean, out } => unsafe { columns.sums(gy, x, mean, out) },
         Work::Map { a, x, y, output, by } => {
             let by = columns.spread_all(by);
             for o in unit.outer.clone() {
                 let at = columns.start(o);
                 // SAFETY: the caller's promise.
                 let y = unsafe { y.slice(at, columns.width) };
-                map(&a[at..], x.map(|x| &x[at..]), y, output, &by);
+                let x = x.map(|x| &x[at..]);
+                match a {
+                    Some(a) => map(&a[at..], x, y, output, &by),
+                    None => map_over(x, y, &by),
+                }
             }
         }
     }
@@ -86,8 +92,10 @@ impl Columns<'_> {
         }
     }
 
+    /// # Safety
+    /// gy has the unit's numbers, and nobody writes them meanwhile.
     #[inline(always)]
-    fn sums<T: Real>(&self, gy: &[T], x: Option<&[T]>, mean: &[T], out: &mut [Pair]) {
+    unsafe fn sums<T: Real>(&self, gy: SendPtr<T>, x: Option<&[T]>, mean: &[T], out: &mut [Pair]) {
         let mean = self.spread(mean);
         let (mut sum, mut product) = (self.zeros(), self.zeros());
         out.fill([0.0; 2]);
@@ -95,9 +103,11 @@ impl Columns<'_> {
             sum.fill(T::ZERO);
             product.fill(T::ZERO);
             for o in self.block(first) {
+                // SAFETY: the caller's promise.
+                let gy = unsafe { gy.read(self.start(o), self.width) };
                 match x {
-                    Some(x) => multiply(self.row(gy, o), self.row(x, o), &mean, &mut sum, &mut product),
-                    None => add(&mut sum, self.row(gy, o)),
+                    Some(x) => multiply(gy, self.row(x, o), &mean, &mut sum, &mut product),
+                    None => add(&mut sum, gy),
                 }
             }
             for (i, out) in out.iter_mut().enumerate() {
@@ -212,6 +222,25 @@ fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coef
         (Some(x), Output::Accumulate) => {
             for i in 0..n {
                 y[i] += a[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]);
+            }
+        }
+    }
+}
+
+/// As `map`, with `a` in the place of `y`.
+#[inline(always)]
+fn map_over<T: Real>(x: Option<&[T]>, y: &mut [T], by: &Coefficients<T>) {
+    let n = y.len();
+    let (minus, times, by_x, plus) = (&by.minus[..n], &by.times[..n], &by.by_x[..n], &by.plus[..n]);
+    match x.map(|x| &x[..n]) {
+        None => {
+            for i in 0..n {
+                y[i] = (y[i] - minus[i]) * times[i] + plus[i];
+            }
+        }
+        Some(x) => {
+            for i in 0..n {
+                y[i] = y[i] * times[i] + ((x[i] - minus[i]) * by_x[i] + plus[i]);
             }
         }
     }

@@ -58,7 +58,8 @@ pub struct Scale<'a, T> {
 /// What the gradient of x is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Backward<'a, T> {
-    pub gy: &'a [T],
+    /// `None`: it is in the place of the gradient of x, to be written over.
+    pub gy: Option<&'a [T]>,
     /// Needed for anything but the sums of gy and fixed statistics.
     pub x: Option<&'a [T]>,
     pub mean: &'a [f64],
@@ -212,21 +213,27 @@ impl Channels {
     }
 
     fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &Unit, by: &Coefficients<T>) {
-        dispatch(Task { c: self, unit, work: Work::Map { a: x, x: None, y, output: Output::Write, by } });
+        dispatch(Task { c: self, unit, work: Work::Map { a: Some(x), x: None, y, output: Output::Write, by } });
     }
 
-    /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x.
+    /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x. A unit reads gy of no
+    /// other unit while x's gradient is written.
     pub fn backward<T: Real>(&self, b: Backward<T>, gx: Option<(&mut [T], Output)>) -> Sums {
         let right = |s: &[T]| s.len() == self.size();
-        assert!(right(b.gy) && b.x.is_none_or(right), "the slices do not have the sizes");
+        assert!(b.gy.is_none_or(right) && b.x.is_none_or(right), "the slices do not have the sizes");
         assert!(gx.as_ref().is_none_or(|g| right(g.0)), "the slices do not have the sizes");
-        if b.gy.is_empty() {
+        if self.size() == 0 {
             return Sums { gy: vec![0.0; self.channels], product: vec![0.0; self.channels] };
         }
         let to = gx.map(|(g, output)| (SendPtr(g.as_mut_ptr()), output));
+        let gy = match (b.gy, to) {
+            (Some(gy), _) => SendPtr::of(gy),
+            (None, Some((place, Output::Write))) => place,
+            (None, _) => panic!("there is no gradient of y"),
+        };
         let find = |unit: &Unit, out: &mut [Pair]| {
             let mean: Vec<T> = b.mean[unit.channels.clone()].iter().map(|&m| T::from_f64(m)).collect();
-            dispatch(Task { c: self, unit, work: Work::Sums { gy: b.gy, x: b.x, mean: &mean, out } });
+            dispatch(Task { c: self, unit, work: Work::Sums { gy, x: b.x, mean: &mean, out } });
             // What the rounding of the mean has left out.
             let rest = |c: usize, m: &T| b.mean[c] - m.to_f64();
             unit.channels.clone().zip(&mean).zip(out).for_each(|((c, m), s)| s[1] -= rest(c, m) * s[0]);
@@ -292,10 +299,10 @@ impl<T: Real> Coefficients<T> {
 enum Work<'a, T> {
     /// Mean and squared deviation.
     Moments { x: &'a [T], out: &'a mut [Pair] },
-    /// Sums of gy and of gy * (x - mean).
-    Sums { gy: &'a [T], x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [Pair] },
-    /// See `Coefficients`.
-    Map { a: &'a [T], x: Option<&'a [T]>, y: SendPtr<T>, output: Output, by: &'a Coefficients<T> },
+    /// Sums of gy and of gy * (x - mean). Nobody writes the unit's part of gy meanwhile.
+    Sums { gy: SendPtr<T>, x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [Pair] },
+    /// See `Coefficients`. Without `a`, y has it and is written over.
+    Map { a: Option<&'a [T]>, x: Option<&'a [T]>, y: SendPtr<T>, output: Output, by: &'a Coefficients<T> },
 }
 
 struct Task<'a, T> {

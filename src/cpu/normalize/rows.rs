@@ -5,6 +5,7 @@
 
 use super::vectors::{self, Sum};
 use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use crate::cpu::conv::SendPtr;
 use crate::cpu::conv::lanes::Lanes;
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
@@ -32,7 +33,11 @@ pub(super) unsafe fn run<T: Real, L: Lanes<T>>(c: &Channels, unit: &Unit, work: 
                     for i in 0..unit.channels.len() {
                         let at = Strip::new(c, unit, i).row(o);
                         let y = y.slice(at.start, c.inner);
-                        map(&a[at.clone()], x.map(|x| &x[at]), y, output, by, i);
+                        let x = x.map(|x| &x[at.clone()]);
+                        match a {
+                            Some(a) => map(&a[at], x, y, output, by, i),
+                            None => map_over(x, y, by, i),
+                        }
                     }
                 }
             }
@@ -121,22 +126,24 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
 }
 
 /// The sums of gy and of gy * (x - mean).
+///
+/// # Safety
+/// Inside `enter`; gy has the strip's numbers, and nobody writes them meanwhile.
 #[inline(always)]
-unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: &[T], x: Option<&[T]>, mean: T, total: &mut Pair) {
+unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>, mean: T, total: &mut Pair) {
     *total = [0.0; 2];
     for first in (0..s.rows).step_by(s.per_block()) {
         for from in (0..s.width).step_by(BLOCK) {
-            // SAFETY: the caller is inside `enter`.
+            // SAFETY: the caller's promise.
             unsafe {
                 let (mut sum, mut product) = (Sum::new::<L>(), Sum::new::<L>());
                 for o in s.block(first) {
                     let row = s.row(o);
                     let at = row.start + from..row.end.min(row.start + from + BLOCK);
+                    let gy = gy.read(at.start, at.len());
                     match x {
-                        Some(x) => {
-                            vectors::multiply::<T, L>(&gy[at.clone()], &x[at], mean, &mut sum, &mut product);
-                        }
-                        None => vectors::add::<T, L>(&gy[at], &mut sum),
+                        Some(x) => vectors::multiply::<T, L>(gy, &x[at], mean, &mut sum, &mut product),
+                        None => vectors::add::<T, L>(gy, &mut sum),
                     }
                 }
                 total[0] += sum.total::<L>();
@@ -170,6 +177,25 @@ fn map<T: Real>(a: &[T], x: Option<&[T]>, y: &mut [T], output: Output, by: &Coef
         (Some(x), Output::Accumulate) => {
             for i in 0..n {
                 y[i] += a[i] * times + ((x[i] - minus) * by_x + plus);
+            }
+        }
+    }
+}
+
+/// As `map`, with `a` in the place of `y`.
+#[inline(always)]
+fn map_over<T: Real>(x: Option<&[T]>, y: &mut [T], by: &Coefficients<T>, c: usize) {
+    let (minus, times, by_x, plus) = (by.minus[c], by.times[c], by.by_x[c], by.plus[c]);
+    let n = y.len();
+    match x.map(|x| &x[..n]) {
+        None => {
+            for i in 0..n {
+                y[i] = (y[i] - minus) * times + plus;
+            }
+        }
+        Some(x) => {
+            for i in 0..n {
+                y[i] = y[i] * times + ((x[i] - minus) * by_x + plus);
             }
         }
     }

@@ -1,6 +1,7 @@
-//! The gradient of 2 x 2 maxima for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
+//! 2 x 2 maxima with their places, and the gradient, for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
 //! compilers make a long scalar loop of it.
 
+use super::Place;
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 
@@ -39,6 +40,65 @@ impl<T: Real> Row<'_, T> {
     }
 }
 
+/// Two input rows of `2 n` numbers, the maxima of `n` windows, and where these are: 0, 1 above, 2, 3 below.
+pub(super) struct Maxima<'a, T, I> {
+    pub x: [&'a [T]; 2],
+    pub y: &'a mut [T],
+    pub places: &'a mut [I],
+}
+
+impl<T: Real, I: Place> Maxima<'_, T, I> {
+    #[inline(always)]
+    pub fn find(self) {
+        let n = self.y.len();
+        assert!(self.x.iter().all(|x| x.len() == 2 * n) && self.places.len() == n);
+        #[cfg(target_arch = "x86_64")]
+        if T::DTYPE == crate::dtype::DType::F32 && size_of::<I>() == 1 && avx512::is_there() {
+            // SAFETY: T is f32, I one byte, the lengths were checked, and the machine has the instructions.
+            return unsafe { avx512::find(self) };
+        }
+        let [a, b] = self.x.map(|x| x.as_chunks::<2>().0);
+        for (((a, b), y), place) in a.iter().zip(b).zip(self.y).zip(self.places) {
+            let larger = |m: T, v: T| if v > m { v } else { m };
+            let m = larger(a[0], a[1]);
+            let low = larger(m, b[0]);
+            let upper = (a[1] > a[0]) as u32;
+            let first = if b[0] > m { 2 } else { upper };
+            *place = I::new(if b[1] > low { 3 } else { first });
+            *y = larger(low, b[1]);
+        }
+    }
+}
+
+/// The places of `n` maxima, the gradients of their two input rows, and their own.
+pub(super) struct Gradients<'a, T, I> {
+    pub places: &'a [I],
+    pub gx: [&'a mut [T]; 2],
+    pub gy: &'a [T],
+}
+
+impl<T: Real, I: Place> Gradients<'_, T, I> {
+    /// Each number of gy goes to the place of its maximum.
+    #[inline(always)]
+    pub fn share(self, output: Output) {
+        let n = self.gy.len();
+        assert!(self.gx.iter().all(|g| g.len() == 2 * n) && self.places.len() == n);
+        #[cfg(target_arch = "x86_64")]
+        if T::DTYPE == crate::dtype::DType::F32 && size_of::<I>() == 1 && avx512::is_there() {
+            // SAFETY: T is f32, I one byte, the lengths were checked, and the machine has the instructions.
+            return unsafe { avx512::share_to(self, output == Output::Accumulate) };
+        }
+        let [ga, gb] = self.gx.map(|g| g.as_chunks_mut::<2>().0);
+        for (((place, ga), gb), &g) in self.places.iter().zip(ga).zip(gb).zip(self.gy) {
+            let at = |k: u32| if place.get() == k { g } else { T::ZERO };
+            (*ga, *gb) = match output {
+                Output::Write => ([at(0), at(1)], [at(2), at(3)]),
+                Output::Accumulate => ([ga[0] + at(0), ga[1] + at(1)], [gb[0] + at(2), gb[1] + at(3)]),
+            };
+        }
+    }
+}
+
 /// `g` at the first largest of four numbers, zeros at the others.
 #[inline(always)]
 fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
@@ -53,7 +113,7 @@ fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::Row;
+    use super::{Gradients, Maxima, Row};
     use crate::cpu::simd::{Isa, isa};
     use std::arch::x86_64::*;
 
@@ -82,17 +142,66 @@ mod avx512 {
         }
     }
 
+    /// # Safety
+    /// T is f32, I one byte; the machine has the instructions; rows of x are twice as long as y and places.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn find<T, I>(row: Maxima<T, I>) {
+        let [a, b] = row.x.map(|x| x.as_ptr().cast::<f32>());
+        let (y, places) = (row.y.as_mut_ptr().cast::<f32>(), row.places.as_mut_ptr().cast::<i8>());
+        for i in (0..row.y.len()).step_by(16) {
+            let n = (row.y.len() - i).min(16);
+            // SAFETY: the masks keep to the `n` windows from `i` on.
+            unsafe {
+                let (a, b) = (load(a.add(2 * i), n), load(b.add(2 * i), n));
+                let (m, [one, two, three]) = maxima(a, b);
+                let place = _mm512_maskz_set1_epi32(one, 1);
+                let place = _mm512_mask_set1_epi32(place, two, 2);
+                let place = _mm512_mask_set1_epi32(place, three, 3);
+                _mm512_mask_storeu_ps(y.add(i), ones(n), m);
+                _mm512_mask_cvtepi32_storeu_epi8(places.add(i).cast(), ones(n), place);
+            }
+        }
+    }
+
+    /// # Safety
+    /// T is f32, I one byte; the machine has the instructions; rows of gx are twice as long as gy and places.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn share_to<T, I>(mut row: Gradients<T, I>, add: bool) {
+        let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
+        let (gy, places) = (row.gy.as_ptr().cast::<f32>(), row.places.as_ptr().cast::<u8>());
+        for i in (0..row.gy.len()).step_by(16) {
+            let n = (row.gy.len() - i).min(16);
+            // SAFETY: the masks, and the length of the copy, keep to the `n` windows from `i` on.
+            unsafe {
+                let mut bytes = [0u8; 16];
+                std::ptr::copy_nonoverlapping(places.add(i), bytes.as_mut_ptr(), n);
+                let place = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
+                let g = _mm512_maskz_loadu_ps(ones(n), gy.add(i));
+                let at = |k: i32| _mm512_maskz_mov_ps(_mm512_cmpeq_epi32_mask(place, _mm512_set1_epi32(k)), g);
+                store(ga.add(2 * i), n, (at(0), at(1)), add);
+                store(gb.add(2 * i), n, (at(2), at(3)), add);
+            }
+        }
+    }
+
     /// The even and the odd ones of 32 numbers.
     type Pairs = (__m512, __m512);
 
+    /// The maxima of windows, and whether the second number, the third, the fourth are larger than what is before them.
     #[target_feature(enable = "avx512f")]
-    fn first_largest(a: Pairs, b: Pairs, g: __m512) -> [Pairs; 2] {
+    fn maxima(a: Pairs, b: Pairs) -> (__m512, [__mmask16; 3]) {
         // `max` of (v, m) is m where v is not larger, NaN included.
         let one = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a.1, a.0);
         let m = _mm512_max_ps(a.1, a.0);
         let two = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.0, m);
         let m = _mm512_max_ps(b.0, m);
         let three = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.1, m);
+        (_mm512_max_ps(b.1, m), [one, two, three])
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn first_largest(a: Pairs, b: Pairs, g: __m512) -> [Pairs; 2] {
+        let (_, [one, two, three]) = maxima(a, b);
         let at = |k: __mmask16| _mm512_maskz_mov_ps(k, g);
         [(at(!one & !two & !three), at(one & !two & !three)), (at(two & !three), at(three))]
     }

@@ -1,6 +1,6 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Axis, Divisor, Pooling, Task, Window, pairs};
+use super::{Axis, Divisor, Place, Pooling, Task, Window, pairs};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 use std::ops::Range;
@@ -151,6 +151,63 @@ impl Planes {
         }
     }
 
+    /// How many places a window has: meetings of source rows and spans.
+    pub fn places(&self) -> usize {
+        self.kernel[0] * self.kernel[1] * self.spans.len()
+    }
+
+    /// As `max`, and the number of the meeting of a source row and a span that each comes from.
+    #[inline(always)]
+    pub fn max_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+        if self.pairs() {
+            return self.max_pairs_keeping(x, y, places);
+        }
+        let width = self.width();
+        let mut from = vec![NOWHERE; width];
+        for (row, d, h) in self.rows() {
+            let y = &mut y[row * width..][..width];
+            y.fill(-T::INFINITY);
+            from.fill(NOWHERE);
+            let mut number = 0;
+            for (at, first) in self.sources(d, h) {
+                for s in &self.spans {
+                    let (best, from) = (&mut y[s.y..][..s.count], &mut from[s.y..][..s.count]);
+                    find(&x[at + s.x..], s.step, first && s.first, number, best, from);
+                    number += 1;
+                }
+            }
+            let to = &mut places[row * width..][..width];
+            for (to, &from) in to.iter_mut().zip(&from) {
+                *to = if from == NOWHERE { I::NOWHERE } else { I::new(from) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn max_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+        if self.pairs() {
+            return self.max_pairs_backward_to(gy, places, gx, output);
+        }
+        if output == Output::Write {
+            gx.fill(T::ZERO);
+        }
+        let (width, step) = (self.width(), self.spans.first().map_or(1, |s| s.step));
+        let mut starts = Vec::new();
+        for (row, d, h) in self.rows() {
+            starts.clear();
+            for (at, _) in self.sources(d, h) {
+                starts.extend(self.spans.iter().map(|s| (at + s.x).wrapping_sub(s.y * s.step)));
+            }
+            let places = &places[row * width..][..width];
+            for (i, (&g, &place)) in gy[row * width..][..width].iter().zip(places).enumerate() {
+                // Nowhere: there is no such meeting.
+                if let Some(start) = starts.get(place.get() as usize) {
+                    gx[start.wrapping_add(i * step)] += g;
+                }
+            }
+        }
+    }
+
     /// Divides each number of a row.
     fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
         let size = |w: &Window| if divisor == Divisor::Padded { w.padded } else { w.to - w.from };
@@ -219,6 +276,32 @@ impl Planes {
     }
 
     #[inline(always)]
+    fn max_pairs_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+        let (width, row) = (self.width(), self.axes[2].input);
+        for (r, d, h) in self.rows() {
+            let at = (d.from * self.axes[1].input + h.from) * row;
+            let x = [&x[at..][..2 * width], &x[at + row..][..2 * width]];
+            let part = r * width..(r + 1) * width;
+            pairs::Maxima { x, y: &mut y[part.clone()], places: &mut places[part] }.find();
+        }
+    }
+
+    #[inline(always)]
+    fn max_pairs_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+        let (width, row) = (self.width(), self.axes[2].input);
+        if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
+            gx.fill(T::ZERO);
+        }
+        for (r, d, h) in self.rows() {
+            let at = (d.from * self.axes[1].input + h.from) * row;
+            let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
+            let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
+            let part = r * width..(r + 1) * width;
+            pairs::Gradients { places: &places[part.clone()], gx, gy: &gy[part] }.share(output);
+        }
+    }
+
+    #[inline(always)]
     fn max_pairs_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
         let (width, row) = (self.width(), self.axes[2].input);
         if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
@@ -248,9 +331,9 @@ fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], 
         return;
     }
     each_of!(x, step, n, |i, v| {
-        let old = (best[i], from[i]);
-        let new = if v > old.0 { (v, number) } else { old };
-        (best[i], from[i]) = new;
+        let wins = v > best[i];
+        best[i] = if wins { v } else { best[i] };
+        from[i] = if wins { number } else { from[i] };
     });
 }
 

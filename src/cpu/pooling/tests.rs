@@ -42,6 +42,19 @@ fn first_largest(places: &[usize], x: &[f64]) -> Option<usize> {
     places.iter().copied().reduce(|m, v| if x[v] > x[m] { v } else { m })
 }
 
+fn kept<T: Real, I: Place>(p: &Pooling, x: &[T]) -> Vec<T> {
+    let mut y = vec![T::ONE; p.output_len()];
+    p.max_forward_keeping(x, &mut y, &mut vec![I::new(0); p.output_len()]);
+    y
+}
+
+fn by_places<T: Real, I: Place>(p: &Pooling, x: &[T], gy: &[T], mut gx: Vec<T>, output: Output) -> Vec<T> {
+    let mut places = vec![I::new(0); gy.len()];
+    p.max_forward_keeping(x, &mut gy.to_vec(), &mut places);
+    p.max_backward_to(gy, &places, &mut gx, output);
+    gx
+}
+
 fn check<T: Real>(p: &Pooling) {
     let (x, gy, old) = (steps(p.input_len(), 1), steps(p.output_len(), 2), steps(p.input_len(), 3));
     let of = |v: &[f64]| v.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>();
@@ -51,6 +64,7 @@ fn check<T: Real>(p: &Pooling) {
     let want: Vec<f64> = largest.clone().map(|i| i.map_or(f64::NEG_INFINITY, |i| x[i])).collect();
     p.max_forward(&of(&x), &mut y);
     same("max", p, &y, &want);
+    let maxima = want;
     for output in [Output::Write, Output::Accumulate] {
         let start = if output == Output::Write { vec![0.0; old.len()] } else { old.clone() };
         let (mut want, mut gx) = (start.clone(), of(&old));
@@ -61,6 +75,15 @@ fn check<T: Real>(p: &Pooling) {
         });
         p.max_backward(&of(&gy), &of(&x), &mut gx, output);
         same("gradient of max", p, &gx, &want);
+        let mut places =
+            vec![(kept::<T, u32>(p, &of(&x)), by_places::<T, u32>(p, &of(&x), &of(&gy), of(&old), output))];
+        if p.places() <= 255 {
+            places.push((kept::<T, u8>(p, &of(&x)), by_places::<T, u8>(p, &of(&x), &of(&gy), of(&old), output)));
+        }
+        for (y, gx) in &places {
+            same("max with places", p, y, &maxima);
+            same("gradient of max by places", p, gx, &want);
+        }
         for divisor in [Divisor::One, Divisor::Padded, Divisor::Inside] {
             let (mut want, mut gx) = (start.clone(), of(&old));
             let mut sums = Vec::new();
@@ -132,6 +155,8 @@ fn not_a_number_wins_only_where_it_is_first() {
         p.max_forward(&x, &mut y);
         assert!(y[0].is_nan() && (n == 1 || y[1] == 5.0));
         p.max_backward(&[1.0, 2.0][..n], &x, &mut gx, Output::Write);
-        assert_eq!(gx, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, if n == 2 { 2.0 } else { 0.0 }]);
+        let want = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, if n == 2 { 2.0 } else { 0.0 }];
+        assert_eq!(gx, want);
+        assert_eq!(by_places::<f32, u8>(&p, &x, &[1.0, 2.0][..n], gx.to_vec(), Output::Write), want);
     }
 }

@@ -72,7 +72,7 @@ impl<'a, T> Rows<'a, T> {
 type Numbers<T> = [T; WIDTH];
 
 pub(super) fn softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
-    let mut factor = exponentials(b, x, y);
+    let (_, mut factor) = exponentials(b, x, y);
     factor[..b.width].iter_mut().for_each(|f| *f = T::ONE / *f);
     (0..b.n).for_each(|k| update(Binary::Mul, y.columns(k), &factor));
 }
@@ -119,10 +119,35 @@ pub(super) fn cross_entropy<T: SimdReal>(b: &Block, x: &[T], label: &[i64], y: &
     }
 }
 
-pub(super) fn cross_entropy_backward<T: SimdReal>(b: &Block, x: &[T], label: &[i64], gy: &[T], gx: &mut Rows<T>) {
-    let mut factor = exponentials(b, x, gx);
-    factor.iter_mut().zip(gy).for_each(|(f, &gy)| *f = gy / *f);
-    (0..b.n).for_each(|k| update(Binary::Mul, gx.columns(k), &factor));
+/// As `cross_entropy`; keeps `exp(x - max)` and the sums.
+pub(super) fn cross_entropy_keeping<T: SimdReal>(
+    b: &Block,
+    x: &[T],
+    label: &[i64],
+    y: &mut [T],
+    terms: &mut Rows<T>,
+    sums: &mut [T],
+) {
+    let (max, sum) = exponentials(b, x, terms);
+    sums.copy_from_slice(&sum[..b.width]);
+    let mut log = [T::ZERO; WIDTH];
+    map(Unary::Log, &mut log[..b.width], &sum);
+    for (j, (y, &label)) in y.iter_mut().zip(label).enumerate() {
+        *y = if label < 0 { T::ZERO } else { log[j] - (b.columns(x, label as usize)[j] - max[j]) };
+    }
+}
+
+pub(super) fn cross_entropy_backward<T: SimdReal>(
+    b: &Block,
+    terms: &[T],
+    sums: &[T],
+    label: &[i64],
+    gy: &[T],
+    gx: &mut Rows<T>,
+) {
+    let mut factor = [T::ZERO; WIDTH];
+    factor.iter_mut().zip(gy.iter().zip(sums)).for_each(|(f, (&gy, &sum))| *f = gy / sum);
+    (0..b.n).for_each(|k| combine(Binary::Mul, gx.columns(k), b.columns(terms, k), &factor));
     // Where a label is left out, NaN and infinities leave no trace.
     for (j, _) in label.iter().enumerate().filter(|(_, l)| **l < 0) {
         (0..b.n).for_each(|k| gx.columns(k)[j] = T::ZERO);
@@ -133,8 +158,8 @@ pub(super) fn cross_entropy_backward<T: SimdReal>(b: &Block, x: &[T], label: &[i
     }
 }
 
-/// `y = exp(x - max)`; gives the sums.
-fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> Numbers<T> {
+/// `y = exp(x - max)`; gives the maxima and the sums.
+fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> (Numbers<T>, Numbers<T>) {
     let max = maximum(b, x);
     let mut sum = [T::ZERO; WIDTH];
     for k in 0..b.n {
@@ -142,7 +167,7 @@ fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> Numbers<T> 
         shifted_exp(y, b.columns(x, k), &max);
         simd::add_assign(&mut sum[..b.width], y);
     }
-    sum
+    (max, sum)
 }
 
 /// The maximum, and the logarithm of `sum(exp(x - max))`.

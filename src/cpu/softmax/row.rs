@@ -31,6 +31,27 @@ pub(super) fn softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T]) {
     }
 }
 
+/// As `softmax_backward`, with `gy` in the place of `gx`.
+pub(super) fn softmax_over<T: SimdReal>(y: &[T], g: &mut [T]) {
+    let mean = simd::dot(y, g);
+    for (g, y) in g.chunks_mut(PIECE).zip(y.chunks(PIECE)) {
+        simd::add_scalar(g, -mean);
+        super::update(Binary::Mul, g, y);
+    }
+}
+
+/// As `log_softmax_backward`, with `gy` in the place of `gx`.
+pub(super) fn log_softmax_over<T: SimdReal>(y: &[T], g: &mut [T]) {
+    let sum = simd::sum(g);
+    let mut part = [T::ZERO; PIECE];
+    for (g, y) in g.chunks_mut(PIECE).zip(y.chunks(PIECE)) {
+        let part = &mut part[..y.len()];
+        super::map(Unary::Exp, part, y);
+        simd::scale(part, -sum);
+        simd::add_assign(g, part);
+    }
+}
+
 pub(super) fn log_softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T]) {
     let sum = simd::sum(gy);
     for (gx, (y, gy)) in gx.chunks_mut(PIECE).zip(y.chunks(PIECE).zip(gy.chunks(PIECE))) {
@@ -48,12 +69,25 @@ pub(super) fn cross_entropy<T: SimdReal>(x: &[T], label: i64) -> T {
     simd::sum_exp(x, max).ln() - (x[label as usize] - max)
 }
 
-pub(super) fn cross_entropy_backward<T: SimdReal>(x: &[T], label: i64, gy: T, gx: &mut [T]) {
+/// As `cross_entropy`; keeps `exp(x - max)`, and gives the sum too.
+pub(super) fn cross_entropy_keeping<T: SimdReal>(x: &[T], label: i64, terms: &mut [T]) -> (T, T) {
+    if label < 0 {
+        return (T::ZERO, T::ONE);
+    }
+    let max = simd::max(x);
+    let sum = simd::exp_sum(terms, x, max);
+    (sum.ln() - (x[label as usize] - max), sum)
+}
+
+pub(super) fn cross_entropy_backward<T: SimdReal>(terms: &[T], sum: T, label: i64, gy: T, gx: &mut [T]) {
     if label < 0 {
         return gx.fill(T::ZERO);
     }
-    let sum = simd::exp_sum(gx, x, simd::max(x));
-    simd::scale(gx, gy / sum);
+    let factor = gy / sum;
+    for (gx, terms) in gx.chunks_mut(PIECE).zip(terms.chunks(PIECE)) {
+        gx.copy_from_slice(terms);
+        simd::scale(gx, factor);
+    }
     let gx = &mut gx[label as usize];
     *gx = *gx - gy;
 }

@@ -91,7 +91,19 @@ fn all<T: SimdReal>(a: Axis) {
     close(&losses.iter().map(|v| v.to_f64()).collect::<Vec<_>>(), &loss, "cross_entropy", a);
     check::<T>("softmax_backward", a, &softmax_gx, |gx, o| softmax_backward(a, &y, &gy, gx, o));
     check::<T>("log_softmax_backward", a, &log_gx, |gx, o| log_softmax_backward(a, &log_y, &gy, gx, o));
-    check::<T>("cross_entropy_backward", a, &loss_gx, |gx, o| cross_entropy_backward(a, &x, &label, &one, gx, o));
+    let (mut again, mut terms, mut s) = (losses.clone(), x.clone(), losses.clone());
+    cross_entropy_keeping(a, &x, &label, &mut again, &mut terms, &mut s);
+    close(&again.iter().map(|v| v.to_f64()).collect::<Vec<_>>(), &loss, "cross_entropy_keeping", a);
+    let back = |gx: &mut [T], o| cross_entropy_backward(a, &terms, &s, &label, &one, gx, o);
+    check::<T>("cross_entropy_backward", a, &loss_gx, back);
+    let mut over = gy.clone();
+    if a.inner == 1 {
+        softmax_over(a, &y, &mut over);
+        close(&over.iter().map(|v| v.to_f64()).collect::<Vec<_>>(), &softmax_gx, "softmax_over", a);
+        over.copy_from_slice(&gy);
+        log_softmax_over(a, &log_y, &mut over);
+        close(&over.iter().map(|v| v.to_f64()).collect::<Vec<_>>(), &log_gx, "log_softmax_over", a);
+    }
 }
 
 #[test]
@@ -114,8 +126,9 @@ fn what_is_not_finite_fills_its_row_alone() {
         softmax(a, &x, &mut y);
         (0..9).for_each(|i| assert!(y[at(a, i / 3, i % 3)].is_nan()));
         assert_eq!([0, 1, 2].map(|k| y[at(a, 3, k)]), [0.5, 0.0, 0.5]);
-        let mut gx = [1.0; 12];
-        cross_entropy_backward(a, &x, &[-1, -1, -1, 0], &[2.0; 4], &mut gx, Output::Write);
+        let (mut gx, mut terms, mut sums, label) = ([1.0; 12], [nan; 12], [nan; 4], [-1, -1, -1, 0]);
+        cross_entropy_keeping(a, &x, &label, &mut [0.0; 4], &mut terms, &mut sums);
+        cross_entropy_backward(a, &terms, &sums, &label, &[2.0; 4], &mut gx, Output::Write);
         (0..9).for_each(|i| assert_eq!(gx[at(a, i / 3, i % 3)], 0.0));
         assert_eq!([0, 1, 2].map(|k| gx[at(a, 3, k)]), [-1.0, 0.0, 1.0]);
     }

@@ -17,7 +17,7 @@ function! {
     outputs { y: "N-D array of x's shape." }
 }
 
-along_axis!(LogSoftmax, log_softmax, log_softmax_backward);
+along_axis!(LogSoftmax, log_softmax, log_softmax_backward, log_softmax_over);
 
 /// `gy - exp(y) sum(gy)`.
 fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {

@@ -24,9 +24,10 @@ pub(crate) fn chosen_axis(x: &Shape, axis: Option<i64>) -> Result<usize> {
     x.axis(axis.unwrap_or(-1), "axis")
 }
 
-/// The engine's side of a function along an axis whose kernels are `$forward` and `$backward`, which reads y.
+/// The engine's side of a function along an axis whose kernels are `$forward`, `$backward`, which reads y, and `$over`, which
+/// finds the gradient of y in the place of that of x.
 macro_rules! along_axis {
-    ($name:ident, $forward:ident, $backward:ident) => {
+    ($name:ident, $forward:ident, $backward:ident, $over:ident) => {
         impl Function for $name {
             fn infer(&self, x: &[Shape]) -> Result<Shapes> {
                 chosen_axis(&x[0], self.axis)?;
@@ -51,11 +52,20 @@ macro_rules! along_axis {
                 gy: &[Option<View>],
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
-                let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+                let (Some(y), Some(gx)) = (&y[0], &mut gx[0]) else { return Ok(()) };
                 let a = Axis::new(y.shape, chosen_axis(y.shape, self.axis)?);
                 let output = gx.output;
-                with_real!(run.dtype, T => kernel::$backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output));
+                with_real!(run.dtype, T => match &gy[0] {
+                    Some(gy) => kernel::$backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output),
+                    None if gx.over => kernel::$over::<T>(a, y.slice(), gx.slice()),
+                    None => {}
+                });
                 Ok(())
+            }
+
+            fn grad_over(&self, _i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+                let rows = chosen_axis(x[0], self.axis).is_ok_and(|axis| axis + 1 == x[0].ndim());
+                rows.then_some(0)
             }
 
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -67,7 +77,7 @@ macro_rules! along_axis {
 }
 pub(super) use along_axis;
 
-along_axis!(Softmax, softmax, softmax_backward);
+along_axis!(Softmax, softmax, softmax_backward, softmax_over);
 
 /// `y (gy - sum(y gy))`.
 fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {

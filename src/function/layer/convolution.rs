@@ -73,24 +73,33 @@ impl Function for Convolution {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let Some(gy) = &gy[0] else { return Ok(()) };
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        let (gx, others) = gx.split_at_mut(1);
         with_real!(run.dtype, T => {
-            let gy = gy.slice::<T>();
-            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
-                let out = gx.output;
-                s.backward_data(gy, w.slice::<T>(), gx.slice(), out);
-            }
-            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
+            // The gradient of x last: it may be written over that of y.
+            let own = gx[0].as_mut().map(|gx| (gx.output, gx.over, gx.slice::<T>()));
+            let given = gy[0].as_ref().map(|gy| gy.slice::<T>());
+            let place = own.as_ref().filter(|(_, over, _)| *over).map(|(.., place)| &**place);
+            let Some(gy) = given.or(place) else { return Ok(()) };
+            if let (Some(gw), Some(x)) = (&mut others[0], &x[0]) {
                 let out = gw.output;
                 s.backward_weight(gy, x.slice::<T>(), gw.slice(), out);
             }
-            if let Some(Some(gb)) = gx.get_mut(2) {
+            if let Some(Some(gb)) = others.get_mut(1) {
                 let out = gb.output;
                 s.backward_bias(gy, gb.slice::<T>(), out);
             }
+            match (own, &x[1], given) {
+                (Some((_, true, gx)), Some(w), _) => s.backward_data_over(w.slice::<T>(), gx),
+                (Some((out, false, gx)), Some(w), Some(gy)) => s.backward_data(gy, w.slice::<T>(), gx, out),
+                _ => {}
+            }
         });
         Ok(())
+    }
+
+    fn grad_over(&self, i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+        (i == 0 && self.sizes(x[0], x[1]).is_ok_and(|s| s.goes_over())).then_some(0)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,7 +1,10 @@
 //! `max_pooling`: the largest number of each window.
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
-use crate::error::Result;
+use crate::array::Data;
+use crate::cpu::pooling::Pooling;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
@@ -23,6 +26,21 @@ function! {
     outputs { y: "Maxima." }
 }
 
+/// Where a forward pass has found the maxima of its windows.
+struct Winners {
+    pooling: Pooling,
+    /// Numbers within the windows, as [`place_type`].
+    places: Data,
+}
+
+fn place_type(p: &Pooling) -> DType {
+    if p.places() <= u8::MAX as usize { DType::U8 } else { DType::U32 }
+}
+
+fn no_forward() -> Error {
+    Error::graph("the places of the maxima are missing").hint("call forward() before backward()")
+}
+
 impl Function for MaxPooling {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![spec!(self).pooling(&x[0])?.1])
@@ -30,26 +48,44 @@ impl Function for MaxPooling {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[0].shape)?;
-        with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
+        if !run.keep {
+            with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
+            return Ok(());
+        }
+        let places = Data::new(place_type(&p), p.output_len())?;
+        with_real!(run.dtype, T => match places.dtype() {
+            DType::U8 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u8>()),
+            _ => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u32>()),
+        });
+        run.save(Winners { pooling: p, places });
         Ok(())
     }
 
+    fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
+        let (p, _) = spec!(self).pooling(x[0]).ok()?;
+        Some(p.output_len() * place_type(&p).size())
+    }
+
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 1, y: 0 })
+        Some(Needs::NONE)
     }
 
     fn backward(
         &self,
         run: &Run,
-        x: &[Option<View>],
+        _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (p, _) = spec!(self).pooling(gx.shape)?;
-        let out = gx.output;
-        with_real!(run.dtype, T => p.max_backward(gy.slice::<T>(), x.slice(), gx.slice(), out));
+        let saved = run.saved::<Winners>().filter(|w| w.pooling == p);
+        let (places, out) = (&saved.as_ref().ok_or_else(no_forward)?.places, gx.output);
+        with_real!(run.dtype, T => match places.dtype() {
+            DType::U8 => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u8>(), gx.slice(), out),
+            _ => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u32>(), gx.slice(), out),
+        });
         Ok(())
     }
 

@@ -299,6 +299,22 @@ impl Sizes {
         }
     }
 
+    /// Whether the gradient of x can be written over that of y.
+    pub fn goes_over(&self) -> bool {
+        self.kernel_sizes().is_some_and(|c| c.goes_over())
+    }
+
+    /// As `backward_data`, with the gradient of y in the place of that of x.
+    pub fn backward_data_over<T: SimdReal>(&self, w: &[T], g: &mut [T]) {
+        match self.kernel_sizes() {
+            Some(c) => c.backward_data_over(w, g),
+            None => {
+                let gy = g.to_vec();
+                self.backward_data(&gy, w, g, Output::Write)
+            }
+        }
+    }
+
     pub fn backward_weight<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
         match self.kernel_sizes() {
             Some(c) => c.backward_weight(gy, x, gw, output),

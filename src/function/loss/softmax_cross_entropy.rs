@@ -1,13 +1,16 @@
 //! `softmax_cross_entropy`: minus the log softmax of x at the label.
 
-use super::labels::{LabelMask, checked, infer, label_mask, loss_of_labels};
+use super::labels::{LabelMask, checked, infer, label_mask};
+use crate::array::Data;
 use crate::cpu::softmax as kernel;
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::function::activation::chosen_axis;
 use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
+use std::sync::Arc;
 
 function! {
     /// Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
@@ -21,7 +24,70 @@ function! {
     outputs { y: "N-D array of target's shape." }
 }
 
-loss_of_labels!(SoftmaxCrossEntropy, kernel::cross_entropy, kernel::cross_entropy_backward);
+/// Of a forward pass: `exp(x - max)` of x's shape, and after it the sums of that along the axis.
+struct Exponentials {
+    shape: Shape,
+    numbers: Data,
+}
+
+impl Function for SoftmaxCrossEntropy {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        infer(&x[0], &x[1], self.axis)
+    }
+
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let labels = x[1].slice::<i64>();
+        let a = checked(x[0].shape, labels, self.axis)?;
+        let size = x[0].shape.size();
+        if !run.keep {
+            with_real!(run.dtype, T => kernel::cross_entropy(a, x[0].slice::<T>(), labels, y[0].slice()));
+            return Ok(());
+        }
+        let numbers = Data::new(run.dtype, size + labels.len())?;
+        with_real!(run.dtype, T => {
+            let (terms, sums) = numbers.as_mut_slice::<T>().split_at_mut(size);
+            kernel::cross_entropy_keeping(a, x[0].slice::<T>(), labels, y[0].slice(), terms, sums);
+        });
+        run.save(Exponentials { shape: x[0].shape.clone(), numbers });
+        Ok(())
+    }
+
+    fn saves(&self, x: &[&Shape], dtype: DType) -> Option<usize> {
+        Some((x[0].size() + x[1].size()) * dtype.size())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 0b10, y: 0 })
+    }
+
+    fn backward(
+        &self,
+        run: &Run,
+        x: &[Option<View>],
+        _y: &[Option<View>],
+        gy: &[Option<View>],
+        gx: &mut [Option<GradMut>],
+    ) -> Result<()> {
+        let (Some(labels), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (labels, output, size) = (labels.slice::<i64>(), gx.output, gx.shape.size());
+        let a = checked(gx.shape, labels, self.axis)?;
+        let fits = |e: &Arc<Exponentials>| e.shape == *gx.shape && e.numbers.dtype() == run.dtype;
+        let saved = run.saved::<Exponentials>().filter(fits).ok_or_else(no_forward)?;
+        with_real!(run.dtype, T => {
+            let (terms, sums) = saved.numbers.as_slice::<T>().split_at(size);
+            kernel::cross_entropy_backward(a, terms, sums, labels, gy.slice(), gx.slice(), output);
+        });
+        Ok(())
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![Some(self.rule(&g.x[0], &g.x[1], &g.gy[0])?), None])
+    }
+}
+
+fn no_forward() -> Error {
+    Error::graph("what the forward pass saved is missing").hint("call forward() before backward()")
+}
 
 impl SoftmaxCrossEntropy {
     fn rule(&self, x: &Variable, labels: &Variable, gy: &Variable) -> Result<Variable> {

@@ -196,12 +196,13 @@ impl Function for BatchNormalization {
         let layout = self.layout(&shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         with_real!(run.dtype, T => {
-            let zeros = vec![0 as T; if gy[0].is_some() { 0 } else { shape.size() }];
+            let over = gx[0].as_ref().is_some_and(|gx| gx.over);
+            let zeros = vec![0 as T; if gy[0].is_some() || over { 0 } else { shape.size() }];
             let (x0, by) = (slice_at::<T>(x, Some(0)), slice_at::<T>(x, gamma));
             let sums = layout.read(slice_at(gy, Some(0)).unwrap_or(&zeros), |gy0| {
                 layout.read(x0.unwrap_or(&[]), |copy| {
                     let b = Backward {
-                        gy: gy0,
+                        gy: (!over).then_some(gy0),
                         x: x0.map(|_| copy),
                         mean: &s.mean,
                         inverse: &s.inverse,
@@ -219,6 +220,11 @@ impl Function for BatchNormalization {
             deliver::<T>(gamma.and_then(|i| gx[i].as_mut()), sums.product.iter().zip(&s.inverse).map(|(p, i)| p * i));
         });
         Ok(())
+    }
+
+    fn grad_over(&self, i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
+        let direct = i == 0 && self.layout(x[0]).is_ok_and(|layout| layout.is_direct());
+        direct.then_some(0)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -76,6 +76,11 @@ impl Layout {
         Layout { channels, order: Some(of(true).chain(of(false)).collect()) }
     }
 
+    /// Whether the kernels see the arrays themselves.
+    pub fn is_direct(&self) -> bool {
+        self.order.is_none()
+    }
+
     /// `f` with x as the kernels want it.
     pub fn read<T: Real, R>(&self, x: &[T], f: impl FnOnce(&[T]) -> R) -> R {
         let Some(order) = &self.order else { return f(x) };

@@ -1,12 +1,14 @@
 //! `max` and `min` over axes, with the place of the winner: the first of equal elements. NaN is left out.
 
 use super::winner_mask::{WinnerMask, winner_mask};
-use super::{mask, reduced};
-use crate::cpu::extreme::{Order, spread, winners};
+use super::{Mask, mask, reduced};
+use crate::array::Data;
+use crate::cpu::extreme::{Index, Order, spread, winners};
+use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::Shared;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -40,8 +42,12 @@ macro_rules! extreme {
             }
 
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-                forward(run, x, y, &mask(x[0].shape, &self.axis)?, Order::$order, self.only_index);
-                Ok(())
+                forward(run, x, y, &mask(x[0].shape, &self.axis)?, Order::$order, self.only_index)
+            }
+
+            fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
+                let mask = mask(x[0], &self.axis).ok()?;
+                Some(reduced(x[0], &mask, false).size() * index_type(x[0], &mask).size())
             }
 
             fn output_dtype(&self, i: usize) -> Option<DType> {
@@ -49,20 +55,19 @@ macro_rules! extreme {
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
-                Some(Needs { x: 1, y: 0 })
+                Some(Needs::NONE)
             }
 
             fn backward(
                 &self,
                 run: &Run,
-                x: &[Option<View>],
+                _x: &[Option<View>],
                 _y: &[Option<View>],
                 gy: &[Option<View>],
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
-                let (Some(x), Some(gx)) = (&x[0], &mut gx[0]) else { return Ok(()) };
-                backward(run, x, &gy[0], gx, &mask(x.shape, &self.axis)?, Order::$order);
-                Ok(())
+                let Some(gx) = &mut gx[0] else { return Ok(()) };
+                backward(run, gy[0].as_ref().filter(|_| !self.only_index), gx, &mask(gx.shape, &self.axis)?)
             }
 
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -82,35 +87,95 @@ extreme! {
         "Smallest elements, or [smallest elements, indices], or indices: flat over the reduced axes in their order.";
 }
 
+/// The winners of a forward pass.
+struct Winners {
+    shape: Shape,
+    mask: Mask,
+    /// Numbers among the reduced elements, as [`index_type`].
+    index: Data,
+}
+
+/// The type that counts the reduced elements.
+fn index_type(x: &Shape, mask: &[bool]) -> DType {
+    let count = x.iter().zip(mask).filter(|(_, m)| **m).fold(1, |n: usize, (&m, _)| n.saturating_mul(m));
+    if count <= u32::MAX as usize { DType::U32 } else { DType::U64 }
+}
+
+/// Runs `$body` with `$I` = the type of the indices.
+macro_rules! with_index {
+    ($dtype:expr, $I:ident => $body:expr) => {
+        if $dtype == DType::U32 {
+            type $I = u32;
+            $body
+        } else {
+            type $I = u64;
+            $body
+        }
+    };
+}
+
 /// Writes the values, or the values and the indices, or the indices.
-fn forward(run: &Run, x: &[View], y: &mut [ViewMut], mask: &[bool], order: Order, only_index: bool) {
-    with_real!(run.dtype, T => {
-        let mut outs = y.iter_mut();
-        let value = if only_index { None } else { outs.next().map(|y| Shared(y.slice::<T>().as_mut_ptr())) };
-        let index = outs.next().map(|y| Shared(y.slice::<u64>().as_mut_ptr()));
-        let (value, index) = (&value, &index);
-        winners(x[0].slice::<T>(), x[0].shape, mask, order, move |r, v, k| {
-            // SAFETY: r is one of the results, and each is written once.
-            unsafe {
-                if let Some(y) = value {
-                    y.0.add(r).write(v);
-                }
-                if let Some(y) = index {
-                    y.0.add(r).write(k as u64);
-                }
+fn forward(run: &Run, x: &[View], y: &mut [ViewMut], mask: &Mask, order: Order, only_index: bool) -> Result<()> {
+    let index = index_type(x[0].shape, mask);
+    let saved = if run.keep { Some(Data::new(index, y[0].shape.size())?) } else { None };
+    with_real!(run.dtype, T => with_index!(index, I => {
+        let saved = saved.as_ref().map(|s| s.as_mut_slice::<I>());
+        write::<T, I>(&x[0], y, saved, mask, order, only_index);
+    }));
+    if let Some(index) = saved {
+        run.save(Winners { shape: x[0].shape.clone(), mask: mask.clone(), index });
+    }
+    Ok(())
+}
+
+fn write<T: SimdReal, I: Index>(
+    x: &View,
+    y: &mut [ViewMut],
+    saved: Option<&mut [I]>,
+    mask: &[bool],
+    order: Order,
+    only_index: bool,
+) {
+    let mut outs = y.iter_mut();
+    let value = if only_index { None } else { outs.next().map(|y| Shared(y.slice::<T>().as_mut_ptr())) };
+    let index = outs.next().map(|y| Shared(y.slice::<u64>().as_mut_ptr()));
+    let saved = saved.map(|s| Shared(s.as_mut_ptr()));
+    let (value, index, saved) = (&value, &index, &saved);
+    winners(x.slice::<T>(), x.shape, mask, order, move |r, v, k| {
+        // SAFETY: r is one of the results, and each is written once.
+        unsafe {
+            if let Some(y) = value {
+                y.0.add(r).write(v);
             }
-        });
+            if let Some(y) = index {
+                y.0.add(r).write(k as u64);
+            }
+            if let Some(y) = saved {
+                y.0.add(r).write(I::new(k));
+            }
+        }
     });
 }
 
 /// The gradient of the first output, at the winners.
-fn backward(run: &Run, x: &View, gy: &Option<View>, gx: &mut GradMut, mask: &[bool], order: Order) {
+fn backward(run: &Run, gy: Option<&View>, gx: &mut GradMut, mask: &Mask) -> Result<()> {
     let output = gx.output;
-    with_real!(run.dtype, T => {
-        let zeros = if gy.is_none() { vec![0.0 as T; x.shape.size()] } else { Vec::new() };
-        let gy = gy.as_ref().map_or(&zeros[..], |gy| gy.slice::<T>());
-        spread(x.slice::<T>(), x.shape, mask, order, gy, gx.slice(), output);
-    });
+    if gx.shape.size() == 0 {
+        return Ok(());
+    }
+    let winners = run.saved::<Winners>().filter(|w| w.shape == *gx.shape && w.mask == *mask);
+    let winners = winners.ok_or_else(no_forward)?;
+    let shape = gx.shape.clone();
+    with_real!(run.dtype, T => with_index!(winners.index.dtype(), I => match gy {
+        Some(gy) => spread::<T, I>(winners.index.as_slice(), &shape, mask, gy.slice(), gx.slice(), output),
+        None if output == Output::Write => gx.slice::<T>().fill(0.0),
+        None => {}
+    }));
+    Ok(())
+}
+
+fn no_forward() -> Error {
+    Error::graph("the indices of the forward pass are missing").hint("call forward() before backward()")
 }
 
 fn grad(g: &Grad, axis: &Option<Vec<i64>>, smallest: bool) -> Result<Variable> {

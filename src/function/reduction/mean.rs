@@ -59,13 +59,17 @@ impl Function for Mean {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
-        let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(gx.shape)?);
+        let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(&run.input(0).shape())?);
         with_real!(run.dtype, T => {
             let mut share = gy.slice::<T>().to_vec();
             divide(&mut share, n);
             reduce::broadcast(&share, &kept, gx.slice(), &shape, output);
         });
         Ok(())
+    }
+
+    fn grad_repeats(&self, x: &Shape) -> Option<Shape> {
+        Some(reduced(x, &mask(x, &self.axis).ok()?, true))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -49,6 +49,10 @@ impl Function for Sum {
         OnGpu::Both
     }
 
+    fn grad_repeats(&self, x: &Shape) -> Option<Shape> {
+        Some(reduced(x, &mask(x, &self.axis).ok()?, true))
+    }
+
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![Some(spread(&g.gy[0], &g.x[0].shape(), &self.axis)?)])
     }

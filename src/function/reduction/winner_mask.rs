@@ -1,10 +1,10 @@
 //! 1 at the largest or smallest elements over axes, 0 elsewhere: the derivative of `max` and `min`.
 
 use super::mask;
-use crate::cpu::extreme::{Order, spread};
+use crate::cpu::extreme::{Order, mark};
 use crate::error::Result;
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::with_real;
@@ -29,10 +29,7 @@ impl Function for WinnerMask {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let mask = mask(x[0].shape, &self.axis)?;
         let order = if self.smallest { Order::Smallest } else { Order::Largest };
-        with_real!(run.dtype, T => {
-            let x = (x[0].slice::<T>(), x[0].shape);
-            spread(x.0, x.1, &mask, order, &vec![1.0 as T; x.0.len()], y[0].slice(), Output::Write);
-        });
+        with_real!(run.dtype, T => mark(x[0].slice::<T>(), x[0].shape, &mask, order, y[0].slice()));
         Ok(())
     }
 

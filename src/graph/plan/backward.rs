@@ -1,6 +1,7 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
 mod build;
+mod ends;
 mod run;
 mod tile;
 mod variables;
@@ -41,6 +42,8 @@ pub(crate) struct Backward {
     pub(crate) nodes: Vec<PlanNode>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) grads: Vec<NdArray>,
+    /// Shapes of gradients that are kept without repetitions.
+    narrow: Vec<Option<Shape>>,
     pub(crate) steps: Vec<Step>,
     root: u32,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
@@ -101,6 +104,8 @@ pub(crate) struct Call {
     /// Per output: whether a gradient arrives.
     arrives: SmallVec<[bool; 2]>,
     pub(crate) targets: SmallVec<[Option<Target>; 4]>,
+    /// An input whose gradient may be written over an output's, which ends here; and that output.
+    pub(crate) over: Option<(usize, usize)>,
 }
 
 pub(crate) struct Tile {
@@ -171,14 +176,19 @@ impl Backward {
         b.check_labels()?;
         let mut steps = b.steps(&units);
         again::schedule(&g, &units, b.stored(), &mut steps);
+        if !key.hooked {
+            ends::bring_forward(&g, &mut steps);
+        }
+        let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let slots = g.vars.iter().map(Slot::new).collect();
-        let grads = g.vars.iter().map(|v| grad_array(v, key)).collect();
+        let grads = g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
         Ok(Backward {
             key,
             watch,
             forward: forward.map(|f| (f.id, Arc::downgrade(&f))),
             slots,
             grads,
+            narrow,
             steps,
             forward_slots,
             adopted: AtomicU64::new(0),
@@ -186,12 +196,17 @@ impl Backward {
             unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             cores: g.vars.iter().map(|v| v.var.core()).collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
+            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y, keep: false }).collect(),
         })
     }
 }
 
 impl Backward {
+    /// The shape that a gradient is kept in.
+    pub(crate) fn grad_shape(&self, v: u32) -> &Shape {
+        self.narrow[v as usize].as_ref().unwrap_or(&self.slots[v as usize].shape)
+    }
+
     /// Adopts the variables again if another plan has adopted some since.
     fn adopt_again(&self) {
         if self.adopted.load(Relaxed) != ADOPTIONS.load(Relaxed) {
@@ -239,10 +254,10 @@ fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
 }
 
 /// The array for a variable's gradient: the variable's own if somebody may look at it.
-fn grad_array(v: &Var, key: Key) -> NdArray {
+fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
     match v.visible(key.clear_buffer) || key.hooked {
         true => v.var.grad(),
-        false => NdArray::new(v.shape.clone()),
+        false => NdArray::new(narrow.unwrap_or(&v.shape).clone()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::exec;
 use super::group::{self, Unit};
-use super::order::{Graph, collect};
+use super::order::{Graph, Node, collect};
 use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
@@ -80,6 +80,8 @@ pub(crate) struct PlanNode {
     pub(crate) f: Arc<FnNode>,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
+    /// A backward pass may follow, and read what the function saves.
+    pub(crate) keep: bool,
 }
 
 /// A variable's place in a plan.
@@ -144,6 +146,8 @@ impl Forward {
         let steps = b.steps();
         let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let slots = g.vars.iter().map(Slot::new).collect();
+        let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
+        let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
         Ok(Forward {
             id: next_id(),
@@ -152,7 +156,7 @@ impl Forward {
             border,
             watch,
             leaves: leaves.collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y }).collect(),
+            nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
             slots,
             steps,

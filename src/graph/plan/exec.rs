@@ -1,7 +1,7 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Content, Data, NdArray, Place, alloc};
+use crate::array::{Data, NdArray, Place, alloc};
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -251,6 +251,10 @@ impl What {
     }
 }
 
+impl How {
+    pub(crate) const AGAIN: How = How { again: true, keep: false };
+}
+
 /// Runs an opaque function.
 fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
@@ -258,7 +262,17 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let shape = |v: &u32| &slots[*v as usize].shape;
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, again)
+    let how = How { again, keep: node.keep && !again };
+    call_function(&node.f, &arrays, &xs, &outputs, &ys, how)
+}
+
+/// How a function runs forward.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// For values that were there before: no side effects.
+    pub(crate) again: bool,
+    /// A backward pass may follow.
+    pub(crate) keep: bool,
 }
 
 /// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
@@ -286,7 +300,7 @@ pub(crate) fn call_function(
     xs: &[&Shape],
     y: &[&NdArray],
     ys: &[&Shape],
-    again: bool,
+    how: How,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
@@ -309,7 +323,12 @@ pub(crate) fn call_function(
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    let run = Run { dtype: f.context.compute_dtype(), again, saved: &f.saved, inputs: &inputs };
+    let saves = f.saves(xs).is_some();
+    if saves && !how.again {
+        f.saved.clear(); // it is of other inputs now; and its memory may do
+    }
+    let (again, keep) = (how.again, how.keep && saves);
+    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
         let stored = f.function.output_dtype(i).unwrap_or(dtype);
@@ -334,7 +353,7 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     for &(sink, source) in &t.steal {
-        steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
+        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
     }
     let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
@@ -361,7 +380,7 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.
-fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
+pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()
         || from.dtype() != dtype
@@ -369,9 +388,8 @@ fn steal(source: &NdArray, sink: &NdArray, dtype: DType) {
         || from.size() != to.size()
         || source.offset() != 0
     {
-        return;
+        return false;
     }
-    if let content @ Content::Bytes(_) = from.release() {
-        to.adopt(dtype, content);
-    }
+    to.adopt(dtype, from.release());
+    true
 }

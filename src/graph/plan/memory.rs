@@ -3,10 +3,12 @@
 use super::backward::{self, How, Target};
 use super::build::{self, Forward, PlanNode, Slot};
 use super::exec::fusion;
+use super::program::Input;
 use super::{Backward, ForwardOptions};
 use crate::array::alloc::rounded;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::expr::ssa::MixMap;
 use crate::graph::Variable;
 use crate::shape::Shape;
 use std::sync::Arc;
@@ -87,6 +89,8 @@ struct Play {
     buffers: Vec<Buffer>,
     data: Vec<Option<usize>>,
     grads: Vec<Option<usize>>,
+    /// What functions saved, by their ids.
+    saved: MixMap<u64, usize>,
     live: usize,
     peak: usize,
     leaves: usize,
@@ -120,6 +124,13 @@ impl Play {
         buffer.is_some_and(|b| self.buffers[b].owners == 1)
     }
 
+    fn buffer_mut(&mut self, i: Input) -> &mut Option<usize> {
+        match i {
+            Input::Data(v) => &mut self.data[v as usize],
+            Input::Grad(v) => &mut self.grads[v as usize],
+        }
+    }
+
     fn leaf(&mut self, bytes: usize, name: String) -> Option<usize> {
         self.leaves += rounded(bytes);
         Some(self.take(bytes, || name))
@@ -151,6 +162,7 @@ impl Play {
             build::What::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize].shape, y, dtype, name));
                 self.converted(node.x.iter().chain(&node.y), slots, dtype);
+                self.save(node, slots);
             }
         }
         self.drop_data(&step.free);
@@ -176,6 +188,17 @@ impl Play {
         }
         let old = std::mem::replace(&mut self.data[y as usize], b);
         self.give(old);
+    }
+
+    /// What a function saves for its backward pass.
+    fn save(&mut self, node: &PlanNode, slots: &[Slot]) {
+        let x: Vec<&Shape> = node.x.iter().map(|&v| &slots[v as usize].shape).collect();
+        let saves = node.f.saves(&x);
+        if let Some(bytes) = saves.filter(|_| node.keep) {
+            let saved = self.take(bytes, || format!("what {} saves of {}", node.f.name(), x[0]));
+            let old = self.saved.insert(node.f.id, saved);
+            self.give(old);
+        }
     }
 
     /// Copies of half-type arrays in the type that kernels compute in.
@@ -218,7 +241,7 @@ impl Play {
                     }
                 }
                 backward::What::Tile(t) => {
-                    let mut ending: Vec<u32> = step.free_grads.to_vec();
+                    let mut ending: Vec<Input> = t.ending(plan, step).collect();
                     for target in &t.targets {
                         let slot = &plan.slots[target.slot as usize];
                         if slot.shape != t.shape {
@@ -226,14 +249,16 @@ impl Play {
                                 format!("gradient before summing {}", t.shape)
                             });
                         }
-                        let fits = |v: &u32| {
-                            plan.slots[*v as usize].shape.size() == slot.shape.size()
-                                && self.is_alone(self.grads[*v as usize])
+                        let fits = |i: &Input| {
+                            self.is_alone(match *i {
+                                Input::Data(v) => self.data[v as usize],
+                                Input::Grad(v) => self.grads[v as usize],
+                            })
                         };
                         let fresh = target.how != How::Add && self.grads[target.slot as usize].is_none();
                         let from = ending.iter().position(fits).filter(|_| fresh && slot.shape == t.shape);
                         match from.map(|i| ending.remove(i)) {
-                            Some(v) => self.grads[target.slot as usize] = self.grads[v as usize].take(),
+                            Some(i) => self.grads[target.slot as usize] = self.buffer_mut(i).take(),
                             None => self.gradient(plan, target, dtype),
                         }
                     }
@@ -241,6 +266,9 @@ impl Play {
                 backward::What::Call(c) => {
                     let shapes =
                         |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &plan.slots[v as usize].shape).collect() };
+                    if let Some((i, from)) = c.over {
+                        self.take_over(node.x[i], node.y[from]);
+                    }
                     c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
                     let scratch = node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
                     self.passing(scratch * dtype.size().max(4), || format!("scratch memory of {}", node.f.name()));
@@ -253,11 +281,20 @@ impl Play {
             }
             self.drop_data(&step.forget);
             self.drop_data(&step.free_data);
+            let saved = self.saved.remove(&node.f.id).filter(|_| plan.key.clear_buffer);
+            self.give(saved);
+        }
+    }
+
+    /// The gradient `x` begins in the memory of the gradient `y`.
+    fn take_over(&mut self, x: u32, y: u32) {
+        if self.is_alone(self.grads[y as usize]) && self.grads[x as usize].is_none() {
+            self.grads[x as usize] = self.grads[y as usize].take();
         }
     }
 
     fn gradient(&mut self, plan: &Backward, t: &Target, dtype: DType) {
-        let shape = &plan.slots[t.slot as usize].shape;
+        let shape = plan.grad_shape(t.slot);
         let bytes = shape.size() * dtype.size();
         if let Some(b) = self.grads[t.slot as usize] {
             if t.how == How::Leaf && self.buffers[b].bytes != rounded(bytes) {

@@ -1,6 +1,7 @@
 //! Data that the engine did not keep, computed again when somebody wants it after all.
 
 use super::build::{Forward, Slot, living_plan};
+use super::exec::How;
 use super::single::run_arrays;
 use crate::array::NdArray;
 use crate::error::{Error, Result};
@@ -69,7 +70,7 @@ fn gather(target: &VarRef) -> Result<()> {
         let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
         let absent = outputs.iter().filter(|v| v.is_shed() && !Arc::ptr_eq(v, target));
         made.extend(absent.cloned());
-        mode::again(|| run_arrays(f, &x, &y, true)).map_err(|e| f.explain(e))?;
+        mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))?;
     }
     made.iter().for_each(|v| drop(v.data().storage().release()));
     Ok(())
@@ -93,7 +94,7 @@ impl Forward {
             let spare = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
             let y: SmallVec<[NdArray; 2]> =
                 node.y.iter().map(|v| if absent(v) { data(*v) } else { spare(v) }).collect();
-            mode::again(|| run_arrays(&node.f, &x, &y, true)).map_err(|e| node.f.explain(e))?;
+            mode::again(|| run_arrays(&node.f, &x, &y, How::AGAIN)).map_err(|e| node.f.explain(e))?;
         }
         made.iter().for_each(|&v| drop(data(v).storage().release()));
         Ok(())

@@ -1,6 +1,6 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::call_function;
+use super::exec::{How, call_function};
 use super::program::AnyProgram;
 use super::recompute::materialize;
 use crate::array::{Data, NdArray, Place, alloc};
@@ -23,11 +23,12 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
-    run_arrays(node, &x, &y, false).map_err(|e| node.explain(e))
+    let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
+    run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))
 }
 
 /// Runs a node's function on arrays.
-pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], again: bool) -> Result<()> {
+pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
     if node.function.is_view() {
         return y[0].share_content(&x[0]);
     }
@@ -39,7 +40,7 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], again: boo
     let x: SmallVec<[&NdArray; 4]> = x.iter().collect();
     let y: SmallVec<[&NdArray; 2]> = y.iter().collect();
     let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
-    call_function(node, &x, &xs, &y, &ys, again)
+    call_function(node, &x, &xs, &y, &ys, how)
 }
 
 fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, site: Site) -> Result<()> {

@@ -3,8 +3,9 @@
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
 use crate::graph::plan::group::Unit;
-use crate::graph::plan::order::Graph;
+use crate::graph::plan::order::{Graph, Node};
 use crate::graph::plan::program::UnitBackward;
+use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -75,13 +76,34 @@ impl<'a> Builder<'a> {
         if !node.y.iter().any(|&y| reached[y as usize]) || !wants.contains(&true) {
             return None;
         }
-        let arrives = node.y.iter().map(|&y| reached[y as usize]).collect();
+        let arrives: SmallVec<[bool; 2]> = node.y.iter().map(|&y| reached[y as usize]).collect();
         let targets: SmallVec<[Option<Target>; 4]> =
             node.x.iter().zip(&wants).map(|(&x, &w)| w.then(|| self.target(x, reached))).collect();
         if node.f.function.is_view() {
             return targets[0].map(|t| What::View(n, t));
         }
-        Some(What::Call(Call { node: n, needs: node.f.needs(&wants), arrives, targets }))
+        let needs = node.f.needs(&wants);
+        let over = needs.and_then(|_| self.over(node, &arrives, &targets));
+        Some(What::Call(Call { node: n, needs, arrives, targets, over }))
+    }
+
+    /// The input whose gradient can be written over that of an output: both of one size, computed in the type in which
+    /// they are stored, on the host, and nobody looks at the old one. And that output.
+    fn over(&self, node: &Node, arrives: &[bool], targets: &[Option<Target>]) -> Option<(usize, usize)> {
+        let context = &node.f.context;
+        if self.key.hooked || context.gpu().is_some() || context.dtype() != context.compute_dtype() {
+            return None;
+        }
+        let shapes = |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &self.g.var(v).shape).collect() };
+        let (x, y) = (shapes(&node.x), shapes(&node.y));
+        let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).visible(self.key.clear_buffer);
+        let alone = |t: &Target| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
+        let at = |i: usize| {
+            targets[i].filter(|t| t.how == How::Write && alone(t))?;
+            let from = node.f.function.grad_over(i, &x, &y)?;
+            (arrives[from] && ends(node.y[from]) && y[from].size() == x[i].size()).then_some((i, from))
+        };
+        (0..targets.len()).find_map(at)
     }
 
     fn target(&self, v: u32, reached: &mut [bool]) -> Target {

@@ -8,9 +8,10 @@ use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
-use crate::graph::plan::exec::{Hooks, Interrupt, Turn, read_input};
-use crate::graph::plan::materialize;
+use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
+use crate::graph::plan::{materialize, run_arrays};
 use crate::graph::variable::Variable;
+use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
@@ -32,6 +33,9 @@ impl Backward {
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            // Data that a gradient had taken over.
+            let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
+            self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
             again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
@@ -58,6 +62,9 @@ impl Backward {
         again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
         step.free_data.iter().for_each(|&v| self.drop_data(v));
+        if self.key.clear_buffer && self.saves(node) {
+            node.f.saved.clear();
+        }
         if hooks.any() && self.key.clear_buffer {
             self.hide_seed(node);
         }
@@ -146,6 +153,7 @@ impl Backward {
     }
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
+        self.save_again(node)?;
         let place = node.f.backward_place();
         let compute = node.f.kernel_dtype(place);
         let view = |v: u32, dtype: DType| -> Result<View> {
@@ -162,7 +170,9 @@ impl Backward {
                 false => None,
             });
         }
+        let over = c.over.filter(|&(i, from)| self.take_over(node.x[i], node.y[from], node.f.context.dtype()));
         for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
+            let arrives = arrives && over.is_none_or(|(_, from)| from != i);
             y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
             let shape = &self.slots[v as usize].shape;
             let read = || self.grad(v, seed).read_at(place, compute)?.of(shape.size());
@@ -170,16 +180,49 @@ impl Backward {
         }
         let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        for t in &c.targets {
+        for (i, t) in c.targets.iter().enumerate() {
             gx.push(match t {
+                Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
                 Some(t) => Some(self.gradient(t, node, place, &mut late)?),
                 None => None,
             });
         }
         let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
-        let run = Run { dtype: node.f.context.compute_dtype(), again: false, saved: &node.f.saved, inputs: &inputs };
+        let dtype = node.f.context.compute_dtype();
+        let run = Run { dtype, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
+    }
+
+    /// Whether a function reads what its forward pass saved, in place of inputs.
+    fn saves(&self, node: &PlanNode) -> bool {
+        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
+        node.f.saves(&x).is_some()
+    }
+
+    /// Runs a function forward for what it saves, if that is gone.
+    fn save_again(&self, node: &PlanNode) -> Result<()> {
+        if !self.saves(node) || node.f.saved.get().is_some() {
+            return Ok(());
+        }
+        let more = self.restore(&node.x)?;
+        let data = |v: &u32| self.slots[*v as usize].data.clone();
+        let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
+        let y: SmallVec<[NdArray; 2]> =
+            node.y.iter().map(|&v| NdArray::new(self.slots[v as usize].shape.clone())).collect();
+        mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
+        more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        Ok(())
+    }
+
+    /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
+    fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
+        let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
+        let fits = from.dtype() == dtype && from.size() == to.size() && from.is_exclusive() && to.is_empty();
+        if fits {
+            to.adopt(dtype, from.release());
+        }
+        fits
     }
 
     /// Memory for a gradient in the type to compute in; what is stored in another type goes through `late`.
@@ -190,20 +233,27 @@ impl Backward {
         place: Place,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
-        let shape = &self.slots[t.slot as usize].shape;
+        let shape = self.grad_shape(t.slot);
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
         let compute = node.f.kernel_dtype(place);
         if node.f.context.dtype() != compute {
             let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
-            return Ok(GradMut { shape, output: Output::Write, data });
+            return Ok(GradMut { shape, output: Output::Write, over: false, data });
         }
         let data = match output {
             Output::Write => target.overwrite_at(place, compute)?.of(shape.size())?,
             Output::Accumulate => target.modify_at(place, compute)?.of(shape.size())?,
         };
-        Ok(GradMut { shape, output, data })
+        Ok(GradMut { shape, output, over: false, data })
+    }
+
+    /// A gradient in the memory that it has taken over, with what is there.
+    fn gradient_over(&self, t: &Target, compute: DType) -> Result<GradMut<'_>> {
+        let shape = &self.slots[t.slot as usize].shape;
+        let data = self.grads[t.slot as usize].modify(compute)?.of(shape.size())?;
+        Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
     pub(super) fn output(&self, t: &Target) -> Output {

@@ -6,12 +6,13 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Output, kernels};
+use crate::graph::plan::exec::steal;
 use crate::graph::plan::program::{AnyProgram, Input};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Gradients whose memory another one takes over: the old slot, the new slot.
-type Stolen = SmallVec<[(u32, u32); 1]>;
+/// Inputs whose memory a gradient takes over: the input, the gradient's slot.
+type Stolen = SmallVec<[(Input, u32); 1]>;
 /// Keeps the memory of a program's arrays while it runs.
 type Alive = SmallVec<[Data; 8]>;
 
@@ -61,17 +62,15 @@ impl Backward {
 
     /// An input of the program, from where it is now.
     fn source(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, alive: &mut Alive) -> Result<Source> {
-        let (v, array) = match input {
-            Input::Data(v) => (v, self.slots[v as usize].data.clone()),
-            Input::Grad(v) => {
-                let now = stolen.iter().find(|(from, _)| *from == v).map(|(_, to)| *to);
-                (v, now.map_or_else(|| self.grad(v, seed), |to| self.grads[to as usize].clone()))
-            }
+        let (own, shape) = match input {
+            Input::Data(v) => (self.slots[v as usize].data.clone(), &self.slots[v as usize].shape),
+            Input::Grad(v) => (self.grad(v, seed), self.grad_shape(v)),
         };
+        let now = stolen.iter().find(|(from, _)| *from == input).map(|(_, to)| *to);
+        let array = now.map_or(own, |to| self.grads[to as usize].clone());
         if let Some(number) = array.storage().constant() {
             return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
         }
-        let shape = &self.slots[v as usize].shape;
         let data = array.read_at(t.site.place, array.dtype())?.of(shape.size())?;
         let walk = Walk::new(shape, &t.shape);
         let source = Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk };
@@ -88,26 +87,37 @@ impl Backward {
         self.deliver(x, &part, t.site.dtype)
     }
 
-    /// Lets gradients that begin here (`fresh`) take the memory of those that are read and end here.
+    /// Lets gradients that begin here (`fresh`) take the memory of what is read and ends here: gradients, then data.
     fn stolen(&self, t: &Tile, step: &Step, fresh: impl Iterator<Item = u32>, inputs: &[Input]) -> Stolen {
-        let mut ending: SmallVec<[u32; 2]> = step.free_grads.iter().copied().filter(|&v| v != self.root).collect();
+        let mut ending: SmallVec<[Input; 4]> = t.ending(self, step).filter(|i| inputs.contains(i)).collect();
         let steal = |to: u32| {
-            let sink = self.grads[to as usize].storage();
-            let fits = |&v: &u32| {
-                let from = self.grads[v as usize].storage();
-                let alike = from.dtype() == t.site.dtype && from.size() == sink.size();
-                inputs.contains(&Input::Grad(v)) && alike && from.is_exclusive()
+            let sink = &self.grads[to as usize];
+            if !sink.storage().is_empty() {
+                return None;
+            }
+            let array = |i: &Input| match *i {
+                Input::Data(v) => &self.slots[v as usize].data,
+                Input::Grad(v) => &self.grads[v as usize],
             };
-            let at = ending.iter().position(fits).filter(|_| sink.is_empty())?;
-            let from = ending.remove(at);
-            sink.adopt(t.site.dtype, self.grads[from as usize].storage().release());
-            Some((from, to))
+            let at = ending.iter().position(|i| steal(array(i), sink, t.site.dtype))?;
+            Some((ending.remove(at), to))
         };
         fresh.filter_map(steal).collect()
     }
 }
 
 impl Tile {
+    /// What ends with its step and is as large as what it makes: gradients first, then data.
+    pub(crate) fn ending<'a>(&self, plan: &'a Backward, step: &'a Step) -> impl Iterator<Item = Input> + use<'a> {
+        let shape = self.shape.clone();
+        let grads = step.free_grads.iter().filter(|&&v| v != plan.root).map(|&v| Input::Grad(v));
+        let data = step.forget.iter().chain(&step.free_data).map(|&v| Input::Data(v));
+        grads.chain(data).filter(move |i| match *i {
+            Input::Grad(v) => *plan.grad_shape(v) == shape,
+            Input::Data(v) => plan.slots[v as usize].shape == shape,
+        })
+    }
+
     fn program(&self, adds: &[bool], reduced: &[bool]) -> Result<(AnyProgram, Arc<[Input]>)> {
         let mut programs = self.programs.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, p, inputs)) = programs.iter().find(|(a, ..)| a == adds) {

@@ -1,0 +1,45 @@
+//! What the memory of a backward run can be saved by: data that ends before the step of the function that made it, and
+//! gradients that repeat themselves and are kept without the repetitions.
+
+use super::{Call, How, Step, What};
+use crate::graph::plan::order::Graph;
+use crate::shape::Shape;
+use smallvec::SmallVec;
+
+/// Frees data right after its last reading.
+pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
+    let mut last_read: Vec<Option<usize>> = vec![None; g.vars.len()];
+    for (s, step) in steps.iter().enumerate() {
+        let again = step.again.iter().flat_map(|a| match &a.what {
+            crate::graph::plan::build::What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect::<Vec<_>>(),
+            what => g.nodes[what.node() as usize].x.to_vec(),
+        });
+        step.reads.iter().copied().chain(again).for_each(|v| last_read[v as usize] = Some(s));
+    }
+    for s in 0..steps.len() {
+        // Who shares the array with others has no last reading of its own.
+        let earlier = |v: u32| last_read[v as usize].filter(|&e| e < s && !g.var(v).var.is_shared());
+        let (early, here): (SmallVec<[u32; 2]>, _) =
+            steps[s].free_data.iter().copied().partition(|&v| earlier(v).is_some());
+        steps[s].free_data = here;
+        early.iter().filter_map(|&v| Some((v, earlier(v)?))).for_each(|(v, e)| steps[e].free_data.push(v));
+    }
+}
+
+/// For each variable the shape of its gradient without repetitions, if one function gives it, nobody looks at it, and the
+/// one unit that reads it is a loop over elements, which repeats it on the way.
+pub(super) fn narrow(g: &Graph, clear_buffer: bool, steps: &[Step]) -> Vec<Option<Shape>> {
+    let mut shapes = vec![None; g.vars.len()];
+    let mut parts = vec![0; g.vars.len()];
+    steps.iter().flat_map(|s| s.what.targets()).for_each(|t| parts[t.slot as usize] += 1);
+    let looped = |v: u32| g.var(v).producer.is_some_and(|n| g.nodes[n as usize].f.function.elementwise().is_some());
+    for step in steps {
+        let What::Call(Call { node, needs: Some(_), targets, .. }) = &step.what else { continue };
+        let Some(t) = targets[0].filter(|t| t.how == How::Write && parts[t.slot as usize] == 1) else { continue };
+        let v = g.var(t.slot);
+        if !v.root && !v.visible(clear_buffer) && looped(t.slot) {
+            shapes[t.slot as usize] = g.nodes[*node as usize].f.function.grad_repeats(&v.shape);
+        }
+    }
+    shapes
+}
