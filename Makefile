@@ -51,7 +51,7 @@ clean: ## Remove what was built, the virtual environments included
 lint-rust: tools
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo clippy --locked --all-targets --features python,cuda,emulate -- -D warnings
 
 test-rust: tools
 	cargo test --locked
@@ -89,14 +89,16 @@ dist/.built: $(SOURCES) .venv/.tools
 	wheel=$$(ls dist/*.whl) && .venv/bin/pip install $(PIP_QUIET) "$$wheel[demo]"
 	@touch $@
 
-.venv-test/.tools: pyproject.toml | tools
+# NVIDIA's compilers are wheels for Linux on x86-64; tests that want them say so where they are not.
+.venv-test/.tools: pyproject.toml tools/cuda-requirements.txt | tools
 	"$(PYTHON)" -m venv .venv-test
 	.venv-test/bin/pip install $(PIP_QUIET) "maturin>=1.14,<2" ruff
+	[ "$$(uname -sm)" != "Linux x86_64" ] || .venv-test/bin/pip install $(PIP_QUIET) --require-hashes -r tools/cuda-requirements.txt
 	@touch $@
 
 .venv-test/.installed: $(SOURCES) .venv-test/.tools
 	rm -rf target/wheels-test
-	.venv-test/bin/maturin build --profile dev --locked --out target/wheels-test --interpreter .venv-test/bin/python
+	.venv-test/bin/maturin build --profile dev --locked --features python,cuda,emulate --out target/wheels-test --interpreter .venv-test/bin/python
 	.venv-test/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps target/wheels-test/*.whl
 	wheel=$$(ls target/wheels-test/*.whl) && .venv-test/bin/pip install $(PIP_QUIET) "$$wheel[test]"
 	@touch $@

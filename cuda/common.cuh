@@ -6,6 +6,15 @@
 
 namespace nnrs {
 
+// sum + x y in one rounding where the device has it: for products of matrices. Elsewhere nothing is fused (--fmad=false).
+#ifdef NNRS_EMULATE
+__device__ inline float mad(float x, float y, float sum) { return x * y + sum; }
+__device__ inline double mad(double x, double y, double sum) { return x * y + sum; }
+#else
+__device__ inline float mad(float x, float y, float sum) { return fmaf(x, y, sum); }
+__device__ inline double mad(double x, double y, double sum) { return fma(x, y, sum); }
+#endif
+
 // Numbers of DType in src/dtype.rs.
 enum Type { BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
 
@@ -75,6 +84,10 @@ __device__ inline void keep_whole(void *y, int type, long long i, I v) {
 }
 
 }  // namespace nnrs
+
+#ifndef NNRS_NOINLINE
+#define NNRS_NOINLINE __noinline__
+#endif
 
 // Shared memory of a block. The emulated device checks each index, and that what is read was written.
 #ifndef NNRS_SHARED

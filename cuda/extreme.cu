@@ -28,11 +28,10 @@ __device__ inline void keep_index(void *y, int type, long long i, long long k) {
 }
 
 // A team for each output (blocks in x) and part of its elements (blockIdx.y). Values and indices of part p of output o go
-// to number p * outputs + o; any of the three may be null.
+// to number p * outputs + o; either may be null.
 template <class R>
 __device__ inline void search(int smallest, const void *x, int from, const Axes *axes, long long n, long long outputs,
-                              int size, int neighbours, void *value, int to, void *index, int index_type, void *saved,
-                              int saved_type) {
+                              int size, int neighbours, void *value, int to, void *index, int index_type) {
   Team team(blockIdx.x, size, neighbours);
   Better<R> better = {smallest};
   long long part = (n + gridDim.y - 1) / gridDim.y, begin = blockIdx.y * part;
@@ -49,30 +48,27 @@ __device__ inline void search(int smallest, const void *x, int from, const Axes 
   long long at = blockIdx.y * outputs + team.row;
   if (value) keep(value, to, at, (double)best.v);
   keep_index(index, index_type, at, best.k);
-  keep_index(saved, saved_type, at, best.k);
 }
 
 // The best of the parts.
 template <class R>
 __device__ inline void choose(int smallest, const R *values, const long long *indices, long long parts, long long outputs,
-                              void *value, int to, void *index, int index_type, void *saved, int saved_type) {
+                              void *value, int to, void *index, int index_type) {
   Better<R> better = {smallest};
   for (long long o = first(); o < outputs; o += step()) {
     Best<R> best = {values[o], indices[o]};
     for (long long p = 1; p < parts; ++p) best = better(best, Best<R>{values[p * outputs + o], indices[p * outputs + o]});
     if (value) keep(value, to, o, (double)best.v);
     keep_index(index, index_type, o, best.k);
-    keep_index(saved, saved_type, o, best.k);
   }
 }
 
 // Adds gy, or 1, at the elements that won.
 template <class R>
-__device__ inline void spread(const void *index, int index_type, const Axes *axes, long long outputs, const void *gy,
-                              int gy_type, void *gx, int to) {
+__device__ inline void spread(const long long *index, const Axes *axes, long long outputs, const void *gy, int gy_type,
+                              void *gx, int to) {
   for (long long o = first(); o < outputs; o += step()) {
-    long long k = index_type == U32 ? (long long)((const u32 *)index)[o] : ((const long long *)index)[o];
-    long long i = base_of(axes, o) + reduced_at(axes, k);
+    long long i = base_of(axes, o) + reduced_at(axes, index[o]);
     keep(gx, to, i, (double)(fetch<R>(gx, to, i) + (gy ? fetch<R>(gy, gy_type, o) : (R)1)));
   }
 }
@@ -114,18 +110,16 @@ __device__ inline void product_backward(const void *x, int from, const Axes *axe
 #define NNRS_EXTREME(R, suffix)                                                                                        \
   extern "C" __global__ void search_##suffix(int smallest, const void *x, int from, const nnrs::Axes *axes,            \
                                              long long n, long long outputs, int size, int neighbours, void *value,    \
-                                             int to, void *index, int index_type, void *saved, int saved_type) {       \
-    nnrs::search<R>(smallest, x, from, axes, n, outputs, size, neighbours, value, to, index, index_type, saved,        \
-                    saved_type);                                                                                       \
+                                             int to, void *index, int index_type) {                                    \
+    nnrs::search<R>(smallest, x, from, axes, n, outputs, size, neighbours, value, to, index, index_type);              \
   }                                                                                                                    \
   extern "C" __global__ void choose_##suffix(int smallest, const R *values, const long long *indices, long long parts, \
-                                             long long outputs, void *value, int to, void *index, int index_type,      \
-                                             void *saved, int saved_type) {                                            \
-    nnrs::choose<R>(smallest, values, indices, parts, outputs, value, to, index, index_type, saved, saved_type);       \
+                                             long long outputs, void *value, int to, void *index, int index_type) {    \
+    nnrs::choose<R>(smallest, values, indices, parts, outputs, value, to, index, index_type);                          \
   }                                                                                                                    \
-  extern "C" __global__ void spread_##suffix(const void *index, int index_type, const nnrs::Axes *axes,                \
-                                             long long outputs, const void *gy, int gy_type, void *gx, int to) {       \
-    nnrs::spread<R>(index, index_type, axes, outputs, gy, gy_type, gx, to);                                            \
+  extern "C" __global__ void spread_##suffix(const long long *index, const nnrs::Axes *axes, long long outputs,        \
+                                             const void *gy, int gy_type, void *gx, int to) {                          \
+    nnrs::spread<R>(index, axes, outputs, gy, gy_type, gx, to);                                                        \
   }                                                                                                                    \
   extern "C" __global__ void product_backward_##suffix(const void *x, int from, const nnrs::Axes *axes, long long n,   \
                                                        long long outputs, int size, const void *gy, int gy_type,       \

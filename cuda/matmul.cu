@@ -37,7 +37,7 @@ __device__ inline void matmul(const Matrix *ab, void *c, int type, long long m, 
       for (int i = 0; i < EACH; ++i) x[i] = left[d * TILE + ty * EACH + i];
       for (int j = 0; j < EACH; ++j) y[j] = right[d * TILE + tx * EACH + j];
       for (int i = 0; i < EACH; ++i)
-        for (int j = 0; j < EACH; ++j) sum[i][j] += x[i] * y[j];
+        for (int j = 0; j < EACH; ++j) sum[i][j] = mad(x[i], y[j], sum[i][j]);
     }
     __syncthreads();
   }

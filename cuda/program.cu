@@ -47,17 +47,11 @@ __device__ inline R input(const Source &s, long long i) {
   return fetch<R>(s.at, s.type, offset);
 }
 
-// The numbers are those of Unary in src/function/expr/op.rs.
+// Dear operations are functions of their own: each is there once, not once for every number of registers. The numbers
+// are those of Unary and Binary in src/function/expr/op.rs.
 template <class R>
-__device__ inline R unary(int op, R x) {
+__device__ NNRS_NOINLINE R dear(int op, R x) {
   switch (op) {
-    case 0: return -x;
-    case 1: return fabs(x);
-    case 2: return sign(x);
-    case 3: return floor(x);
-    case 4: return ceil(x);
-    case 5: return round(x);
-    case 6: return sqrt(x);
     case 7: return exp(x);
     case 8: return expm1(x);
     case 9: return log(x);
@@ -75,16 +69,34 @@ __device__ inline R unary(int op, R x) {
     case 21: return acosh(x);
     case 22: return atanh(x);
     case 23: return sigmoid(x);
-    case 24: return erf(x);
+    default: return erf(x);
+  }
+}
+
+template <class R>
+__device__ NNRS_NOINLINE R dear(int op, R a, R b) {
+  return op == 4 ? pow(a, b) : atan2(a, b);
+}
+
+template <class R>
+__device__ inline R unary(int op, R x) {
+  switch (op) {
+    case 0: return -x;
+    case 1: return fabs(x);
+    case 2: return sign(x);
+    case 3: return floor(x);
+    case 4: return ceil(x);
+    case 5: return round(x);
+    case 6: return sqrt(x);
     case 25: return (R)(x != x);
     case 26: return (R)(fabs(x) == NNRS_INF);
     case 27: return (R)(x == 0);
     case 28: return round_f16(x);
-    default: return round_bf16(x);
+    case 29: return round_bf16(x);
+    default: return dear(op, x);
   }
 }
 
-// The numbers are those of Binary there.
 template <class R>
 __device__ inline R binary(int op, R a, R b) {
   switch (op) {
@@ -92,10 +104,8 @@ __device__ inline R binary(int op, R a, R b) {
     case 1: return a - b;
     case 2: return a * b;
     case 3: return a / b;
-    case 4: return pow(a, b);
     case 5: return a > b ? a : b;
     case 6: return a < b ? a : b;
-    case 7: return atan2(a, b);
     case 8: return (R)(a < b);
     case 9: return (R)(a <= b);
     case 10: return (R)(a > b);
@@ -104,7 +114,8 @@ __device__ inline R binary(int op, R a, R b) {
     case 13: return (R)(a != b);
     case 14: return (R)(a != 0 && b != 0);
     case 15: return (R)(a != 0 || b != 0);
-    default: return (R)((a != 0) != (b != 0));
+    case 16: return (R)((a != 0) != (b != 0));
+    default: return dear(op, a, b);
   }
 }
 

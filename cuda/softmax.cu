@@ -69,35 +69,35 @@ __device__ inline void softmax_backward(const void *y, int y_type, const void *g
   }
 }
 
-// p: softmax(x), kept for the backward pass if it is not null. A label that is not one of the n makes the loss NaN.
+// y = -log_softmax(x)[label]; 0 where the label is negative, NaN where it is none of the n.
 template <class R>
-__device__ inline void cross_entropy(const void *x, int from, const long long *labels, void *y, int to, R *p,
-                                     long long rows, long long n, long long inner, int size) {
+__device__ inline void cross_entropy(const void *x, int from, const long long *labels, void *y, int to, long long rows,
+                                     long long n, long long inner, int size) {
   Team team(blockIdx.x, size, inner == 1);
   bool live = team.row < rows;
   long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
-  Peak<R> top = peak<R>(x, from, base, live ? n : 0, inner, team);
-  if (live && team.rank == 0) {
-    R loss = label >= n ? (R)NNRS_NAN : (R)0;
-    if (label >= 0 && label < n) loss = log(top.sum) - (fetch<R>(x, from, base + label * inner) - top.max);
-    keep(y, to, team.row, (double)loss);
-  }
-  if (!p) return;
-  R each = 1 / top.sum;
-  for (long long k = team.rank; live && k < n; k += team.size) {
-    long long i = base + k * inner;
-    p[i] = exp(fetch<R>(x, from, i) - top.max) * each;
-  }
+  Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
+  if (!live || team.rank != 0) return;
+  R loss = label >= n ? (R)NNRS_NAN : (R)0;
+  if (label >= 0 && label < n) loss = log(p.sum) - (fetch<R>(x, from, base + label * inner) - p.max);
+  keep(y, to, team.row, (double)loss);
 }
 
-// gx = gy (p - [k = label]); 0 where the label is negative.
+// gx = gy (softmax(x) - [k = label]); 0 where the label is negative.
 template <class R>
-__device__ inline void cross_entropy_backward(const R *p, const long long *labels, const void *gy, int from, void *gx,
-                                              int to, long long size, long long n, long long inner, int add) {
-  for (long long i = first(); i < size; i += step()) {
-    long long k = i / inner, row = k / n * inner + i % inner, label = labels[row];
-    R g = label >= n ? (R)NNRS_NAN : fetch<R>(gy, from, row);
-    R v = label < 0 ? (R)0 : label == k % n ? g * p[i] - g : g * p[i];
+__device__ inline void cross_entropy_backward(const void *x, int from, const long long *labels, const void *gy,
+                                              int gy_type, void *gx, int to, long long rows, long long n,
+                                              long long inner, int size, int add) {
+  Team team(blockIdx.x, size, inner == 1);
+  bool live = team.row < rows;
+  long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
+  Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
+  R g = live && label >= 0 ? fetch<R>(gy, gy_type, team.row) : (R)0;
+  R factor = label >= n ? (R)NNRS_NAN : g / p.sum;
+  for (long long k = team.rank; live && k < n; k += team.size) {
+    long long i = base + k * inner;
+    R v = label < 0 ? (R)0 : exp(fetch<R>(x, from, i) - p.max) * factor;
+    if (k == label) v -= g;
     keep(gx, to, i, (double)(add ? fetch<R>(gx, to, i) + v : v));
   }
 }
@@ -115,13 +115,13 @@ __device__ inline void cross_entropy_backward(const R *p, const long long *label
     nnrs::softmax_backward<R>(y, y_type, gy, gy_type, gx, to, rows, n, inner, size, log_, add);                          \
   }                                                                                                                      \
   extern "C" __global__ void cross_entropy_##suffix(const void *x, int from, const long long *labels, void *y, int to,   \
-                                                    R *p, long long rows, long long n, long long inner, int size) {      \
-    nnrs::cross_entropy<R>(x, from, labels, y, to, p, rows, n, inner, size);                                             \
+                                                    long long rows, long long n, long long inner, int size) {            \
+    nnrs::cross_entropy<R>(x, from, labels, y, to, rows, n, inner, size);                                                \
   }                                                                                                                      \
-  extern "C" __global__ void cross_entropy_backward_##suffix(const R *p, const long long *labels, const void *gy,        \
-                                                             int from, void *gx, int to, long long size, long long n,    \
-                                                             long long inner, int add) {                                 \
-    nnrs::cross_entropy_backward<R>(p, labels, gy, from, gx, to, size, n, inner, add);                                   \
+  extern "C" __global__ void cross_entropy_backward_##suffix(                                                            \
+      const void *x, int from, const long long *labels, const void *gy, int gy_type, void *gx, int to, long long rows,   \
+      long long n, long long inner, int size, int add) {                                                                 \
+    nnrs::cross_entropy_backward<R>(x, from, labels, gy, gy_type, gx, to, rows, n, inner, size, add);                    \
   }
 
 NNRS_SOFTMAX(float, f32)

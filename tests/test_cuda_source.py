@@ -1,78 +1,29 @@
-"""Every element-wise function's CUDA source compiles to PTX. NVRTC does that without a GPU: `pip install
-nvidia-cuda-nvrtc-cu12==12.0.140`. (What the kernels compute is checked in `rust/cuda_source.rs`.)
+"""Every element-wise function's CUDA source compiles to PTX. NVRTC does that without a GPU
+(tools/cuda-requirements.txt). (What the kernels compute is checked in `rust/cuda_source.rs`.)
 """
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import re
-from importlib.util import find_spec
+import sys
 from pathlib import Path
 
 import pytest
 
 from nnrs import _core
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+from nvrtc import Nvrtc, find_nvrtc
+
 NAMES = [f["name"] for f in _core.registry() if f["elementwise"]]
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
-
-
-class Nvrtc:
-    """The few calls of NVRTC that compiling takes."""
-
-    def __init__(self, path: str) -> None:
-        self.lib = ctypes.CDLL(path)
-        self.lib.nvrtcGetErrorString.restype = ctypes.c_char_p
-
-    def check(self, code: int) -> None:
-        if code:
-            raise RuntimeError(self.lib.nvrtcGetErrorString(code).decode())
-
-    def version(self) -> tuple[int, int]:
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        self.check(self.lib.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
-        return major.value, minor.value
-
-    def text(self, program: ctypes.c_void_p, what: str) -> str:
-        size = ctypes.c_size_t()
-        self.check(getattr(self.lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
-        buffer = ctypes.create_string_buffer(size.value)
-        self.check(getattr(self.lib, f"nvrtcGet{what}")(program, buffer))
-        return buffer.value.decode()
-
-    def ptx(self, source: str, *options: str) -> str:
-        """`source` compiled; a failure shows the compiler's words."""
-        program = ctypes.c_void_p()
-        self.check(self.lib.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"nnrs.cu", 0, None, None))
-        try:
-            given = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
-            if self.lib.nvrtcCompileProgram(program, len(options), given):
-                raise AssertionError(self.text(program, "ProgramLog"))
-            return self.text(program, "PTX")
-        finally:
-            self.lib.nvrtcDestroyProgram(ctypes.byref(program))
-
-
-def find_nvrtc() -> str | None:
-    """NVRTC 12 in the NVIDIA wheel beside this Python, or the system's."""
-    spec = find_spec("nvidia")
-    for folder in (spec and spec.submodule_search_locations) or []:
-        for file in sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.12")):
-            return str(file)
-    for name in ("libnvrtc.so.12", ctypes.util.find_library("nvrtc")):
-        try:
-            return name and ctypes.CDLL(name) and name
-        except OSError:
-            continue
-    return None
 
 
 @pytest.fixture(scope="module")
 def nvrtc() -> Nvrtc:
     path = find_nvrtc()
     if path is None:
-        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12==12.0.140")
+        pytest.skip("NVRTC is not installed: pip install --require-hashes -r tools/cuda-requirements.txt")
     return Nvrtc(path)
 
 

@@ -15,12 +15,11 @@ use crate::shape::Shape;
 /// Elements of a part, where there are too few outputs to fill the device.
 const PART: usize = 1 << 14;
 
-/// Where the winners go: their values, and their numbers among the reduced elements (twice, in integer types).
+/// Where the winners go: their values, and their numbers among the reduced elements.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Winners<'a> {
     pub(crate) values: Option<&'a Data>,
     pub(crate) indices: Option<&'a Data>,
-    pub(crate) saved: Option<&'a Data>,
 }
 
 /// A reduction: merged axes, outputs, elements of each.
@@ -67,12 +66,12 @@ pub(crate) fn search(order: Order, x: &Data, shape: &Shape, mask: &[bool], to: W
     }
     let values = Data::new_at(x.place(), compute_dtype(x.dtype()), parts * axes.outputs)?;
     let indices = Data::new_at(x.place(), DType::I64, values.len())?;
-    let found = Winners { values: Some(&values), indices: Some(&indices), saved: None };
+    let found = Winners { values: Some(&values), indices: Some(&indices) };
     search_parts(order, x, &axes, parts, found)?;
     let gpu = x.gpu();
     let launch = gpu.launch("extreme", &named("choose", is_double(x)))?.flag(smallest(order)).data(&values);
     let launch = launch.data(&indices).size(parts).size(axes.outputs);
-    let launch = launch.maybe_array(to.values).maybe_array(to.indices).maybe_array(to.saved);
+    let launch = launch.maybe_array(to.values).maybe_array(to.indices);
     // SAFETY: each of the arrays has an element for each output, those of the parts for each part.
     unsafe { launch.run(gpu.grid(axes.outputs)) }
 }
@@ -82,15 +81,16 @@ fn search_parts(order: Order, x: &Data, axes: &Axes, parts: usize, to: Winners) 
     let size = team::size(gpu, axes.outputs * parts, n, axes.neighbours);
     let launch = gpu.launch("extreme", &named("search", is_double(x)))?.flag(smallest(order)).array(x);
     let launch = launch.table(&axes.table)?.size(axes.n).size(axes.outputs).size(size).flag(axes.neighbours);
-    let launch = launch.maybe_array(to.values).maybe_array(to.indices).maybe_array(to.saved);
+    let launch = launch.maybe_array(to.values).maybe_array(to.indices);
     let Grid { blocks: [blocks, ..], threads } = team::grid(axes.outputs, size);
     // SAFETY: x has the elements that the axes walk over; the others have one for each output and part.
     unsafe { launch.run(Grid { blocks: [blocks, parts as u32, 1], threads }) }
 }
 
-/// Writes or adds each output's gradient at its winner, whose number is in `index` (u32 or 64 bits); 1 without `gy`.
+/// Writes or adds each output's gradient, 1 without `gy`, at its winner.
 pub(crate) fn spread(
-    index: &Data,
+    order: Order,
+    x: &Data,
     shape: &Shape,
     mask: &[bool],
     gy: Option<&Data>,
@@ -105,7 +105,9 @@ pub(crate) fn spread(
         return Ok(());
     }
     let gpu = gx.gpu();
-    let launch = gpu.launch("extreme", &named("spread", is_double(gx)))?.array(index).table(&axes.table)?;
+    let index = Data::new_at(gx.place(), DType::I64, axes.outputs)?;
+    search(order, x, shape, mask, Winners { values: None, indices: Some(&index) })?;
+    let launch = gpu.launch("extreme", &named("spread", is_double(gx)))?.data(&index).table(&axes.table)?;
     // SAFETY: gx has the elements that the axes walk over; `search` made the indices.
     unsafe { launch.size(axes.outputs).maybe_array(gy).array(gx).run(gpu.grid(axes.outputs)) }
 }

@@ -19,6 +19,8 @@ pub(crate) mod normalize;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod range;
+#[cfg(feature = "cuda")]
+mod real;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
 mod team;
@@ -85,7 +87,10 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
     if let Some(drivers) = emulate::open()? {
         return Ok(drivers);
     }
-    Err(Error::unsupported("this build has no CUDA driver"))
+    #[cfg(feature = "cuda")]
+    return real::open();
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
 }
 
 /// Functions that ran on the host because they have no kernel for the GPU of their context.

@@ -2,20 +2,49 @@
 
 use super::driver::{Kernel, Loaded};
 use super::{Driver, Gpu};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::collections::HashMap;
 
 /// A file of kernels: `cuda/<stem>.cu`.
 pub(crate) struct Module {
     pub(crate) stem: &'static str,
     pub(crate) source: &'static str,
+    /// Its PTX for each compute capability as `tools/ptx.py` packs it.
+    packed: &'static [u8],
+}
+
+/// What begins the PTX of a capability in a packed file.
+const MARK: &str = "// nnrs sm_";
+
+impl Module {
+    /// The PTX for the highest capability up to this one. PTX of a lower one runs on all higher ones.
+    pub(crate) fn ptx(&self, (major, minor): (u32, u32)) -> Result<String> {
+        let broken = || Error::unsupported(format!("the PTX of {} in this build is broken", self.stem));
+        let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(self.packed).map_err(|_| broken())?;
+        let text = String::from_utf8(bytes).map_err(|_| broken())?;
+        let own = major * 10 + minor;
+        let parts = text.split(MARK).skip(1).filter_map(|p| {
+            let (number, ptx) = p.split_once('\n')?;
+            Some((number.parse::<u32>().ok()?, ptx))
+        });
+        let best = parts.filter(|(n, _)| *n <= own).max_by_key(|(n, _)| *n);
+        let older = || {
+            let e = Error::unsupported(format!("the GPU's compute capability is {major}.{minor}"));
+            e.hint("7.0 (Volta) or later is needed")
+        };
+        best.map(|(_, ptx)| ptx.to_string()).ok_or_else(older)
+    }
 }
 
 macro_rules! modules {
     ($($stem:literal),*) => {
         /// All files of kernels.
         pub(crate) static MODULES: &[Module] =
-            &[$(Module { stem: $stem, source: include_str!(concat!("../../cuda/", $stem, ".cu")) }),*];
+            &[$(Module {
+                stem: $stem,
+                source: include_str!(concat!("../../cuda/", $stem, ".cu")),
+                packed: include_bytes!(concat!("../../cuda/ptx/", $stem, ".z")),
+            }),*];
     };
 }
 

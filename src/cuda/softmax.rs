@@ -34,24 +34,21 @@ pub(crate) fn softmax_backward(a: Axis, y: &Data, gy: &Data, gx: &Data, log: boo
     over_rows(a, y, launch, |l| l.flag(log).flag(output == Output::Accumulate))
 }
 
-/// `y = -log_softmax(x)[label]`; keeps softmax(x) in `p`, of the type to compute in.
-pub(crate) fn cross_entropy(a: Axis, x: &Data, labels: &Data, y: &Data, p: Option<&Data>) -> Result<()> {
+/// `y = -log_softmax(x)[label]`; 0 for negative labels. Labels beyond the classes, which are an error on the host, give NaN.
+pub(crate) fn cross_entropy(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
     let launch = x.gpu().launch("softmax", &named("cross_entropy", is_double(x)))?.array(x).data(labels).array(y);
-    over_rows(a, x, launch.maybe(p), |l| l)
+    over_rows(a, x, launch, |l| l)
 }
 
-/// The gradient from what `cross_entropy` kept.
+/// The gradient of `cross_entropy`.
 pub(crate) fn cross_entropy_backward(
     a: Axis,
-    p: &Data,
+    x: &Data,
     labels: &Data,
     gy: &Data,
     gx: &Data,
     output: Output,
 ) -> Result<()> {
-    let gpu = gx.gpu();
-    let launch = gpu.launch("softmax", &named("cross_entropy_backward", is_double(p)))?.data(p).data(labels);
-    let launch = launch.array(gy).array(gx).size(gx.len()).size(a.n).size(a.inner);
-    // SAFETY: as above.
-    unsafe { launch.flag(output == Output::Accumulate).run(gpu.grid(gx.len())) }
+    let launch = x.gpu().launch("softmax", &named("cross_entropy_backward", is_double(x)))?.array(x).data(labels);
+    over_rows(a, x, launch.array(gy).array(gx), |l| l.flag(output == Output::Accumulate))
 }

@@ -1,0 +1,113 @@
+"""Compiles cuda/*.cu to PTX for the extension, or checks that what is checked in is fresh.
+
+    python tools/ptx.py            # needs NVRTC 12.0: pip install --require-hashes -r tools/cuda-requirements.txt
+    python tools/ptx.py --check    # compares the hashes of the sources; with NVRTC also the PTX
+
+cuda/ptx/<stem>.z holds, compressed, the PTX of each compute capability that differs from that of the one before it;
+cuda/ptx/hashes.json the hash of what it was made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from nvrtc import VERSION, WHEEL, Nvrtc, find_nvrtc
+
+CUDA = Path(__file__).parent.parent / "cuda"
+FOLDER = CUDA / "ptx"
+HASHES = FOLDER / "hashes.json"
+CAPABILITIES = (70, 80, 90)
+# The CPU does not fuse multiplications with additions either; products of matrices ask for it themselves (mad).
+OPTIONS = ("--fmad=false", "--std=c++17")
+
+
+def sources() -> dict[str, str]:
+    """The kernels' files by their stems."""
+    return {p.stem: p.read_text() for p in sorted(CUDA.glob("*.cu"))}
+
+
+def headers() -> dict[str, str]:
+    """What they may include."""
+    return {p.name: p.read_text() for p in sorted(CUDA.glob("*.cuh"))}
+
+
+def digest(source: str) -> str:
+    """The hash of all that a file's PTX depends on."""
+    parts = [source, json.dumps(headers()), WHEEL, repr(CAPABILITIES), repr(OPTIONS)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def compiled(nvrtc: Nvrtc, stem: str, source: str) -> str:
+    """The PTX of all capabilities, those left out that are the one before but for the name of the target."""
+    text, before = "", None
+    for capability in CAPABILITIES:
+        options = [f"--gpu-architecture=compute_{capability}", *OPTIONS]
+        ptx = nvrtc.ptx(source, *options, headers=headers(), name=f"{stem}.cu")
+        ptx = re.sub(r"^//.*\n|\n+(?=\n)", "", ptx, flags=re.MULTILINE)
+        bare = re.sub(r"^\.target .*$", "", ptx, flags=re.MULTILINE)
+        if bare != before:
+            text += f"// nnrs sm_{capability}\n{ptx}"
+        before = bare
+    return text
+
+
+def unpacked(stem: str) -> str:
+    """The PTX that is checked in."""
+    return zlib.decompress((FOLDER / f"{stem}.z").read_bytes()).decode()
+
+
+def compiler() -> Nvrtc | None:
+    """NVRTC, if it is the version that the PTX is made with."""
+    path = find_nvrtc()
+    nvrtc = Nvrtc(path) if path else None
+    return nvrtc if nvrtc and nvrtc.version() == VERSION else None
+
+
+def stale() -> list[str]:
+    """Files whose PTX is missing or of another source."""
+    known = json.loads(HASHES.read_text()) if HASHES.exists() else {}
+    found = {stem: digest(source) for stem, source in sources().items()}
+    return sorted(stem for stem in known.keys() | found.keys() if known.get(stem) != found.get(stem))
+
+
+def make(nvrtc: Nvrtc) -> None:
+    """Compiles what is stale, and removes what has no source."""
+    FOLDER.mkdir(exist_ok=True)
+    todo, texts = stale(), sources()
+    for stem in todo:
+        if stem in texts:
+            (FOLDER / f"{stem}.z").write_bytes(zlib.compress(compiled(nvrtc, stem, texts[stem]).encode(), 9))
+        else:
+            (FOLDER / f"{stem}.z").unlink(missing_ok=True)
+        print(f"cuda/ptx/{stem}.z")
+    HASHES.write_text(json.dumps({stem: digest(text) for stem, text in texts.items()}, indent=1) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only say what is stale")
+    check = parser.parse_args().check
+    nvrtc = compiler()
+    if not check:
+        if nvrtc is None:
+            print(f"NVRTC 12.0 is not installed: pip install {WHEEL}", file=sys.stderr)
+            return 1
+        make(nvrtc)
+        return 0
+    wrong = stale()
+    if nvrtc and not wrong:
+        wrong = [stem for stem, source in sources().items() if compiled(nvrtc, stem, source) != unpacked(stem)]
+    for stem in wrong:
+        print(f"cuda/ptx/{stem}.z is not of cuda/{stem}.cu: run tools/ptx.py", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
