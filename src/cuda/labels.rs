@@ -15,14 +15,7 @@ pub(crate) fn log_loss(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()>
 }
 
 /// The gradient of `log_loss`.
-pub(crate) fn log_loss_backward(
-    a: Axis,
-    x: &Data,
-    labels: &Data,
-    gy: &Data,
-    gx: &Data,
-    output: Output,
-) -> Result<()> {
+pub(crate) fn log_loss_backward(a: Axis, x: &Data, labels: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
     if output == Output::Write {
         super::kernels::fill(gx, 0.0)?;
     }

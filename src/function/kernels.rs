@@ -119,8 +119,8 @@ pub(crate) fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output
     match y.place() {
         Place::Gpu(_) => cuda::program::apply_to(f, x, y, output),
         Place::Host => with_real!(y.dtype(), T => {
-            let operand = |(data, walk): &(&Data, Walk)| Operand { data: data.as_slice::<T>(), walk: walk.clone() };
-            let operands: Vec<Operand<T>> = x.iter().map(operand).collect();
+            let operands = x.iter().map(|(data, walk)| Operand { data: data.as_slice::<T>(), walk: walk.clone() });
+            let operands: Vec<Operand<T>> = operands.collect();
             apply(f, &operands, y.as_mut_slice(), output);
             Ok(())
         }),

@@ -49,13 +49,7 @@ fn backward<T: SimdReal>(a: Axis, x: &[T], labels: &[i64], gy: &[T], gx: &mut [T
     }
 }
 
-loss_of_labels!(
-    CategoricalCrossEntropy,
-    forward,
-    backward,
-    cuda::labels::log_loss,
-    cuda::labels::log_loss_backward
-);
+loss_of_labels!(CategoricalCrossEntropy, forward, backward, cuda::labels::log_loss, cuda::labels::log_loss_backward);
 
 impl CategoricalCrossEntropy {
     fn rule(&self, x: &Variable, labels: &Variable, gy: &Variable) -> Result<Variable> {
