@@ -133,6 +133,11 @@ impl Block {
         Ok(())
     }
 
+    /// Address of the copy on a GPU, if there is one.
+    pub(super) fn gpu_address(&self) -> Option<usize> {
+        self.mirror.get().and_then(|m| lock(m).copy.as_ref().map(|c| c.address() as usize))
+    }
+
     /// Where the truth is; a GPU if it is there too.
     pub(super) fn place(&self) -> Place {
         let Some(mirror) = self.mirror.get() else { return Place::Host };

@@ -12,6 +12,7 @@ use crate::shape::Shape;
 pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
+pub(crate) use storage::Kept;
 pub use storage::{Content, Data, Storage};
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.

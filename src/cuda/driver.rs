@@ -51,6 +51,27 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Waits for all work.
     fn synchronize(&self) -> Result<()>;
+
+    /// Copies from the host at once, also while a run is captured, and not as a part of it.
+    ///
+    /// # Safety
+    /// As [`upload`](Driver::upload).
+    unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()>;
+
+    /// From now on work is noted, not done.
+    fn begin_capture(&self) -> Result<()>;
+
+    /// Ends what `begin_capture` began.
+    fn end_capture(&self) -> Result<Captured>;
+
+    /// Does the captured work again.
+    ///
+    /// # Safety
+    /// The memory that it used belongs to it, or is what it was.
+    unsafe fn replay(&self, captured: Captured) -> Result<()>;
+
+    /// Drops captured work.
+    fn forget(&self, captured: Captured);
 }
 
 /// A device's name and limits.
@@ -71,6 +92,10 @@ pub struct Properties {
 /// A module's handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loaded(pub(crate) u64);
+
+/// A handle of captured work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Captured(pub(crate) u64);
 
 /// A kernel's handle.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,15 @@
 //! An emulated GPU, for tests: the system's C++ compiler makes the kernels, over `cuda/emulate.hpp`, and device memory is
 //! the host's between pages that nobody may touch. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
 
-use super::driver::{Driver, Grid, Kernel, Loaded, Properties};
+use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
 use super::module::{HEADERS, Module};
 use crate::error::{Error, Result};
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 const RUNTIME: &str = include_str!("../../cuda/emulate.hpp");
 const FLAGS: [&str; 8] =
@@ -24,6 +25,33 @@ static RUNNING: Mutex<()> = Mutex::new(());
 
 struct Emulated {
     properties: Properties,
+    work: Mutex<Work>,
+}
+
+/// What is being captured, and what was.
+#[derive(Default)]
+struct Work {
+    now: Option<Vec<Op>>,
+    graphs: HashMap<u64, Arc<Vec<Op>>>,
+    next: u64,
+}
+
+enum Op {
+    Launch(Kernel, Grid, Vec<u64>),
+    Copy(u64, u64, usize),
+}
+
+impl Emulated {
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Notes an operation, if a run is being captured.
+    fn note(&self, op: impl FnOnce() -> Op) -> bool {
+        let mut work = self.work();
+        let noted = work.now.as_mut().map(|ops| ops.push(op()));
+        noted.is_some()
+    }
 }
 
 /// The devices, if the environment asks for them.
@@ -38,7 +66,7 @@ pub(super) fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     let device = |_| {
         let (name, memory) = ("emulated".to_string(), 4 << 30);
         let properties = Properties { name, capability: (8, 0), memory, processors: 2, emulated: true };
-        Box::new(Emulated { properties }) as Box<dyn Driver>
+        Box::new(Emulated { properties, work: Mutex::default() }) as Box<dyn Driver>
     };
     Ok(Some((0..count).map(device).collect()))
 }
@@ -99,6 +127,9 @@ impl Driver for Emulated {
     }
 
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize, _peer: Option<&dyn Driver>) -> Result<()> {
+        if self.note(|| Op::Copy(to, from, bytes)) {
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         Ok(())
@@ -124,6 +155,11 @@ impl Driver for Emulated {
     }
 
     unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()> {
+        // SAFETY: all arguments are words.
+        let words = || args.iter().map(|a| unsafe { *(*a as *const u64) }).collect();
+        if self.note(|| Op::Launch(kernel, grid, words())) {
+            return Ok(());
+        }
         type Entry = unsafe extern "C" fn(*const u32, *mut *mut c_void) -> *const c_char;
         // SAFETY: the address of a function that NNRS_ENTRY made, which is of this type.
         let entry: Entry = unsafe { std::mem::transmute(kernel.0 as *const c_void) };
@@ -140,6 +176,47 @@ impl Driver for Emulated {
 
     fn synchronize(&self) -> Result<()> {
         Ok(())
+    }
+
+    unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.upload(to, from, bytes) }
+    }
+
+    fn begin_capture(&self) -> Result<()> {
+        self.work().now = Some(Vec::new());
+        Ok(())
+    }
+
+    fn end_capture(&self) -> Result<Captured> {
+        let mut work = self.work();
+        let ops = work.now.take().ok_or_else(|| wrong("nothing is being captured"))?;
+        work.next += 1;
+        let number = work.next;
+        work.graphs.insert(number, Arc::new(ops));
+        Ok(Captured(number))
+    }
+
+    unsafe fn replay(&self, captured: Captured) -> Result<()> {
+        let ops = self.work().graphs.get(&captured.0).cloned().ok_or_else(|| wrong("there is no such graph"))?;
+        for op in ops.iter() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match op {
+                    Op::Copy(to, from, bytes) => self.copy(*to, *from, *bytes, None)?,
+                    Op::Launch(kernel, grid, words) => {
+                        let mut words = words.clone();
+                        let mut args: Vec<_> = words.iter_mut().map(|w| w as *mut u64 as *mut c_void).collect();
+                        self.launch(*kernel, *grid, &mut args)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, captured: Captured) {
+        self.work().graphs.remove(&captured.0);
     }
 }
 

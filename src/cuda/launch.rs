@@ -100,6 +100,8 @@ impl Launch {
     pub(crate) unsafe fn run(mut self, grid: Grid) -> Result<()> {
         let mut args: SmallVec<[*mut c_void; 16]> =
             self.args.iter_mut().map(|a| a as *mut u64 as *mut c_void).collect();
+        let _turn = self.gpu.turn()?;
+        self.held.iter().for_each(|table| self.gpu.keep_table(table));
         // SAFETY: the caller's promise.
         unsafe { self.gpu.driver.launch(self.kernel, grid, &mut args) }
     }
@@ -115,8 +117,9 @@ impl Gpu {
             return Ok(found.clone());
         }
         let memory = Arc::new(self.alloc(bytes.len())?);
+        let _turn = self.turn()?;
         // SAFETY: the memory is as large as the slice.
-        unsafe { memory.upload(bytes.as_ptr(), bytes.len())? };
+        unsafe { self.driver.upload_constant(memory.address(), bytes.as_ptr(), bytes.len())? };
         let mut tables = self.tables();
         if tables.len() >= TABLES {
             tables.clear();

@@ -5,7 +5,7 @@ use super::Gpu;
 use crate::array::alloc::{self, Stats, human};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Free blocks by size, and statistics.
 #[derive(Default)]
@@ -17,6 +17,16 @@ pub(super) struct Pool {
     cached: usize,
     peak: usize,
     limit: Option<usize>,
+    /// The memory of a run that is being captured.
+    pub(super) arena: Option<Arena>,
+}
+
+/// Memory that a captured run uses and frees on the way: nobody else may have it as long as the run may be replayed. It
+/// counts as in use.
+#[derive(Default)]
+pub(super) struct Arena {
+    free: BTreeMap<usize, Vec<u64>>,
+    owned: BTreeSet<u64>,
 }
 
 /// An owned block of a GPU's memory; dropped, it returns to the pool.
@@ -31,7 +41,16 @@ impl Gpu {
     pub(crate) fn alloc(&'static self, bytes: usize) -> Result<Memory> {
         self.check_fork()?;
         let bytes = self.rounded(bytes);
-        let at = self.pool().take(self, bytes)?;
+        let mut pool = self.pool();
+        let own = pool.arena.as_mut().and_then(|a| a.free.get_mut(&bytes)).and_then(Vec::pop);
+        let at = match own {
+            Some(at) => at,
+            None => pool.take(self, bytes)?,
+        };
+        if let Some(arena) = &mut pool.arena {
+            arena.owned.insert(at);
+        }
+        drop(pool);
         Ok(Memory { gpu: self, at, bytes })
     }
 
@@ -46,6 +65,14 @@ impl Gpu {
             true => Ok(()),
             false => Err(Error::graph("CUDA cannot be used in a process that was forked after its first use")
                 .hint("use multiprocessing with the start method 'spawn', or fork before the first use of the GPU")),
+        }
+    }
+
+    /// Gives an arena's memory back to all.
+    pub(super) fn dissolve(&self, arena: &Arena) {
+        let mut pool = self.pool();
+        for (&bytes, blocks) in &arena.free {
+            blocks.iter().for_each(|&at| pool.give(at, bytes));
         }
     }
 
@@ -110,6 +137,13 @@ impl Pool {
         }
     }
 
+    fn give(&mut self, at: u64, bytes: usize) {
+        self.live.remove(&at);
+        self.live_bytes -= bytes;
+        self.cached += bytes;
+        self.free.entry(bytes).or_default().push(at);
+    }
+
     fn clear(&mut self, gpu: &Gpu) {
         for (bytes, blocks) in std::mem::take(&mut self.free) {
             for at in blocks {
@@ -153,7 +187,7 @@ impl Memory {
     /// # Safety
     /// `from` must be readable for its size.
     pub(crate) unsafe fn upload(&self, from: *const u8, bytes: usize) -> Result<()> {
-        self.gpu.check_fork()?;
+        let _turn = self.gpu.turn_with_host()?;
         debug_assert!(bytes <= self.bytes);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.upload(self.at, from, bytes) }
@@ -164,7 +198,7 @@ impl Memory {
     /// # Safety
     /// `to` must be writable for `bytes`.
     pub(crate) unsafe fn download(&self, to: *mut u8, bytes: usize) -> Result<()> {
-        self.gpu.check_fork()?;
+        let _turn = self.gpu.turn_with_host()?;
         debug_assert!(bytes <= self.bytes);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.download(to, self.at, bytes) }
@@ -172,7 +206,7 @@ impl Memory {
 
     /// Copies from another block of the same size, which may be on another device.
     pub(crate) fn copy_from(&self, other: &Memory) -> Result<()> {
-        self.gpu.check_fork()?;
+        let _turn = if self.gpu == other.gpu { self.gpu.turn()? } else { self.gpu.turn_with_host()? };
         let peer = if self.gpu == other.gpu { None } else { Some(&*other.gpu.driver) };
         // SAFETY: both have that many bytes.
         unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), peer) }
@@ -185,9 +219,11 @@ impl Drop for Memory {
             return; // it is the parent's
         }
         let mut pool = self.gpu.pool();
-        pool.live.remove(&self.at);
-        pool.live_bytes -= self.bytes;
-        pool.cached += self.bytes;
-        pool.free.entry(self.bytes).or_default().push(self.at);
+        match &mut pool.arena {
+            Some(arena) if arena.owned.contains(&self.at) => {
+                arena.free.entry(self.bytes).or_default().push(self.at);
+            }
+            _ => pool.give(self.at, self.bytes),
+        }
     }
 }

@@ -4,6 +4,7 @@
 // What only devices use is not used in a build without any.
 #![allow(dead_code)]
 
+pub(crate) mod capture;
 mod driver;
 #[cfg(feature = "emulate")]
 mod emulate;
@@ -25,6 +26,7 @@ pub(crate) mod reduce;
 pub(crate) mod softmax;
 mod team;
 
+pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
 pub(crate) use memory::Memory;
@@ -34,7 +36,7 @@ use crate::fork;
 use memory::Pool;
 use module::Modules;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 /// A GPU. All its work is done in order, on one stream.
 pub struct Gpu {
@@ -44,6 +46,8 @@ pub struct Gpu {
     modules: Mutex<Modules>,
     /// Small tables in device memory, by their bytes.
     tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
+    /// Held for writing while a run is being captured.
+    capturing: RwLock<()>,
     /// Value of [`fork::count`] when it was opened.
     forks: u64,
 }
@@ -61,7 +65,15 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
             let (pool, modules, tables) = Default::default();
-            &*Box::leak(Box::new(Gpu { id, driver, pool, modules, tables, forks: fork::count() }))
+            &*Box::leak(Box::new(Gpu {
+                id,
+                driver,
+                pool,
+                modules,
+                tables,
+                capturing: RwLock::new(()),
+                forks: fork::count(),
+            }))
         };
         Ok(drivers.into_iter().enumerate().map(gpu).collect())
     });
@@ -132,7 +144,7 @@ impl Gpu {
 
     /// Waits until all work that was asked for is done.
     pub fn synchronize(&self) -> Result<()> {
-        self.check_fork()?;
+        let _turn = self.turn_with_host()?;
         self.driver.synchronize()
     }
 

@@ -1,7 +1,7 @@
 //! CUDA itself, through cudarc: a device's primary context and one non-blocking stream. Nothing is linked: the driver's
 //! library is loaded when a GPU is first asked for, and its absence is an error like others.
 
-use super::driver::{Driver, Grid, Kernel, Loaded, Properties};
+use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
 use super::module::Module;
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
@@ -16,6 +16,8 @@ struct Device {
     properties: Properties,
     context: sys::CUcontext,
     stream: sys::CUstream,
+    /// For constants.
+    side: sys::CUstream,
     staging: Mutex<Staging>,
 }
 
@@ -74,10 +76,10 @@ impl Device {
             let memory = result::device::total_mem(device).map_err(|e| wrong("cuDeviceTotalMem", e))?;
             let context = result::primary_ctx::retain(device).map_err(|e| wrong("cuDevicePrimaryCtxRetain", e))?;
             result::ctx::set_current(context).map_err(|e| wrong("cuCtxSetCurrent", e))?;
-            let kind = result::stream::StreamKind::NonBlocking;
-            let stream = result::stream::create(kind).map_err(|e| wrong("cuStreamCreate", e))?;
+            let create = || result::stream::create(result::stream::StreamKind::NonBlocking);
+            let (stream, side) = create().and_then(|a| Ok((a, create()?))).map_err(|e| wrong("cuStreamCreate", e))?;
             let properties = Properties { name, capability, memory, processors, emulated: false };
-            Ok(Device { properties, context, stream, staging: Mutex::default() })
+            Ok(Device { properties, context, stream, side, staging: Mutex::default() })
         }
     }
 
@@ -213,6 +215,50 @@ impl Driver for Device {
         let done =
             unsafe { result::launch_kernel(kernel.0 as sys::CUfunction, (x, y, z), (i, j, k), 0, self.stream, args) };
         done.map_err(|e| wrong("starting a kernel", e))
+    }
+
+    unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller's promise; the copy goes by a stream of its own and is waited for.
+        let done = unsafe {
+            let source = std::slice::from_raw_parts(from, bytes);
+            result::memcpy_htod_async(to, source, self.side).and_then(|()| result::stream::synchronize(self.side))
+        };
+        done.map_err(|e| wrong("copy to the GPU", e))
+    }
+
+    fn begin_capture(&self) -> Result<()> {
+        self.enter()?;
+        // Relaxed: memory may be allocated meanwhile, and other streams may work.
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream is kept to the process's end.
+        unsafe { result::stream::begin_capture(self.stream, mode) }.map_err(|e| wrong("beginning a CUDA graph", e))
+    }
+
+    fn end_capture(&self) -> Result<Captured> {
+        self.enter()?;
+        // SAFETY: the graph is made into one that can be launched, and then dropped.
+        let made = unsafe {
+            result::stream::end_capture(self.stream).and_then(|graph| {
+                let mut ready = std::mem::MaybeUninit::uninit();
+                let made = sys::cuGraphInstantiateWithFlags(ready.as_mut_ptr(), graph, 0).result();
+                let _ = result::graph::destroy(graph);
+                made.map(|()| ready.assume_init())
+            })
+        };
+        made.map(|ready| Captured(ready as u64)).map_err(|e| wrong("making a CUDA graph", e))
+    }
+
+    unsafe fn replay(&self, captured: Captured) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        let done = unsafe { result::graph::launch(captured.0 as sys::CUgraphExec, self.stream) };
+        done.map_err(|e| wrong("starting a CUDA graph", e))
+    }
+
+    fn forget(&self, captured: Captured) {
+        // SAFETY: a graph of `end_capture`, which nobody uses any more.
+        let _ = self.enter().map(|()| unsafe { result::graph::exec_destroy(captured.0 as sys::CUgraphExec) });
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -79,6 +79,11 @@ impl Saved {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
+    /// Puts back what `get` gave.
+    pub(crate) fn restore(&self, v: Option<Arc<dyn Any + Send + Sync>>) {
+        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = v;
+    }
+
     /// Frees what was kept.
     pub(crate) fn clear(&self) {
         let old = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();

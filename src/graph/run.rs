@@ -157,6 +157,20 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
 }
 
 impl Variable {
+    /// What became of the runs of this variable's graph as CUDA graphs: a line for each plan, with the reason where its
+    /// runs are not captured.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::exp(&Variable::new([2]))?;
+    /// y.forward()?;
+    /// assert!(y.cuda_graphs()[0].starts_with("forward: not captured"));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn cuda_graphs(&self) -> Vec<String> {
+        self.node().lock().plans.cuda_graphs()
+    }
+
     /// Computes this variable's data from the leaves of the graph.
     ///
     /// # Errors

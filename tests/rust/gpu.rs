@@ -55,3 +55,32 @@ fn arrays_move_where_they_are_written() {
     let a = NdArray::from_slice(&[1.5f32; 3], [3].into()).unwrap();
     assert_eq!(a.to_vec::<f32>().unwrap(), [1.5; 3]);
 }
+
+fn step(x: &Variable, y: &Variable, values: &[f32]) -> (Vec<f32>, Vec<f32>) {
+    x.raw_data().write(values).unwrap();
+    x.grad().zero().unwrap();
+    y.forward().unwrap();
+    y.backward().unwrap();
+    (y.to_vec().unwrap(), x.grad().to_vec().unwrap())
+}
+
+#[test]
+fn a_captured_run_sees_new_data() {
+    let values = |k: usize| (0..100).map(|i| ((i + 7 * k) as f32 * 0.11).cos()).collect::<Vec<f32>>();
+    let build = |context: Option<Arc<Context>>| {
+        let old = context.map(mode::set_context);
+        let x = Variable::from_slice(&values(0), [1, 100].into()).unwrap().with_need_grad(true);
+        let b = Variable::from_slice(&values(9), [1, 100].into()).unwrap();
+        let y = loss(&x, &b).unwrap();
+        old.map(mode::set_context);
+        (x, y)
+    };
+    let ((x, y), (xc, yc)) = (build(Some(emulated())), build(None));
+    for k in 0..12 {
+        let (gpu, cpu) = (step(&x, &y, &values(k)), step(&xc, &yc, &values(k)));
+        let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4 * (1.0 + b.abs()));
+        assert!(near(&gpu.0, &cpu.0) && near(&gpu.1, &cpu.1), "step {k}: {gpu:?} {cpu:?}");
+    }
+    let reports = y.cuda_graphs();
+    assert!(reports.iter().all(|r| r.contains("1 captured, replayed ")), "{reports:?}");
+}

@@ -7,7 +7,7 @@ mod tile;
 mod variables;
 
 use super::again;
-use super::build::{self as forward, Forward, PlanNode, Slot, last_plan};
+use super::build::{self as forward, Forward, PlanNode, Slot, captured_on, last_plan};
 use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Var, collect};
@@ -15,6 +15,7 @@ use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
 use crate::context::Site;
+use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
@@ -55,6 +56,8 @@ pub(crate) struct Backward {
     pub(crate) forward_slots: Vec<Option<u32>>,
     /// When it last told the variables what it keeps.
     adopted: AtomicU64,
+    /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
+    pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
 
 /// How often backward plans have adopted variables.
@@ -184,6 +187,7 @@ impl Backward {
         let grads = g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
         Ok(Backward {
             key,
+            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
             watch,
             forward: forward.map(|f| (f.id, Arc::downgrade(&f))),
             slots,

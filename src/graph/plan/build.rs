@@ -7,8 +7,10 @@ use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
 use crate::context::Site;
+use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
 use crate::function::expr::tile::Walk;
+use crate::function::{Group, OnGpu};
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
@@ -74,6 +76,20 @@ pub(crate) struct Forward {
     pub(crate) leaves: Vec<(u32, AtomicU64)>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
+    /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
+    pub(crate) replays: Option<(&'static Gpu, Replays)>,
+}
+
+/// The GPU on which all these functions run by kernels alone that do the same each time.
+pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option<(&'static Gpu, Replays)> {
+    let mut nodes = nodes.peekable();
+    let gpu = nodes.peek()?.context.gpu()?;
+    let same_each_time = |n: &FnNode| {
+        let f = &n.function;
+        let on_gpu = f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing;
+        n.context.gpu() == Some(gpu) && on_gpu && f.on_variables().is_none() && f.def().group != Group::Random
+    };
+    nodes.all(same_each_time).then(|| (gpu, Replays::default()))
 }
 
 pub(crate) struct PlanNode {
@@ -151,6 +167,7 @@ impl Forward {
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
         Ok(Forward {
             id: next_id(),
+            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
             key,
             root_ids: roots.iter().map(|r| r.id).collect(),
             border,

@@ -2,7 +2,8 @@
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{Data, NdArray, Place, alloc};
-use crate::cuda;
+use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -158,16 +159,33 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        let mut interrupt = Interrupt::new();
-        for step in &self.steps {
-            self.step(step, hooks)?;
-            interrupt.check(step.work(self))?;
+        match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays)?,
+            None => self.compute(hooks)?,
         }
         for (slot, count) in &self.leaves {
             let now = self.slots[*slot as usize].data.storage().mark();
             count.store(now, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn compute(&self, hooks: &Hooks) -> Result<()> {
+        let mut interrupt = Interrupt::new();
+        for step in &self.steps {
+            self.step(step, hooks)?;
+            interrupt.check(step.work(self))?;
+        }
+        Ok(())
+    }
+
+    /// Runs as a CUDA graph, once there is one.
+    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays) -> Result<()> {
+        let arrays: Vec<&NdArray> = self.slots.iter().map(|s| &s.data).collect();
+        let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
+        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)
     }
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.

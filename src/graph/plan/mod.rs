@@ -27,6 +27,7 @@ pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
+use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
@@ -56,6 +57,16 @@ pub struct ForwardOptions {
 pub(crate) struct Cache {
     pub(crate) forward: Vec<Arc<Forward>>,
     pub(crate) backward: Vec<Arc<Backward>>,
+}
+
+impl Cache {
+    /// What became of the plans' runs as CUDA graphs, in words.
+    pub(crate) fn cuda_graphs(&self) -> Vec<String> {
+        const NO: &str = "not captured: not all of it runs on one GPU and does the same each time";
+        let told = |replays: &Option<(&'static Gpu, Replays)>| replays.as_ref().map_or(NO.into(), |(_, r)| r.report());
+        let forward = self.forward.iter().map(|p| format!("forward: {}", told(&p.replays)));
+        forward.chain(self.backward.iter().map(|p| format!("backward: {}", told(&p.replays)))).collect()
+    }
 }
 
 /// Plans kept per root (different flags, with hooks and without).

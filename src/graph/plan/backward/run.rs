@@ -2,7 +2,8 @@
 
 use super::{Backward, Call, How, Step, Target, What};
 use crate::array::{Data, NdArray, Place, alloc};
-use crate::cuda;
+use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
@@ -22,14 +23,10 @@ impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
-        let mut interrupt = Interrupt::new();
-        let result = self.steps.iter().enumerate().try_for_each(|(i, step)| {
-            self.step(step, seed, hooks)?;
-            if i == 0 && clear_seed {
-                seed.storage().clear(); // only what made the root reads its gradient
-            }
-            interrupt.check(step.what.work(self))
-        });
+        let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
+            None => self.compute(seed, hooks, clear_seed),
+        };
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
@@ -40,6 +37,34 @@ impl Backward {
             again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
         }
         result
+    }
+
+    /// Runs as a CUDA graph, once there is one.
+    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
+        let data = self.slots.iter().map(|s| &s.data);
+        let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
+        let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let finish = &mut || {
+            for (i, step) in self.steps.iter().enumerate() {
+                self.end(step);
+                if i == 0 && clear_seed {
+                    seed.storage().clear();
+                }
+            }
+        };
+        replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
+    }
+
+    fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
+        let mut interrupt = Interrupt::new();
+        self.steps.iter().enumerate().try_for_each(|(i, step)| {
+            self.step(step, seed, hooks)?;
+            if i == 0 && clear_seed {
+                seed.storage().clear(); // only what made the root reads its gradient
+            }
+            interrupt.check(step.what.work(self))
+        })
     }
 
     pub(super) fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
@@ -59,9 +84,8 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().chain(&step.forget).for_each(|&v| self.free(&self.slots[v as usize].data));
-        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
-        step.free_data.iter().for_each(|&v| self.drop_data(v));
+        again.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        self.end(step);
         if self.key.clear_buffer && self.saves(node) {
             node.f.saved.clear();
         }
@@ -69,6 +93,13 @@ impl Backward {
             self.hide_seed(node);
         }
         Ok(())
+    }
+
+    /// Frees what ends with a step.
+    fn end(&self, step: &Step) {
+        step.forget.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
+        step.free_data.iter().for_each(|&v| self.drop_data(v));
     }
 
     /// After the root's function hooks see that the root's gradient, which they saw for the run only, is cleared.

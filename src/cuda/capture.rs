@@ -1,0 +1,272 @@
+//! Runs of a plan as CUDA graphs: captured once their arrays have settled, and then replayed with one call.
+//!
+//! A replay is right only if every array is what it was when the run was captured: the same block, or the same constant.
+//! So a captured run knows the arrays as they were before it and as they are after it, keeps their memory, and holds what
+//! it frees on the way in an arena of its own. Several are kept, since a first backward pass writes gradients and a second
+//! adds to them. What differs from run to run without being an array (random numbers) is not captured.
+
+use super::driver::Captured;
+use super::memory::Arena;
+use super::{Gpu, Memory};
+use crate::array::{Kept, NdArray};
+use crate::error::{Error, Result};
+use crate::function::Saved;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard};
+
+/// Runs with the arrays as they are before one is captured.
+const WARM: u32 = 2;
+/// Captured runs of one plan at most, and how many in a row may be of no use.
+const VARIANTS: usize = 4;
+const MISSES: u32 = 16;
+
+static ENABLED: AtomicU8 = AtomicU8::new(2);
+
+/// True if runs are captured. Off by `NNRS_CUDA_GRAPHS=0` or [`set_graphs`].
+pub fn graphs() -> bool {
+    match ENABLED.load(Relaxed) {
+        2 => {
+            let on = std::env::var("NNRS_CUDA_GRAPHS").map_or(true, |v| v != "0");
+            ENABLED.store(on as u8, Relaxed);
+            on
+        }
+        v => v == 1,
+    }
+}
+
+/// Turns CUDA graphs on or off; gives the old setting. Results are the same.
+pub fn set_graphs(on: bool) -> bool {
+    let old = graphs();
+    ENABLED.store(on as u8, Relaxed);
+    old
+}
+
+/// The captured runs of one plan.
+#[derive(Default)]
+pub(crate) struct Replays(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    variants: Vec<Variant>,
+    /// What the arrays were before the last run that was no replay, and how often in a row.
+    before: Vec<usize>,
+    seen: u32,
+    misses: u32,
+    replays: u64,
+    /// Why nothing is captured any more.
+    given_up: Option<String>,
+}
+
+/// A captured run.
+struct Variant {
+    gpu: &'static Gpu,
+    graph: Captured,
+    before: Vec<Kept>,
+    /// The arrays that are written, as they are afterwards.
+    after: Vec<Option<Kept>>,
+    saved: Vec<(Saving, Saving)>,
+    arena: Arena,
+    _tables: Vec<Arc<Memory>>,
+}
+
+type Saving = Option<Arc<dyn Any + Send + Sync>>;
+
+/// What a run works on.
+pub(crate) struct Circumstances<'a> {
+    pub(crate) gpu: &'static Gpu,
+    /// All arrays that it reads or writes.
+    pub(crate) arrays: &'a [&'a NdArray],
+    /// What its functions keep from run to run.
+    pub(crate) saved: &'a [&'a Saved],
+}
+
+impl Replays {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Does a run: by `compute`, or by a replay and then `finish`, which does what a run does beside computing.
+    pub(crate) fn run(
+        &self,
+        c: &Circumstances,
+        compute: &mut dyn FnMut() -> Result<()>,
+        finish: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let mut state = self.lock();
+        if !graphs() || state.given_up.is_some() || CAPTURING.get() {
+            drop(state);
+            return compute();
+        }
+        let before: Vec<Kept> = c.arrays.iter().map(|a| a.storage().keep()).collect();
+        if let Some(v) = state.variants.iter().position(|v| v.fits(c, &before)) {
+            (state.misses, state.seen) = (0, 0);
+            state.replays += 1;
+            return state.variants[v].replay(c, finish);
+        }
+        let marks: Vec<usize> = before.iter().map(Kept::mark).collect();
+        state.seen = if marks == state.before { state.seen + 1 } else { 0 };
+        state.before = marks;
+        state.misses += 1;
+        if state.misses > MISSES {
+            state.given_up = Some("its arrays are others in each run".into());
+            state.variants.clear();
+        }
+        if state.seen < WARM {
+            drop(state);
+            return compute();
+        }
+        match Variant::capture(c, before, compute) {
+            Ok(v) => {
+                if state.variants.len() == VARIANTS {
+                    state.variants.remove(0);
+                }
+                state.variants.push(v);
+                state.seen = 0;
+                state.variants.last().map_or(Ok(()), |v| v.replay(c, finish))
+            }
+            Err(e) => {
+                state.given_up = Some(e.to_string());
+                drop(state);
+                compute()
+            }
+        }
+    }
+
+    /// What became of the plan's runs, for people.
+    pub(crate) fn report(&self) -> String {
+        let state = self.lock();
+        match &state.given_up {
+            Some(why) => format!("not captured: {why}"),
+            None if !graphs() => "not captured: CUDA graphs are off".into(),
+            None => format!("{} captured, replayed {} times", state.variants.len(), state.replays),
+        }
+    }
+}
+
+impl Variant {
+    fn capture(c: &Circumstances, before: Vec<Kept>, compute: &mut dyn FnMut() -> Result<()>) -> Result<Variant> {
+        let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
+        let saved: Vec<Saving> = c.saved.iter().map(|s| s.get()).collect();
+        // What the host wrote goes to the device before, not in the middle.
+        c.arrays.iter().zip(&before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        let (done, recorded) = c.gpu.record(compute);
+        let written = |(a, count): (&&NdArray, &u64)| (a.modification_count() != *count).then(|| a.storage().keep());
+        let after: Vec<Option<Kept>> = c.arrays.iter().zip(&counts).map(written).collect();
+        // Nothing was computed yet: the run that follows begins with the arrays as they were.
+        for ((a, k), after) in c.arrays.iter().zip(&before).zip(&after) {
+            if after.is_some() || !a.storage().keep().is(k) {
+                a.storage().restore(k);
+            }
+        }
+        let (graph, arena, tables) = match (done, recorded) {
+            (Ok(()), Ok(recorded)) => recorded,
+            (Err(e), recorded) => {
+                if let Ok((graph, arena, _)) = recorded {
+                    c.gpu.driver.forget(graph);
+                    c.gpu.dissolve(&arena);
+                }
+                return Err(e);
+            }
+            (_, Err(e)) => return Err(e),
+        };
+        let saved = saved.into_iter().zip(c.saved.iter().map(|s| s.get())).collect();
+        Ok(Variant { gpu: c.gpu, graph, before, after, saved, arena, _tables: tables })
+    }
+
+    /// True if all arrays are what they were when the run was captured.
+    fn fits(&self, c: &Circumstances, now: &[Kept]) -> bool {
+        let same = |a: &Saving, b: &Saving| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        self.gpu == c.gpu
+            && self.before.len() == now.len()
+            && self.before.iter().zip(now).all(|(a, b)| a.is(b))
+            && self.saved.iter().zip(c.saved).all(|((before, after), s)| {
+                let now = s.get();
+                same(before, &now) || same(after, &now)
+            })
+    }
+
+    fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
+        c.arrays.iter().zip(&self.before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        {
+            let _turn = self.gpu.turn()?;
+            // SAFETY: the memory that the graph works on is kept by this value, and the arrays were found to have it.
+            unsafe { self.gpu.driver.replay(self.graph)? };
+        }
+        finish();
+        for (a, k) in c.arrays.iter().zip(&self.after) {
+            if let Some(k) = k {
+                a.storage().restore(k);
+                k.written_on(c.gpu)?;
+            }
+        }
+        c.saved.iter().zip(&self.saved).for_each(|(s, (_, after))| s.restore(after.clone()));
+        Ok(())
+    }
+}
+
+impl Drop for Variant {
+    fn drop(&mut self) {
+        if self.gpu.check_fork().is_ok() {
+            let _turn = self.gpu.turn();
+            self.gpu.driver.forget(self.graph);
+            self.gpu.dissolve(&self.arena);
+        }
+    }
+}
+
+thread_local! {
+    /// This thread is capturing.
+    static CAPTURING: Cell<bool> = const { Cell::new(false) };
+    /// Tables that the kernels of the run read.
+    static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Gpu {
+    /// Leave to use the stream: not while another thread captures what goes through it.
+    pub(super) fn turn(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        self.check_fork()?;
+        Ok((!CAPTURING.get()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
+    }
+
+    /// As [`turn`](Gpu::turn), for what waits for the device or brings data from the host: never in a captured run.
+    pub(super) fn turn_with_host(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        match CAPTURING.get() {
+            true => Err(Error::graph("data moves between host and GPU in the middle of the run")),
+            false => self.turn(),
+        }
+    }
+
+    /// Keeps a table for as long as the run that is being captured.
+    pub(super) fn keep_table(&self, table: &Arc<Memory>) {
+        if CAPTURING.get() {
+            TABLES.with_borrow_mut(|t| t.push(table.clone()));
+        }
+    }
+
+    /// Captures what `compute` does; nothing of it is executed.
+    fn record(
+        &self,
+        compute: &mut dyn FnMut() -> Result<()>,
+    ) -> (Result<()>, Result<(Captured, Arena, Vec<Arc<Memory>>)>) {
+        let _alone = self.capturing.write().unwrap_or_else(|e| e.into_inner());
+        if let Err(e) = self.driver.begin_capture() {
+            return (Err(e), Err(Error::graph("nothing was captured")));
+        }
+        self.pool().arena = Some(Arena::default());
+        CAPTURING.set(true);
+        let done = compute();
+        CAPTURING.set(false);
+        let arena = self.pool().arena.take().unwrap_or_default();
+        let tables = TABLES.take();
+        let graph = self.driver.end_capture();
+        if graph.is_err() {
+            self.dissolve(&arena);
+        }
+        (done, graph.map(|graph| (graph, arena, tables)))
+    }
+}
