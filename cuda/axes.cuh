@@ -2,6 +2,8 @@
 #ifndef NNRS_AXES
 #define NNRS_AXES
 
+#include "common.cuh"
+
 namespace nnrs {
 
 struct Axes {
@@ -11,12 +13,13 @@ struct Axes {
 
 __device__ inline long long offset(long long i, const long long *size, const long long *stride, long long axes) {
   long long at = 0;
-  for (int a = (int)axes - 1; a >= 0; --a) {
-    long long next = i / size[a];
-    at += (i - next * size[a]) * stride[a];
-    i = next;
+#pragma unroll 1
+  for (int a = (int)axes - 1; a > 0; --a) {
+    long long rest = i;
+    i = divide(rest, size[a]);
+    at += rest * stride[a];
   }
-  return at;
+  return axes ? at + i * stride[0] : at;
 }
 
 // The first element of output o, and how far from it element i is.

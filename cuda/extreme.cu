@@ -40,13 +40,13 @@ __device__ inline void search(int smallest, const void *x, int from, const Axes 
   long long base = base_of(axes, live ? team.row : 0);
   Best<R> best = {0, -1};
   for (long long k = begin + team.rank; live && k < end; k += team.size) {
-    R v = fetch<R>(x, from, base + reduced_at(axes, k));
+    R v = fetch_real<R>(x, from, base + reduced_at(axes, k));
     if (best.k < 0 || better.beats(v, best.v)) best = {v, k};
   }
   best = all(best, team, better);
   if (!live || team.rank != 0) return;
   long long at = blockIdx.y * outputs + team.row;
-  if (value) keep(value, to, at, (double)best.v);
+  if (value) keep_real<R>(value, to, at, best.v);
   keep_index(index, index_type, at, best.k);
 }
 
@@ -58,7 +58,7 @@ __device__ inline void choose(int smallest, const R *values, const long long *in
   for (long long o = first(); o < outputs; o += step()) {
     Best<R> best = {values[o], indices[o]};
     for (long long p = 1; p < parts; ++p) best = better(best, Best<R>{values[p * outputs + o], indices[p * outputs + o]});
-    if (value) keep(value, to, o, (double)best.v);
+    if (value) keep_real<R>(value, to, o, best.v);
     keep_index(index, index_type, o, best.k);
   }
 }
@@ -69,7 +69,7 @@ __device__ inline void spread(const long long *index, const Axes *axes, long lon
                               void *gx, int to) {
   for (long long o = first(); o < outputs; o += step()) {
     long long i = base_of(axes, o) + reduced_at(axes, index[o]);
-    keep(gx, to, i, (double)(fetch<R>(gx, to, i) + (gy ? fetch<R>(gy, gy_type, o) : (R)1)));
+    keep_real<R>(gx, to, i, fetch_real<R>(gx, to, i) + (gy ? fetch_real<R>(gy, gy_type, o) : (R)1));
   }
 }
 
@@ -85,23 +85,23 @@ __device__ inline void product_backward(const void *x, int from, const Axes *axe
   if (!live) end = begin;
   long long base = base_of(axes, live ? team.row : 0);
   R product = 1;
-  for (long long k = begin; k < end; ++k) product *= fetch<R>(x, from, base + reduced_at(axes, k));
+  for (long long k = begin; k < end; ++k) product *= fetch_real<R>(x, from, base + reduced_at(axes, k));
   products[threadIdx.x] = product;
   __syncthreads();
   int mine = (int)threadIdx.x - team.rank;
-  R before = live ? fetch<R>(gy, gy_type, team.row) : (R)0, after = 1;
+  R before = live ? fetch_real<R>(gy, gy_type, team.row) : (R)0, after = 1;
   for (int t = 0; t < team.rank; ++t) before *= (R)products[mine + t];
   for (int t = size - 1; t > team.rank; --t) after *= (R)products[mine + t];
   for (long long k = begin; k < end; ++k) {
     long long i = base + reduced_at(axes, k);
     left[i] = before;
-    before *= fetch<R>(x, from, i);
+    before *= fetch_real<R>(x, from, i);
   }
   for (long long k = end - 1; k >= begin; --k) {
     long long i = base + reduced_at(axes, k);
     R v = left[i] * after;
-    after *= fetch<R>(x, from, i);
-    keep(gx, to, i, (double)(add ? v + fetch<R>(gx, to, i) : v));
+    after *= fetch_real<R>(x, from, i);
+    keep_real<R>(gx, to, i, add ? v + fetch_real<R>(gx, to, i) : v);
   }
 }
 

@@ -5,7 +5,8 @@
 namespace nnrs {
 
 __device__ inline long long element(long long row, long long label, long long n, long long inner) {
-  return (row / inner * n + label) * inner + row % inner;
+  long long column = row, outer = divide(column, inner);
+  return (outer * n + label) * inner + column;
 }
 
 // Not less than the smallest normal float; NaN stays.
@@ -22,8 +23,8 @@ __device__ inline void log_loss(const void *x, int from, const long long *labels
   for (long long r = first(); r < rows; r += step()) {
     long long label = labels[r];
     R v = label < 0 ? (R)0 : (R)NNRS_NAN;
-    if (label >= 0 && label < n) v = -log(guarded(fetch<R>(x, from, element(r, label, n, inner))));
-    keep(y, to, r, (double)v);
+    if (label >= 0 && label < n) v = -log(guarded(fetch_real<R>(x, from, element(r, label, n, inner))));
+    keep_real<R>(y, to, r, v);
   }
 }
 
@@ -35,7 +36,8 @@ __device__ inline void log_loss_backward(const void *x, int from, const long lon
     long long label = labels[r];
     if (label < 0 || label >= n) continue;
     long long i = element(r, label, n, inner);
-    keep(gx, to, i, (double)(fetch<R>(gx, to, i) - fetch<R>(gy, gy_type, r) / guarded(fetch<R>(x, from, i))));
+    R v = fetch_real<R>(gy, gy_type, r) / guarded(fetch_real<R>(x, from, i));
+    keep_real<R>(gx, to, i, fetch_real<R>(gx, to, i) - v);
   }
 }
 
@@ -47,11 +49,12 @@ __device__ inline void top_errors(const void *x, int from, const long long *labe
   bool live = team.row < rows;
   long long label = live ? labels[team.row] : -1, count = 0;
   bool known = label >= 0 && label < n;
-  R mine = known ? fetch<R>(x, from, element(team.row, label, n, inner)) : (R)0;
+  R mine = known ? fetch_real<R>(x, from, element(team.row, label, n, inner)) : (R)0;
   for (long long k = team.rank; known && k < n; k += team.size)
-    count += fetch<R>(x, from, element(team.row, k, n, inner)) >= mine;
+    count += fetch_real<R>(x, from, element(team.row, k, n, inner)) >= mine;
   count = all(count, team, Add());
-  if (live && team.rank == 0) keep(y, to, team.row, label >= n ? (double)NNRS_NAN : (double)(known && count > most));
+  R error = label >= n ? (R)NNRS_NAN : (R)(known && count > most);
+  if (live && team.rank == 0) keep_real<R>(y, to, team.row, error);
 }
 
 }  // namespace nnrs
@@ -60,8 +63,8 @@ __device__ inline void top_errors(const void *x, int from, const long long *labe
 extern "C" __global__ void label_mask(const long long *labels, void *y, int to, long long size, long long n,
                                       long long inner) {
   for (long long i = nnrs::first(); i < size; i += nnrs::step()) {
-    long long k = i / inner;
-    nnrs::keep(y, to, i, (double)(labels[k / n * inner + i % inner] == k % n));
+    long long column = i, k = nnrs::divide(column, inner), outer = nnrs::divide(k, n);
+    nnrs::keep_real<float>(y, to, i, labels[outer * inner + column] == k);
   }
 }
 

@@ -41,9 +41,9 @@ __device__ inline void moments(const void *x, int type, long long channels, long
   Channel c(team.row, channels, inner, j, team.size);
   while (j < part.end) {
     Shifted<R> run;
-    run.start(fetch<R>(x, type, c.index()));
+    run.start(fetch_real<R>(x, type, c.index()));
     for (c.next(), j += team.size; j < part.end && run.n < RUN; c.next(), j += team.size)
-      run.add(fetch<R>(x, type, c.index()));
+      run.add(fetch_real<R>(x, type, c.index()));
     m = Merge()(m, run.moments());
   }
   m = all(m, team, Merge());
@@ -64,9 +64,9 @@ __device__ inline void sums(const void *gy, int gy_type, const void *x, int type
   while (j < part.end) {
     R sum = 0, product = 0;
     for (int n = 0; j < part.end && n < RUN; ++n, c.next(), j += team.size) {
-      R g = fetch<R>(gy, gy_type, c.index());
+      R g = fetch_real<R>(gy, gy_type, c.index());
       sum += g;
-      if (x) product += g * (fetch<R>(x, type, c.index()) - minus);
+      if (x) product += g * (fetch_real<R>(x, type, c.index()) - minus);
     }
     total = total + Pair{(double)sum, (double)product};
   }
@@ -76,7 +76,7 @@ __device__ inline void sums(const void *gy, int gy_type, const void *x, int type
 }
 
 __device__ inline double at(const void *list, int type, long long i, double otherwise) {
-  return list ? fetch<double>(list, type, i) : otherwise;
+  return list ? fetch_real<double>(list, type, i) : otherwise;
 }
 
 // For each channel: y = (a - minus) * times + plus, or with x: y = a * times + (x - minus) * by_x + plus.
@@ -112,18 +112,18 @@ __device__ inline void forward(const Forward *f, const Pair *found, double *mean
       }
       m = all.mean, v = all.squares / (double)f->count;
     } else {
-      m = fetch<double>(f->mean.at, (int)f->mean.type, c);
-      v = fetch<double>(f->variance.at, (int)f->variance.type, c);
+      m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+      v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
     }
     if (f->update) {
-      double old_m = fetch<double>(f->mean.at, (int)f->mean.type, c);
-      double old_v = fetch<double>(f->variance.at, (int)f->variance.type, c);
+      double old_m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+      double old_v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
       double unbiased = v * ((double)f->count / ((double)f->count - 1));
-      keep(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
-      keep(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
+      keep_real<double>(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
+      keep_real<double>(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
     }
-    if (f->batch_mean.at) keep(f->batch_mean.at, (int)f->batch_mean.type, c, m);
-    if (f->batch_variance.at) keep(f->batch_variance.at, (int)f->batch_variance.type, c, v);
+    if (f->batch_mean.at) keep_real<double>(f->batch_mean.at, (int)f->batch_mean.type, c, m);
+    if (f->batch_variance.at) keep_real<double>(f->batch_variance.at, (int)f->batch_variance.type, c, v);
     double inv = 1 / sqrt(v + f->eps), times = at(f->gamma.at, (int)f->gamma.type, c, 1) * inv;
     mean[c] = m, inverse[c] = inv;
     double rest = m - (double)(R)m;
@@ -142,7 +142,7 @@ __device__ inline void deliver(const List &to, long long add, long long c, doubl
   if (!to.at) return;
   int type = (int)to.type;
   R r = (R)v;
-  keep(to.at, type, c, (double)(add ? fetch<R>(to.at, type, c) + r : r));
+  keep_real<R>(to.at, type, c, add ? fetch_real<R>(to.at, type, c) + r : r);
 }
 
 template <class R>
@@ -187,9 +187,9 @@ __device__ inline void map(const void *a, int a_type, const void *x, int x_type,
   Cycle at(channels, inner);
   for (long long i = first(); i < n; i += step(), at.next()) {
     const Coefficients<R> k = by[at.c];
-    R v = fetch<R>(a, a_type, i);
-    R r = x ? v * k.times + ((fetch<R>(x, x_type, i) - k.minus) * k.by_x + k.plus) : (v - k.minus) * k.times + k.plus;
-    keep(y, to, i, (double)(add ? fetch<R>(y, to, i) + r : r));
+    R v = fetch_real<R>(a, a_type, i);
+    R r = x ? v * k.times + ((fetch_real<R>(x, x_type, i) - k.minus) * k.by_x + k.plus) : (v - k.minus) * k.times + k.plus;
+    keep_real<R>(y, to, i, add ? fetch_real<R>(y, to, i) + r : r);
   }
 }
 
@@ -205,23 +205,23 @@ __device__ inline void rows_forward(const void *x, int from, void *y, int to, co
   Moments m = {0, 0, 0};
   for (long long j = team.rank; j < end;) {
     Shifted<R> run;
-    run.start(fetch<R>(x, from, base + j));
-    for (j += team.size; j < end && run.n < RUN; j += team.size) run.add(fetch<R>(x, from, base + j));
+    run.start(fetch_real<R>(x, from, base + j));
+    for (j += team.size; j < end && run.n < RUN; j += team.size) run.add(fetch_real<R>(x, from, base + j));
     m = Merge()(m, run.moments());
   }
   m = all(m, team, Merge());
   double variance = m.squares / (double)n, inv = 1 / sqrt(variance + eps);
   if (live && team.rank == 0) {
     mean[team.row] = m.mean, inverse[team.row] = inv;
-    if (out_mean) keep(out_mean, out_type, team.row, m.mean);
-    if (out_variance) keep(out_variance, out_type, team.row, variance);
+    if (out_mean) keep_real<double>(out_mean, out_type, team.row, m.mean);
+    if (out_variance) keep_real<double>(out_variance, out_type, team.row, variance);
   }
   R minus = (R)m.mean, times = (R)inv, rest = (R)(((double)minus - m.mean) * inv);
   for (long long j = team.rank; j < end; j += team.size) {
-    R v = (fetch<R>(x, from, base + j) - minus) * times + rest;
-    if (gamma) v *= fetch<R>(gamma, gamma_type, j);
-    if (beta) v += fetch<R>(beta, beta_type, j);
-    keep(y, to, base + j, (double)v);
+    R v = (fetch_real<R>(x, from, base + j) - minus) * times + rest;
+    if (gamma) v *= fetch_real<R>(gamma, gamma_type, j);
+    if (beta) v += fetch_real<R>(beta, beta_type, j);
+    keep_real<R>(y, to, base + j, v);
   }
 }
 
@@ -240,10 +240,10 @@ __device__ inline void rows_backward(const void *gy, int gy_type, const void *x,
   for (long long j = team.rank; j < end;) {
     R sum = 0, product = 0;
     for (int k = 0; j < end && k < RUN; ++k, j += team.size) {
-      R g = fetch<R>(gy, gy_type, base + j);
-      if (gamma) g *= fetch<R>(gamma, gamma_type, j);
+      R g = fetch_real<R>(gy, gy_type, base + j);
+      if (gamma) g *= fetch_real<R>(gamma, gamma_type, j);
       sum += g;
-      product += g * (fetch<R>(x, from, base + j) - minus);
+      product += g * (fetch_real<R>(x, from, base + j) - minus);
     }
     total = total + Pair{(double)sum, (double)product};
   }
@@ -251,14 +251,14 @@ __device__ inline void rows_backward(const void *gy, int gy_type, const void *x,
   double rest = m - (double)minus, count = (double)n;
   total.b -= rest * total.a;
   double by = -inv * inv * inv * total.b / count, plus = -inv * total.a / count;
-  if (live && gvariance) by += 2 * fetch<double>(gvariance, gvariance_type, team.row) / count;
-  if (live && gmean) plus += fetch<double>(gmean, gmean_type, team.row) / count;
+  if (live && gvariance) by += 2 * fetch_real<double>(gvariance, gvariance_type, team.row) / count;
+  if (live && gmean) plus += fetch_real<double>(gmean, gmean_type, team.row) / count;
   R times = (R)inv, by_x = (R)by, shift = (R)(plus - by * rest);
   for (long long j = team.rank; j < end; j += team.size) {
-    R g = fetch<R>(gy, gy_type, base + j);
-    if (gamma) g *= fetch<R>(gamma, gamma_type, j);
-    R r = g * times + ((fetch<R>(x, from, base + j) - minus) * by_x + shift);
-    keep(gx, to, base + j, (double)(add ? fetch<R>(gx, to, base + j) + r : r));
+    R g = fetch_real<R>(gy, gy_type, base + j);
+    if (gamma) g *= fetch_real<R>(gamma, gamma_type, j);
+    R r = g * times + ((fetch_real<R>(x, from, base + j) - minus) * by_x + shift);
+    keep_real<R>(gx, to, base + j, add ? fetch_real<R>(gx, to, base + j) + r : r);
   }
 }
 
@@ -273,10 +273,10 @@ __device__ inline void rows_sums(const void *gy, int gy_type, const void *x, int
   for (long long r = part.begin + team.rank; live && r < part.end;) {
     R sum = 0, product = 0;
     for (int k = 0; r < part.end && k < RUN; ++k, r += team.size) {
-      R g = fetch<R>(gy, gy_type, r * n + team.row), minus = (R)mean[r];
+      R g = fetch_real<R>(gy, gy_type, r * n + team.row), minus = (R)mean[r];
       R rest = (R)(((double)minus - mean[r]) * inverse[r]);
       sum += g;
-      if (x) product += g * ((fetch<R>(x, from, r * n + team.row) - minus) * (R)inverse[r] + rest);
+      if (x) product += g * ((fetch_real<R>(x, from, r * n + team.row) - minus) * (R)inverse[r] + rest);
     }
     total = total + Pair{(double)sum, (double)product};
   }

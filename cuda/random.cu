@@ -36,6 +36,9 @@ __device__ inline double positive(const Words &w, int k, double) {
   return ((double)(w.pair(k) >> 11) + 1.0) * (1.0 / 9007199254740992.0);
 }
 
+__device__ inline void both(float angle, float *sine, float *cosine) { sincosf(angle, sine, cosine); }
+__device__ inline void both(double angle, double *sine, double *cosine) { sincos(angle, sine, cosine); }
+
 // Numbers that a thread makes of its words, and the place of number k of block b.
 template <class R>
 __device__ inline int made() {
@@ -59,7 +62,7 @@ __device__ inline void uniform(void *y, int type, long long n, u64 key, u64 numb
     Words w = philox(key, number, (u64)b);
     for (int k = 0; k < m; ++k) {
       R v = low + width * unit(w, k, (R)0);
-      if (place(b, k, m) < n) keep(y, type, place(b, k, m), (double)(v > top ? top : v));
+      if (place(b, k, m) < n) keep_real<R>(y, type, place(b, k, m), v > top ? top : v);
     }
   }
 }
@@ -73,8 +76,10 @@ __device__ inline void normal(void *y, int type, long long n, u64 key, u64 numbe
     for (int k = 0; k < h; ++k) {
       R radius = sqrt((R)-2 * log(positive(w, k, (R)0)));
       R angle = (R)6.283185307179586 * unit(w, h + k, (R)0);
-      if (place(b, k, m) < n) keep(y, type, place(b, k, m), (double)(mu + sigma * (cos(angle) * radius)));
-      if (place(b, h + k, m) < n) keep(y, type, place(b, h + k, m), (double)(mu + sigma * (sin(angle) * radius)));
+      R sine, cosine;
+      both(angle, &sine, &cosine);
+      if (place(b, k, m) < n) keep_real<R>(y, type, place(b, k, m), mu + sigma * (cosine * radius));
+      if (place(b, h + k, m) < n) keep_real<R>(y, type, place(b, h + k, m), mu + sigma * (sine * radius));
     }
   }
 }
@@ -88,8 +93,8 @@ __device__ inline void dropout(void *y, int to, const void *x, int from, long lo
     for (int k = 0; k < 4; ++k) {
       long long i = place(b, k, 4);
       if (i >= n) continue;
-      R v = fetch<R>(x, from, i) * (w.w[k] >= threshold ? scale : (R)0);
-      keep(y, to, i, (double)(add ? fetch<R>(y, to, i) + v : v));
+      R v = fetch_real<R>(x, from, i) * (w.w[k] >= threshold ? scale : (R)0);
+      keep_real<R>(y, to, i, add ? fetch_real<R>(y, to, i) + v : v);
     }
   }
 }

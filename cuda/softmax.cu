@@ -24,7 +24,7 @@ template <class R>
 __device__ inline Peak<R> peak(const void *x, int type, long long base, long long n, long long inner, const Team &team) {
   Peak<R> p = {-NNRS_INF, 0};
   for (long long k = team.rank; k < n; k += team.size) {
-    R v = fetch<R>(x, type, base + k * inner);
+    R v = fetch_real<R>(x, type, base + k * inner);
     if (v > p.max) p = {v, p.sum * exp(p.max - v) + (v - v) + 1};
     else if (v != p.max || v > -NNRS_INF) p.sum += exp(v - p.max);
   }
@@ -32,7 +32,8 @@ __device__ inline Peak<R> peak(const void *x, int type, long long base, long lon
 }
 
 __device__ inline long long row_base(long long row, long long n, long long inner) {
-  return row / inner * n * inner + row % inner;
+  long long column = row, outer = divide(column, inner);
+  return outer * n * inner + column;
 }
 
 template <class R>
@@ -44,8 +45,8 @@ __device__ inline void softmax(const void *x, int from, void *y, int to, long lo
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
   R log_sum = log(p.sum), each = 1 / p.sum;
   for (long long k = team.rank; live && k < n; k += team.size) {
-    R d = fetch<R>(x, from, base + k * inner) - p.max;
-    keep(y, to, base + k * inner, (double)(log_ ? d - log_sum : exp(d) * each));
+    R d = fetch_real<R>(x, from, base + k * inner) - p.max;
+    keep_real<R>(y, to, base + k * inner, log_ ? d - log_sum : exp(d) * each);
   }
 }
 
@@ -57,15 +58,15 @@ __device__ inline void softmax_backward(const void *y, int y_type, const void *g
   long long base = row_base(team.row, n, inner), end = team.row < rows ? n : 0;
   R sum = 0;
   for (long long k = team.rank; k < end; k += team.size) {
-    R g = fetch<R>(gy, gy_type, base + k * inner);
-    sum += log_ ? g : g * fetch<R>(y, y_type, base + k * inner);
+    R g = fetch_real<R>(gy, gy_type, base + k * inner);
+    sum += log_ ? g : g * fetch_real<R>(y, y_type, base + k * inner);
   }
   sum = all(sum, team, Add());
   for (long long k = team.rank; k < end; k += team.size) {
     long long i = base + k * inner;
-    R v = fetch<R>(y, y_type, i), g = fetch<R>(gy, gy_type, i);
+    R v = fetch_real<R>(y, y_type, i), g = fetch_real<R>(gy, gy_type, i);
     R r = log_ ? g - exp(v) * sum : v * (g - sum);
-    keep(gx, to, i, (double)(add ? fetch<R>(gx, to, i) + r : r));
+    keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
   }
 }
 
@@ -79,8 +80,8 @@ __device__ inline void cross_entropy(const void *x, int from, const long long *l
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
   if (!live || team.rank != 0) return;
   R loss = label >= n ? (R)NNRS_NAN : (R)0;
-  if (label >= 0 && label < n) loss = log(p.sum) - (fetch<R>(x, from, base + label * inner) - p.max);
-  keep(y, to, team.row, (double)loss);
+  if (label >= 0 && label < n) loss = log(p.sum) - (fetch_real<R>(x, from, base + label * inner) - p.max);
+  keep_real<R>(y, to, team.row, loss);
 }
 
 // gx = gy (softmax(x) - [k = label]); 0 where the label is negative.
@@ -92,13 +93,13 @@ __device__ inline void cross_entropy_backward(const void *x, int from, const lon
   bool live = team.row < rows;
   long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
-  R g = live && label >= 0 ? fetch<R>(gy, gy_type, team.row) : (R)0;
+  R g = live && label >= 0 ? fetch_real<R>(gy, gy_type, team.row) : (R)0;
   R factor = label >= n ? (R)NNRS_NAN : g / p.sum;
   for (long long k = team.rank; live && k < n; k += team.size) {
     long long i = base + k * inner;
-    R v = label < 0 ? (R)0 : exp(fetch<R>(x, from, i) - p.max) * factor;
+    R v = label < 0 ? (R)0 : exp(fetch_real<R>(x, from, i) - p.max) * factor;
     if (k == label) v -= g;
-    keep(gx, to, i, (double)(add ? fetch<R>(gx, to, i) + v : v));
+    keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + v : v);
   }
 }
 

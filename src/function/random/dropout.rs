@@ -108,6 +108,10 @@ impl Function for DropoutAgain {
         OnGpu::Forward
     }
 
+    fn varies(&self) -> bool {
+        true
+    }
+
     fn differentiable(&self, i: usize) -> bool {
         i == 0
     }

@@ -13,7 +13,7 @@ use crate::{function, with_real};
 
 function! {
     /// 1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
-    /// 0. No gradient.
+    /// 0. No gradient. A label beyond the classes is an error on the CPU; a GPU, which would have to wait for the check, gives NaN.
     TopNError top_n_error in Validation
     inputs {
         x: "N-D array of scores, N > 0.",
