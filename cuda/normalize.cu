@@ -42,8 +42,16 @@ __device__ inline void moments(const void *x, int type, long long channels, long
   while (j < part.end) {
     Shifted<R> run;
     run.start(fetch_real<R>(x, type, c.index()));
-    for (c.next(), j += team.size; j < part.end && run.n < RUN; c.next(), j += team.size)
-      run.add(fetch_real<R>(x, type, c.index()));
+    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
+      R v[BATCH];
+      bool there[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
+        there[u] = j < part.end;
+        v[u] = there[u] ? fetch_real<R>(x, type, c.index()) : (R)0;
+      }
+      for (int u = 0; u < BATCH; ++u) run.add(v[u], there[u]);
+    }
     m = Merge()(m, run.moments());
   }
   m = all(m, team, Merge());
@@ -63,10 +71,15 @@ __device__ inline void sums(const void *gy, int gy_type, const void *x, int type
   R minus = (R)centre;
   while (j < part.end) {
     R sum = 0, product = 0;
-    for (int n = 0; j < part.end && n < RUN; ++n, c.next(), j += team.size) {
-      R g = fetch_real<R>(gy, gy_type, c.index());
-      sum += g;
-      if (x) product += g * (fetch_real<R>(x, type, c.index()) - minus);
+    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
+      R g[BATCH], v[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
+        bool there = j < part.end;
+        g[u] = there ? fetch_real<R>(gy, gy_type, c.index()) : (R)0;
+        v[u] = there && x ? fetch_real<R>(x, type, c.index()) : minus;
+      }
+      for (int u = 0; u < BATCH; ++u) sum += g[u], product += g[u] * (v[u] - minus);
     }
     total = total + Pair{(double)sum, (double)product};
   }
@@ -206,7 +219,11 @@ __device__ inline void rows_forward(const void *x, int from, void *y, int to, co
   for (long long j = team.rank; j < end;) {
     Shifted<R> run;
     run.start(fetch_real<R>(x, from, base + j));
-    for (j += team.size; j < end && run.n < RUN; j += team.size) run.add(fetch_real<R>(x, from, base + j));
+    for (int done = 0; done < RUN && j < end; done += BATCH, j += BATCH * team.size) {
+      R v[BATCH];
+      load<R>(v, x, from, base, 1, j, end, team.size, 0);
+      for (int u = 0; u < BATCH; ++u) run.add(v[u], j + u * team.size < end);
+    }
     m = Merge()(m, run.moments());
   }
   m = all(m, team, Merge());
@@ -217,11 +234,15 @@ __device__ inline void rows_forward(const void *x, int from, void *y, int to, co
     if (out_variance) keep_real<double>(out_variance, out_type, team.row, variance);
   }
   R minus = (R)m.mean, times = (R)inv, rest = (R)(((double)minus - m.mean) * inv);
-  for (long long j = team.rank; j < end; j += team.size) {
-    R v = (fetch_real<R>(x, from, base + j) - minus) * times + rest;
-    if (gamma) v *= fetch_real<R>(gamma, gamma_type, j);
-    if (beta) v += fetch_real<R>(beta, beta_type, j);
-    keep_real<R>(y, to, base + j, v);
+  for (long long j = team.rank; j < end; j += BATCH * team.size) {
+    R v[BATCH], scale[BATCH], shift[BATCH];
+    load<R>(v, x, from, base, 1, j, end, team.size, 0);
+    load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+    load<R>(shift, beta, beta_type, 0, 1, j, beta ? end : 0, team.size, (R)-0.0);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = j + u * team.size;
+      if (at < end) keep_real<R>(y, to, base + at, ((v[u] - minus) * times + rest) * scale[u] + shift[u]);
+    }
   }
 }
 
@@ -239,11 +260,12 @@ __device__ inline void rows_backward(const void *gy, int gy_type, const void *x,
   Pair total = {0, 0};
   for (long long j = team.rank; j < end;) {
     R sum = 0, product = 0;
-    for (int k = 0; j < end && k < RUN; ++k, j += team.size) {
-      R g = fetch_real<R>(gy, gy_type, base + j);
-      if (gamma) g *= fetch_real<R>(gamma, gamma_type, j);
-      sum += g;
-      product += g * (fetch_real<R>(x, from, base + j) - minus);
+    for (int done = 0; done < RUN && j < end; done += BATCH, j += BATCH * team.size) {
+      R g[BATCH], v[BATCH], scale[BATCH];
+      load<R>(g, gy, gy_type, base, 1, j, end, team.size, 0);
+      load<R>(v, x, from, base, 1, j, end, team.size, minus);
+      load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+      for (int u = 0; u < BATCH; ++u) sum += g[u] * scale[u], product += g[u] * scale[u] * (v[u] - minus);
     }
     total = total + Pair{(double)sum, (double)product};
   }
@@ -254,11 +276,16 @@ __device__ inline void rows_backward(const void *gy, int gy_type, const void *x,
   if (live && gvariance) by += 2 * fetch_real<double>(gvariance, gvariance_type, team.row) / count;
   if (live && gmean) plus += fetch_real<double>(gmean, gmean_type, team.row) / count;
   R times = (R)inv, by_x = (R)by, shift = (R)(plus - by * rest);
-  for (long long j = team.rank; j < end; j += team.size) {
-    R g = fetch_real<R>(gy, gy_type, base + j);
-    if (gamma) g *= fetch_real<R>(gamma, gamma_type, j);
-    R r = g * times + ((fetch_real<R>(x, from, base + j) - minus) * by_x + shift);
-    keep_real<R>(gx, to, base + j, add ? fetch_real<R>(gx, to, base + j) + r : r);
+  for (long long j = team.rank; j < end; j += BATCH * team.size) {
+    R g[BATCH], v[BATCH], scale[BATCH];
+    load<R>(g, gy, gy_type, base, 1, j, end, team.size, 0);
+    load<R>(v, x, from, base, 1, j, end, team.size, minus);
+    load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = j + u * team.size, i = base + at;
+      R r = g[u] * scale[u] * times + ((v[u] - minus) * by_x + shift);
+      if (at < end) keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
+    }
   }
 }
 

@@ -18,15 +18,17 @@ struct Higher {
   }
 };
 
-// In one pass over the row. NaN and infinity make the sum NaN, as exp(x - max) would; so does a row without any number in
-// the end, where max is -inf.
+// In one pass over the row. NaN and infinity make the sum NaN; -inf adds nothing, also where nothing else has come yet.
 template <class R>
 __device__ inline Peak<R> peak(const void *x, int type, long long base, long long n, long long inner, const Team &team) {
   Peak<R> p = {-NNRS_INF, 0};
-  for (long long k = team.rank; k < n; k += team.size) {
-    R v = fetch_real<R>(x, type, base + k * inner);
-    if (v > p.max) p = {v, p.sum * exp(p.max - v) + (v - v) + 1};
-    else if (v != p.max || v > -NNRS_INF) p.sum += exp(v - p.max);
+  for (long long k = team.rank; k < n; k += BATCH * team.size) {
+    R v[BATCH], top = p.max;
+    load<R>(v, x, type, base, inner, k, n, team.size, -NNRS_INF);
+    for (int u = 0; u < BATCH; ++u) top = v[u] > top ? v[u] : top;
+    if (top > p.max) p = {top, p.sum * exp(p.max - top)};
+    for (int u = 0; u < BATCH; ++u)
+      if (v[u] != p.max || v[u] > -NNRS_INF) p.sum += exp(v[u] - p.max);
   }
   return all(p, team, Higher<R>());
 }
@@ -44,9 +46,14 @@ __device__ inline void softmax(const void *x, int from, void *y, int to, long lo
   long long base = row_base(team.row, n, inner);
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
   R log_sum = log(p.sum), each = 1 / p.sum;
-  for (long long k = team.rank; live && k < n; k += team.size) {
-    R d = fetch_real<R>(x, from, base + k * inner) - p.max;
-    keep_real<R>(y, to, base + k * inner, log_ ? d - log_sum : exp(d) * each);
+  for (long long k = team.rank; live && k < n; k += BATCH * team.size) {
+    R v[BATCH];
+    load<R>(v, x, from, base, inner, k, n, team.size, 0);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = k + u * team.size;
+      R d = v[u] - p.max;
+      if (at < n) keep_real<R>(y, to, base + at * inner, log_ ? d - log_sum : exp(d) * each);
+    }
   }
 }
 
@@ -57,16 +64,22 @@ __device__ inline void softmax_backward(const void *y, int y_type, const void *g
   Team team(blockIdx.x, size, inner == 1);
   long long base = row_base(team.row, n, inner), end = team.row < rows ? n : 0;
   R sum = 0;
-  for (long long k = team.rank; k < end; k += team.size) {
-    R g = fetch_real<R>(gy, gy_type, base + k * inner);
-    sum += log_ ? g : g * fetch_real<R>(y, y_type, base + k * inner);
+  for (long long k = team.rank; k < end; k += BATCH * team.size) {
+    R v[BATCH], g[BATCH];
+    load<R>(g, gy, gy_type, base, inner, k, end, team.size, 0);
+    if (!log_) load<R>(v, y, y_type, base, inner, k, end, team.size, 0);
+    for (int u = 0; u < BATCH; ++u) sum += log_ ? g[u] : g[u] * v[u];
   }
   sum = all(sum, team, Add());
-  for (long long k = team.rank; k < end; k += team.size) {
-    long long i = base + k * inner;
-    R v = fetch_real<R>(y, y_type, i), g = fetch_real<R>(gy, gy_type, i);
-    R r = log_ ? g - exp(v) * sum : v * (g - sum);
-    keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
+  for (long long k = team.rank; k < end; k += BATCH * team.size) {
+    R v[BATCH], g[BATCH];
+    load<R>(g, gy, gy_type, base, inner, k, end, team.size, 0);
+    load<R>(v, y, y_type, base, inner, k, end, team.size, 0);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = k + u * team.size, i = base + at * inner;
+      R r = log_ ? g[u] - exp(v[u]) * sum : v[u] * (g[u] - sum);
+      if (at < end) keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
+    }
   }
 }
 
@@ -95,11 +108,15 @@ __device__ inline void cross_entropy_backward(const void *x, int from, const lon
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
   R g = live && label >= 0 ? fetch_real<R>(gy, gy_type, team.row) : (R)0;
   R factor = label >= n ? (R)NNRS_NAN : g / p.sum;
-  for (long long k = team.rank; live && k < n; k += team.size) {
-    long long i = base + k * inner;
-    R v = label < 0 ? (R)0 : exp(fetch_real<R>(x, from, i) - p.max) * factor;
-    if (k == label) v -= g;
-    keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + v : v);
+  for (long long k = team.rank; live && k < n; k += BATCH * team.size) {
+    R v[BATCH];
+    load<R>(v, x, from, base, inner, k, n, team.size, 0);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = k + u * team.size, i = base + at * inner;
+      R r = label < 0 ? (R)0 : exp(v[u] - p.max) * factor;
+      if (at == label) r -= g;
+      if (at < n) keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
+    }
   }
 }
 

@@ -64,6 +64,20 @@ __device__ inline V all(V v, const Team &team, Join join) {
   return parts[me - team.rank * team.gap];
 }
 
+// Elements that a thread asks for before it waits for any.
+const int BATCH = 4;
+
+// Elements k, k + step, .. below `end` of a row that begins at `base`, `inner` apart; `none` for those beyond.
+template <class R>
+__device__ inline void load(R (&v)[BATCH], const void *x, int type, long long base, long long inner, long long k,
+                            long long end, int step, R none) {
+#pragma unroll
+  for (int u = 0; u < BATCH; ++u) {
+    long long at = k + u * step;
+    v[u] = at < end ? fetch_real<R>(x, type, base + at * inner) : none;
+  }
+}
+
 struct Add {
   template <class V>
   __device__ inline V operator()(V a, V b) const {
@@ -99,12 +113,12 @@ struct Shifted {
   R shift, sum, squares;
   int n;
 
-  __device__ inline void start(R x) { shift = x, sum = 0, squares = 0, n = 1; }
-  __device__ inline void add(R x) {
-    R d = x - shift;
+  __device__ inline void start(R x) { shift = x, sum = 0, squares = 0, n = 0; }
+  __device__ inline void add(R x, bool there) {
+    R d = there ? x - shift : (R)0;
     sum += d;
     squares += d * d;
-    ++n;
+    n += there;
   }
   __device__ inline Moments moments() const {
     double each = 1.0 / n, rest = (double)squares - (double)sum * sum * each;

@@ -104,6 +104,7 @@ def correlated(g, w, group):
     return gx
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("group", [1, 2, 4])
 def test_the_gradient_of_a_convolution_in_the_place_of_the_other(group):
     shape = (17, 4, 120, 128)
@@ -132,6 +133,7 @@ def test_the_gradient_of_a_convolution_in_the_place_of_the_other(group):
 # The buffers
 
 
+@pytest.mark.host
 def test_a_normalization_writes_over_the_gradient_that_ends():
     x = leaf((16, 8, 32, 32))
     h = x

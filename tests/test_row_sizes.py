@@ -1,5 +1,6 @@
 """Functions of rows, channels and reductions at sizes of several blocks, teams and parts of their kernels, forward and
-backward, against plain formulas. (The cases of every function are small; with NNRS_TEST_BACKEND=cudnn these run on a GPU.)
+backward, against plain formulas. (The cases of every function are small; with NNRS_TEST_BACKEND=cudnn these run on a
+GPU.)
 """
 
 from __future__ import annotations
@@ -198,10 +199,17 @@ def test_statistics_far_from_zero() -> None:
     near(y, z, 2e-4)
 
 
-@pytest.mark.parametrize(
-    ("shape", "axes"),
-    [((3, 5000), (0,)), ((300, 64), (0,)), ((4, 6, 50), (0, 1)), ((4, 6, 50), (1,)), ((1000, 3), (0,)), ((4000, 40), (0,))],
-)
+LAYERS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3, 5000), (0,)),
+    ((300, 64), (0,)),
+    ((4, 6, 50), (0, 1)),
+    ((4, 6, 50), (1,)),
+    ((1000, 3), (0,)),
+    ((4000, 40), (0,)),
+]
+
+
+@pytest.mark.parametrize(("shape", "axes"), LAYERS)
 def test_layer_normalization(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     one = [1 if a in axes else n for a, n in enumerate(shape)]
     reduced = tuple(a for a in range(len(shape)) if a not in axes)

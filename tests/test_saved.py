@@ -105,6 +105,7 @@ def test_what_was_saved_of_other_data_is_not_used(name):
     check(x, gradient)
 
 
+@pytest.mark.host
 def test_data_that_changes_after_forward_changes_no_gradient():
     """As in NNabla 1.39, whose functions save the same."""
     for name in ("max", "max_pooling"):
@@ -118,6 +119,7 @@ def test_data_that_changes_after_forward_changes_no_gradient():
         np.testing.assert_array_equal(x.g, gradient(values().astype("float64")))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", CASES)
 def test_only_what_backward_reads_stays(name):
     x, y, _, saved = build(name)
@@ -145,6 +147,7 @@ def test_nothing_is_saved_where_no_backward_follows(name, how):
     assert nn.memory.stats().live - start <= 1024
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", CASES)
 def test_plans_know_what_is_saved(name):
     function, *_ = CASES[name]

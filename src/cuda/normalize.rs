@@ -75,7 +75,7 @@ impl Split {
     fn new(gpu: &Gpu, rows: usize, count: usize, inner: usize) -> Split {
         let size = if inner < SHORT { THREADS / WIDE } else { THREADS };
         let Grid { blocks: [blocks, ..], threads } = team::grid(rows, size);
-        let wanted = (gpu.properties().processors * 4).div_ceil(blocks.max(1) as usize);
+        let wanted = (gpu.properties().processors * 8).div_ceil(blocks.max(1) as usize);
         let parts = count.div_ceil(size * 16).min(wanted).clamp(1, 1024);
         Split { size, parts, grid: Grid { blocks: [blocks, parts as u32, 1], threads } }
     }
