@@ -15,10 +15,13 @@ CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11 python3
 PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/dev/null 2>&1 && echo "$$p" && break; done))
 
 PIP_QUIET := -q --disable-pip-version-check
+GPU_TESTS := $(filter-out %/test_machine.py %/test_examples.py %/test_docs.py %/test_ptx.py %/test_cuda_source.py \
+  %/test_gpu.py %/test_signatures.py,$(wildcard tests/test_*.py))
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python
+.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
+.PHONY: gpu-check gpu-bundle
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,13 +29,26 @@ help: ## Show this list
 demo: .venv/.installed ## Build nnrs, train on handwritten digits, write pictures and parameters to out/
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
-test: lint-rust test-rust lint-python test-python ## Check formats, lints and types; run all tests, Rust and Python
+test: lint-rust test-rust lint-python test-gpu test-python ## Check formats, lints and types; run all tests, Rust and Python
 
 soak: .venv-test/.installed ## Hold random graphs against a reference interpreter (SEED=1000000 COUNT=1000000)
 	@cd tests && ../.venv-test/bin/python -m machine $(or $(SEED),1000000) $(or $(COUNT),1000000)
 
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
+
+# What it needs comes from gpu-bundle/ where that is there (made by gpu-bundle elsewhere, for machines without a network).
+gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one report in out/gpu-check.txt
+	@tools/gpu_check.sh $(ARGS)
+
+gpu-bundle: dist/.built ## Put into gpu-bundle/ what gpu-check needs on a machine without a network
+	rm -rf gpu-bundle && mkdir -p gpu-bundle
+	cp dist/*.whl gpu-bundle/
+	.venv/bin/pip download $(PIP_QUIET) -d gpu-bundle --only-binary=:all: --platform manylinux_2_28_x86_64 \
+	  --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --python-version $(or $(GPU_PYTHON),3.12) numpy pytest maturin
+	cargo vendor --locked -q target/vendor >/dev/null && rm -rf target/vendor/windows*
+	tar -cJf gpu-bundle/crates.tar.xz -C target vendor
+	@du -sh gpu-bundle
 
 wheel: dist/.built ## Build the release wheel into dist/
 	@ls -l dist/*.whl
@@ -62,6 +78,12 @@ lint-python: .venv-test/.installed
 	.venv-test/bin/mypy python/nnrs
 	.venv-test/bin/python -m mypy.stubtest nnrs._core
 	.venv-test/bin/python tools/generate.py --check
+
+# The CUDA backend on an emulated GPU: its own tests, then every function and the graph tests with the CUDA context.
+test-gpu: .venv-test/.installed
+	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py
+	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest $(GPU_TESTS)
+	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate --test gpu
 
 # Last, and pytest last in it: its summary ends the output.
 test-python: .venv-test/.installed

@@ -15,7 +15,7 @@ _MODULES = """
 backward_functions contrib.context core.graph_def core.graph_optimizer core.module core.modules
 core.sequential core.variable_batch_size experimental.framework.data experimental.framework.evaluator
 experimental.framework.trainer experimental.framework.updater experimental.framework.worker
-experimental.graph_converters experimental.mixed_precision_training
+experimental.graph_converters
 experimental.parametric_function_class.affine experimental.parametric_function_class.batch_normalization
 experimental.parametric_function_class.convolution experimental.parametric_function_class.deconvolution
 experimental.parametric_function_class.embed experimental.parametric_function_class.module experimental.viewers

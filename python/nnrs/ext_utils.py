@@ -49,7 +49,8 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
 
     Args:
         ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn' (the last two are the same here).
-        **kw: `device_id` (number of the GPU; ignored on the CPU), `type_config`: 'float', 'half', 'bfloat16' or 'double'.
+        **kw: `device_id` (number of the GPU; ignored on the CPU) and `type_config`: 'float', 'half', 'bfloat16' or
+            'double'.
 
     Raises:
         ModuleNotFoundError: If there is no such backend.

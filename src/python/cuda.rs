@@ -2,6 +2,7 @@
 
 use super::errors;
 use super::memory::stats_dict;
+use super::variable::Variable;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
@@ -21,6 +22,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_clear_memory_cache, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_synchronize, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_functions_on_host, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_graphs, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_graphs, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
 }
 
@@ -78,6 +81,18 @@ fn cuda_synchronize(py: Python<'_>, id: usize) -> PyResult<()> {
 #[pyfunction]
 fn cuda_functions_on_host() -> Vec<&'static str> {
     cuda::functions_on_host()
+}
+
+/// What became of the runs of a variable's graph as CUDA graphs.
+#[pyfunction]
+fn cuda_graphs(y: &Variable) -> Vec<String> {
+    y.var().cuda_graphs()
+}
+
+/// Turns CUDA graphs on or off; gives the old setting.
+#[pyfunction]
+fn cuda_set_graphs(on: bool) -> bool {
+    cuda::set_graphs(on)
 }
 
 /// The kernels of function `name` with default arguments for arrays of `dtype`; None where the function is no formula.

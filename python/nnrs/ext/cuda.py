@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._core import Context
+from .._core import Context, Variable
 from .._errors import ArgumentError, message
 from ..memory import Stats
 
@@ -87,6 +87,20 @@ def clear_memory_cache() -> None:
 def functions_on_host() -> list[str]:
     """The functions that ran on the host because they have no CUDA kernel."""
     return _core.cuda_functions_on_host()
+
+
+def graphs(y: Variable) -> list[str]:
+    """What became of the runs of the graph behind `y` as CUDA graphs: a line for each plan.
+
+    Runs whose functions all have CUDA kernels and do the same each time (no random numbers, no hooks, no Python) are
+    captured when their arrays have settled, and then replayed. The lines say how often, or why not.
+    """
+    return _core.cuda_graphs(y)
+
+
+def set_graphs(on: bool) -> bool:
+    """Turn CUDA graphs on or off (`NNRS_CUDA_GRAPHS=0`); gives the old setting. Results are the same."""
+    return _core.cuda_set_graphs(on)
 
 
 def synchronize(device_id: str | int = "0", **kw: Any) -> None:

@@ -13,9 +13,11 @@ from .cuda import (
     functions_on_host,
     get_device_count,
     get_devices,
+    graphs,
     made,
     memory_stats,
     reset_memory_peak,
+    set_graphs,
     set_memory_limit,
     synchronize,
 )
@@ -29,8 +31,10 @@ __all__ = [
     "functions_on_host",
     "get_device_count",
     "get_devices",
+    "graphs",
     "memory_stats",
     "reset_memory_peak",
+    "set_graphs",
     "set_memory_limit",
     "synchronize",
 ]
