@@ -304,6 +304,7 @@ inline int __float_as_int(float f) { int u; memcpy(&u, &f, 4); return u; }
 inline float __int_as_float(int u) { float f; memcpy(&f, &u, 4); return f; }
 inline double __longlong_as_double(long long u) { double f; memcpy(&f, &u, 8); return f; }
 inline long long __double_as_longlong(double f) { long long u; memcpy(&u, &f, 8); return u; }
+inline int __popc(unsigned u) { return __builtin_popcount(u); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned __int128)a * b >> 64; }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }

@@ -81,6 +81,7 @@ def test_marked_variables_change_no_bit(forward, backward, every):
     same(step(y, [x, *ws], forward, backward)[0], kept(2)[0])  # by the same plan
 
 
+@pytest.mark.host
 def test_checkpoints_save_memory_and_the_plan_knows():
     def mark(h, i):
         h.recompute = (i + 1) % 3 != 0
@@ -191,6 +192,7 @@ def test_marks_are_set_and_nest():
         nn.set_global_recompute(False)
 
 
+@pytest.mark.host
 def test_an_error_while_computing_again_leaves_the_graph_usable():
     x, ws = leaf(IMAGES), [leaf(w) for w in WEIGHTS]
     y = chain(x, ws, lambda h, i: setattr(h, "recompute", True))

@@ -140,7 +140,7 @@ def functions_py() -> str:
 GRADIENTS = """\
 *Gradient* says to which inputs `backward` and `nn.grad` carry a gradient (with all arguments at their defaults), of any
 order: a gradient is a graph of these functions again. `-`: there is no input. *Element-wise* functions are fused with
-their neighbours. *CPU* and *CUDA* say where a function runs."""
+their neighbours. *CPU* and *CUDA* say where there are kernels; others run on the CPU in any context."""
 
 
 def gradient(f: dict) -> str:
@@ -159,7 +159,7 @@ def functions_md() -> str:
     lines += [GRADIENTS, "", "| function | group | gradient | element-wise | CPU | CUDA |", "|---|---|---|---|---|---|"]
     for f in _core.registry():
         kind = "yes" if f["elementwise"] else "no"
-        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | no |")
+        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {'yes' if f['on_gpu'] else 'no'} |")
     for f in _core.registry():
         lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]

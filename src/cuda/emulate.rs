@@ -246,7 +246,7 @@ fn compile(folder: &Path, stem: &str, source: &str, library: &Path) -> Result<()
     }
     let file = format!("{stem}.cu");
     std::fs::write(own.join(&file), source).map_err(text)?;
-    let plain = cxx(&own, &["-E", "-P", "-D__launch_bounds__(n)=", "-x", "c++", &file])?;
+    let plain = cxx(&own, &["-E", "-P", "-D__launch_bounds__(...)=", "-x", "c++", &file])?;
     let mut whole = format!("#include \"emulate.hpp\"\n#include \"{file}\"\n");
     kernels(&plain).for_each(|name| whole += &format!("NNRS_ENTRY({name})\n"));
     std::fs::write(own.join("all.cpp"), whole).map_err(text)?;

@@ -25,6 +25,8 @@ impl Matrix<'_> {
 
 /// Rows and columns of C that a block makes.
 const TILE: usize = 64;
+/// Products of a batch in a layer of the grid.
+const LAYER: usize = 1 << 12;
 
 /// `batch` products C = A B, or C += A B, of `m` x `k` and `k` x `n` matrices.
 ///
@@ -44,8 +46,10 @@ pub(crate) unsafe fn matmul(
     let gpu = c.gpu();
     let name = if c.dtype() == DType::F64 { "matmul_f64" } else { "matmul_f32" };
     let table: Vec<u8> = a.words().into_iter().chain(b.words()).flat_map(u64::to_le_bytes).collect();
-    let launch = gpu.launch("matmul", name)?.table(&table)?.array(c).size(m).size(n).size(k);
-    let blocks = [n.div_ceil(TILE) as u32, m.div_ceil(TILE) as u32, batch as u32];
+    let launch = gpu.launch("matmul", name)?.table(&table)?.array(c).size(m).size(n).size(k).size(batch);
+    // A grid has few blocks along its second and third axis.
+    let layers = batch.div_ceil(LAYER);
+    let blocks = [(n.div_ceil(TILE) * m.div_ceil(TILE)) as u32, batch.min(LAYER) as u32, layers as u32];
     // SAFETY: the caller's promise.
     unsafe { launch.flag(output == Output::Accumulate).run(Grid { blocks, threads: [256, 1, 1] }) }
 }

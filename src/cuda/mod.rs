@@ -5,7 +5,10 @@
 #![allow(dead_code)]
 
 pub(crate) mod capture;
+pub(crate) mod convolution;
+mod convolution_direct;
 mod driver;
+pub(crate) mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
 pub(crate) mod extreme;
@@ -17,6 +20,7 @@ mod memory;
 mod module;
 pub(crate) mod moves;
 pub(crate) mod normalize;
+pub(crate) mod pooling;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod range;
@@ -24,6 +28,7 @@ pub(crate) mod range;
 mod real;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
+pub(crate) mod sort;
 mod team;
 
 pub use capture::{graphs, set_graphs};

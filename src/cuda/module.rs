@@ -50,16 +50,21 @@ macro_rules! modules {
 
 modules!(
     "convert",
+    "convolution",
+    "convolution_direct",
+    "embed",
     "extreme",
     "labels",
     "matmul",
     "moves",
     "normalize",
+    "pooling",
     "program",
     "random",
     "range",
     "reduce",
-    "softmax"
+    "softmax",
+    "sort"
 );
 
 /// What the kernels include.

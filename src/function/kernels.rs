@@ -5,6 +5,7 @@ use crate::array::{Data, Place};
 use crate::cpu::formula::{Operand, apply};
 use crate::cpu::gemm::{self, Mat, MatMut};
 use crate::cpu::moves::Moves;
+use crate::cpu::pooling::{Divisor, Pooling};
 use crate::cpu::reduce as cpu_reduce;
 use crate::cuda::{self, reduce::Reduction};
 use crate::error::Result;
@@ -136,4 +137,42 @@ pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The sum of each window, over the divisor.
+pub(crate) fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::pooling::sum_forward(p, x, y, by)?,
+        Place::Host => with_real!(y.dtype(), T => p.sum_forward(x.as_slice::<T>(), y.as_mut_slice(), by)),
+    }
+    Ok(())
+}
+
+/// Each gradient, over the divisor, to all places of its window.
+pub(crate) fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, output: Output) -> Result<()> {
+    match gx.place() {
+        Place::Gpu(_) => cuda::pooling::sum_backward(p, gy, gx, by, output)?,
+        Place::Host => with_real!(gx.dtype(), T => p.sum_backward(gy.as_slice::<T>(), gx.as_mut_slice(), by, output)),
+    }
+    Ok(())
+}
+
+/// The largest number of each window.
+pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::pooling::max_forward(p, x, y)?,
+        Place::Host => with_real!(y.dtype(), T => p.max_forward(x.as_slice::<T>(), y.as_mut_slice())),
+    }
+    Ok(())
+}
+
+/// Each gradient to the place of its window's largest number in `x`.
+pub(crate) fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+    match gx.place() {
+        Place::Gpu(_) => cuda::pooling::max_backward(p, gy, x, gx, output)?,
+        Place::Host => with_real!(gx.dtype(), T => {
+            p.max_backward(gy.as_slice::<T>(), x.as_slice(), gx.as_mut_slice(), output)
+        }),
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use super::variable::Variable;
 use super::{convert, errors};
 use crate::array::NdArray as Array;
 use crate::error::{Error, ErrorKind};
-use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, OnGpu, elementwise, registry};
 use crate::graph::{self, Variable as Var, describe_inputs, mode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -233,12 +233,17 @@ fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
     d.set_item("args", args.collect::<Vec<_>>())?;
     let outputs = def.outputs.iter().map(|o| (o.name, o.variadic, o.doc));
     d.set_item("outputs", outputs.collect::<Vec<_>>())?;
-    d.set_item("gradients", gradients(def))?;
+    let example = example(def);
+    d.set_item("gradients", example.as_deref().map_or_else(Vec::new, |f| gradients(def, f)))?;
+    d.set_item(
+        "on_gpu",
+        example.is_some_and(|f| f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing),
+    )?;
     Ok(d)
 }
 
-/// For each input whether it gets a gradient when all arguments are at their defaults.
-fn gradients(def: &Def) -> Vec<bool> {
+/// A function with its arguments at their defaults, and any where there is none.
+fn example(def: &Def) -> Option<Arc<dyn Function>> {
     let any = |kind| match kind {
         ArgKind::Bool => ArgValue::Bool(false),
         ArgKind::Int => ArgValue::Int(1),
@@ -248,7 +253,11 @@ fn gradients(def: &Def) -> Vec<bool> {
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
-    let Ok(f) = (def.build)(&mut Args::new(required.collect())) else { return Vec::new() };
+    (def.build)(&mut Args::new(required.collect())).ok()
+}
+
+/// For each input whether it gets a gradient.
+fn gradients(def: &Def, f: &dyn Function) -> Vec<bool> {
     let n = def.inputs.len();
     let formulas = f.elementwise().map(|e| elementwise::rules(e, n).backward.eval(&vec![0.5; n + 2]));
     let has = |i: usize| f.differentiable(i) && formulas.as_ref().is_none_or(|g| g[i].is_some());

@@ -2,10 +2,10 @@
 
 use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {

@@ -1,9 +1,11 @@
 //! `batch_matmul`: matrix products over leading axes.
 
-use crate::cpu::gemm::{Mat, MatMut, batch_matmul as batched, matmul};
+use crate::array::{Data, Place};
+use crate::cpu::gemm::{Mat, MatMut, matmul};
 use crate::error::{Error, Result};
 use crate::function::array::sum_to;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::kernels::{self, Matrix};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -57,29 +59,19 @@ impl Function for BatchMatmul {
         Ok(smallvec![y])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (a, b) = (x[0].shape, x[1].shape);
-        let (sa, sb) = (matrix(a, false), matrix(b, false));
-        let (m, n) = matrix(y[0].shape, false);
         let over = lead(y[0].shape);
-        let (la, lb) = (lead(a), lead(b));
-        with_real!(run.dtype, T => {
-            let (xa, xb) = (x[0].slice::<T>(), x[1].slice::<T>());
-            let out = y[0].slice::<T>();
-            let mat = |d, s: (usize, usize), t| if t { Mat::new(d, s.0, s.1).t() } else { Mat::new(d, s.0, s.1) };
-            if la == over && lb == over && over.size() > 0 {
-                let one = |d, s: (usize, usize), t| mat(d, s, t).each();
-                batched(over.size(), one(xa, sa, self.transpose_a), one(xb, sb, self.transpose_b), MatMut::new(out, m, n), Output::Write);
-                return Ok(());
-            }
-            for i in 0..over.size() {
-                let (ia, ib) = (at(i, &over, &la), at(i, &over, &lb));
-                let pa = &xa[ia * sa.0 * sa.1..][..sa.0 * sa.1];
-                let pb = &xb[ib * sb.0 * sb.1..][..sb.0 * sb.1];
-                matmul(mat(pa, sa, self.transpose_a), mat(pb, sb, self.transpose_b), MatMut::new(&mut out[i * m * n..][..m * n], m, n), Output::Write);
-            }
-        });
-        Ok(())
+        if over.size() == 0 {
+            return Ok(());
+        }
+        match y[0].data.place() {
+            Place::Host if lead(x[0].shape) != over || lead(x[1].shape) != over => self.one_by_one(run, x, y),
+            _ => self.batch(&over, x, &y[0].data),
+        }
     }
 
     /// The gradient of a matrix that is broadcast, before it is summed.
@@ -106,6 +98,50 @@ impl Function for BatchMatmul {
         let gb = g.want[1].then(|| sum_to(&gb()?, &b.shape())).transpose()?;
         Ok(vec![ga, gb])
     }
+}
+
+impl BatchMatmul {
+    /// All products at once. A GPU repeats the matrices of an input that is broadcast, unless there is only one.
+    fn batch(&self, over: &Shape, x: &[View], y: &Data) -> Result<()> {
+        let (a, b) = (spread(&x[0], over)?, spread(&x[1], over)?);
+        let mat = |data, v: &View, transpose| {
+            let (rows, columns) = matrix(v.shape, false);
+            let mat = Matrix::new(data, rows, columns);
+            let mat = if lead(v.shape).size() == 1 && over.size() > 1 { mat } else { mat.each() };
+            if transpose { mat.t() } else { mat }
+        };
+        let (a, b) = (mat(&a, &x[0], self.transpose_a), mat(&b, &x[1], self.transpose_b));
+        kernels::matmul(over.size(), a, b, y, Output::Write)
+    }
+
+    /// Each product with the matrices that are broadcast to it.
+    fn one_by_one(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (sa, sb, (m, n)) = (matrix(x[0].shape, false), matrix(x[1].shape, false), matrix(y[0].shape, false));
+        let (over, la, lb) = (lead(y[0].shape), lead(x[0].shape), lead(x[1].shape));
+        with_real!(run.dtype, T => {
+            let (xa, xb, out) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
+            let mat = |d, s: (usize, usize), t| if t { Mat::new(d, s.0, s.1).t() } else { Mat::new(d, s.0, s.1) };
+            for i in 0..over.size() {
+                let (ia, ib) = (at(i, &over, &la), at(i, &over, &lb));
+                let pa = &xa[ia * sa.0 * sa.1..][..sa.0 * sa.1];
+                let pb = &xb[ib * sb.0 * sb.1..][..sb.0 * sb.1];
+                matmul(mat(pa, sa, self.transpose_a), mat(pb, sb, self.transpose_b), MatMut::new(&mut out[i * m * n..][..m * n], m, n), Output::Write);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// An input's matrices for all products; a single one stays alone.
+fn spread(x: &View, over: &Shape) -> Result<Data> {
+    let own = lead(x.shape);
+    if own == *over || own.size() == 1 {
+        return Ok(x.data.clone());
+    }
+    let all: Shape = over.iter().chain(&x.shape[own.ndim()..]).copied().collect();
+    let data = Data::new_at(x.data.place(), x.dtype(), all.size())?;
+    kernels::broadcast(&x.data, x.shape, &data, &all, Output::Write)?;
+    Ok(data)
 }
 
 /// Number of the matrix of `of` that belongs to matrix `i` of `over`.

@@ -3,10 +3,10 @@
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, all_but_channels, check_bias, sized, spec};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -52,13 +52,13 @@ impl Function for Convolution {
         self.infer(x).map_or(0.0, |y| y[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64)
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
-        with_real!(run.dtype, T => {
-            let bias = x.get(2).map(|b| b.slice::<T>());
-            s.forward(x[0].slice::<T>(), x[1].slice(), bias, y[0].slice());
-        });
-        Ok(())
+        s.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -74,27 +74,21 @@ impl Function for Convolution {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
-        let (gx, others) = gx.split_at_mut(1);
-        with_real!(run.dtype, T => {
-            // The gradient of x last: it may be written over that of y.
-            let own = gx[0].as_mut().map(|gx| (gx.output, gx.over, gx.slice::<T>()));
-            let given = gy[0].as_ref().map(|gy| gy.slice::<T>());
-            let place = own.as_ref().filter(|(_, over, _)| *over).map(|(.., place)| &**place);
-            let Some(gy) = given.or(place) else { return Ok(()) };
-            if let (Some(gw), Some(x)) = (&mut others[0], &x[0]) {
-                let out = gw.output;
-                s.backward_weight(gy, x.slice::<T>(), gw.slice(), out);
-            }
-            if let Some(Some(gb)) = others.get_mut(1) {
-                let out = gb.output;
-                s.backward_bias(gy, gb.slice::<T>(), out);
-            }
-            match (own, &x[1], given) {
-                (Some((_, true, gx)), Some(w), _) => s.backward_data_over(w.slice::<T>(), gx),
-                (Some((out, false, gx)), Some(w), Some(gy)) => s.backward_data(gy, w.slice::<T>(), gx, out),
-                _ => {}
-            }
-        });
+        // The gradient of x last: it may be written over that of y.
+        let own = gx[0].as_ref();
+        let place = own.filter(|gx| gx.over).map(|gx| &gx.data);
+        let Some(g) = gy[0].as_ref().map(|gy| &gy.data).or(place) else { return Ok(()) };
+        if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
+            s.backward_weight(g, &x.data, &gw.data, gw.output)?;
+        }
+        if let Some(Some(gb)) = gx.get(2) {
+            s.backward_bias(g, &gb.data, gb.output)?;
+        }
+        match (own, &x[1]) {
+            (Some(gx), Some(w)) if gx.over => s.backward_data_over(&w.data, &gx.data)?,
+            (Some(gx), Some(w)) => s.backward_data(g, &w.data, &gx.data, gx.output)?,
+            _ => {}
+        }
         Ok(())
     }
 

@@ -3,10 +3,10 @@
 
 use super::spatial::{Sizes, sized, spec};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -50,11 +50,12 @@ impl Function for ConvolutionWeightGrad {
         }
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let s = self.sizes(x[0].shape)?;
-        let write = crate::function::Output::Write;
-        with_real!(run.dtype, T => s.backward_weight(x[1].slice::<T>(), x[0].slice(), y[0].slice(), write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.sizes(x[0].shape)?.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

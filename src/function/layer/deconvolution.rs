@@ -4,10 +4,10 @@ use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, check_bias, sized, spec};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -54,13 +54,13 @@ impl Function for Deconvolution {
         x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
-        with_real!(run.dtype, T => {
-            let bias = x.get(2).map(|b| b.slice::<T>());
-            s.transposed(x[0].slice::<T>(), x[1].slice(), bias, y[0].slice());
-        });
-        Ok(())
+        s.transposed(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -77,21 +77,15 @@ impl Function for Deconvolution {
     ) -> Result<()> {
         let Some(gy) = &gy[0] else { return Ok(()) };
         let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
-        with_real!(run.dtype, T => {
-            let gy = gy.slice::<T>();
-            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
-                let out = gx.output;
-                s.forward_to(gy, w.slice::<T>(), gx.slice(), out);
-            }
-            if let (Some(gw), Some(x)) = (&mut gx[1], &x[0]) {
-                let out = gw.output;
-                s.backward_weight(x.slice::<T>(), gy, gw.slice(), out);
-            }
-            if let Some(Some(gb)) = gx.get_mut(2) {
-                let out = gb.output;
-                s.sum_channels(gy, s.in_channels, gb.slice::<T>(), out);
-            }
-        });
+        if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
+            s.forward_to(&gy.data, &w.data, &gx.data, gx.output)?;
+        }
+        if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
+            s.backward_weight(&x.data, &gy.data, &gw.data, gw.output)?;
+        }
+        if let Some(Some(gb)) = gx.get(2) {
+            s.sum_channels(&gy.data, s.in_channels, &gb.data, gb.output)?;
+        }
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! `embed`: rows of a table by their numbers.
 
+use crate::array::{Data, Place};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
+use crate::cuda;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -29,8 +31,16 @@ impl Function for Embed {
         Ok(smallvec![x[0].iter().chain(&x[1][1..]).copied().collect()])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    /// A number that is no row's is an error on the host. A GPU gives NaN, since looking for one would make the host wait.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (rows, width) = (x[1].shape[0], x[1].shape.size_from(1));
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::embed::gather(&x[0].data, &x[1].data, width, &y[0].data);
+        }
         let indices = x[0].slice::<i64>();
         if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {
             let expected = format!("row numbers of 0 or more and below {rows}, the rows of w");
@@ -46,16 +56,14 @@ impl Function for Embed {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let (Some(x), Some(gy), Some(gw)) = (&x[0], &gy[0], &mut gx[1]) else { return Ok(()) };
-        let (width, output) = (gw.shape.size_from(1), gw.output);
-        with_real!(run.dtype, T => scatter(x.slice(), gy.slice::<T>(), width, gw.slice(), output));
-        Ok(())
+        let (Some(x), Some(gy), Some(gw)) = (&x[0], &gy[0], &gx[1]) else { return Ok(()) };
+        scatter(&x.data, &gy.data, gw.shape.size_from(1), &gw.data, gw.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -81,10 +89,12 @@ impl Function for EmbedBackward {
         Ok(smallvec![[rows].iter().chain(&x[1][x[0].ndim()..]).copied().collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let width = y[0].shape.size_from(1);
-        with_real!(run.dtype, T => scatter(x[0].slice(), x[1].slice::<T>(), width, y[0].slice(), Output::Write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        scatter(&x[0].data, &x[1].data, y[0].shape.size_from(1), &y[0].data, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -110,9 +120,20 @@ fn gather<T: SimdReal>(indices: &[i64], w: &[T], width: usize, y: &mut [T]) {
     });
 }
 
-/// Adds rows to those they came from. Each task has some rows of the table and takes their parts in the order of the
+/// Adds rows to those they came from.
+fn scatter(x: &Data, gy: &Data, width: usize, gw: &Data, output: Output) -> Result<()> {
+    match gw.place() {
+        Place::Gpu(_) => cuda::embed::scatter(x, gy, width, gw, output)?,
+        Place::Host => with_real!(gw.dtype(), T => {
+            scatter_on_host(x.as_slice(), gy.as_slice::<T>(), width, gw.as_mut_slice(), output)
+        }),
+    }
+    Ok(())
+}
+
+/// Each task has some rows of the table and takes their parts in the order of the
 /// indices, so the sums do not depend on the threads.
-fn scatter<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mut [T], output: Output) {
+fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mut [T], output: Output) {
     if gw.is_empty() {
         return;
     }

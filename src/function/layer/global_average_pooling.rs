@@ -1,9 +1,12 @@
 //! `global_average_pooling`: the mean of each image's channel.
 
+use crate::array::Place;
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
+use crate::cuda::program;
+use crate::cuda::reduce::{self, Reduction};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -26,8 +29,17 @@ impl Function for GlobalAveragePooling {
         }
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let n = x[0].shape.size_from(2);
+        if let Place::Gpu(_) = y[0].data.place() {
+            let rows = Shape::from([y[0].shape.size(), n]);
+            let (sum, scale) = (Reduction::Sum, 1.0 / n as f64);
+            return reduce::reduce(sum, &x[0].data, &rows, &[false, true], &y[0].data, scale, Output::Write);
+        }
         with_real!(run.dtype, T => {
             let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());
             by_rows(y, 1, n, |first, y| {
@@ -54,6 +66,10 @@ impl Function for GlobalAveragePooling {
         let (n, output) = (gx.shape.size_from(2), gx.output);
         if n == 0 {
             return Ok(());
+        }
+        if let Place::Gpu(_) = gx.data.place() {
+            let (one, all) = (Shape::from([gy.shape.size(), 1]), Shape::from([gy.shape.size(), n]));
+            return program::broadcast(&gy.data, &one, &gx.data, &all, 1.0 / n as f64, output);
         }
         with_real!(run.dtype, T => {
             let gy = gy.slice::<T>();

@@ -1,11 +1,11 @@
 //! `max_pooling`: the largest number of each window.
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
-use crate::array::Data;
+use crate::array::{Data, Place};
 use crate::cpu::pooling::Pooling;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -46,11 +46,14 @@ impl Function for MaxPooling {
         Ok(smallvec![spec!(self).pooling(&x[0])?.1])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[0].shape)?;
         if !run.keep {
-            with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
-            return Ok(());
+            return kernels::max_pool(&p, &x[0].data, &y[0].data);
         }
         let places = Data::new(place_type(&p), p.output_len())?;
         with_real!(run.dtype, T => match places.dtype() {
@@ -73,13 +76,16 @@ impl Function for MaxPooling {
     fn backward(
         &self,
         run: &Run,
-        _x: &[Option<View>],
+        x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (p, _) = spec!(self).pooling(gx.shape)?;
+        if let (Place::Gpu(_), Some(x)) = (gx.data.place(), &x[0]) {
+            return kernels::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output);
+        }
         let saved = run.saved::<Winners>().filter(|w| w.pooling == p);
         let (places, out) = (&saved.as_ref().ok_or_else(no_forward)?.places, gx.output);
         with_real!(run.dtype, T => match places.dtype() {
@@ -115,10 +121,13 @@ impl Function for MaxPoolingBackward {
         Ok(smallvec![x[1].clone()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[1].shape)?;
-        with_real!(run.dtype, T => p.max_backward(x[0].slice::<T>(), x[1].slice(), y[0].slice(), Output::Write));
-        Ok(())
+        kernels::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -5,6 +5,7 @@ mod average_pooling;
 mod batch_matmul;
 mod convolution;
 mod convolution_weight_grad;
+mod convolve;
 mod deconvolution;
 mod direct;
 mod embed;

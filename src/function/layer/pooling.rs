@@ -2,9 +2,11 @@
 
 use super::spatial::{numbers, three};
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
+use crate::array::Place;
 use crate::cpu::pooling::{Border, Divisor, Pooling};
+use crate::cuda;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -54,11 +56,13 @@ macro_rules! sums {
                 Ok(smallvec![spec!(self).pooling(&x[0])?.1])
             }
 
-            fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
+            }
+
+            fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let ((p, _), $f) = (spec!(self).pooling(x[0].shape)?, self);
-                let by = divisor($average, $including_pad);
-                with_real!(run.dtype, T => p.sum_forward(x[0].slice::<T>(), y[0].slice(), by));
-                Ok(())
+                kernels::sum_pool(&p, &x[0].data, &y[0].data, divisor($average, $including_pad))
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -67,17 +71,15 @@ macro_rules! sums {
 
             fn backward(
                 &self,
-                run: &Run,
+                _run: &Run,
                 _x: &[Option<View>],
                 _y: &[Option<View>],
                 gy: &[Option<View>],
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
-                let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+                let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
                 let ((p, _), $f) = (spec!(self).pooling(gx.shape)?, self);
-                let (by, out) = (divisor($average, $including_pad), gx.output);
-                with_real!(run.dtype, T => p.sum_backward(gy.slice::<T>(), gx.slice(), by, out));
-                Ok(())
+                kernels::sum_pool_back(&p, &gy.data, &gx.data, divisor($average, $including_pad), gx.output)
             }
 
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -181,11 +183,14 @@ impl Function for SumPoolingBackward {
         Ok(smallvec![self.shape()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(y[0].shape)?;
-        let (divisor, write) = (divisor(self.average, self.including_pad), crate::function::Output::Write);
-        with_real!(run.dtype, T => p.sum_backward(x[0].slice::<T>(), y[0].slice(), divisor, write));
-        Ok(())
+        let by = divisor(self.average, self.including_pad);
+        kernels::sum_pool_back(&p, &x[0].data, &y[0].data, by, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -228,8 +233,15 @@ impl Function for MaxPoolingGather {
         Ok(smallvec![spec!(self).pooling(&x[1])?.1])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[1].shape)?;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::pooling::max_gather(&p, &x[0].data, &x[1].data, &y[0].data);
+        }
         with_real!(run.dtype, T => {
             let (g, x, y) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
             y.iter_mut().enumerate().for_each(|(i, y)| *y = g[largest(&p, x, i)]);

@@ -1,11 +1,6 @@
 //! What convolutions and poolings share: their lists of numbers, and the sizes of a convolution with all checks, so
 //! that kernels never see sizes that do not fit.
 
-use super::direct;
-use crate::cpu::conv::{Conv, Layout};
-use crate::cpu::gemm::Output;
-use crate::cpu::reduce;
-use crate::cpu::simd::{self, SimdReal};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -262,110 +257,6 @@ impl Sizes {
     pub fn output_padding(&self) -> Vec<i64> {
         let rest = |i: usize| (self.input[i] + 2 * self.pad[i] - self.window(i) as usize) % self.stride[i];
         (0..self.kernel.len()).map(|i| rest(i) as i64).collect()
-    }
-
-    fn kernel_sizes(&self) -> Option<Conv> {
-        (self.kernel.len() <= 3).then(|| Conv {
-            batch: self.lead.size(),
-            group: self.group,
-            in_channels: self.in_channels,
-            out_channels: self.out_channels,
-            input: three(&self.input, 1),
-            kernel: three(&self.kernel, 1),
-            stride: three(&self.stride, 1),
-            pad: three(&self.pad, 0),
-            dilation: three(&self.dilation, 1),
-            layout: if self.channel_last { Layout::ChannelLast } else { Layout::ChannelFirst },
-        })
-    }
-
-    pub fn forward<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        match self.kernel_sizes() {
-            Some(c) => c.forward(x, w, bias, y),
-            None => {
-                self.fill(y, bias, self.out_channels, &self.output);
-                direct::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
-            }
-        }
-    }
-
-    pub fn backward_data<T: SimdReal>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
-        match self.kernel_sizes() {
-            Some(c) => c.backward_data(gy, w, gx, output),
-            None => {
-                direct::start(gx, output);
-                direct::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
-            }
-        }
-    }
-
-    /// Whether the gradient of x can be written over that of y.
-    pub fn goes_over(&self) -> bool {
-        self.kernel_sizes().is_some_and(|c| c.goes_over())
-    }
-
-    /// As `backward_data`, with the gradient of y in the place of that of x.
-    pub fn backward_data_over<T: SimdReal>(&self, w: &[T], g: &mut [T]) {
-        match self.kernel_sizes() {
-            Some(c) => c.backward_data_over(w, g),
-            None => {
-                let gy = g.to_vec();
-                self.backward_data(&gy, w, g, Output::Write)
-            }
-        }
-    }
-
-    pub fn backward_weight<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
-        match self.kernel_sizes() {
-            Some(c) => c.backward_weight(gy, x, gw, output),
-            None => {
-                direct::start(gw, output);
-                direct::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
-            }
-        }
-    }
-
-    pub fn backward_bias<T: SimdReal>(&self, gy: &[T], gb: &mut [T], output: Output) {
-        match self.kernel_sizes() {
-            Some(c) => c.backward_bias(gy, gb, output),
-            None => self.sum_channels(gy, self.out_channels, gb, output),
-        }
-    }
-
-    /// The convolution of `x` written or added to `y`.
-    pub fn forward_to<T: SimdReal>(&self, x: &[T], w: &[T], y: &mut [T], output: Output) {
-        if output == Output::Write {
-            return self.forward(x, w, None, y);
-        }
-        let mut part = vec![T::ZERO; y.len()];
-        self.forward(x, w, None, &mut part);
-        simd::add_assign(y, &part);
-    }
-
-    /// What a deconvolution makes of x: the data gradient, plus a bias for each of its maps.
-    pub fn transposed<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        let Some(bias) = bias else { return self.backward_data(x, w, y, Output::Write) };
-        self.fill(y, Some(bias), self.in_channels, &self.input);
-        self.backward_data(x, w, y, Output::Accumulate);
-    }
-
-    /// The sums over all but the channels, which lie in `gb`'s order.
-    pub fn sum_channels<T: SimdReal>(&self, gy: &[T], channels: usize, gb: &mut [T], output: Output) {
-        let (n, points) = (self.lead.size(), gy.len() / (self.lead.size() * channels).max(1));
-        match self.channel_last {
-            true => reduce::sum_axes(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
-            false => reduce::sum_axes(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
-        }
-    }
-
-    /// Fills an image with a number for each channel.
-    fn fill<T: SimdReal>(&self, y: &mut [T], bias: Option<&[T]>, channels: usize, spatial: &Dims) {
-        let Some(b) = bias.filter(|b| !b.is_empty()) else { return y.fill(T::ZERO) };
-        if self.channel_last {
-            return y.chunks_exact_mut(channels).for_each(|row| row.copy_from_slice(b));
-        }
-        let rows = y.chunks_exact_mut(spatial.iter().product());
-        rows.zip(b.iter().cycle()).for_each(|(row, &b)| row.fill(b));
     }
 }
 
