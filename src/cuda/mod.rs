@@ -2,7 +2,7 @@
 //! goes through the trait [`Driver`].
 
 // What only devices use is not used in a build without any.
-#![allow(dead_code)]
+#![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub(crate) mod capture;
 pub(crate) mod convolution;
