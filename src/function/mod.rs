@@ -256,6 +256,13 @@ pub trait Function: Described + Any + Send + Sync {
     fn has_state(&self) -> bool {
         false
     }
+
+    /// Whether `forward` writes input `i`, by [`Run::update_input`]; the function [has state](Function::has_state) then,
+    /// and its outputs do not depend on what was in that input. Where other functions of a graph have the same array,
+    /// the graph runs depth first, so that they see what they see in NNabla.
+    fn updates_input(&self, _i: usize) -> bool {
+        false
+    }
 }
 
 /// Which kernels of a function also take arrays of a GPU. Those have the context's type, indices are `i64`.

@@ -157,6 +157,10 @@ impl Function for BatchNormalization {
         true
     }
 
+    fn updates_input(&self, i: usize) -> bool {
+        self.batch_stat && i >= self.places().2
+    }
+
     fn input_name(&self, i: usize) -> &'static str {
         let (beta, gamma, mean) = self.places();
         match i {

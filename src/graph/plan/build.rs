@@ -106,7 +106,7 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
     pub(crate) recompute: bool,
-    /// Its elements change when another variable is computed.
+    /// Its elements may change while the graph runs, other than by its producer.
     pub(crate) twin: bool,
 }
 
@@ -302,9 +302,11 @@ impl<'a> Builder<'a> {
         let with = |output: Option<u32>| {
             UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
         };
-        let more = |loads: &[u32]| -> usize {
+        // First what has changed by then, then what keeps more memory.
+        let more = |loads: &[u32]| -> (usize, usize) {
+            let changing = loads.iter().filter(|&&v| self.g.var(v).twin).count();
             let kept = loads.iter().map(|&v| (v, self.g.var(v))).filter(|(v, var)| !stored(*v) && !var.recompute);
-            kept.map(|(_, var)| var.shape.size()).sum()
+            (changing, kept.map(|(_, var)| var.shape.size()).sum())
         };
         let again = with(None);
         match unit.nodes[..] {
