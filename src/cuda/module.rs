@@ -53,11 +53,17 @@ modules!(
     "convolution",
     "convolution_direct",
     "embed",
+    "extreme",
+    "labels",
     "matmul",
     "moves",
+    "normalize",
     "pooling",
     "program",
+    "random",
+    "range",
     "reduce",
+    "softmax",
     "sort"
 );
 
@@ -65,6 +71,8 @@ modules!(
 pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("axes.cuh", include_str!("../../cuda/axes.cuh")),
+    ("team.cuh", include_str!("../../cuda/team.cuh")),
 ];
 
 /// A device's loaded modules and the kernels that were asked for.
