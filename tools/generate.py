@@ -159,7 +159,8 @@ def functions_md() -> str:
     lines += [GRADIENTS, "", "| function | group | gradient | element-wise | CPU | CUDA |", "|---|---|---|---|---|---|"]
     for f in _core.registry():
         kind = "yes" if f["elementwise"] else "no"
-        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {'yes' if f['on_gpu'] else 'no'} |")
+        on_gpu = "yes" if f["on_gpu"] else "no"
+        lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {on_gpu} |")
     for f in _core.registry():
         lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]
