@@ -17,6 +17,8 @@ pub(crate) mod matmul;
 mod memory;
 mod module;
 pub(crate) mod moves;
+pub(crate) mod pad;
+pub(crate) mod places;
 pub(crate) mod pooling;
 pub(crate) mod program;
 #[cfg(feature = "cuda")]

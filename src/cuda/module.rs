@@ -55,6 +55,8 @@ modules!(
     "embed",
     "matmul",
     "moves",
+    "pad",
+    "places",
     "pooling",
     "program",
     "reduce",
@@ -65,6 +67,7 @@ modules!(
 pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("words.cuh", include_str!("../../cuda/words.cuh")),
 ];
 
 /// A device's loaded modules and the kernels that were asked for.

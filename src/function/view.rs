@@ -1,6 +1,6 @@
 //! What kernels see: typed slices with shapes, and the circumstances of the run.
 
-use crate::array::{Data, NdArray};
+use crate::array::{Data, NdArray, Place};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -122,6 +122,13 @@ impl Run<'_> {
     /// Input array `i` itself, for the few functions that update an input (running statistics).
     pub fn input(&self, i: usize) -> &NdArray {
         &self.inputs[i]
+    }
+
+    /// The `n` elements of input `i` in the memory of `place`, in its own floating-point type, to be updated.
+    pub(crate) fn input_to_update(&self, i: usize, place: Place, n: usize) -> Result<Data> {
+        let a = &self.inputs[i];
+        let dtype = if a.dtype().is_float() { a.dtype() } else { self.dtype };
+        a.modify_at(place, dtype)?.of(n)
     }
 
     /// Updates the `n` elements of input `i` in the type to compute in.
