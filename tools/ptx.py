@@ -40,7 +40,7 @@ def headers() -> dict[str, str]:
 
 def digest(source: str) -> str:
     """The hash of all that a file's PTX depends on."""
-    parts = [source, json.dumps(headers()), WHEEL, repr(CAPABILITIES), repr(OPTIONS)]
+    parts = [source, json.dumps(headers()), WHEEL, repr(CAPABILITIES), repr(OPTIONS), "without comments"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -50,7 +50,8 @@ def compiled(nvrtc: Nvrtc, stem: str, source: str) -> str:
     for capability in CAPABILITIES:
         options = [f"--gpu-architecture=compute_{capability}", *OPTIONS]
         ptx = nvrtc.ptx(source, *options, headers=headers(), name=f"{stem}.cu")
-        ptx = re.sub(r"^//.*\n|\n+(?=\n)", "", ptx, flags=re.MULTILINE)
+        ptx = re.sub(r"[ \t]*//.*", "", ptx)  # with numbers that go on from program to program
+        ptx = re.sub(r"\n+", "\n", ptx).lstrip()
         bare = re.sub(r"^\.target .*$", "", ptx, flags=re.MULTILINE)
         if bare != before:
             text += f"// nnrs sm_{capability}\n{ptx}"

@@ -20,6 +20,8 @@ mod memory;
 mod module;
 pub(crate) mod moves;
 pub(crate) mod normalize;
+pub(crate) mod pad;
+pub(crate) mod places;
 pub(crate) mod pooling;
 pub(crate) mod program;
 pub(crate) mod random;

@@ -58,6 +58,8 @@ modules!(
     "matmul",
     "moves",
     "normalize",
+    "pad",
+    "places",
     "pooling",
     "program",
     "random",
@@ -73,6 +75,7 @@ pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("common.cuh", include_str!("../../cuda/common.cuh")),
     ("axes.cuh", include_str!("../../cuda/axes.cuh")),
     ("team.cuh", include_str!("../../cuda/team.cuh")),
+    ("words.cuh", include_str!("../../cuda/words.cuh")),
 ];
 
 /// A device's loaded modules and the kernels that were asked for.

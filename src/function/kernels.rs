@@ -7,6 +7,7 @@ use crate::cpu::gemm::{self, Mat, MatMut};
 use crate::cpu::moves::Moves;
 use crate::cpu::pooling::{Divisor, Pooling};
 use crate::cpu::reduce as cpu_reduce;
+use crate::cpu::simd;
 use crate::cuda::{self, reduce::Reduction};
 use crate::error::Result;
 use crate::function::Output;
@@ -21,6 +22,27 @@ pub(crate) fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<
         Place::Gpu(_) => moves.run_on_gpu(y, x, output),
         Place::Host => {
             with_real!(y.dtype(), T => moves.run(y.as_mut_slice::<T>(), x.as_slice(), output));
+            Ok(())
+        }
+    }
+}
+
+/// Writes `x` to `y`, or adds it, which has as many elements.
+pub(crate) fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
+    match (y.place(), output) {
+        (Place::Gpu(_), _) => return Moves::new(0, 0).axis(x.len(), 1, 1).run_on_gpu(y, x, output),
+        (Place::Host, Output::Write) => with_real!(y.dtype(), T => y.as_mut_slice::<T>().copy_from_slice(x.as_slice())),
+        (Place::Host, _) => with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), x.as_slice())),
+    }
+    Ok(())
+}
+
+/// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
+pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::kernels::fill(y, value),
+        Place::Host => {
+            with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
             Ok(())
         }
     }
@@ -125,17 +147,6 @@ pub(crate) fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output
             apply(f, &operands, y.as_mut_slice(), output);
             Ok(())
         }),
-    }
-}
-
-/// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
-pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
-    match y.place() {
-        Place::Gpu(_) => cuda::kernels::fill(y, value),
-        Place::Host => {
-            with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
-            Ok(())
-        }
     }
 }
 

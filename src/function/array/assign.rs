@@ -1,7 +1,8 @@
 //! `assign`: writes one array's content into another.
 
+use crate::array::Place;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -23,12 +24,22 @@ impl Function for Assign {
         }
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => {
-            let src = x[1].slice::<T>();
-            y[0].slice::<T>().copy_from_slice(src);
-            if run.again { Ok(()) } else { run.update_input::<T>(0, src.len(), |dst| dst.copy_from_slice(src)) }
-        })
+        let (src, y) = (&x[1].data, &y[0].data);
+        kernels::put(y, src, Output::Write)?;
+        if run.again {
+            return Ok(());
+        }
+        match y.place() {
+            Place::Gpu(_) => kernels::put(&run.input_to_update(0, y.place(), src.len())?, src, Output::Write),
+            Place::Host => with_real!(run.dtype, T => {
+                run.update_input::<T>(0, src.len(), |dst| dst.copy_from_slice(src.as_slice()))
+            }),
+        }
     }
 
     fn has_state(&self) -> bool {

@@ -1,9 +1,12 @@
 //! `bool_scatter`: rows put where a mask is not zero. `bool_gather`: the reverse. `bool_fill`: a number where a mask is not zero.
 
+use crate::array::Place;
 use crate::cpu::rows;
+use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::places;
 use crate::error::{Error, Result};
 use crate::function::expr::Expr;
-use crate::function::{Elementwise, Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -38,7 +41,7 @@ function! {
 }
 
 /// Offsets of the rows where the mask is not zero; there must be `n` of them.
-fn places(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
+fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
     let at: Vec<usize> = with_real!(run.dtype, T => {
         let mask = mask.slice::<T>().iter().enumerate();
         mask.filter(|(_, m)| **m != 0.0).map(|(i, _)| i * size).collect()
@@ -47,6 +50,24 @@ fn places(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
         return Ok(at);
     }
     Err(Error::arg("mask", format!("{n} places that are not 0, as many as there are rows")).actual(at.len()))
+}
+
+/// On a GPU, where counting the places would make the host wait: rows without a place are left out, and places without a
+/// row are as where the mask is zero.
+fn scatter_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
+    match x.get(2) {
+        Some(out) => kernels::put(&y.data, &out.data, Output::Write)?,
+        None => kernels::fill(&y.data, 0.0)?,
+    }
+    let at = places::chosen(&x[1].data, x[0].shape[0])?;
+    embed::put(&at, Some(&x[0].data), x[0].shape.size_from(1), &y.data)
+}
+
+/// On a GPU: rows without a place are NaN, and places beyond the number of rows are left out.
+fn gather_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
+    let (n, size) = (y.shape[0], y.shape.size_from(1));
+    let at = places::chosen(&x[1].data, n)?;
+    embed::gather(&Picks::rows(x[1].shape.size(), size, n), &at, &x[0].data, &y.data, Absent::Nan)
 }
 
 impl Function for BoolScatter {
@@ -61,9 +82,16 @@ impl Function for BoolScatter {
         }
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return scatter_on_gpu(x, &y[0]);
+        }
         let size = x[0].shape.size_from(1);
-        let at = places(run, &x[1], x[0].shape[0], size)?;
+        let at = chosen(run, &x[1], x[0].shape[0], size)?;
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
             match x.get(2) {
@@ -103,9 +131,16 @@ impl Function for BoolGather {
         Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(row).collect()])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return gather_on_gpu(x, &y[0]);
+        }
         let size = y[0].shape.size_from(1);
-        let at = places(run, &x[1], y[0].shape[0], size)?;
+        let at = chosen(run, &x[1], y[0].shape[0], size)?;
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, size, y[0].slice(), Output::Write));
         Ok(())
     }

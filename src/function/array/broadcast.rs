@@ -1,11 +1,10 @@
 //! `broadcast`: repeats axes of size 1.
 
-use crate::cpu::reduce;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -36,10 +35,12 @@ impl Function for Broadcast {
         if fits { Ok(smallvec![y]) } else { Err(fail()) }
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let shape = y[0].shape.clone();
-        with_real!(run.dtype, T => reduce::broadcast(x[0].slice::<T>(), x[0].shape, y[0].slice(), &shape, Output::Write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        kernels::broadcast(&x[0].data, x[0].shape, &y[0].data, y[0].shape, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -48,16 +49,14 @@ impl Function for Broadcast {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (to, output) = (gx.shape.clone(), gx.output);
-        with_real!(run.dtype, T => reduce::sum_to(gy.slice::<T>(), gy.shape, gx.slice(), &to, output));
-        Ok(())
+        kernels::sum_to(&gy.data, gy.shape, &gx.data, gx.shape, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -2,10 +2,10 @@
 
 use crate::cpu::moves::Moves;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -50,13 +50,17 @@ impl Function for Concatenate {
         Ok(smallvec![y])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = self.axis(y[0].shape)?;
         let (outer, total) = (y[0].shape.size_to(axis), y[0].shape.size_from(axis));
         let mut first = 0;
         for x in x {
             let n = x.shape.size_from(axis);
-            with_real!(run.dtype, T => place(outer, total, first, n).run(y[0].slice::<T>(), x.slice(), Output::Write));
+            kernels::moves(place(outer, total, first, n), &y[0].data, &x.data, Output::Write)?;
             first += n;
         }
         Ok(())
@@ -82,7 +86,7 @@ impl Function for Concatenate {
             let n = run.input(i).shape().size_from(axis);
             if let Some(gx) = gx {
                 let output = gx.output;
-                with_real!(run.dtype, T => take(outer, total, first, n).run(gx.slice::<T>(), gy.slice(), output));
+                kernels::moves(take(outer, total, first, n), &gx.data, &gy.data, output)?;
             }
             first += n;
         }

@@ -3,10 +3,10 @@
 use super::List;
 use crate::cpu::moves::Moves;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -41,10 +41,13 @@ impl Function for Flip {
         self.moves(&x[0]).map(|_| smallvec![x[0].clone()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.moves(x[0].shape)?;
-        with_real!(run.dtype, T => moves.run(y[0].slice::<T>(), x[0].slice(), Output::Write));
-        Ok(())
+        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -53,7 +56,7 @@ impl Function for Flip {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -61,8 +64,7 @@ impl Function for Flip {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (moves, output) = (self.moves(gx.shape)?, gx.output);
-        with_real!(run.dtype, T => moves.run(gx.slice::<T>(), gy.slice(), output));
-        Ok(())
+        kernels::moves(moves, &gx.data, &gy.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

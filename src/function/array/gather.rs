@@ -3,11 +3,13 @@
 #![allow(non_snake_case)] // NNabla calls the second input `Indices`.
 
 use super::List;
+use crate::array::{Data, Place};
 use crate::cpu::rows;
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::{Shared, share};
+use crate::cuda::embed::{self, Absent, Picks};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -24,15 +26,6 @@ function! {
     outputs { y: "x.shape[:axis] + Indices.shape[batch_dims:] + x.shape[axis + 1:]." }
 }
 
-/// Sizes: batches, positions between them and the axis, the axis, elements after it, and indices of one batch.
-struct Sizes {
-    batch: usize,
-    outer: usize,
-    n: usize,
-    inner: usize,
-    picks: usize,
-}
-
 impl Gather {
     fn axes(&self, x: &Shape, indices: &Shape) -> Result<(usize, usize)> {
         let axis = x.axis(self.axis.unwrap_or(0), "axis")?;
@@ -45,10 +38,10 @@ impl Gather {
         Ok((axis, batch as usize))
     }
 
-    fn sizes(&self, x: &Shape, indices: &Shape) -> Result<Sizes> {
+    fn sizes(&self, x: &Shape, indices: &Shape) -> Result<Picks> {
         let (axis, b) = self.axes(x, indices)?;
         let outer = x[b..axis].iter().product();
-        Ok(Sizes { batch: x.size_to(b), outer, n: x[axis], inner: x.size_from(axis + 1), picks: indices.size_from(b) })
+        Ok(Picks { batch: x.size_to(b), outer, n: x[axis], inner: x.size_from(axis + 1), picks: indices.size_from(b) })
     }
 }
 
@@ -63,7 +56,7 @@ fn checked(indices: &[i64], n: usize) -> Result<&[i64]> {
     }
 }
 
-impl Sizes {
+impl Picks {
     /// Calls `f(batch's indices as offsets, place in x, place in y)` for each batch and outer position.
     fn each(&self, indices: &[i64], f: impl Fn(&[usize], usize, usize) + Sync) {
         let (picks, outer) = (self.picks, self.outer);
@@ -76,19 +69,43 @@ impl Sizes {
         if count < 8 { (0..count).for_each(call) } else { share(count, elements, call) }
     }
 
-    fn pick<T: SimdReal>(&self, x: &[T], indices: &[i64], y: &mut [T], output: Output) {
+    /// Picks slices. An index that lies outside is an error on the host; a GPU gives NaN, since looking for one would make
+    /// the host wait.
+    fn pick(&self, x: &Data, indices: &Data, y: &Data) -> Result<()> {
+        match y.place() {
+            Place::Gpu(_) => embed::gather(self, indices, x, y, Absent::Nan),
+            Place::Host => {
+                let indices = checked(indices.as_slice(), self.n)?;
+                with_real!(y.dtype(), T => self.pick_on_host(x.as_slice::<T>(), indices, y.as_mut_slice()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the picked slices where they came from. On a GPU those whose index lies outside are left out.
+    fn put_back(&self, y: &Data, indices: &Data, x: &Data, output: Output) -> Result<()> {
+        match x.place() {
+            Place::Gpu(_) => embed::scatter(self, indices, y, x, output),
+            Place::Host => {
+                let indices = checked(indices.as_slice(), self.n)?;
+                with_real!(x.dtype(), T => self.put_back_on_host(y.as_slice::<T>(), indices, x.as_mut_slice(), output));
+                Ok(())
+            }
+        }
+    }
+
+    fn pick_on_host<T: SimdReal>(&self, x: &[T], indices: &[i64], y: &mut [T]) {
         let (rows, n) = (self.picks * self.inner, self.n * self.inner);
         let shared = Shared(y.as_mut_ptr());
         let shared = &shared;
         self.each(indices, move |at, from, to| {
             // SAFETY: this position's own part of y.
             let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(to), rows) };
-            rows::gather(&x[from..from + n], at, self.inner, y, output);
+            rows::gather(&x[from..from + n], at, self.inner, y, Output::Write);
         });
     }
 
-    /// Adds the picked slices where they came from.
-    fn put_back<T: SimdReal>(&self, y: &[T], indices: &[i64], x: &mut [T], output: Output) {
+    fn put_back_on_host<T: SimdReal>(&self, y: &[T], indices: &[i64], x: &mut [T], output: Output) {
         if output == Output::Write {
             x.fill(T::ZERO);
         }
@@ -117,11 +134,12 @@ impl Function for Gather {
         Ok(smallvec![x[0][..axis].iter().chain(&x[1][b..]).chain(&x[0][axis + 1..]).copied().collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let s = self.sizes(x[0].shape, x[1].shape)?;
-        let indices = checked(x[1].slice::<i64>(), s.n)?;
-        with_real!(run.dtype, T => s.pick(x[0].slice::<T>(), indices, y[0].slice(), Output::Write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.sizes(x[0].shape, x[1].shape)?.pick(&x[0].data, &x[1].data, &y[0].data)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -130,17 +148,14 @@ impl Function for Gather {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(indices), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
-        let (s, output) = (self.sizes(gx.shape, indices.shape)?, gx.output);
-        let indices = checked(indices.slice::<i64>(), s.n)?;
-        with_real!(run.dtype, T => s.put_back(gy.slice::<T>(), indices, gx.slice(), output));
-        Ok(())
+        self.sizes(gx.shape, indices.shape)?.put_back(&gy.data, &indices.data, &gx.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -182,11 +197,13 @@ impl Function for Ungather {
         Ok(smallvec![y])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.gather().sizes(y[0].shape, x[1].shape)?;
-        let indices = checked(x[1].slice::<i64>(), s.n)?;
-        with_real!(run.dtype, T => s.put_back(x[0].slice::<T>(), indices, y[0].slice(), Output::Write));
-        Ok(())
+        s.put_back(&x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

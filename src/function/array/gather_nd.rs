@@ -1,10 +1,12 @@
 //! `gather_nd` and `scatter_nd`: elements or slices read from, or written to, places given by coordinates. Each is the other's derivative.
 
 use super::List;
-use crate::array::NdArray;
+use crate::array::{Data, NdArray, Place};
 use crate::cpu::rows;
+use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::places;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -59,6 +61,22 @@ fn offsets(x: &Shape, indices: &View) -> Result<Vec<usize>> {
     (0..places).map(offset).collect()
 }
 
+/// Rows of an array of shape `x` at coordinates: how many elements they have, how they are picked, and their numbers on a
+/// GPU. There a row at coordinates that lie outside is NaN when it is read, and left out when it is written: looking for one
+/// would make the host wait.
+fn rows_on_gpu(x: &Shape, indices: &View) -> Result<(usize, Picks, Data)> {
+    let m = indices.shape[0];
+    let (n, count) = (x.size_from(m), indices.shape.size_from(1));
+    Ok((n, Picks::rows(x.size_to(m), n, count), places::nd(&indices.data, m, count, x)?))
+}
+
+impl GatherNd {
+    fn back_on_gpu(indices: &View, gy: &View, gx: &GradMut) -> Result<()> {
+        let (_, p, at) = rows_on_gpu(gx.shape, indices)?;
+        embed::scatter(&p, &at, &gy.data, &gx.data, gx.output)
+    }
+}
+
 impl Function for GatherNd {
     fn refuses_gradient(&self, _i: usize) -> bool {
         false
@@ -68,7 +86,15 @@ impl Function for GatherNd {
         Ok(smallvec![slices(&x[0], &x[1])?])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            let (_, p, at) = rows_on_gpu(x[0].shape, &x[1])?;
+            return embed::gather(&p, &at, &x[0].data, &y[0].data, Absent::Nan);
+        }
         let (at, n) = (offsets(x[0].shape, &x[1])?, x[0].shape.size_from(x[1].shape[0]));
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, n, y[0].slice(), Output::Write));
         Ok(())
@@ -87,6 +113,9 @@ impl Function for GatherNd {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(indices), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        if let Place::Gpu(_) = gx.data.place() {
+            return GatherNd::back_on_gpu(indices, gy, gx);
+        }
         let (at, n, output) = (offsets(gx.shape, indices)?, gx.shape.size_from(indices.shape[0]), gx.output);
         with_real!(run.dtype, T => {
             let gx = gx.slice::<T>();
@@ -120,6 +149,40 @@ impl ScatterNd {
     }
 }
 
+impl ScatterNd {
+    fn on_gpus(&self, x: &[View], y: &ViewMut) -> Result<()> {
+        match x.get(2) {
+            Some(out) => kernels::put(&y.data, &out.data, Output::Write)?,
+            None => kernels::fill(&y.data, 0.0)?,
+        }
+        let (n, p, at) = rows_on_gpu(y.shape, &x[1])?;
+        match self.add {
+            true => embed::scatter(&p, &at, &x[0].data, &y.data, Output::Accumulate),
+            false => embed::put(&at, Some(&x[0].data), n, &y.data),
+        }
+    }
+
+    fn back_on_gpu(&self, indices: &View, gy: &View, gx: &mut [Option<GradMut>]) -> Result<()> {
+        let (n, p, at) = rows_on_gpu(gy.shape, indices)?;
+        let scratch = |n: usize| Data::new_at(gy.data.place(), gy.dtype(), n);
+        if let Some(gx) = &gx[0] {
+            let picked = if gx.output == Output::Write { gx.data.clone() } else { scratch(gx.data.len())? };
+            embed::gather(&p, &at, &gy.data, &picked, Absent::Zero)?;
+            if gx.output == Output::Accumulate {
+                kernels::put(&gx.data, &picked, gx.output)?;
+            }
+        }
+        let Some(Some(gout)) = gx.get(2) else { return Ok(()) };
+        if self.add {
+            return kernels::put(&gout.data, &gy.data, gout.output);
+        }
+        let passed = if gout.output == Output::Write { gout.data.clone() } else { scratch(gy.data.len())? };
+        kernels::put(&passed, &gy.data, Output::Write)?;
+        embed::put(&at, None, n, &passed)?;
+        if gout.output == Output::Accumulate { kernels::put(&gout.data, &passed, gout.output) } else { Ok(()) }
+    }
+}
+
 impl Function for ScatterNd {
     fn refuses_gradient(&self, _i: usize) -> bool {
         false
@@ -135,7 +198,14 @@ impl Function for ScatterNd {
         Ok(smallvec![y])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return self.on_gpus(x, &y[0]);
+        }
         let (at, n) = (offsets(y[0].shape, &x[1])?, y[0].shape.size_from(x[1].shape[0]));
         let output = if self.add { Output::Accumulate } else { Output::Write };
         with_real!(run.dtype, T => {
@@ -162,6 +232,9 @@ impl Function for ScatterNd {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(indices), Some(gy)) = (&x[1], &gy[0]) else { return Ok(()) };
+        if let Place::Gpu(_) = gy.data.place() {
+            return self.back_on_gpu(indices, gy, gx);
+        }
         let (at, n) = (offsets(gy.shape, indices)?, gy.shape.size_from(indices.shape[0]));
         with_real!(run.dtype, T => {
             if let Some(gx) = &mut gx[0] {

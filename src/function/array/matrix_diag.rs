@@ -1,12 +1,12 @@
 //! `matrix_diag` and `matrix_diag_part`: diagonal matrices of vectors, and the diagonals of matrices. Each is the other's derivative.
 
+use crate::array::Data;
 use crate::cpu::moves::Moves;
-use crate::cpu::simd::SimdReal;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -26,18 +26,18 @@ function! {
 }
 
 /// Writes vectors of `m` to the diagonals.
-fn spread<T: SimdReal>(x: &[T], m: usize, y: &mut [T], output: Output) {
+fn spread(x: &Data, m: usize, y: &Data, output: Output) -> Result<()> {
     if output == Output::Write {
-        y.fill(T::ZERO);
+        kernels::fill(y, 0.0)?;
     }
     let (rows, n) = (x.len() / m.max(1), m as isize);
-    Moves::new(0, 0).axis(rows, n * n, n).axis(m, n + 1, 1).run(y, x, output);
+    kernels::moves(Moves::new(0, 0).axis(rows, n * n, n).axis(m, n + 1, 1), y, x, output)
 }
 
 /// Reads the diagonals as vectors of `m`.
-fn pick<T: SimdReal>(x: &[T], m: usize, y: &mut [T], output: Output) {
+fn pick(x: &Data, m: usize, y: &Data, output: Output) -> Result<()> {
     let (rows, n) = (y.len() / m.max(1), m as isize);
-    Moves::new(0, 0).axis(rows, n, n * n).axis(m, 1, n + 1).run(y, x, output);
+    kernels::moves(Moves::new(0, 0).axis(rows, n, n * n).axis(m, 1, n + 1), y, x, output)
 }
 
 fn last(s: &Shape) -> usize {
@@ -52,9 +52,12 @@ impl Function for MatrixDiag {
         }
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => spread(x[0].slice::<T>(), last(x[0].shape), y[0].slice(), Output::Write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        spread(&x[0].data, last(x[0].shape), &y[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -63,16 +66,14 @@ impl Function for MatrixDiag {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (m, output) = (last(gx.shape), gx.output);
-        with_real!(run.dtype, T => pick(gy.slice::<T>(), m, gx.slice(), output));
-        Ok(())
+        pick(&gy.data, last(gx.shape), &gx.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -88,9 +89,12 @@ impl Function for MatrixDiagPart {
         }
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => pick(x[0].slice::<T>(), last(x[0].shape), y[0].slice(), Output::Write));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        pick(&x[0].data, last(x[0].shape), &y[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -99,16 +103,14 @@ impl Function for MatrixDiagPart {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (m, output) = (last(gx.shape), gx.output);
-        with_real!(run.dtype, T => spread(gy.slice::<T>(), m, gx.slice(), output));
-        Ok(())
+        spread(&gy.data, last(gx.shape), &gx.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,8 +1,10 @@
 //! `one_hot`: ones at given places, zeros elsewhere.
 
 use super::List;
+use crate::array::Place;
+use crate::cuda;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -42,7 +44,15 @@ impl Function for OneHot {
         Ok(smallvec![lead.iter().copied().chain(self.shape.iter().map(|&d| d as usize)).collect()])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            let shape: Shape = self.shape.iter().map(|&d| d as usize).collect();
+            return cuda::places::one_hot(&x[0].data, &shape, &y[0].data);
+        }
         let size: usize = self.shape.iter().map(|&d| d as usize).product();
         let places = x[0].slice::<i64>().chunks(self.shape.len().max(1));
         with_real!(run.dtype, T => {

@@ -1,11 +1,14 @@
 //! `pad`: an array with a border: a constant, its reflection, or its edge; and the reverse, the derivative.
 
 use super::List;
+use crate::array::{Data, Place};
 use crate::cpu::moves::Moves;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
+use crate::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -64,6 +67,26 @@ impl Pad {
     fn is_constant(&self) -> bool {
         self.mode == "constant"
     }
+
+    fn on_gpus(&self) -> Mode {
+        match &*self.mode {
+            "constant" => Mode::Constant,
+            "reflect" => Mode::Reflect,
+            _ => Mode::Repeat,
+        }
+    }
+
+    /// Sums a border made of elements of `x`'s shape onto them.
+    fn sum_border(&self, run: &Run, x: &Shape, gy: &Data, gx: &Data, output: Output) -> Result<()> {
+        match gx.place() {
+            Place::Gpu(_) => unpad_on_gpu(&self.axes(x)?, self.on_gpus(), gy, gx, output),
+            Place::Host => {
+                let b = self.borders(x)?;
+                with_real!(run.dtype, T => b.backward(gy.as_slice::<T>(), gx.as_mut_slice(), output));
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Function for Pad {
@@ -78,19 +101,25 @@ impl Function for Pad {
         Ok(smallvec![self.inferred(&x[0])?])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            // In one pass over the result.
+            let v = self.constant_value;
+            let value = if run.dtype == DType::F64 { v } else { v as f32 as f64 };
+            return pad_on_gpu(&self.axes(x[0].shape)?, self.on_gpus(), value, &x[0].data, &y[0].data);
+        }
         if !self.is_constant() {
             let b = self.borders(x[0].shape)?;
             with_real!(run.dtype, T => b.forward(x[0].slice::<T>(), y[0].slice()));
             return Ok(());
         }
         let moves = self.moves(x[0].shape, true)?;
-        with_real!(run.dtype, T => {
-            let y = y[0].slice::<T>();
-            y.fill(self.constant_value as T);
-            moves.run(y, x[0].slice(), Output::Write);
-        });
-        Ok(())
+        kernels::fill(&y[0].data, self.constant_value)?;
+        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -107,14 +136,10 @@ impl Function for Pad {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let output = gx.output;
-        if !self.is_constant() {
-            let b = self.borders(gx.shape)?;
-            with_real!(run.dtype, T => b.backward(gy.slice::<T>(), gx.slice(), output));
-            return Ok(());
+        match self.is_constant() {
+            true => kernels::moves(self.moves(gx.shape, false)?, &gx.data, &gy.data, output),
+            false => self.sum_border(run, gx.shape, &gy.data, &gx.data, output),
         }
-        let moves = self.moves(gx.shape, false)?;
-        with_real!(run.dtype, T => moves.run(gx.slice::<T>(), gy.slice(), output));
-        Ok(())
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -248,10 +273,12 @@ impl Function for Unpad {
         Ok(smallvec![self.whole()])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let b = self.pad().borders(y[0].shape)?;
-        with_real!(run.dtype, T => b.backward(x[0].slice::<T>(), y[0].slice(), Output::Write));
-        Ok(())
+        self.pad().sum_border(run, y[0].shape, &x[0].data, &y[0].data, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,11 +1,10 @@
 //! `reshape`: the same elements under another shape.
 
-use crate::cpu::simd;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -52,9 +51,12 @@ impl Function for Reshape {
         self.inplace
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => y[0].slice::<T>().copy_from_slice(x[0].slice()));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        kernels::put(&y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -63,19 +65,14 @@ impl Function for Reshape {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let output = gx.output;
-        with_real!(run.dtype, T => match output {
-            Output::Write => gx.slice::<T>().copy_from_slice(gy.slice()),
-            Output::Accumulate => simd::add_assign(gx.slice::<T>(), gy.slice()),
-        });
-        Ok(())
+        kernels::put(&gx.data, &gy.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

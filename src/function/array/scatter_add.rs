@@ -1,8 +1,12 @@
 //! `scatter_add`: elements of one array added to another at the places that indices name along an axis; and the reverse.
 
 use super::List;
+use crate::array::{Data, Place};
+use crate::cpu::moves::Moves;
+use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::places;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -35,6 +39,42 @@ fn each(x0: &Shape, indices: &View, x1: &Shape, axis: usize, mut f: impl FnMut(u
     Ok(())
 }
 
+/// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the host wait.
+fn places_on_gpu(x0: &Shape, indices: &View, axis: usize) -> Result<(Picks, Data)> {
+    let at = places::along(&indices.data, indices.shape, &x0.strides(), axis, x0[axis])?;
+    Ok((Picks::rows(x0.size(), 1, at.len()), at))
+}
+
+/// The elements of an array of shape `whole` that have an index.
+fn part(whole: &Shape, indices: &Shape) -> (Moves, Moves) {
+    let axes = || indices.iter().zip(whole.strides().into_iter().zip(indices.strides()));
+    let to = axes().fold(Moves::new(0, 0), |m, (&n, (w, p))| m.axis(n, w as isize, p as isize));
+    let from = axes().fold(Moves::new(0, 0), |m, (&n, (w, p))| m.axis(n, p as isize, w as isize));
+    (to, from)
+}
+
+fn add_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
+    kernels::put(&y.data, &x[0].data, Output::Write)?;
+    let (p, at) = places_on_gpu(y.shape, &x[1], axis)?;
+    if x[1].shape == x[2].shape {
+        return embed::scatter(&p, &at, &x[2].data, &y.data, Output::Accumulate);
+    }
+    let added = Data::new_at(y.data.place(), x[2].dtype(), at.len())?;
+    kernels::moves(part(x[2].shape, x[1].shape).1, &added, &x[2].data, Output::Write)?;
+    embed::scatter(&p, &at, &added, &y.data, Output::Accumulate)
+}
+
+fn pick_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
+    let (p, at) = places_on_gpu(x[0].shape, &x[1], axis)?;
+    if x[1].shape == y.shape {
+        return embed::gather(&p, &at, &x[0].data, &y.data, Absent::Zero);
+    }
+    let picked = Data::new_at(y.data.place(), y.data.dtype(), at.len())?;
+    embed::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
+    kernels::fill(&y.data, 0.0)?;
+    kernels::moves(part(y.shape, x[1].shape).0, &y.data, &picked, Output::Write)
+}
+
 fn check(x0: &Shape, indices: &Shape, x1: &Shape, axis: usize) -> Result<()> {
     let fits = |a: usize| indices[a] <= x1[a] && (a == axis || indices[a] <= x0[a]);
     if indices.ndim() == x0.ndim() && x1.ndim() == x0.ndim() && (0..x0.ndim()).all(fits) {
@@ -55,8 +95,15 @@ impl Function for ScatterAdd {
         Ok(smallvec![x[0].clone()])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = x[0].shape.axis(self.axis.unwrap_or(0), "axis")?;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return add_on_gpu(x, &y[0], axis);
+        }
         with_real!(run.dtype, T => {
             let (y, added) = (y[0].slice::<T>(), x[2].slice::<T>());
             y.copy_from_slice(x[0].slice());
@@ -93,8 +140,15 @@ impl Function for ScatterPick {
         Ok(smallvec![y])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = x[0].shape.axis(self.axis.unwrap_or(0), "axis")?;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return pick_on_gpu(x, &y[0], axis);
+        }
         let shape = y[0].shape.clone();
         with_real!(run.dtype, T => {
             let (y, x0) = (y[0].slice::<T>(), x[0].slice::<T>());

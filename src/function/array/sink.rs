@@ -1,10 +1,11 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
+use crate::array::{Data, Place};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -31,9 +32,12 @@ impl Function for Sink {
         }
     }
 
-    fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => y[0].slice::<T>().fill(0.0));
-        Ok(())
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        kernels::fill(&y[0].data, 0.0)
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -44,7 +48,7 @@ impl Function for Sink {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         x: &[Option<View>],
         _y: &[Option<View>],
         _gy: &[Option<View>],
@@ -52,13 +56,9 @@ impl Function for Sink {
     ) -> Result<()> {
         let n = self.count(gx.len());
         for (i, gx) in gx[..n].iter_mut().enumerate().filter_map(|(i, gx)| Some((i, gx.as_mut()?))) {
-            let output = gx.output;
             match x.get(n + i).and_then(Option::as_ref) {
-                None => with_real!(run.dtype, T => accumulate(gx.slice::<T>(), std::iter::repeat(1.0), output)),
-                Some(g) => with_real!(run.dtype, T => {
-                    let given = g.slice::<T>().to_vec(); // it may be the very memory that is written
-                    accumulate(gx.slice::<T>(), given.into_iter(), output);
-                }),
+                None => put_ones(gx)?,
+                Some(g) => kernels::put(&gx.data, &given(g, gx)?, gx.output)?,
             }
         }
         Ok(())
@@ -79,11 +79,19 @@ impl Function for Sink {
     }
 }
 
-fn accumulate<T: Copy + std::ops::AddAssign>(y: &mut [T], values: impl Iterator<Item = T>, output: Output) {
-    for (y, v) in y.iter_mut().zip(values) {
-        match output {
-            Output::Write => *y = v,
-            Output::Accumulate => *y += v,
-        }
+/// The gradient `g`, apart from the memory that is written.
+fn given(g: &View, gx: &GradMut) -> Result<Data> {
+    match g.data.place() {
+        Place::Host if g.data.ptr() == gx.data.ptr() => g.data.converted(g.dtype()),
+        _ => Ok(g.data.clone()),
     }
+}
+
+fn put_ones(gx: &GradMut) -> Result<()> {
+    if gx.output == Output::Write {
+        return kernels::fill(&gx.data, 1.0);
+    }
+    let one = Data::new_at(gx.data.place(), gx.data.dtype(), 1)?;
+    kernels::fill(&one, 1.0)?;
+    kernels::broadcast(&one, &Shape::default(), &gx.data, gx.shape, gx.output)
 }

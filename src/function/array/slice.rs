@@ -1,12 +1,13 @@
 //! `slice`: a part of an array, by Python's rules for start, stop and step; and its reverse, the derivative.
 
 use super::List;
+use crate::array::Data;
 use crate::cpu::moves::Moves;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::{SmallVec, smallvec};
 
 function! {
@@ -107,10 +108,13 @@ impl Function for Slice {
         Ok(smallvec![self.inferred(&x[0])?])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.moves(x[0].shape, true)?;
-        with_real!(run.dtype, T => moves.run(y[0].slice::<T>(), x[0].slice(), Output::Write));
-        Ok(())
+        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -119,7 +123,7 @@ impl Function for Slice {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -127,8 +131,7 @@ impl Function for Slice {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (moves, output) = (self.moves(gx.shape, false)?, gx.output);
-        with_real!(run.dtype, T => put_back(moves, gy.slice::<T>(), gx.slice(), output));
-        Ok(())
+        put_back(moves, &gy.data, &gx.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -139,11 +142,11 @@ impl Function for Slice {
 }
 
 /// Zeros, or what was there before, and the part.
-fn put_back<T: crate::cpu::simd::SimdReal>(moves: Moves, part: &[T], whole: &mut [T], output: Output) {
+fn put_back(moves: Moves, part: &Data, whole: &Data, output: Output) -> Result<()> {
     if output == Output::Write && part.len() < whole.len() {
-        whole.fill(T::ZERO);
+        kernels::fill(whole, 0.0)?;
     }
-    moves.run(whole, part, output);
+    kernels::moves(moves, whole, part, output)
 }
 
 function! {
@@ -178,10 +181,13 @@ impl Function for Unslice {
         Ok(smallvec![self.whole()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.slice().moves(y[0].shape, false)?;
-        with_real!(run.dtype, T => put_back(moves, x[0].slice::<T>(), y[0].slice(), Output::Write));
-        Ok(())
+        put_back(moves, &x[0].data, &y[0].data, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

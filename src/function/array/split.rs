@@ -2,10 +2,10 @@
 
 use super::concatenate::{place, take};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -26,12 +26,16 @@ impl Function for Split {
         Ok(smallvec![piece; x[0][axis]])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = x[0].shape.axis(self.axis, "axis")?;
         let (outer, inner, total) = sizes(x[0].shape, axis);
         for (i, y) in y.iter_mut().enumerate() {
             let part = take(outer, total, i * inner, inner);
-            with_real!(run.dtype, T => part.run(y.slice::<T>(), x[0].slice(), Output::Write));
+            kernels::moves(part, &y.data, &x[0].data, Output::Write)?;
         }
         Ok(())
     }
@@ -42,7 +46,7 @@ impl Function for Split {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -51,15 +55,12 @@ impl Function for Split {
         let Some(gx) = &mut gx[0] else { return Ok(()) };
         let (outer, inner, total) = sizes(gx.shape, gx.shape.axis(self.axis, "axis")?);
         let output = gx.output;
-        with_real!(run.dtype, T => {
-            let gx = gx.slice::<T>();
-            if output == Output::Write && gy.iter().any(Option::is_none) {
-                gx.fill(0.0);
-            }
-            for (i, gy) in gy.iter().enumerate().filter_map(|(i, gy)| Some((i, gy.as_ref()?))) {
-                place(outer, total, i * inner, inner).run(gx, gy.slice::<T>(), output);
-            }
-        });
+        if output == Output::Write && gy.iter().any(Option::is_none) {
+            kernels::fill(&gx.data, 0.0)?;
+        }
+        for (i, gy) in gy.iter().enumerate().filter_map(|(i, gy)| Some((i, gy.as_ref()?))) {
+            kernels::moves(place(outer, total, i * inner, inner), &gx.data, &gy.data, output)?;
+        }
         Ok(())
     }
 

@@ -2,10 +2,10 @@
 
 use super::concatenate::{place, take};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -37,12 +37,16 @@ impl Function for Stack {
         Ok(smallvec![x[0][..axis].iter().chain(&[x.len()]).chain(&x[0][axis..]).copied().collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = self.axis(x[0].shape.ndim())?;
         let (outer, inner) = (x[0].shape.size_to(axis), x[0].shape.size_from(axis));
         for (i, v) in x.iter().enumerate() {
             let part = place(outer, inner * x.len(), i * inner, inner);
-            with_real!(run.dtype, T => part.run(y[0].slice::<T>(), v.slice(), Output::Write));
+            kernels::moves(part, &y[0].data, &v.data, Output::Write)?;
         }
         Ok(())
     }
@@ -53,7 +57,7 @@ impl Function for Stack {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -64,7 +68,7 @@ impl Function for Stack {
             let axis = self.axis(gx.shape.ndim())?;
             let (outer, inner, output) = (gx.shape.size_to(axis), gx.shape.size_from(axis), gx.output);
             let part = take(outer, inner * n, i * inner, inner);
-            with_real!(run.dtype, T => part.run(gx.slice::<T>(), gy.slice(), output));
+            kernels::moves(part, &gx.data, &gy.data, output)?;
         }
         Ok(())
     }

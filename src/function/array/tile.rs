@@ -1,12 +1,11 @@
 //! `tile`: an array repeated along its axes.
 
 use crate::cpu::moves::Moves;
-use crate::cpu::reduce::sum_axes;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -41,7 +40,11 @@ impl Function for Tile {
         Ok(smallvec![self.axes(&x[0]).iter().map(|&(r, n)| r.saturating_mul(n)).collect()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axes = self.axes(x[0].shape);
         let from: Shape = axes.iter().map(|a| a.1).collect();
         let (xs, ys) = (from.strides(), y[0].shape.strides());
@@ -49,8 +52,7 @@ impl Function for Tile {
             let s = ys[a] as isize;
             m.axis(r, n as isize * s, 0).axis(n, s, xs[a] as isize)
         });
-        with_real!(run.dtype, T => moves.run(y[0].slice::<T>(), x[0].slice(), Output::Write));
-        Ok(())
+        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -59,7 +61,7 @@ impl Function for Tile {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         _x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -67,8 +69,7 @@ impl Function for Tile {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let ((shape, repeated), output) = (self.paired(gx.shape), gx.output);
-        with_real!(run.dtype, T => sum_axes(gy.slice::<T>(), &shape, &repeated, gx.slice(), output));
-        Ok(())
+        kernels::sum(&gy.data, &shape, &repeated, &gx.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -3,7 +3,7 @@
 use crate::array::{Data, Place};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
-use crate::cuda;
+use crate::cuda::embed::{self, Absent, Picks};
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -39,7 +39,8 @@ impl Function for Embed {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (rows, width) = (x[1].shape[0], x[1].shape.size_from(1));
         if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::embed::gather(&x[0].data, &x[1].data, width, &y[0].data);
+            let picks = Picks::rows(rows, width, x[0].data.len());
+            return embed::gather(&picks, &x[0].data, &x[1].data, &y[0].data, Absent::Nan);
         }
         let indices = x[0].slice::<i64>();
         if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {
@@ -123,7 +124,10 @@ fn gather<T: SimdReal>(indices: &[i64], w: &[T], width: usize, y: &mut [T]) {
 /// Adds rows to those they came from.
 fn scatter(x: &Data, gy: &Data, width: usize, gw: &Data, output: Output) -> Result<()> {
     match gw.place() {
-        Place::Gpu(_) => cuda::embed::scatter(x, gy, width, gw, output)?,
+        Place::Gpu(_) => {
+            let rows = gw.len() / width.max(1);
+            embed::scatter(&Picks::rows(rows, width, x.len()), x, gy, gw, output)?
+        }
         Place::Host => with_real!(gw.dtype(), T => {
             scatter_on_host(x.as_slice(), gy.as_slice::<T>(), width, gw.as_mut_slice(), output)
         }),
