@@ -306,6 +306,7 @@ inline double __longlong_as_double(long long u) { double f; memcpy(&f, &u, 8); r
 inline long long __double_as_longlong(double f) { long long u; memcpy(&u, &f, 8); return u; }
 inline int __popc(unsigned u) { return __builtin_popcount(u); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned __int128)a * b >> 64; }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float rsqrt(float x) { return 1 / sqrtf(x); }

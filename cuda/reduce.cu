@@ -1,25 +1,10 @@
 // Sums, products and extremes over axes. The order of summation depends on sizes alone.
+#include "axes.cuh"
 #include "common.cuh"
 
 namespace nnrs {
 
 enum Reduction { SUM, PRODUCT, MAXIMUM, MINIMUM, SUM_ABS, SUM_SQUARES, COUNT_INF, COUNT_NAN, COUNT_ODD };
-
-// Axes merged by the host: those that stay, and those that are reduced.
-struct Axes {
-  long long kept, reduced;
-  long long kept_size[8], kept_stride[8], size[8], stride[8];
-};
-
-__device__ inline long long offset(long long i, const long long *size, const long long *stride, long long axes) {
-  long long at = 0;
-  for (int a = (int)axes - 1; a >= 0; --a) {
-    long long next = i / size[a];
-    at += (i - next * size[a]) * stride[a];
-    i = next;
-  }
-  return at;
-}
 
 template <class R>
 __device__ inline R none(int op) {

@@ -49,6 +49,11 @@ impl Site {
 static DEFAULT: LazyLock<Arc<Context>> =
     LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::cpu(DType::F32) }));
 
+/// Makes what is made on first use.
+pub(crate) fn ready() {
+    LazyLock::force(&DEFAULT);
+}
+
 impl Context {
     /// A CPU context that computes and stores in `dtype`, a floating-point type.
     pub fn cpu(dtype: DType) -> Context {

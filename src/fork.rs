@@ -1,26 +1,53 @@
 //! Forks. A lock that another thread holds while the process forks stays locked in the child, whose first allocation would
-//! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides. The
-//! child forgets the workers of the thread pool, and knows that what other threads ran is over.
+//! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides, and
+//! what is made on first use is not in the making then. The child forgets the workers of the thread pool, and knows that
+//! what other threads ran is over. Locks of single variables and functions stay as they are: a child runs graphs of its
+//! own, or those that no other thread was at work on.
 
 use crate::array::alloc;
 use crate::cpu::pool;
 use crate::function::elementwise;
-use crate::random;
+use crate::{context, graph, parameter, random, solver};
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Take a lock, and hold it until the value is dropped. The allocator's comes last: it may be wanted under the others.
-const LOCKS: [fn() -> Box<dyn Any>; 3] =
-    [|| Box::new(elementwise::hold()), || Box::new(random::hold()), || Box::new(alloc::hold())];
+type Held = Box<dyn Any>;
+
+/// Take locks, and hold them until the value is dropped. The allocator's comes last: it may be wanted under the others.
+const LOCKS: [fn() -> Held; 6] = [
+    || Box::new(filling()),
+    || Box::new(elementwise::hold()),
+    || Box::new(random::hold()),
+    || Box::new(graph::hold()),
+    || Box::new(solver::hold()),
+    || Box::new(alloc::hold()),
+];
+/// Make what is made on first use, or wait for the thread that does.
+const FIRST: [fn(); 3] = [context::ready, parameter::ready, solver::ready];
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
+static FILLING: Mutex<()> = Mutex::new(());
+
+fn filling() -> MutexGuard<'static, ()> {
+    FILLING.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The content of a cell, which `make` makes on first use, never across a fork. It must not fill another cell.
+pub(crate) fn fill<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    cell.get().unwrap_or_else(|| {
+        let _one = filling();
+        cell.get_or_init(make)
+    })
+}
 
 thread_local! {
-    static HELD: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
 }
 
 extern "C" fn before() {
+    FIRST.iter().for_each(|ready| ready());
     // A thread without its locals is at its end, and forks without the locks.
     let _ = HELD.try_with(|held| held.borrow_mut().extend(LOCKS.iter().map(|take| take())));
 }

@@ -10,17 +10,16 @@
 //! # Ok::<(), nnrs::Error>(())
 //! ```
 
-use crate::array::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Variable;
 use crate::initializer::Initializer;
-use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read, write};
-use crate::io::write_atomically;
 use crate::shape::Shape;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+
+mod files;
+pub use files::{load_parameters, save_parameters};
 
 /// A scope: parameters and inner scopes in the order in which they were made.
 #[derive(Default)]
@@ -36,6 +35,11 @@ static ROOT: LazyLock<Arc<Scope>> = LazyLock::new(Arc::default);
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
+}
+
+/// Makes what is made on first use.
+pub(crate) fn ready() {
+    LazyLock::force(&ROOT);
 }
 
 fn current() -> Arc<Scope> {
@@ -170,6 +174,14 @@ pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Res
 }
 
 /// The parameter `name` of the current scope, if there is one.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("w", &Variable::new([2]))?;
+/// assert_eq!(get_parameter("w").map(|w| w.shape()), Some([2].into()));
+/// assert!(get_parameter("b").is_none());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameter(name: &str) -> Option<Variable> {
     match current().find(&parts(name)) {
         Some(Item::Parameter(v)) => Some(v),
@@ -210,6 +222,15 @@ fn place(name: &str) -> Result<(Arc<Scope>, &str)> {
 ///
 /// # Errors
 /// If there is a parameter of this name with another shape, or a scope; what the initializer says.
+///
+/// ```
+/// use nnrs::{initializer::Constant, parameter::*};
+/// let w = get_parameter_or_create("w", [2, 3], &Constant(0.5), true)?;
+/// assert!(get_parameter_or_create("w", [2, 3], &Constant(7.0), true)?.is(&w));
+/// assert_eq!(w.to_vec::<f32>()?, [0.5; 6]);
+/// assert!(get_parameter_or_create("w", [4], &Constant(0.5), true).is_err());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameter_or_create(
     name: &str,
     shape: impl Into<Shape>,
@@ -249,6 +270,15 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
 }
 
 /// The parameters of the current scope that are trained, by their full names, in the order in which they were made.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("b/w", &Variable::new([2]).with_need_grad(true))?;
+/// set_parameter("a/mean", &Variable::new([2]))?;
+/// let names: Vec<String> = get_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["b/w"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_parameters() -> Vec<(String, Variable)> {
     let mut all = get_all_parameters();
     all.retain(|(_, v)| v.need_grad());
@@ -256,6 +286,15 @@ pub fn get_parameters() -> Vec<(String, Variable)> {
 }
 
 /// As [`get_parameters`], with those that are not trained (running statistics, say).
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("b/w", &Variable::new([2]).with_need_grad(true))?;
+/// set_parameter("a/mean", &Variable::new([2]))?;
+/// let names: Vec<String> = get_all_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["b/w", "a/mean"]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn get_all_parameters() -> Vec<(String, Variable)> {
     let mut all = Vec::new();
     current().collect("", &mut all);
@@ -263,127 +302,15 @@ pub fn get_all_parameters() -> Vec<(String, Variable)> {
 }
 
 /// Removes all parameters and scopes of the current scope.
+///
+/// ```
+/// use nnrs::{parameter::*, Variable};
+/// set_parameter("a/w", &Variable::new([2]))?;
+/// parameter_scope("a", || Ok(clear_parameters()))?;
+/// assert!(get_all_parameters().is_empty());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn clear_parameters() {
     let old = std::mem::take(&mut *current().lock());
     drop(old);
-}
-
-const ORDER: &str = "nnrs.order";
-const NEED_GRAD: &str = "nnrs.need_grad";
-
-/// Writes all parameters of the current scope to a `.safetensors` file, with their order and `need_grad`.
-/// The file is whole or not there: it is written beside and renamed.
-///
-/// # Errors
-/// The file cannot be written.
-///
-/// ```
-/// use nnrs::{initializer::Constant, parameter::*};
-/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.safetensors", std::process::id()));
-/// get_parameter_or_create("w", [2], &Constant(0.5), true)?;
-/// save_parameters(&path)?;
-/// clear_parameters();
-/// load_parameters(&path)?;
-/// assert_eq!(get_parameter("w").unwrap().to_vec::<f32>()?, [0.5, 0.5]);
-/// std::fs::remove_file(&path)?;
-/// # Ok::<(), nnrs::Error>(())
-/// ```
-pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
-    let all = get_all_parameters();
-    let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));
-    let contents = contents.collect::<Result<Vec<Data>>>()?;
-    let shapes: Vec<Shape> = all.iter().map(|(_, v)| v.shape()).collect();
-    let part = |i: usize| Part {
-        name: &all[i].0,
-        kind: kind_of(contents[i].dtype()),
-        shape: &shapes[i],
-        bytes: contents[i].bytes_mut(),
-    };
-    let parts: Vec<Part> = (0..all.len()).map(part).collect();
-    write_atomically(path.as_ref(), |file| write(file, &parts, &notes(&all))).map_err(|e| e.function("save_parameters"))
-}
-
-fn notes(all: &[(String, Variable)]) -> Notes {
-    let order: Vec<&str> = all.iter().map(|(n, _)| n.as_str()).collect();
-    let need_grad: BTreeMap<&str, bool> = all.iter().map(|(n, v)| (n.as_str(), v.need_grad())).collect();
-    let text = |v: serde_json::Value| v.to_string();
-    [(ORDER.into(), text(order.into())), (NEED_GRAD.into(), text(serde_json::json!(need_grad)))].into()
-}
-
-/// Reads parameters from a `.safetensors` file into the current scope: those that are there get the file's values, type
-/// and `need_grad`, others are made.
-///
-/// # Errors
-/// If anything is wrong with the file, or a parameter has another shape; then no parameter changes.
-pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
-    load(path.as_ref()).map_err(|e| e.function("load_parameters"))
-}
-
-fn load(path: &Path) -> Result<()> {
-    let (mut tensors, notes) = read(path, Elements::Typed)?;
-    let order: Vec<String> = note(&notes, ORDER)?;
-    let need_grad: HashMap<String, bool> = note(&notes, NEED_GRAD)?;
-    let place: HashMap<&str, usize> = order.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
-    tensors.sort_by_key(|t| place.get(t.name.as_str()).copied().unwrap_or(usize::MAX));
-    check_names(&tensors)?;
-    let found = tensors.iter().map(check_fits).collect::<Result<Vec<Option<Variable>>>>()?;
-    for (t, old) in tensors.into_iter().zip(found) {
-        let trained = Some(need_grad.get(&t.name).copied().unwrap_or(true));
-        match old {
-            Some(v) => {
-                v.raw_data().copy_from(&t.array)?;
-                v.set_need_grad(trained);
-            }
-            None => {
-                let v = Variable::from_array(t.array);
-                v.set_need_grad(trained);
-                set_parameter(&t.name, &v)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn note<T: serde::de::DeserializeOwned + Default>(notes: &Notes, key: &str) -> Result<T> {
-    let Some(text) = notes.get(key) else { return Ok(T::default()) };
-    serde_json::from_str(text).map_err(|e| Error::new(ErrorKind::Format, format!("bad note '{key}': {e}")))
-}
-
-/// No name may come twice, be empty, or also be a scope of another.
-fn check_names(tensors: &[Tensor]) -> Result<()> {
-    let bad = |name: &str| Error::new(ErrorKind::Format, format!("names clash or are empty, at '{name}'"));
-    let mut names = HashSet::new();
-    for t in tensors {
-        let name = parts(&t.name).join("/");
-        if name.is_empty() || !names.insert(name) {
-            return Err(bad(&t.name));
-        }
-    }
-    for name in &names {
-        let scopes = name.match_indices('/').map(|(i, _)| &name[..i]);
-        if let Some(scope) = scopes.into_iter().find(|s| names.contains(*s)) {
-            return Err(bad(scope));
-        }
-    }
-    Ok(())
-}
-
-/// The parameter that a tensor goes to, `None` for a new one; an error if it cannot go there.
-fn check_fits(t: &Tensor) -> Result<Option<Variable>> {
-    let parts = parts(&t.name);
-    for i in 1..parts.len() {
-        if let Some(Item::Parameter(_)) = current().find(&parts[..i]) {
-            return Err(taken(&parts[..i].join("/")));
-        }
-    }
-    match current().find(&parts) {
-        None => Ok(None),
-        Some(Item::Scope(_)) => Err(is_scope(&t.name)),
-        Some(Item::Parameter(v)) if v.shape() == t.shape => Ok(Some(v)),
-        Some(Item::Parameter(v)) => {
-            let what = format!("parameter '{}' has shape {} here, but {} in the file", t.name, v.shape(), t.shape);
-            Err(Error::new(ErrorKind::Parameter, what)
-                .hint("call clear_parameters first, or build the network as it was saved"))
-        }
-    }
 }

@@ -158,6 +158,7 @@ def test_unknown_keywords():
 # NaN labels and other labels that are none
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", ["softmax_cross_entropy", "categorical_cross_entropy", "top_n_error"])
 @pytest.mark.parametrize("label", [np.nan, np.inf, -np.inf, -1, -2, 3, 1e30, -1e30, 2**31, 1.7])
 def test_labels_that_are_none(name, label):
@@ -179,6 +180,7 @@ def test_labels_that_are_none(name, label):
     np.testing.assert_allclose(x.g, [row if label == 1.7 else [0, 0, 0], row], rtol=1e-6)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("index", [np.nan, np.inf, -1, 5, 1e30, -1e30])
 def test_indices_outside_of_the_rows(index):
     w = leaf(np.arange(6).reshape(3, 2))

@@ -45,6 +45,7 @@ def test_the_golden_file_is_of_these_graphs():
     assert sum(sum(map(sum, rows(g["cleared"]))) for g in GRAPHS) > 1000
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("start", range(0, len(GRAPHS), 50))
 def test_nothing_is_cleared_later_than_in_nnabla(start, fusion):
     for number, graph in enumerate(GRAPHS[start : start + 50], start):

@@ -167,7 +167,7 @@ CASES = {
     "text as data": Case(lambda: NdArray.from_numpy_array(np.array(["a"])), TypeError, ("dtype", "str")),
     "view": Case(lambda: nd(2, 3).view((4,)), ValueError, ("shape", "(2, 3)", "(4,)")),
     "narrow": Case(lambda: nd(2, 3).narrow(0, 1, 2), ValueError, ("start 1", "length 2", "(2, 3)")),
-    "copy_from": Case(lambda: nd(2, 3).copy_from(nd(3, 2)), ValueError, ("arr", "(2, 3)", "(3, 2)")),
+    "copy_from": Case(lambda: nd(2, 3).copy_from(nd(4, 2)), ValueError, ("arr", "(2, 3)", "(4, 2)")),
     "reset_shape": Case(lambda: var(2, 3).reset_shape((4,)), ValueError, ("shape", "(2, 3)", "(4,)", "force")),
     "data of another shape": Case(lambda: setattr(var(3), "data", nd(4)), ValueError, ("data", "(3,)", "(4,)")),
     "data is no NdArray": Case(lambda: setattr(var(3), "data", np.ones(3)), TypeError, ("data", "NdArray", ".d")),

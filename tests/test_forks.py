@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import traceback
@@ -132,6 +134,63 @@ def test_a_child_runs_the_graph_that_another_thread_was_running():
     try:
         for _ in range(3):
             assert child_exit(child) == 0
+    finally:
+        stop.set()
+        thread.join()
+
+
+FIRST_CALL = """
+import os, signal, threading, nnrs as nn, nnrs.functions as F
+x = nn.Variable((64, 64), need_grad=True)
+
+def work():
+    y = F.sum(F.softmax(x))
+    while True:
+        y.forward()
+        y.backward()
+
+threading.Thread(target=work, daemon=True).start()
+for _ in range(10):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # rather than wait for ever
+        F.sum(F.softmax(nn.Variable((3,)))).forward()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_in_the_middle_of_the_first_call_of_another_thread():
+    for _ in range(3):
+        subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST_CALL], check=True, timeout=240)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_collects_garbage_that_another_thread_was_running():
+    from cubes import Cube
+
+    x = nn.Variable.from_numpy_array(np.ones((64, 64), "float32"), need_grad=True)
+    f = Cube()
+    f.y = y = F.sum(f(F.tanh(x)))
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            y.forward()
+            y.backward()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def child():
+        signal.alarm(20)  # rather than wait for ever
+        for _ in range(3):
+            gc.collect()
+
+    try:
+        assert [child_exit(child) for _ in range(20)] == [0] * 20
     finally:
         stop.set()
         thread.join()

@@ -303,7 +303,7 @@ def test_random_functions_repeat_their_numbers():
     x = leaf(np.ones(1000))
     y = F.dropout(x, 0.5)
     f, out = y.parent, Variable((1000,))
-    assert not f.need_setup_recompute(0)
+    assert f.need_setup_recompute(0)
     y.forward()
     first = y.d.copy()
     f.recompute([x], [out])
@@ -333,9 +333,7 @@ def test_outputs_in_the_memory_of_inputs():
     f = F.reshape(x, (2, 1)).parent
     assert f.inplace_data(0) == 1 and f.inplace_data_with(0) == 0
     for y in (F.relu(x, inplace=True), F.add2(x, x, inplace=True), F.exp(x)):
-        assert y.parent.inplace_data(0) == 0
-        with pytest.raises(RuntimeError, match="memory of input 0"):
-            y.parent.inplace_data_with(0)
+        assert y.parent.inplace_data(0) == 0 and y.parent.inplace_data_with(0) == 0
 
 
 @pytest.mark.parametrize("name", list(FIRST.values()))

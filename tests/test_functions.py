@@ -307,6 +307,8 @@ def test_fusion_off_gives_the_same_bits(tmp_path: Path) -> None:
 @walk(attribute="ERRORS")
 def test_error(target: Target) -> None:
     error = target.case
+    if error.host and h.BACKEND != "cpu":
+        pytest.skip("a GPU does not look at the numbers")
     kind, match = (Exception, None) if h.ORACLE else (error.kind, error.match)
     with scope("float"), pytest.raises(kind, match=match) as raised:
         h.forward(target, [h.variable(x) for x in target.inputs("float")])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,25 @@ def train(steps, context, solver=S.Adam):
         s.update()
         losses.append(float(loss.d))
     return losses, {k: v.d.copy() for k, v in nn.get_parameters().items()}, loss
+
+
+def test_the_digits_network_learns_as_on_the_cpu():
+    """A few steps of examples/digits.py: convolutions, batch normalization, pooling, dropout, Adam."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+    import digits
+
+    x, t, *_ = digits.load_data()
+
+    def run(context):
+        nn.clear_parameters()
+        with nn.context_scope(context):
+            nn.seed(1)
+            network = digits.Network(16, train=True)
+        solver, rng = S.Adam(1e-3), np.random.default_rng(0)
+        solver.set_parameters(nn.get_parameters())
+        return [digits.train_epoch(network, solver, x[:32], t[:32], rng)[0] for _ in range(5)]
+
+    np.testing.assert_allclose(run(gpu()), run(get_extension_context("cpu")), rtol=1e-3)
 
 
 @pytest.mark.parametrize("solver", [S.Adam, S.Momentum, S.Sgd])

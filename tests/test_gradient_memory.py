@@ -246,6 +246,7 @@ def test_data_is_freed_after_its_last_reading_and_comes_back():
     np.testing.assert_allclose(x.g, first, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.host
 def test_a_recomputed_network_fits_beside_what_is_kept():
     """Of each layer the convolution's result is kept; beside them are one recomputed map and one gradient."""
     nn.clear_parameters()

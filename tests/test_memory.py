@@ -89,6 +89,7 @@ def test_conversions_count_once():
 # The limit
 
 
+@pytest.mark.host
 def test_beyond_the_limit_is_a_memory_error_that_names_the_largest_arrays():
     x = leaf((512, 1024), False)
     w = leaf((1024, 1024), False)
@@ -292,6 +293,7 @@ def test_the_plan_is_within_five_percent_of_the_peak(net, n, fused, flags):
     assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak / MIB:.2f} MiB, used {peak / MIB:.2f} MiB\n{plan}"
 
 
+@pytest.mark.host
 def test_the_second_step_needs_what_the_plan_says_too():
     base = nn.memory.stats().live
     y, held = perceptron(512)
@@ -340,6 +342,7 @@ def test_clear_flags_lower_the_plan():
     assert clear <= plain
 
 
+@pytest.mark.host
 def test_running_out_names_the_largest_arrays():
     x = nn.Variable((1000, 1000))
     x.name = "images"

@@ -63,6 +63,7 @@ def doubles(x, y):
     x.g = np.zeros(x.shape)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("before", [lambda x, y: None, accumulated, looked_at, doubles])
 def test_gradients_that_are_there_are_planned(before):
     x = ones(1000, 1000)

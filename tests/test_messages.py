@@ -162,6 +162,7 @@ def test_no_memory_for_a_parameter():
     assert not nn.get_parameters()
 
 
+@pytest.mark.host
 def test_indices_that_are_none():
     x = nn.Variable.from_numpy_array(np.ones((3, 2), "f4"))
     for bad in (np.nan, 1e30):

@@ -255,7 +255,7 @@ def test_outputs_and_gradients_are_in_the_type_of_the_context(type_config, dtype
 def test_whole_numbers_stay_whole():
     class Where(Cube):
         def forward_impl(self, inputs, outputs):
-            outputs[0].d = np.argsort(inputs[0].d).astype(np.int64)
+            outputs[0].data.data = np.argsort(inputs[0].d).astype(np.int64)
 
     y = Where()(leaf())
     y.forward()

@@ -328,6 +328,7 @@ def train(y):
     return [*results, *statistics]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("share", [0.85, 0.6, 0.45])
 def test_fit_keeps_its_word_and_changes_no_bit(share):
     flags = dict(clear_no_need_grad=True, backward_clear_buffer=True)

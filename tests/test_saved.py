@@ -147,6 +147,7 @@ def test_nothing_is_saved_where_no_backward_follows(name, how):
     assert nn.memory.stats().live - start <= 1024
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("name", CASES)
 def test_plans_know_what_is_saved(name):
     function, *_ = CASES[name]

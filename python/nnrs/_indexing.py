@@ -38,6 +38,9 @@ def getitem(x: Any, key: Any) -> Any:
 
 def setitem(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value`: an NdArray is written at once; a Variable gets a function that writes as its parent."""
+    if value is None:  # NumPy would write NaN
+        expected = "an array of numbers or a number"
+        raise ArgumentTypeError(message("__setitem__", "value", expected, describe(value)))
     parts = _parts(key)
     if isinstance(x, NdArray):
         parts = [np.asarray(p) if isinstance(p, Variable) else p for p in parts]

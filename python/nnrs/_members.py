@@ -11,12 +11,15 @@ from ._modes import no_grad as no_grad_scope
 
 
 def bool_fill(x: Any, mask: Any, value: Any) -> Any:
-    """Fill x with `value` where `mask` is not zero, in place: a Variable's place in its graph goes to the result.
+    """Fill the memory of x with `value` where `mask` is not zero, when the result is computed.
 
     Args:
         x: Variable or NdArray.
         mask: Variable, NdArray or NumPy array of a shape that broadcasts to x's.
         value: Number.
+
+    Returns:
+        A Variable over the memory of x, whose own place in the graph stays; x itself if it is an NdArray.
     """
     from . import functions as F
 
@@ -26,8 +29,7 @@ def bool_fill(x: Any, mask: Any, value: Any) -> Any:
         raise ArgumentTypeError(message("bool_fill", "value", "a number", describe(value))) from None
     if isinstance(x, NdArray):
         return F.bool_fill(x, as_array(mask), number, outputs=[x])
-    replace(x, F.bool_fill(x, as_variable(mask), number))
-    return x
+    return F.bool_fill(x, as_variable(mask), number, outputs=[x._raw_data().view(x.shape)])
 
 
 def replace(x: Variable, new: Variable) -> None:

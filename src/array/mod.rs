@@ -2,6 +2,7 @@
 //! share the bytes alone. Zeros and constants are kept as such until somebody needs the memory.
 
 pub mod alloc;
+mod content;
 mod mirror;
 mod storage;
 mod system;
@@ -45,6 +46,11 @@ struct Layout {
 
 impl NdArray {
     /// An array without content; memory comes when it is first used, as zeros.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2].into()).to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn new(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
         NdArray::placed(Layout { shape, storage, offset: 0 })
@@ -62,6 +68,12 @@ impl NdArray {
     ///
     /// # Errors
     /// Another number of values than `shape` has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2, 1].into())?;
+    /// assert!(a.shape() == [2, 1].into() && nnrs::NdArray::from_slice(&[1i32], [2].into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
         if shape.size() != values.len() {
             return Err(
@@ -78,16 +90,30 @@ impl NdArray {
     }
 
     /// The sizes of the axes.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).shape(), [2, 3].into());
+    /// ```
     pub fn shape(&self) -> Shape {
         self.layout().shape.clone()
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).size(), 6);
+    /// ```
     pub fn size(&self) -> usize {
         self.layout().shape.size()
     }
 
     /// The elements, which views and parts of this array share.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn storage(&self) -> Arc<Storage> {
         self.layout().storage.clone()
     }
@@ -99,26 +125,56 @@ impl NdArray {
     }
 
     /// First element of this array in its storage.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([3, 2].into());
+    /// assert_eq!((a.offset(), a.narrow(0, 1, 2)?.offset()), (0, 2));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn offset(&self) -> usize {
         self.layout().offset
     }
 
     /// The element type; float32 while there is no content.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::from_slice(&[1u8], [1].into())?.dtype(), nnrs::DType::U8);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.storage().dtype()
     }
 
     /// True if both handles are the same array object.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert!(a.is(&a.clone()) && !a.is(&a.deep_copy()?));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn is(&self, other: &NdArray) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// An address that identifies the array object while it lives.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert_eq!(a.address(), a.clone().address());
+    /// ```
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
     /// How often the content was written (or may have been).
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// let before = a.modification_count();
+    /// a.fill(1.0)?;
+    /// assert!(a.modification_count() > before);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn modification_count(&self) -> u64 {
         self.storage().modification_count()
     }
@@ -146,6 +202,13 @@ impl NdArray {
     ///
     /// # Errors
     /// Another size without `force`; one that does not fit into memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// a.reset_shape([2, 1].into(), false)?;
+    /// assert!(a.to_vec::<i32>()? == [1, 2] && a.reset_shape([3].into(), false).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
         let shape = shape.checked()?;
         let mut place = self.layout();
@@ -236,133 +299,6 @@ impl NdArray {
     fn is_whole(&self) -> bool {
         let place = self.layout();
         place.offset == 0 && place.shape.size() == place.storage.size()
-    }
-
-    /// Sets all elements to `value`, lazily.
-    pub fn fill(&self, value: f64) -> Result<()> {
-        let storage = self.storage();
-        if self.is_whole() {
-            storage.set_content(constant(value));
-            return Ok(());
-        }
-        let (offset, n) = (self.offset(), self.size());
-        storage.fill_part(offset, n, value)
-    }
-
-    /// Sets all elements to 0, lazily.
-    pub fn zero(&self) -> Result<()> {
-        self.fill(0.0)
-    }
-
-    /// Drops the content; the next reading finds zeros.
-    pub fn clear(&self) {
-        self.storage().clear();
-    }
-
-    /// The content as memory of type `dtype` for reading: no copy if it is so already; otherwise converted beside it.
-    pub fn read(&self, dtype: DType) -> Result<Data> {
-        self.read_at(Place::Host, dtype)
-    }
-
-    /// The memory of the array for reading and writing, converted to `dtype` for good.
-    pub fn modify(&self, dtype: DType) -> Result<Data> {
-        self.modify_at(Place::Host, dtype)
-    }
-
-    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
-    #[cfg(feature = "python")]
-    pub(crate) fn show(&self, dtype: DType) -> Result<Data> {
-        let storage = self.storage();
-        if self.is_whole() { storage.show(dtype) } else { self.modify(dtype) }
-    }
-
-    /// The memory for writing all of it as `dtype`; its content is undefined until then.
-    pub fn overwrite(&self, dtype: DType) -> Result<Data> {
-        self.overwrite_at(Place::Host, dtype)
-    }
-
-    /// As [`NdArray::read`], in the memory of `place`.
-    pub(crate) fn read_at(&self, place: Place, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.read(place, dtype, offset, n)
-    }
-
-    /// As [`NdArray::modify`], in the memory of `place`.
-    pub(crate) fn modify_at(&self, place: Place, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.modify(place, dtype, offset, n)
-    }
-
-    /// As [`NdArray::overwrite`], in the memory of `place`.
-    pub(crate) fn overwrite_at(&self, place: Place, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.overwrite(place, dtype, offset, n)
-    }
-
-    fn located(&self) -> (Arc<Storage>, usize, usize) {
-        let place = self.layout();
-        (place.storage.clone(), place.offset, place.shape.size())
-    }
-
-    /// Converts the content to `dtype` for good.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    ///
-    /// ```
-    /// use nnrs::{DType, NdArray};
-    /// let a = NdArray::from_slice(&[1.5f32, -2.5], [2].into())?;
-    /// a.cast(DType::I32)?;
-    /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn cast(&self, dtype: DType) -> Result<()> {
-        self.storage().lay_out(dtype)
-    }
-
-    /// Copies the elements of `other`, with its element type.
-    ///
-    /// # Errors
-    /// Another shape; not enough memory.
-    pub fn copy_from(&self, other: &NdArray) -> Result<()> {
-        let (shape, from) = (self.shape(), other.shape());
-        if shape != from {
-            return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
-        }
-        let src = other.read(other.dtype())?.of(shape.size())?;
-        let dst = self.overwrite(src.dtype())?.of(shape.size())?;
-        dst.copy_bytes(&src);
-        Ok(())
-    }
-
-    /// A new array with a copy of the content.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub fn deep_copy(&self) -> Result<NdArray> {
-        let a = NdArray::new(self.shape());
-        a.copy_from(self)?;
-        Ok(a)
-    }
-
-    /// The elements, row by row, converted to `T`.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
-    }
-
-    /// Copies `values` over the elements, row by row, converted to the array's type (an array without content takes theirs).
-    ///
-    /// # Errors
-    /// Another number of values than the array has elements; not enough memory.
-    pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
-        if values.len() != self.size() {
-            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
-        }
-        let offset = self.offset();
-        self.storage().write_from(offset, values)
     }
 }
 

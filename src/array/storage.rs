@@ -554,6 +554,12 @@ impl Data {
         }
     }
 
+    /// The elements from number `n` on.
+    pub(crate) fn after(&self, n: usize) -> Data {
+        assert!(n <= self.len, "an element of the array");
+        Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype

@@ -54,6 +54,16 @@ impl Launch {
         }
     }
 
+    /// An array that may be missing and, as the next parameter, its type.
+    pub(crate) fn maybe_array(self, data: Option<&Data>) -> Launch {
+        self.maybe(data).long(data.map_or(0, |d| d.dtype() as i64))
+    }
+
+    /// A number in the type to compute in: double, or float.
+    pub(crate) fn real(self, double: bool, v: f64) -> Launch {
+        if double { self.double(v) } else { self.float(v as f32) }
+    }
+
     /// A table of the host's, which the kernel sees in device memory.
     pub(crate) fn table(mut self, bytes: &[u8]) -> Result<Launch> {
         let memory = self.gpu.constant(bytes)?;

@@ -2,7 +2,7 @@
 //! goes through the trait [`Driver`].
 
 // What only devices use is not used in a build without any.
-#![allow(dead_code)]
+#![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub(crate) mod capture;
 pub(crate) mod convolution;
@@ -11,20 +11,27 @@ mod driver;
 pub(crate) mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
+pub(crate) mod extreme;
 pub(crate) mod kernels;
+pub(crate) mod labels;
 mod launch;
 pub(crate) mod matmul;
 mod memory;
 mod module;
 pub(crate) mod moves;
+pub(crate) mod normalize;
 pub(crate) mod pad;
 pub(crate) mod places;
 pub(crate) mod pooling;
 pub(crate) mod program;
+pub(crate) mod random;
+pub(crate) mod range;
 #[cfg(feature = "cuda")]
 mod real;
 pub(crate) mod reduce;
+pub(crate) mod softmax;
 pub(crate) mod sort;
+mod team;
 
 pub use capture::{graphs, set_graphs};
 use driver::Driver;

@@ -53,13 +53,19 @@ modules!(
     "convolution",
     "convolution_direct",
     "embed",
+    "extreme",
+    "labels",
     "matmul",
     "moves",
+    "normalize",
     "pad",
     "places",
     "pooling",
     "program",
+    "random",
+    "range",
     "reduce",
+    "softmax",
     "sort"
 );
 
@@ -67,6 +73,8 @@ modules!(
 pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("axes.cuh", include_str!("../../cuda/axes.cuh")),
+    ("team.cuh", include_str!("../../cuda/team.cuh")),
     ("words.cuh", include_str!("../../cuda/words.cuh")),
 ];
 

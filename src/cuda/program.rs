@@ -162,6 +162,17 @@ pub(crate) fn apply(formula: &Formula, n: usize, x: &[(&Data, Walk)], y: &[&Data
     unsafe { Program::of(double, formula).run(gpu, n, &sources, &sinks, scalars) }
 }
 
+/// `y = f(x..)`, or `y += f(x..)`.
+pub(crate) fn apply_to(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Result<()> {
+    if y.is_empty() || output == Output::Write {
+        return if y.is_empty() { Ok(()) } else { apply(f, y.len(), x, &[y], &[]) };
+    }
+    let k = x.len();
+    let sum = Formula::new(k + 1, |v| vec![Some(&v[k] + v[k].place(f, &v[..k]))]);
+    let inputs: Vec<(&Data, Walk)> = x.iter().cloned().chain([(y, Walk::Dense)]).collect();
+    apply(&sum, y.len(), &inputs, &[y], &[])
+}
+
 /// Repeats `x` of shape `from`, times `scale`, over shape `to`, which it broadcasts to.
 pub(crate) fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, scale: f64, output: Output) -> Result<()> {
     let formula = Formula::new(2, |v| {

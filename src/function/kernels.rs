@@ -2,6 +2,7 @@
 //! built of these alone runs on both.
 
 use crate::array::{Data, Place};
+use crate::cpu::formula::{Operand, apply};
 use crate::cpu::gemm::{self, Mat, MatMut};
 use crate::cpu::moves::Moves;
 use crate::cpu::pooling::{Divisor, Pooling};
@@ -10,6 +11,8 @@ use crate::cpu::simd;
 use crate::cuda::{self, reduce::Reduction};
 use crate::error::Result;
 use crate::function::Output;
+use crate::function::expr::Formula;
+use crate::function::expr::tile::Walk;
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -32,17 +35,6 @@ pub(crate) fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
         (Place::Host, _) => with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), x.as_slice())),
     }
     Ok(())
-}
-
-/// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
-pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
-    match y.place() {
-        Place::Gpu(_) => cuda::kernels::fill(y, value),
-        Place::Host => {
-            with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
-            Ok(())
-        }
-    }
 }
 
 /// Sums `x` of `shape` over the axes of `mask` into `y`.
@@ -132,6 +124,30 @@ pub(crate) fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Outpu
         }),
     }
     Ok(())
+}
+
+/// `y = f(x..)`, or `y += f(x..)`; for each input how it is walked over.
+pub(crate) fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::program::apply_to(f, x, y, output),
+        Place::Host => with_real!(y.dtype(), T => {
+            let operands = x.iter().map(|(data, walk)| Operand { data: data.as_slice::<T>(), walk: walk.clone() });
+            let operands: Vec<Operand<T>> = operands.collect();
+            apply(f, &operands, y.as_mut_slice(), output);
+            Ok(())
+        }),
+    }
+}
+
+/// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
+pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
+    match y.place() {
+        Place::Gpu(_) => cuda::kernels::fill(y, value),
+        Place::Host => {
+            with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
+            Ok(())
+        }
+    }
 }
 
 /// The sum of each window, over the divisor.

@@ -247,8 +247,20 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
+    /// True if runs with the same inputs give different results, so that none is like one that was recorded.
+    fn varies(&self) -> bool {
+        self.def().group == Group::Random
+    }
+
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
+        false
+    }
+
+    /// Whether `forward` writes input `i`, by [`Run::update_input`]; the function [has state](Function::has_state) then,
+    /// and its outputs do not depend on what was in that input. Where other functions of a graph have the same array,
+    /// the graph runs depth first, so that they see what they see in NNabla.
+    fn updates_input(&self, _i: usize) -> bool {
         false
     }
 }

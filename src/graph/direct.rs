@@ -38,12 +38,33 @@ impl FunctionRef {
     }
 
     /// Computes the data of `y` from the data of `x`; both as [`FunctionRef::setup`] left them.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let double = f::mul_scalar(&Variable::new([2]), f::MulScalar { val: 2.0, inplace: false })?.parent().unwrap();
+    /// let (x, y) = (Variable::from_slice(&[1.0f32, 3.0], [2].into())?, Variable::new([2]));
+    /// double.forward(&[&x], &[&y])?;
+    /// assert_eq!(y.to_vec::<f32>()?, [2.0, 6.0]);
+    /// assert!(double.forward(&[&x], &[&Variable::new([3])]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn forward(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
         self.run(x, y, false)
     }
 
     /// As [`FunctionRef::forward`], with the random numbers of the last forward, and without side effects (running
     /// statistics stay).
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (x, y, again) = (Variable::new([100]), Variable::new([100]), Variable::new([100]));
+    /// x.data()?.fill(1.0)?;
+    /// let dropout = f::dropout(&x, Default::default())?.parent().unwrap();
+    /// dropout.forward(&[&x], &[&y])?;
+    /// dropout.recompute(&[&x], &[&again])?;
+    /// assert_eq!(again.to_vec::<f32>()?, y.to_vec::<f32>()?);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn recompute(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
         self.run(x, y, true)
     }
@@ -53,6 +74,19 @@ impl FunctionRef {
     ///
     /// # Errors
     /// Other shapes than `setup` gave; more flags than inputs.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[1.0f32, 3.0], [2].into())?.with_need_grad(true);
+    /// let y = f::mul2(&x, &x, Default::default())?;
+    /// y.forward()?;
+    /// y.grad().fill(1.0)?;
+    /// let (square, one) = (y.parent().unwrap(), Variable::new([2]));
+    /// square.backward(&[&x, &one], &[&y], &[false, false])?; // the gradient of the first input alone
+    /// assert_eq!(x.grad().to_vec::<f32>()?, one.to_vec::<f32>()?);
+    /// assert!(square.backward(&[&x, &one], &[&y], &[true; 3]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
         self.check_shapes(x, y)?;
         if accumulate.len() > x.len() {
@@ -67,7 +101,8 @@ impl FunctionRef {
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
         if let Some(own) = node.function.on_variables() {
             let adds: Vec<bool> = (0..x.len()).map(adds).collect();
-            return own.backward(&x, &y, &want, &adds).map_err(|e| self.explain(e, &x));
+            let run = || own.backward(&x, &y, &want, &adds);
+            return mode::stored_in(node.context.dtype(), run).map_err(|e| self.explain(e, &x));
         }
         let parts = match node.needs(&want).filter(|_| node.function.elementwise().is_none()) {
             Some(needs) => kernel(node, needs, &x, &y, &want),
@@ -81,11 +116,28 @@ impl FunctionRef {
     }
 
     /// Whether the gradient of input `i` reads the data of input `j`. False for numbers that are not there.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (a, b) = (Variable::new([2]), Variable::new([2]));
+    /// let (product, sum) = (f::mul2(&a, &b, Default::default())?, f::add2(&a, &b, Default::default())?);
+    /// assert!(product.parent().unwrap().grad_reads_input(0, 1) && !product.parent().unwrap().grad_reads_input(0, 0));
+    /// assert!(!sum.parent().unwrap().grad_reads_input(0, 1));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn grad_reads_input(&self, i: usize, j: usize) -> bool {
         self.reads(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
     }
 
     /// Whether the gradient of input `i` reads the data of output `o`.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// assert!(f::tanh(&x)?.parent().unwrap().grad_reads_output(0, 0));
+    /// assert!(!f::sin(&x)?.parent().unwrap().grad_reads_output(0, 0));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn grad_reads_output(&self, i: usize, o: usize) -> bool {
         self.reads(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
     }
@@ -106,11 +158,27 @@ impl FunctionRef {
     }
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of input `j`.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (x, w) = (Variable::new([2, 3]), Variable::new([3, 2]));
+    /// let affine = f::affine(&x, &w, None, Default::default())?.parent().unwrap();
+    /// assert!(affine.rule_reads_input(0, 1) && !affine.rule_reads_input(0, 0));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn rule_reads_input(&self, i: usize, j: usize) -> bool {
         self.reads_by_rule(i).is_some_and(|n| j < self.inputs().len() && n.input(j))
     }
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of output `o`.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2, 3]);
+    /// assert!(f::softmax(&x, Default::default())?.parent().unwrap().rule_reads_output(0, 0));
+    /// assert!(!f::sin(&x)?.parent().unwrap().rule_reads_output(0, 0));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn rule_reads_output(&self, i: usize, o: usize) -> bool {
         self.reads_by_rule(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
     }
@@ -148,6 +216,17 @@ impl FunctionRef {
     ///
     /// # Errors
     /// Other functions cannot leave inputs out; a mask of another length, or without a true.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (a, b) = (Variable::from_slice(&[1.0f32], [1].into())?, Variable::from_slice(&[5.0f32], [1].into())?);
+    /// let y = f::add_n(&[&a, &b])?;
+    /// y.parent().unwrap().set_active_inputs(&[false, true])?;
+    /// y.forward()?;
+    /// assert_eq!(y.to_vec::<f32>()?, [5.0]);
+    /// assert!(f::exp(&a)?.parent().unwrap().set_active_inputs(&[true]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_active_inputs(&self, mask: &[bool]) -> Result<()> {
         const NAME: &str = "set_active_input_mask";
         let f = &self.node().function;

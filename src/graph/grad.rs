@@ -6,11 +6,11 @@ use super::plan::collect;
 use super::variable::{VarRef, Variable};
 use super::{apply, mode, rules};
 use crate::array::NdArray;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::function::elementwise::{self, FormulaFunction};
 use crate::function::expr::Formula;
 use crate::function::expr::ssa::MixMap;
-use crate::function::{Grad, InputKind};
+use crate::function::{Function, Grad, InputKind};
 use crate::functions as f;
 use std::sync::Arc;
 
@@ -179,9 +179,21 @@ fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
     rules::registered(&FunctionRef::new(node.clone()), g).unwrap_or_else(|| rule(node, g))
 }
 
+/// What a function's `grad` gives: something for each input.
+pub(crate) fn own_rule(f: &dyn Function, g: &Grad) -> Result<Vec<Option<Variable>>> {
+    let parts = f.grad(g)?;
+    match parts.len() == g.x.len() {
+        true => Ok(parts),
+        false => {
+            let want = format!("`grad` to give {}, one for each input (None where there is no gradient)", g.x.len());
+            Err(Error::new(ErrorKind::Argument, want).actual(parts.len()).function(f.def().snake))
+        }
+    }
+}
+
 /// The gradient rule that comes with a function.
 pub(crate) fn rule(node: &FnNode, g: &Grad) -> Result<Vec<Option<Variable>>> {
-    let Some(e) = node.function.elementwise() else { return node.function.grad(g) };
+    let Some(e) = node.function.elementwise() else { return own_rule(&*node.function, g) };
     let backward = &elementwise::rules(e, g.x.len()).backward;
     let inputs: Vec<&Variable> = g.x.iter().chain(&g.y).chain(&g.gy).collect();
     let mut parts = Vec::new();

@@ -42,15 +42,54 @@ fn list(when: When) -> &'static Mutex<List> {
     }
 }
 
-/// Sets the global hook of name `key`, in place of the one that had this name. Several are called in the order in which
-/// they were set.
+/// The lists' locks, for the time of a fork.
+pub(super) fn hold() -> impl Sized {
+    [When::Before, When::After].map(|w| list(w).lock().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// Sets the global hook of name `key`, in the place of the one that had this name. Several are called in the order in which
+/// their names were set first.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, When};
+/// use nnrs::{functions as f, Variable};
+/// use std::sync::{Arc, Mutex};
+/// let called = Arc::new(Mutex::new(Vec::new()));
+/// for key in ["b", "a", "b"] {
+///     let called = called.clone();
+///     let note = move |_: &nnrs::graph::FunctionRef| Ok(called.lock().unwrap().push(key));
+///     hooks::set(When::Before, key, Arc::new(note));
+/// }
+/// f::exp(&Variable::new([2]))?.forward()?;
+/// assert_eq!(*called.lock().unwrap(), ["b", "a"]);
+/// ["a", "b"].map(|key| hooks::unset(When::Before, key));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set(when: When, key: &str, hook: FunctionHook) {
-    unset(when, key);
-    list(when).lock().unwrap_or_else(|e| e.into_inner()).push((key.into(), hook));
-    COUNT.fetch_add(1, Relaxed);
+    let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
+    let old = match hooks.iter_mut().find(|(k, _)| k == key) {
+        Some((_, old)) => Some(std::mem::replace(old, hook)),
+        None => {
+            hooks.push((key.into(), hook));
+            COUNT.fetch_add(1, Relaxed);
+            None
+        }
+    };
+    drop(hooks);
+    drop(old); // without the lock: it may hold anything
 }
 
 /// Removes the global hook of name `key`, if there is one.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, When};
+/// use nnrs::{functions as f, Variable};
+/// hooks::set(When::Before, "stop", std::sync::Arc::new(|_| Err(nnrs::Error::graph("stop"))));
+/// hooks::unset(When::Before, "stop");
+/// hooks::unset(When::Before, "nobody knows it");
+/// f::exp(&Variable::new([2]))?.forward()?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn unset(when: When, key: &str) {
     let mut hooks = list(when).lock().unwrap_or_else(|e| e.into_inner());
     let old = hooks.iter().position(|(k, _)| k == key).map(|i| hooks.remove(i));

@@ -22,6 +22,11 @@ mod run;
 mod variable;
 mod visit;
 
+/// The locks of what graphs share, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    (hooks::hold(), rules::hold(), plan::hold(), names::hold())
+}
+
 pub use crate::context::Context;
 pub use callbacks::CommunicatorBackwardCallback;
 pub use function_ref::FunctionRef;
@@ -31,7 +36,7 @@ pub(crate) use node::FnNode;
 pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
-pub(crate) use owners::{Root, owned_functions};
+pub(crate) use owners::{Root, owned_by};
 pub(crate) use plan::AnyProgram;
 ///
 /// ```

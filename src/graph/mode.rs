@@ -15,6 +15,7 @@
 //! ```
 
 use crate::context::Context;
+use crate::dtype::DType;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -23,67 +24,150 @@ thread_local! {
     static NO_GRAD: Cell<bool> = const { Cell::new(false) };
     static RECOMPUTE: Cell<bool> = const { Cell::new(false) };
     static AGAIN: Cell<bool> = const { Cell::new(false) };
+    static STORED: Cell<Option<DType>> = const { Cell::new(None) };
     static CONTEXT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
 }
 
 /// True while functions compute as soon as they are applied.
+///
+/// ```
+/// assert!(!nnrs::graph::mode::auto_forward());
+/// ```
 pub fn auto_forward() -> bool {
     AUTO_FORWARD.get()
 }
 
 /// Sets auto_forward for this thread; gives the old value.
+///
+/// ```
+/// use nnrs::{functions as f, graph::mode, Variable};
+/// let old = mode::set_auto_forward(true);
+/// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+/// assert_eq!((old, y.to_vec::<f32>()?), (false, vec![1.0]));
+/// mode::set_auto_forward(old);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_auto_forward(on: bool) -> bool {
     AUTO_FORWARD.replace(on)
 }
 
 /// True while new nodes need no gradient.
+///
+/// ```
+/// assert!(!nnrs::graph::mode::no_grad());
+/// ```
 pub fn no_grad() -> bool {
     NO_GRAD.get()
 }
 
 /// Sets no_grad for this thread; gives the old value.
+///
+/// ```
+/// use nnrs::{functions as f, graph::mode, Variable};
+/// let x = Variable::new([2]).with_need_grad(true);
+/// let old = (mode::set_no_grad(true), mode::set_auto_forward(true));
+/// let y = f::exp(&x)?;
+/// assert!(!y.need_grad() && !y.has_parent());
+/// (mode::set_no_grad(old.0), mode::set_auto_forward(old.1));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_no_grad(on: bool) -> bool {
     NO_GRAD.replace(on)
 }
 
 /// True while outputs of new nodes are marked for recomputation.
+///
+/// ```
+/// assert!(!nnrs::graph::mode::recompute());
+/// ```
 pub fn recompute() -> bool {
     RECOMPUTE.get()
 }
 
 /// Sets recompute for this thread; gives the old value.
+///
+/// ```
+/// use nnrs::{functions as f, graph::mode, Variable};
+/// let old = mode::set_recompute(true);
+/// assert!(f::exp(&Variable::new([2]))?.recompute());
+/// mode::set_recompute(old);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_recompute(on: bool) -> bool {
     RECOMPUTE.replace(on)
 }
 
 /// True while data is computed again that was computed before.
+///
+/// ```
+/// assert!(!nnrs::graph::mode::in_recomputing());
+/// ```
 pub fn in_recomputing() -> bool {
     AGAIN.get()
 }
 
+/// Puts a cell's old value back, also on a panic.
+struct Restore<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
+
+impl<T: Copy> Drop for Restore<T> {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
+
 /// Runs `f` as work that is done again.
 pub(crate) fn again<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            AGAIN.set(self.0);
-        }
-    }
-    let _restore = Restore(AGAIN.replace(true));
+    let _restore = Restore(&AGAIN, AGAIN.replace(true));
     f()
 }
 
+/// Runs user code whose results are stored in `dtype`.
+pub(crate) fn stored_in<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
+    let _restore = Restore(&STORED, STORED.replace(Some(dtype)));
+    f()
+}
+
+/// The type in which the results of the user code that is running are stored.
+#[cfg(feature = "python")]
+pub(crate) fn stored() -> Option<DType> {
+    STORED.get()
+}
+
 /// The context of new nodes.
+///
+/// ```
+/// use nnrs::{graph::mode, DType};
+/// assert_eq!(mode::context().dtype(), DType::F32);
+/// ```
 pub fn context() -> Arc<Context> {
     CONTEXT.with_borrow(|c| c.clone()).unwrap_or_else(Context::default_cpu)
 }
 
 /// Sets the context of this thread; gives the old one.
+///
+/// ```
+/// use nnrs::{functions as f, graph::mode, Context, DType, Variable};
+/// let old = mode::set_context(Context::cpu(DType::F16).into());
+/// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+/// mode::set_context(old);
+/// y.forward()?;
+/// assert_eq!(y.data()?.dtype(), DType::F16);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_context(context: Arc<Context>) -> Arc<Context> {
     CONTEXT.with_borrow_mut(|c| c.replace(context)).unwrap_or_else(Context::default_cpu)
 }
 
 /// Runs `f` with modes for inner work: dynamic, without history, in `context`; restores them, also on a panic.
+///
+/// ```
+/// use nnrs::{functions as f, graph::mode, Context, DType, Variable};
+/// let x = Variable::from_slice(&[0.0f32], [1].into())?.with_need_grad(true);
+/// let y = mode::inner(Context::cpu(DType::F64).into(), || f::exp(&x))?;
+/// assert!(!y.has_parent() && !mode::auto_forward());
+/// assert_eq!((y.data()?.dtype(), y.to_vec::<f64>()?), (DType::F64, vec![1.0]));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn inner<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
     struct Restore(bool, bool, bool, Arc<Context>);
     impl Drop for Restore {

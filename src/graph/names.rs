@@ -7,6 +7,11 @@ use std::sync::{Arc, Mutex, Weak};
 
 static NAMED: Mutex<Vec<(Weak<Core>, Arc<str>)>> = Mutex::new(Vec::new());
 
+/// The list's lock, for the time of a fork.
+pub(super) fn hold() -> impl Sized {
+    NAMED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 /// Remembers a variable's name; the list sheds dead variables as it grows.
 pub(super) fn note(core: &Arc<Core>, name: Arc<str>) {
     alloc::set_names(blocks);

@@ -138,11 +138,11 @@ impl FnNode {
         links.all_inputs.as_ref().map_or_else(|| links.inputs.clone(), |all| all.iter().cloned().collect())
     }
 
-    /// The variables that this node keeps alive, as often as it has them.
+    /// The variables that this node keeps alive, as often as it has them; `None` if somebody is at work on it.
     #[cfg(feature = "python")]
-    pub(crate) fn owned_variables(&self) -> Vec<VarRef> {
-        let links = self.links();
-        links.inputs.iter().chain(links.all_inputs.iter().flat_map(|all| all.iter())).cloned().collect()
+    pub(crate) fn owned_variables(&self) -> Option<Vec<VarRef>> {
+        let links = self.links.try_lock().ok()?;
+        Some(links.inputs.iter().chain(links.all_inputs.iter().flat_map(|all| all.iter())).cloned().collect())
     }
 
     /// Leaves the inputs out for which `mask` is false.
@@ -300,11 +300,29 @@ pub(crate) fn describe_inputs(
 }
 
 /// Applies a function to variables: makes the node, shapes the outputs, and computes them if auto_forward is on.
+///
+/// ```
+/// use nnrs::{functions as f, graph, Variable};
+/// let x = Variable::from_slice(&[-1.0f32, 1.0], [2].into())?;
+/// let y = graph::apply(std::sync::Arc::new(f::LeakyReLU { alpha: 0.5, inplace: false }), &[&x], None)?.swap_remove(0);
+/// y.forward()?;
+/// assert_eq!(y.to_vec::<f32>()?, [-0.5, 1.0]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn apply(function: Arc<dyn Function>, inputs: &[&Variable], origin: Option<Arc<str>>) -> Result<Vec<Variable>> {
     apply_into(function, inputs, None, origin)
 }
 
 /// As [`apply`], with arrays for the outputs' data.
+///
+/// ```
+/// use nnrs::{functions as f, graph, NdArray, Variable};
+/// let (x, into) = (Variable::from_slice(&[0.0f32], [1].into())?, NdArray::new([1].into()));
+/// let y = graph::apply_into(std::sync::Arc::new(f::Exp {}), &[&x], Some(vec![into.clone()]), None)?;
+/// y[0].forward()?;
+/// assert_eq!(into.to_vec::<f32>()?, [1.0]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn apply_into(
     function: Arc<dyn Function>,
     inputs: &[&Variable],
@@ -340,7 +358,13 @@ fn forget(v: &VarRef) {
 
 /// Shapes of a function's outputs; functions over variables look at the inputs themselves.
 pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Result<Shapes> {
-    let Some(own) = f.on_variables() else { return f.infer(shapes)?.into_iter().map(Shape::checked).collect() };
+    let Some(own) = f.on_variables() else {
+        let out = f.infer(shapes)?;
+        if out.is_empty() {
+            return Err(Error::graph("`infer` gave no shapes: a function has at least one output"));
+        }
+        return out.into_iter().map(Shape::checked).collect();
+    };
     let arrays: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let x = plan::stand_ins(&arrays);
     let out = own.setup(&x);

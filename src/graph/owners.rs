@@ -1,98 +1,117 @@
-//! What dies with a variable or function: user code in the history that nobody else owns. A foreign garbage collector
-//! (Python's) asks, to find cycles that go through the graph.
+//! What dies with some handles: user code in the history that nobody else owns. A foreign garbage collector (Python's)
+//! asks for it, to find cycles that go through the graph.
 
 use super::FunctionRef;
 use super::node::FnNode;
-use super::variable::VarRef;
+use super::variable::{VarNode, VarRef};
 use crate::function::expr::ssa::MixMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-/// Where a walk starts: what the caller owns once.
-pub(crate) enum Root<'a> {
-    Variable(&'a VarRef),
-    Function(&'a Arc<FnNode>),
+/// A handle's variable or function, where user code is at work before it.
+pub(crate) enum Root {
+    Variable(Weak<VarNode>),
+    Function(Weak<FnNode>),
 }
 
-/// The part of the graph behind a root.
+/// The functions behind some roots that their handles own, alone or together.
+#[derive(Default)]
+pub(crate) struct Owned {
+    pub(crate) functions: Vec<FunctionRef>,
+    /// For each function those that it owns in turn, by their places in the list.
+    pub(crate) behind: Vec<Vec<usize>>,
+    /// For each root its function.
+    pub(crate) of: Vec<Option<usize>>,
+    /// How many nodes were looked at.
+    pub(crate) work: usize,
+}
+
+/// What the handles of `roots`, each with their number, own and nobody else: no other handle, graph or run. Nothing where
+/// somebody is at work on the graphs.
+pub(crate) fn owned_by(roots: &[(Root, usize)]) -> Owned {
+    let part = Part::behind(roots);
+    let work = part.as_ref().map_or(0, |p| p.variables.len() + p.functions.len());
+    let found = part.and_then(|p| Some((p.shared()?, p)));
+    let owned = found.and_then(|(shared, part)| part.owned(roots, &shared)).unwrap_or_default();
+    Owned { work, of: if owned.of.is_empty() { vec![None; roots.len()] } else { owned.of }, ..owned }
+}
+
+/// The part of the graphs behind the roots in which user code is at work.
 #[derive(Default)]
 struct Part {
     variables: Vec<VarRef>,
     functions: Vec<Arc<FnNode>>,
-    /// How often each is owned within the part.
+    /// How often each is owned by the part, and by handles.
     owned: MixMap<usize, usize>,
-}
-
-/// The functions of user code that are owned by the root alone: by no other handle, graph or run.
-pub(crate) fn owned_functions(root: Root) -> Vec<FunctionRef> {
-    if root.is_shared() || !root.has_user_code() {
-        return vec![];
-    }
-    let Some(part) = Part::behind(root) else { return vec![] };
-    let Some(shared) = part.shared() else { return vec![] };
-    let owned = |f: &&Arc<FnNode>| {
-        f.function.on_variables().is_some() && !shared.contains_key(&address(f)) && Arc::strong_count(&f.function) == 1
-    };
-    part.functions.iter().filter(owned).cloned().map(FunctionRef::new).collect()
 }
 
 fn address<T>(a: &Arc<T>) -> usize {
     Arc::as_ptr(a) as usize
 }
 
-impl Root<'_> {
-    /// Somebody else owns the root itself, and so all behind it.
-    fn is_shared(&self) -> bool {
-        match self {
-            Root::Variable(v) => Arc::strong_count(v) > 1,
-            Root::Function(f) => Arc::strong_count(f) > 1,
-        }
+impl Root {
+    pub(crate) fn of_variable(v: &VarRef) -> Option<Root> {
+        has_user_code(v)?.then(|| Root::Variable(Arc::downgrade(v)))
     }
 
-    fn has_user_code(&self) -> bool {
-        match self {
-            Root::Variable(v) => v.parent().is_some_and(|f| f.user_code),
-            Root::Function(f) => f.user_code,
-        }
+    pub(crate) fn of_function(f: &Arc<FnNode>) -> Option<Root> {
+        f.user_code.then(|| Root::Function(Arc::downgrade(f)))
     }
+}
+
+/// Whether user code is at work before a variable; `None` if it is locked: this thread itself may hold it, when Python
+/// collects garbage.
+fn has_user_code(v: &VarNode) -> Option<bool> {
+    Some(v.try_lock()?.parent.as_ref().is_some_and(|(f, _)| f.user_code))
 }
 
 impl Part {
     /// `None` if somebody is at work on it.
-    fn behind(root: Root) -> Option<Part> {
+    fn behind(roots: &[(Root, usize)]) -> Option<Part> {
         let mut part = Part::default();
-        match root {
-            Root::Variable(v) => part.add_variable(v),
-            Root::Function(f) => part.add_function(f),
+        for (root, handles) in roots {
+            match root {
+                Root::Variable(v) => part.add_variable(v.upgrade()?, *handles)?,
+                Root::Function(f) => part.add_function(f.upgrade()?, *handles),
+            }
         }
         let (mut v, mut f) = (0, 0);
         while v < part.variables.len() || f < part.functions.len() {
             if let Some(var) = part.variables.get(v).cloned() {
                 v += 1;
-                let links = Links::of(&var)?;
-                links.variables.iter().for_each(|x| part.add_variable(x));
-                links.functions.iter().for_each(|n| part.add_function(n));
+                part.add(Links::of(&var)?)?;
             }
             if let Some(node) = part.functions.get(f).cloned() {
                 f += 1;
-                node.owned_variables().iter().for_each(|x| part.add_variable(x));
+                node.owned_variables()?.into_iter().try_for_each(|x| part.add_variable(x, 1))?;
             }
         }
         Some(part)
     }
 
-    fn add_variable(&mut self, v: &VarRef) {
-        let times = self.owned.entry(address(v)).or_insert(0);
-        *times += 1;
-        if *times == 1 {
-            self.variables.push(v.clone());
-        }
+    fn add(&mut self, links: Links) -> Option<()> {
+        links.functions.into_iter().for_each(|f| self.add_function(f, 1));
+        links.variables.into_iter().try_for_each(|v| self.add_variable(v, 1))
     }
 
-    fn add_function(&mut self, f: &Arc<FnNode>) {
-        let times = self.owned.entry(address(f)).or_insert(0);
-        *times += 1;
-        if *times == 1 {
-            self.functions.push(f.clone());
+    fn add_variable(&mut self, v: VarRef, times: usize) -> Option<()> {
+        if !self.owned.contains_key(&address(&v)) {
+            if !has_user_code(&v)? {
+                return Some(());
+            }
+            self.variables.push(v.clone());
+        }
+        *self.owned.entry(address(&v)).or_insert(0) += times;
+        Some(())
+    }
+
+    fn add_function(&mut self, f: Arc<FnNode>, times: usize) {
+        if !f.user_code {
+            return;
+        }
+        let owned = self.owned.entry(address(&f)).or_insert(0);
+        *owned += times;
+        if *owned == times {
+            self.functions.push(f);
         }
     }
 
@@ -111,10 +130,33 @@ impl Part {
                 functions.extend(links.functions);
             }
             if let Some(f) = functions.pop().filter(|f| found.insert(address(f), ()).is_none()) {
-                variables.extend(f.owned_variables());
+                variables.extend(f.owned_variables()?);
             }
         }
         Some(found)
+    }
+
+    /// The functions that are not `shared`, and who owns them.
+    fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<Owned> {
+        let ours: Vec<Arc<FnNode>> = self.functions.into_iter().filter(|f| !shared.contains_key(&address(f))).collect();
+        let place: MixMap<usize, usize> = ours.iter().enumerate().map(|(i, f)| (address(f), i)).collect();
+        let of_variable = |v: &VarRef| -> Option<Option<usize>> {
+            let s = v.try_lock()?;
+            Some(s.parent.as_ref().and_then(|(f, _)| place.get(&address(f)).copied()))
+        };
+        let behind = |f: &Arc<FnNode>| -> Option<Vec<usize>> {
+            let mut list = f.owned_variables()?.iter().map(of_variable).collect::<Option<Vec<_>>>()?;
+            list.sort_unstable();
+            list.dedup();
+            Some(list.into_iter().flatten().collect())
+        };
+        let of = |(root, _): &(Root, usize)| match root {
+            Root::Variable(v) => v.upgrade().map_or(Some(None), |v| of_variable(&v)),
+            Root::Function(f) => Some(f.upgrade().and_then(|f| place.get(&address(&f)).copied())),
+        };
+        let behind = ours.iter().map(behind).collect::<Option<Vec<_>>>()?;
+        let of = roots.iter().map(of).collect::<Option<Vec<_>>>()?;
+        Some(Owned { functions: ours.into_iter().map(FunctionRef::new).collect(), behind, of, work: 0 })
     }
 }
 
@@ -125,7 +167,7 @@ struct Links {
 }
 
 impl Links {
-    /// `None` if the variable is locked: this thread itself may hold it, when Python collects garbage.
+    /// `None` if the variable is locked.
     fn of(v: &VarRef) -> Option<Links> {
         let (parent, forward, backward) = {
             let s = v.try_lock()?;
@@ -134,12 +176,12 @@ impl Links {
         let mut links = Links { variables: vec![], functions: parent.into_iter().collect() };
         // Each plan is owned by the cache, and by the clones here.
         for p in forward.iter().filter(|p| Arc::strong_count(p) == 2) {
-            links.functions.extend(p.nodes.iter().map(|n| n.f.clone()));
+            links.functions.extend(p.nodes.iter().map(|n| &n.f).chain(p.watch.functions()).cloned());
             links.variables.extend(p.watch.owned().cloned());
         }
         for p in backward.iter().filter(|p| Arc::strong_count(p) == 2) {
-            links.functions.extend(p.nodes.iter().map(|n| n.f.clone()));
-            links.variables.extend(p.owned().cloned());
+            links.functions.extend(p.nodes.iter().map(|n| &n.f).chain(p.watch().functions()).cloned());
+            links.variables.extend(p.watch().owned().cloned());
         }
         Some(links)
     }

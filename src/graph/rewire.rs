@@ -100,6 +100,17 @@ impl Variable {
     /// # Errors
     /// [`Variable::allow_modify_data`] is off; `new` has another shape, or is no output of a function that reads this
     /// variable itself.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[1.0f32], [1].into())?;
+    /// let y = f::exp(&x)?;
+    /// x.supersede(&f::mul_scalar(&x, f::MulScalar { val: 0.0, inplace: false })?)?;
+    /// y.forward()?;
+    /// assert_eq!((x.to_vec::<f32>()?, y.to_vec::<f32>()?), (vec![0.0], vec![1.0]));
+    /// assert!(x.supersede(&f::exp(&Variable::new([1]))?).is_err()); // not computed from x
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn supersede(&self, new: &Variable) -> Result<()> {
         self.check_modifiable()?;
         let f = new.node().parent().filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())));

@@ -18,6 +18,11 @@ fn rules() -> MutexGuard<'static, BTreeMap<String, GradientRule>> {
     RULES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// The rules' lock, for the time of a fork.
+pub(super) fn hold() -> impl Sized {
+    rules()
+}
+
 /// Lets [`grad`](super::grad) use `rule` for functions whose class has this name (`"Affine"`), also where they have
 /// a rule of their own. Gives the rule registered before. `backward` does not ask for rules.
 ///
@@ -40,6 +45,10 @@ pub fn register_gradient(name: &str, rule: GradientRule) -> Option<GradientRule>
 }
 
 /// Takes a registered rule away; gives it, if there was one.
+///
+/// ```
+/// assert!(nnrs::graph::unregister_gradient("NobodyKnowsIt").is_none());
+/// ```
 pub fn unregister_gradient(name: &str) -> Option<GradientRule> {
     let mut rules = rules();
     let old = rules.remove(name);

@@ -241,6 +241,16 @@ impl Variable {
     ///
     /// # Errors
     /// As [`Variable::backward`]; a seed of another size; what a hook or callback says, which ends the run.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, graph::{BackwardOptions, Seed}, Variable};
+    /// let x = Variable::from_slice(&[1.0f32, 2.0], [2].into())?.with_need_grad(true);
+    /// let y = f::mul2(&x, &x, Default::default())?;
+    /// y.forward()?;
+    /// y.backward_with(BackwardOptions { seed: Seed::Value(10.0), ..Default::default() })?;
+    /// assert_eq!(x.grad().to_vec::<f32>()?, [20.0, 40.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
         let seed = self.seed(&options.seed)?;
@@ -286,6 +296,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn new(root: &VarRef, seed: NdArray) -> Shown<'_> {
+        root.set_seed_cleared(false);
         Shown { root, own: root.swap_grad(Some(seed)) }
     }
 }

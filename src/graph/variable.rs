@@ -27,6 +27,16 @@ pub(crate) fn next_id() -> u64 {
 }
 
 /// Variables that are alive.
+///
+/// ```
+/// use nnrs::{graph::live_variables, Variable};
+/// let before = live_variables();
+/// let x = Variable::new([2]);
+/// let handle = x.clone();
+/// assert_eq!(live_variables() - before, 1);
+/// drop((x, handle));
+/// assert_eq!(live_variables(), before);
+/// ```
 pub fn live_variables() -> u64 {
     LIVE.load(Relaxed)
 }
@@ -45,11 +55,13 @@ struct Arrays {
     elided: Option<(Weak<plan::Forward>, u64)>,
     /// The last backward run did not keep the gradient.
     grad_elided: bool,
+    /// What the last backward run with hooks began with here was cleared.
+    seed_cleared: bool,
 }
 
 impl Arrays {
     fn new(data: NdArray) -> Arrays {
-        Arrays { data: Owned::new(data), grad: None, elided: None, grad_elided: false }
+        Arrays { data: Owned::new(data), grad: None, elided: None, grad_elided: false, seed_cleared: false }
     }
 }
 
@@ -241,6 +253,7 @@ impl VarNode {
             grad,
             elided: from.elided.clone(),
             grad_elided: from.grad_elided,
+            seed_cleared: false,
         };
         drop(from);
         *self.core.lock() = arrays;
@@ -263,6 +276,15 @@ impl VarNode {
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {
         self.core.lock().grad_elided = elided;
+    }
+
+    pub(crate) fn set_seed_cleared(&self, cleared: bool) {
+        self.core.lock().seed_cleared = cleared;
+    }
+
+    #[cfg(feature = "python")]
+    pub(crate) fn seed_was_cleared(&self) -> bool {
+        self.core.lock().seed_cleared
     }
 
     pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {

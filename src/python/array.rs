@@ -7,19 +7,21 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct NdArray {
     array: Array,
+    /// The result of a comparison: no truth that Python could go by.
+    pub(super) is_comparison: AtomicBool,
 }
 
 impl NdArray {
     /// A user's handle: the engine will not plan the array away.
     pub(crate) fn new(array: Array) -> NdArray {
         array.handles().fetch_add(1, Relaxed);
-        NdArray { array }
+        NdArray { array, is_comparison: AtomicBool::new(false) }
     }
 
     pub(crate) fn inner(&self) -> &Array {
@@ -39,6 +41,8 @@ impl NdArray {
     #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None)")]
     fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
+        let size = shape.as_ref().filter(|s| s.is_instance_of::<PyInt>()).map(|s| PyTuple::new(s.py(), [s]));
+        let shape = size.transpose()?.map(Bound::into_any).or(shape);
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", &s))?;
         Ok(NdArray::new(Array::new(shape)))
     }
@@ -223,7 +227,7 @@ impl NdArray {
         self.array.modification_count()
     }
 
-    /// Copies the elements of `arr`, with their type, and gives this array. Raises ValueError for another shape.
+    /// Copies the elements of `arr`, with their type, and gives this array. Raises ValueError for another number of elements.
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from<'py>(
         slf: Bound<'py, NdArray>,
@@ -231,7 +235,9 @@ impl NdArray {
         #[pyo3(from_py_with = convert::flag)] use_current_context: bool,
     ) -> PyResult<Bound<'py, NdArray>> {
         let _ = use_current_context;
-        errors::run_as(slf.py(), "NdArray.copy_from", || slf.get().array.copy_from(&arr.array))?;
+        let (to, from) = (&slf.get().array, &arr.array);
+        let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_from(&from));
+        same(if from.size() == to.size() { errors::run(slf.py(), || from.view(to.shape()))? } else { from.clone() })?;
         Ok(slf)
     }
 
@@ -298,9 +304,14 @@ impl NdArray {
         scalar(py, &self.array).map(|v| v as i64)
     }
 
-    /// An array is an object, not a number: always true, as in NNabla.
-    fn __bool__(&self) -> bool {
-        true
+    /// An array is an object, not a number: always true, as in NNabla. But what a comparison gives has a truth only if it
+    /// is one element.
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        match (self.is_comparison.load(Relaxed), self.array.size()) {
+            (false, _) => Ok(true),
+            (true, 1) => scalar(py, &self.array).map(|v| v != 0.0),
+            (true, _) => Err(operators::no_truth(py)),
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -333,6 +344,7 @@ impl NdArray {
 
 operators::arithmetic!(NdArray);
 operators::in_place!(NdArray);
+operators::refused!(NdArray);
 
 /// A NumPy copy of the content (bfloat16 as float32).
 fn pickled<'py>(py: Python<'py>, a: &Array) -> PyResult<Bound<'py, PyAny>> {

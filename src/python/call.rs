@@ -104,6 +104,11 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
 pub(crate) fn wanted_outputs(function: &str, n: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
     let Some(n) = n.filter(|n| !n.is_none()) else { return Ok(-1) };
     let whole = |v: f64| (v.abs() < 9e15).then_some(v as i64);
+    // An array with one element can be made a number too, but is a mistake here.
+    let number = Some(n).filter(|n| !n.is_instance_of::<Variable>() && !n.is_instance_of::<NdArray>());
+    let Some(n) = number else {
+        return Err(errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)));
+    };
     n.extract::<i64>()
         .ok()
         .or_else(|| n.extract().ok().and_then(whole))
@@ -217,7 +222,7 @@ fn registry_list(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let list = defs().iter().map(|d| describe(py, d)).collect::<PyResult<Vec<_>>>()?;
         Ok(PyList::new(py, list)?.into_any().unbind())
     };
-    Ok(REGISTRY.get_or_try_init(py, make)?.bind(py).clone())
+    Ok(convert::filled(py, &REGISTRY, make)?.bind(py).clone())
 }
 
 fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {

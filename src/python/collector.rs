@@ -1,75 +1,236 @@
-//! Python's garbage collector and the graph: a variable can own a PythonFunction, which may own the variable. The
-//! collector is told of that function only where the variable is its one owner, so that it never counts it twice.
+//! Python's garbage collector and the graph: variables own PythonFunctions, several of them one, and a PythonFunction may
+//! own variables. Python counts references; that "these own it together" is nothing that it could be told. So for the time
+//! of a collection each function that handles in Python own, and nobody else, has an [`Anchor`]: an object whose references
+//! are those of the graph. Handles own the anchors of their functions, anchors those of the functions behind, and the one
+//! of a PythonFunction its object.
 
 use super::function::Function as GraphFunction;
 use super::python_function::{UserFunction, live};
 use super::variable::Variable;
-use crate::graph::{FunctionRef, Root, owned_functions};
+use crate::function::expr::ssa::MixMap;
+use crate::graph::{FunctionRef, Root, Variable as Var, owned_by};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What each object owns, found at its first visit of a collection: both passes of it must be told the same.
-struct Collection {
-    running: bool,
-    owned: BTreeMap<usize, Vec<FunctionRef>>,
+/// What stands for a function of the graph in a collection.
+#[pyclass(frozen)]
+struct Anchor {
+    f: FunctionRef,
+    behind: Mutex<Vec<Py<Anchor>>>,
 }
 
-static COLLECTION: Mutex<Collection> = Mutex::new(Collection { running: false, owned: BTreeMap::new() });
-static WATCHED: PyOnceLock<()> = PyOnceLock::new();
+/// Whether an object in Python is among the [`HANDLES`].
+#[derive(Default)]
+pub(crate) struct Noted(AtomicBool);
+
+/// Objects in Python with user code before them: the node by its number, and how many objects hold it.
+static HANDLES: Mutex<BTreeMap<u64, (Root, usize)>> = Mutex::new(BTreeMap::new());
+/// How many objects have been noted: what was found out before one more came does not hold any more.
+static NOTES: AtomicU64 = AtomicU64::new(0);
+
+/// A collection, from its start to its end.
+struct Collection {
+    /// For each node one reference to its anchor for each of the objects that hold it. With those that anchors have of
+    /// each other these are all: Python counts on each being told.
+    of: MixMap<u64, Vec<Py<Anchor>>>,
+    /// Nodes looked at when owners were last sought, and collections since.
+    work: usize,
+    passed: usize,
+}
+
+static COLLECTION: Mutex<Option<Collection>> = Mutex::new(None);
+/// The number of [`NOTES`] for which the anchors of the running collection are right, and one more; 0: none is running.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// Collections of the youngest objects, which are frequent, seek owners only if there has been one for each so many nodes.
+const NODES: usize = 1000;
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 /// Lets Python say when a collection starts and stops; once, before the first PythonFunction is in a graph.
 pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
-    WATCHED
-        .get_or_try_init(py, || {
-            let callback = wrap_pyfunction!(collection, py)?;
-            py.import("gc")?.getattr("callbacks")?.call_method1("append", (callback,)).map(drop)
-        })
-        .map(drop)
+    if WATCHED.load(Relaxed) {
+        return Ok(());
+    }
+    let callback = wrap_pyfunction!(collection, py)?;
+    let callbacks = py.import("gc")?.getattr("callbacks")?;
+    if !WATCHED.swap(true, Relaxed) {
+        callbacks.call_method1("append", (callback,))?;
+    }
+    Ok(())
+}
+
+/// Makes Python's type of anchors ready.
+pub(crate) fn register(m: &Bound<'_, PyModule>) {
+    m.py().get_type::<Anchor>();
 }
 
 /// Called by Python's gc.
 #[pyfunction]
-fn collection(phase: &str, info: &Bound<'_, PyAny>) {
-    let _ = info;
-    let old = {
-        let mut c = COLLECTION.lock().unwrap_or_else(|e| e.into_inner());
-        c.running = phase == "start" && live() > 0;
-        std::mem::take(&mut c.owned)
-    };
-    drop(old);
+fn collection(py: Python<'_>, phase: &str, info: &Bound<'_, PyAny>) -> PyResult<()> {
+    finish();
+    if phase != "start" || live() == 0 {
+        return Ok(());
+    }
+    let youngest = info.get_item("generation").and_then(|g| g.extract::<usize>()).is_ok_and(|g| g == 0);
+    let (work, passed) = lock(&COLLECTION).as_mut().map_or((0, 0), |c| {
+        c.passed += 1;
+        (c.work, c.passed)
+    });
+    if youngest && passed * NODES < work {
+        return Ok(());
+    }
+    let notes = NOTES.load(Relaxed);
+    let made = Collection::new(py)?;
+    *lock(&COLLECTION) = Some(made);
+    RUNNING.store(notes + 1, Relaxed);
+    Ok(())
 }
 
-/// Tells the collector of the Python functions that the object at address `me` owns through the graph.
-pub(crate) fn traverse(me: usize, root: Root, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-    if live() == 0 {
-        return Ok(());
+/// Ends what is running.
+fn finish() {
+    RUNNING.store(0, Relaxed);
+    let of = lock(&COLLECTION).as_mut().map(|c| std::mem::take(&mut c.of)).unwrap_or_default();
+    let mut old: Vec<Py<Anchor>> = of.into_values().flatten().collect();
+    // Chains of anchors are cut: freed by each other they would go as deep as they are long.
+    while let Some(anchor) = old.pop() {
+        old.append(&mut lock(&anchor.get().behind));
     }
-    let Ok(mut c) = COLLECTION.try_lock() else { return Ok(()) };
-    if !c.running {
-        return Ok(());
+}
+
+impl Collection {
+    fn new(py: Python<'_>) -> PyResult<Collection> {
+        let handles = std::mem::take(&mut *lock(&HANDLES));
+        let ids: Vec<u64> = handles.keys().copied().collect();
+        let roots: Vec<(Root, usize)> = handles.into_values().collect();
+        let owned = owned_by(&roots);
+        let counts: Vec<usize> = roots.iter().map(|(_, n)| *n).collect();
+        *lock(&HANDLES) = ids.iter().copied().zip(roots).collect();
+        let anchor = |f: FunctionRef| Py::new(py, Anchor { f, behind: Mutex::default() });
+        let all = owned.functions.into_iter().map(anchor).collect::<PyResult<Vec<_>>>()?;
+        for (a, behind) in all.iter().zip(&owned.behind) {
+            *lock(&a.get().behind) = behind.iter().map(|&i| all[i].clone_ref(py)).collect();
+        }
+        let held = |(i, n): (usize, usize)| (0..n).map(|_| all[i].clone_ref(py)).collect();
+        let of = ids.into_iter().zip(owned.of).zip(counts);
+        let of = of.filter_map(|((id, place), n)| Some((id, held((place?, n))))).collect();
+        Ok(Collection { of, work: owned.work, passed: 0 })
     }
-    let owned = c.owned.entry(me).or_insert_with(|| owned_functions(root));
-    let objects = owned.iter().filter_map(|f| UserFunction::of(&**f.function()));
-    for f in objects {
-        visit.call(f.object())?;
+}
+
+/// Whether a collection is running for which anchors were made, and whether they are still right.
+fn is_running() -> bool {
+    RUNNING.load(Relaxed) == NOTES.load(Relaxed) + 1
+}
+
+impl Noted {
+    /// Remembers an object in Python that holds a node, if user code is before that.
+    fn note(&self, id: u64, root: Option<Root>) {
+        let Some(root) = root else { return };
+        if !self.0.swap(true, Relaxed) {
+            lock(&HANDLES).entry(id).or_insert((root, 0)).1 += 1;
+        }
     }
-    Ok(())
+
+    /// Forgets it.
+    fn forget(&self, id: u64) {
+        if self.0.swap(false, Relaxed) {
+            let mut handles = lock(&HANDLES);
+            let left = handles.get_mut(&id).map(|(_, n)| {
+                *n -= 1;
+                *n
+            });
+            let root = if left == Some(0) { handles.remove(&id) } else { None };
+            drop(handles);
+            drop(root);
+        }
+    }
+}
+
+/// What a new object in Python is noted as, that holds a variable.
+pub(crate) fn new_variable(v: &Var) -> Noted {
+    let noted = Noted::default();
+    if live() > 0 {
+        NOTES.fetch_add(1, Relaxed);
+        noted.note(v.node().id, Root::of_variable(v.node()));
+    }
+    noted
+}
+
+/// What a new object in Python is noted as, that holds a function.
+pub(crate) fn new_function(f: &FunctionRef) -> Noted {
+    let noted = Noted::default();
+    if live() > 0 {
+        NOTES.fetch_add(1, Relaxed);
+        noted.note(f.id(), Root::of_function(f.node()));
+    }
+    noted
+}
+
+/// Tells the collector of the anchor that an object owns by holding node `id`.
+fn traverse(id: u64, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    let Ok(c) = COLLECTION.try_lock() else { return Ok(()) };
+    match c.as_ref().and_then(|c| c.of.get(&id)?.first()) {
+        Some(anchor) if is_running() => visit.call(anchor),
+        _ => Ok(()),
+    }
+}
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        self.noted().forget(self.var().node().id);
+    }
+}
+
+impl Drop for GraphFunction {
+    fn drop(&mut self) {
+        self.noted().forget(self.inner().id());
+    }
 }
 
 #[pymethods]
 impl Variable {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        traverse(self as *const _ as usize, Root::Variable(self.var().node()), &visit)
+        if !is_running() {
+            return Ok(());
+        }
+        let node = self.var().node();
+        match self.noted().0.load(Relaxed) {
+            true => traverse(node.id, &visit),
+            false => {
+                // It came into a graph of user code later: the next collection knows it.
+                self.noted().note(node.id, Root::of_variable(node));
+                Ok(())
+            }
+        }
     }
 }
 
 #[pymethods]
 impl GraphFunction {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        traverse(self as *const _ as usize, Root::Function(self.inner().node()), &visit)
+        if is_running() && self.noted().0.load(Relaxed) { traverse(self.inner().id(), &visit) } else { Ok(()) }
+    }
+}
+
+#[pymethods]
+impl Anchor {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if !is_running() {
+            return Ok(());
+        }
+        let Ok(behind) = self.behind.try_lock() else { return Ok(()) };
+        behind.iter().try_for_each(|a| visit.call(a))?;
+        match UserFunction::of(&**self.f.function()).filter(|_| Arc::strong_count(self.f.function()) == 1) {
+            Some(own) => visit.call(own.object()),
+            None => Ok(()),
+        }
     }
 }

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
 use crate::shape::Shape;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
@@ -41,10 +40,10 @@ impl Memory {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
-        d.set_item(intern!(py, "shape"), tuple(py, &self.shape)?)?;
-        d.set_item(intern!(py, "typestr"), typestr(self.data.dtype()))?;
-        d.set_item(intern!(py, "data"), (self.data.ptr() as usize, false))?;
-        d.set_item(intern!(py, "version"), 3)?;
+        d.set_item(word!(py, "shape"), tuple(py, &self.shape)?)?;
+        d.set_item(word!(py, "typestr"), typestr(self.data.dtype()))?;
+        d.set_item(word!(py, "data"), (self.data.ptr() as usize, false))?;
+        d.set_item(word!(py, "version"), 3)?;
         Ok(d)
     }
 }
@@ -69,7 +68,7 @@ fn typestr(dtype: DType) -> &'static str {
 
 /// A flag: a bool, or whole numbers and None as Python takes them for one.
 pub(crate) fn flag(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if value.is_none() || value.is_instance_of::<PyInt>() || value.hasattr(intern!(value.py(), "__index__"))? {
+    if value.is_none() || value.is_instance_of::<PyInt>() || value.hasattr(word!(value.py(), "__index__"))? {
         return value.is_truthy();
     }
     value.extract()
@@ -84,7 +83,7 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
         return Ok(d);
     }
     let name: String =
-        numpy(py)?.getattr(intern!(py, "dtype"))?.call1((dtype,))?.getattr(intern!(py, "name"))?.extract()?;
+        numpy(py)?.getattr(word!(py, "dtype"))?.call1((dtype,))?.getattr(word!(py, "name"))?.extract()?;
     DType::from_name(&name)
         .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
 }
@@ -93,20 +92,58 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
 pub(crate) fn dtype_object<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
     match dtype {
         DType::BF16 => Ok(PyString::new(py, "bfloat16").into_any()),
-        d => numpy(py)?.getattr(intern!(py, "dtype"))?.call1((d.name(),)),
+        d => numpy(py)?.getattr(word!(py, "dtype"))?.call1((d.name(),)),
     }
+}
+
+/// The content of a cell, which `make` makes on first use. Other than `PyOnceLock::get_or_init` this never lets go of the
+/// GIL with the cell half made: a fork of that moment would leave it so for good.
+pub(crate) fn filled<'a, T>(
+    py: Python<'_>,
+    cell: &'a PyOnceLock<T>,
+    make: impl FnOnce() -> PyResult<T>,
+) -> PyResult<&'a T> {
+    if cell.get(py).is_none() {
+        let _ = cell.set(py, make()?);
+    }
+    Ok(cell.get(py).expect("it was filled"))
+}
+
+/// A Python string that is made once.
+macro_rules! word {
+    ($py:expr, $text:literal) => {{
+        static WORD: pyo3::sync::PyOnceLock<pyo3::Py<pyo3::types::PyString>> = pyo3::sync::PyOnceLock::new();
+        $crate::python::convert::interned($py, &WORD, $text)
+    }};
+}
+pub(crate) use word;
+
+pub(crate) fn interned<'a, 'py>(
+    py: Python<'py>,
+    cell: &'a PyOnceLock<Py<PyString>>,
+    text: &str,
+) -> &'a Bound<'py, PyString> {
+    if cell.get(py).is_none() {
+        let _ = cell.set(py, PyString::intern(py, text).unbind());
+    }
+    cell.get(py).expect("it was filled").bind(py)
 }
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+    Ok(filled(py, &NUMPY, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// Makes Python's type of memory ready.
+pub(crate) fn register(m: &Bound<'_, PyModule>) {
+    m.py().get_type::<Memory>();
 }
 
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    let asarray = ASARRAY.get_or_try_init(py, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
+    let asarray = filled(py, &ASARRAY, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
     asarray.bind(py).call1((Bound::new(py, Memory::new(data, shape))?,))
 }
 
@@ -120,12 +157,12 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 /// Copies anything that NumPy makes an array of; keeps its element type.
 pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
-    let array = numpy(py)?.getattr(intern!(py, "asarray"))?.call1((value,))?;
-    let name: String = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()?;
+    let array = numpy(py)?.getattr(word!(py, "asarray"))?.call1((value,))?;
+    let name: String = array.getattr(word!(py, "dtype"))?.getattr(word!(py, "name"))?.extract()?;
     let dtype = DType::from_name(&name).ok_or_else(|| {
         errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
     })?;
-    let shape: Vec<usize> = array.getattr(intern!(py, "shape"))?.extract()?;
+    let shape: Vec<usize> = array.getattr(word!(py, "shape"))?.extract()?;
     let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
     let data = errors::run(py, || a.overwrite(dtype))?;
     to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), array)?;
@@ -180,7 +217,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         return Ok(Some(ArgValue::None));
     }
     Ok(match kind {
-        ArgKind::Bool if !value.hasattr(intern!(value.py(), "__bool__"))? => None,
+        ArgKind::Bool if !value.hasattr(word!(value.py(), "__bool__"))? => None,
         // An array of several elements is neither true nor false.
         ArgKind::Bool => value.is_truthy().ok().map(ArgValue::Bool),
         ArgKind::Int => int(value).map(ArgValue::Int),
@@ -241,7 +278,7 @@ pub(crate) fn script_line(py: Python<'_>) -> Option<Arc<str>> {
         if let Some(text) = known_line(&code, line) {
             return Some(text);
         }
-        frame = frame.getattr(intern!(py, "f_back")).ok()?;
+        frame = frame.getattr(word!(py, "f_back")).ok()?;
         if frame.is_none() {
             return None;
         }
@@ -254,7 +291,7 @@ fn known_line(code: &Bound<'_, PyAny>, line: i32) -> Option<Arc<str>> {
     if let Some(known) = LINES.with_borrow(|l| l.get(&key).map(|(_, text)| text.clone())) {
         return known;
     }
-    let file: String = code.getattr(intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
+    let file: String = code.getattr(word!(code.py(), "co_filename")).ok()?.extract().ok()?;
     let ours = file.contains("/nnrs/") && !file.contains("/tests/") || file.contains("\\nnrs\\");
     let text: Option<Arc<str>> = (!ours).then(|| format!("{file}:{line}").into());
     LINES.with_borrow_mut(|l| {

@@ -1,10 +1,12 @@
 //! `nnrs.function.Function`: a function of the graph, as `Variable.parent`, hooks and visitors give it.
 
+use super::collector::{Noted, new_function};
 use super::context::Context;
 use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
 use super::{call, convert, errors};
 use crate::graph::{FunctionRef, Variable as Var, mode};
+use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::BTreeMap;
@@ -13,11 +15,16 @@ use std::collections::BTreeMap;
 #[pyclass(frozen, weakref, module = "nnrs._core")]
 pub(crate) struct Function {
     f: FunctionRef,
+    noted: Noted,
 }
 
 impl Function {
     pub(crate) fn new(f: FunctionRef) -> Function {
-        Function { f }
+        Function { noted: new_function(&f), f }
+    }
+
+    pub(super) fn noted(&self) -> &Noted {
+        &self.noted
     }
 
     pub(crate) fn inner(&self) -> &FunctionRef {
@@ -146,8 +153,14 @@ impl Function {
         self.f.id()
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Function>().is_ok_and(|o| o.get().f.id() == self.f.id())
+    /// Functions have no order: as in NNabla, none is before or after another.
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> bool {
+        let same = || other.cast::<Function>().is_ok_and(|o| o.get().f.id() == self.f.id());
+        match op {
+            CompareOp::Eq => same(),
+            CompareOp::Ne => !same(),
+            _ => false,
+        }
     }
 }
 
@@ -244,8 +257,8 @@ impl Function {
 
     /// False: `recompute` needs no preparation, also for random functions, whose seed and counter the graph keeps.
     fn need_setup_recompute(&self, o: usize) -> bool {
-        let _ = o;
-        false
+        let f = self.f.function();
+        o < self.f.outputs().len() && f.has_state() && !(0..self.f.inputs().len()).any(|i| f.updates_input(i))
     }
 
     /// Leaves out the inputs for which `mask` is false from now on: `add_n` and `mul_n` work on the others alone.
@@ -307,18 +320,10 @@ impl Function {
         (self.f.function().is_view() && i == 0) as u8
     }
 
-    /// The output that lies in the memory of input `i`.
-    ///
-    /// Raises:
-    ///     RuntimeError: None does.
-    fn inplace_data_with(&self, py: Python<'_>, i: usize) -> PyResult<usize> {
-        match self.inplace_data(i) {
-            1 => Ok(0),
-            _ => {
-                let e = crate::Error::unsupported(format!("no output lies in the memory of input {i}"));
-                Err(errors::raise(py, e.function(self.f.name())))
-            }
-        }
+    /// The output that lies in the memory of input `i`, if one does (see `inplace_data`); else 0, as in NNabla.
+    fn inplace_data_with(&self, i: usize) -> usize {
+        let _ = i;
+        0
     }
 }
 

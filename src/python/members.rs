@@ -1,5 +1,6 @@
 //! More members of `nnrs.Variable`: notes of the user, surgery, and what is written in Python.
 
+use super::array::NdArray;
 use super::function::Function;
 use super::variable::Variable;
 use super::{call, errors};
@@ -54,7 +55,14 @@ impl Variable {
         slf.py().import("nnrs._members")?.call_method1("no_grad", (slf,))
     }
 
-    /// Fills this variable with `value` where `mask` is not zero, in its own memory; gives the result.
+    /// A variable over the memory of this one, which is filled with `value` where `mask` is not zero when it is computed.
+    /// The place of this one in its graph stays as it is.
+    ///
+    /// >>> x = nn.Variable.from_numpy_array(np.float32([1, 2, 3]))
+    /// >>> r = x.masked_fill_(np.float32([0, 1, 0]), 9)
+    /// >>> r.forward()
+    /// >>> x.parent, x.d
+    /// (None, array([1., 9., 3.], dtype=float32))
     fn masked_fill_<'py>(
         slf: &Bound<'py, Variable>,
         mask: &Bound<'py, PyAny>,
@@ -72,10 +80,16 @@ impl Variable {
         Variable::masked_fill_(slf, mask, value)
     }
 
+    /// The data array as it is: nothing is computed again for it.
+    fn _raw_data(&self) -> NdArray {
+        NdArray::new(self.var().raw_data())
+    }
+
     /// Whether data and gradient have been cleared.
     fn _clear_called(&self) -> (bool, bool) {
-        let grad = self.var().node().existing_grad();
-        (self.var().raw_data().storage().is_cleared(), grad.is_some_and(|g| g.storage().is_cleared()))
+        let node = self.var().node();
+        let grad = node.existing_grad().is_some_and(|g| g.storage().is_cleared());
+        (self.var().raw_data().storage().is_cleared(), grad || node.seed_was_cleared())
     }
 
     /// Gives this variable the value `new`, which is computed from it.

@@ -32,6 +32,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<checked::Checked>()?;
     call::register(m)?;
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
+    collector::register(m);
+    convert::register(m);
     python_function::register(m)?;
     rules::register(m)?;
     modes::register(m)?;

@@ -2,13 +2,15 @@
 
 use super::array::NdArray;
 use super::call;
+use super::convert::word;
 use super::variable::Variable;
+use crate::error::{Error, ErrorKind};
 use crate::function::Def;
 use crate::functions as f;
 use pyo3::basic::CompareOp;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// An operator's functions: of two arrays, of an array and a number, and of a number and an array.
 pub(crate) struct Operator {
@@ -51,7 +53,7 @@ fn operand(value: &Bound<'_, PyAny>) -> Operand {
 
 /// Numbers and 0-d arrays of NumPy's.
 fn is_numpy_number(value: &Bound<'_, PyAny>) -> bool {
-    value.getattr(intern!(value.py(), "ndim")).is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0))
+    value.getattr(word!(value.py(), "ndim")).is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0))
 }
 
 /// `a op b` where `a` is a Variable or NdArray.
@@ -66,7 +68,7 @@ pub(crate) fn apply<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: &Oper
 /// NumPy would take a Variable for its values and forget the graph: its arrays are refused, anything else may know better.
 fn refuse<'py>(value: &Bound<'py, PyAny>, op: &Operator) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    if value.hasattr(intern!(py, "__array_interface__"))? {
+    if value.hasattr(word!(py, "__array_interface__"))? {
         let expected = "a Variable, NdArray or number (Variable.from_numpy_array makes one of a NumPy array)";
         return Err(super::errors::wrong_type(py, op.two.snake, "other", expected, super::errors::type_name(value)));
     }
@@ -129,11 +131,23 @@ pub(crate) fn compare<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: Com
         CompareOp::Eq => (f::Equal::DEF, f::EqualScalar::DEF),
         CompareOp::Ne => (f::NotEqual::DEF, f::NotEqualScalar::DEF),
     };
-    match operand(b) {
-        Operand::Number(v) => with_number(a, scalar, v),
-        Operand::Array => with_array(a, two, b),
-        Operand::Other => Ok(a.py().NotImplemented().into_bound(a.py())),
+    let made = match operand(b) {
+        Operand::Number(v) => with_number(a, scalar, v)?,
+        Operand::Array => with_array(a, two, b)?,
+        Operand::Other => return Ok(a.py().NotImplemented().into_bound(a.py())),
+    };
+    if let Ok(v) = made.cast::<Variable>() {
+        v.get().is_comparison.store(true, Relaxed);
+    } else if let Ok(v) = made.cast::<NdArray>() {
+        v.get().is_comparison.store(true, Relaxed);
     }
+    Ok(made)
+}
+
+/// What Python's question for the truth of a comparison is told.
+pub(crate) fn no_truth(py: Python<'_>) -> PyErr {
+    let e = Error::new(ErrorKind::Type, "a comparison is made for each element, and has no truth as a whole");
+    super::errors::raise(py, e.hint("compare .d or .data, and ask NumPy's all() or any()"))
 }
 
 macro_rules! arithmetic {
@@ -229,4 +243,32 @@ macro_rules! in_place {
     };
 }
 
-pub(crate) use {arithmetic, in_place};
+/// Operators that arrays do not have. Left out they would be tried on the other side, where NumPy takes an array for its
+/// values and gives one of its own, which the assigning forms would bind to the name.
+macro_rules! refused {
+    ($class:ident) => {
+        $crate::python::operators::refused!($class: __mod__ __rmod__ __floordiv__ __rfloordiv__ __divmod__ __rdivmod__);
+        $crate::python::operators::refused!($class: __lshift__ __rlshift__ __rshift__ __rrshift__ __and__ __rand__);
+        $crate::python::operators::refused!($class: __or__ __ror__ __xor__ __rxor__);
+    };
+    ($class:ident: $($name:ident)*) => {
+        #[pymethods]
+        impl $class {
+            $(fn $name(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+                $crate::python::operators::unknown(slf.as_any(), other, stringify!($name))
+            })*
+        }
+    };
+}
+
+/// The error for an operator that arrays do not have.
+pub(crate) fn unknown(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    let (mine, other) = (super::errors::type_name(a), super::errors::type_name(b));
+    let e = Error::new(
+        ErrorKind::Type,
+        format!("{mine} has no operator {} (the other side is {other})", name.trim_matches('_')),
+    );
+    Err(super::errors::raise(a.py(), e.hint("work on .data, a NumPy array, or with nnrs.functions")))
+}
+
+pub(crate) use {arithmetic, in_place, refused};

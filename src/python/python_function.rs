@@ -58,8 +58,14 @@ impl UserFunction {
 
     /// Calls a method with lists of variables first.
     fn call<'py>(&self, py: Python<'py>, method: &str, x: &[Var], y: &[Var], more: &[&[bool]]) -> PyResult<()> {
-        let list = |vars: &[Var]| PyList::new(py, vars.iter().map(|v| Variable::new(v.clone())).collect::<Vec<_>>());
-        let mut args = vec![list(x)?.into_any(), list(y)?.into_any()];
+        let list = |vars: &[Var], of: fn(Var) -> Variable| {
+            PyList::new(py, vars.iter().map(|v| of(v.clone())).collect::<Vec<_>>()).map(Bound::into_any)
+        };
+        let mut args = match method {
+            "forward_impl" => vec![list(x, Variable::new)?, list(y, Variable::result)?],
+            "backward_impl" => vec![list(x, Variable::result)?, list(y, Variable::new)?],
+            _ => vec![list(x, Variable::new)?, list(y, Variable::new)?],
+        };
         for flags in more {
             args.push(PyList::new(py, flags.iter())?.into_any());
         }

@@ -6,24 +6,50 @@ mod run;
 pub(crate) use run::{call_hook, forward_vars};
 
 use super::array::{NdArray, assign, size_from_axis};
+use super::collector::{Noted, new_variable};
 use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
 use crate::array::NdArray as Array;
+use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
-use crate::graph::Variable as Var;
+use crate::graph::{Variable as Var, mode};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use std::sync::atomic::AtomicBool;
 
 /// A variable of the computation graph: data, gradient, and how it was computed.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct Variable {
     var: Var,
+    noted: Noted,
+    /// What `.d` and `.g` are set to is stored in this type: a PythonFunction's results.
+    stored: Option<DType>,
+    /// The result of a comparison: no truth that Python could go by.
+    pub(super) is_comparison: AtomicBool,
 }
 
 impl Variable {
     pub(crate) fn new(var: Var) -> Variable {
-        Variable { var }
+        Variable { noted: new_variable(&var), var, stored: None, is_comparison: AtomicBool::new(false) }
+    }
+
+    /// What user code that is running writes its results to.
+    pub(crate) fn result(var: Var) -> Variable {
+        Variable { noted: new_variable(&var), var, stored: mode::stored(), is_comparison: AtomicBool::new(false) }
+    }
+
+    /// Copies values into data or gradient.
+    fn assign(&self, what: &str, to: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        assign(what, to, value)?;
+        match self.stored.filter(|d| *d != to.dtype()) {
+            Some(d) => errors::run(value.py(), || to.cast(d)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn noted(&self) -> &Noted {
+        &self.noted
     }
 
     pub(crate) fn var(&self) -> &Var {
@@ -42,7 +68,7 @@ impl Variable {
         let parameters = [("shape", "None"), ("need_grad", "None"), ("info", "None")];
         let [shape, need_grad, info] = errors::bind("Variable", parameters, args, kwargs)?.map(errors::given);
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", &s))?;
-        let made = Variable { var: Var::new(shape) };
+        let made = Variable::new(Var::new(shape));
         made.var.set_need_grad(need_grad.map(|v| flag(&v, "Variable", "need_grad")).transpose()?);
         if let Some(info) = info {
             made.set_info(args.py(), info.unbind());
@@ -68,7 +94,7 @@ impl Variable {
             errors::run(py, || var.set_grad(g))?;
         }
         var.set_need_grad(need_grad);
-        Ok(Variable { var })
+        Ok(Variable::new(var))
     }
 
     /// Sizes of the axes, a tuple of int.
@@ -111,7 +137,7 @@ impl Variable {
 
     #[setter]
     fn set_d(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign("Variable.d", &self.var.raw_data(), value)
+        self.assign("Variable.d", &self.var.raw_data(), value)
     }
 
     /// The gradient as a NumPy array over the same memory. Assigning copies values in; numbers broadcast.
@@ -124,7 +150,7 @@ impl Variable {
 
     #[setter]
     fn set_g(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        assign("Variable.g", &self.var.grad(), value)?;
+        self.assign("Variable.g", &self.var.grad(), value)?;
         self.var.grad_was_set();
         Ok(())
     }
@@ -243,13 +269,13 @@ impl Variable {
     /// True
     #[pyo3(signature = (need_grad=None))]
     fn unlinked(&self, need_grad: Option<bool>) -> Variable {
-        Variable { var: self.var.unlinked_with(need_grad) }
+        Variable::new(self.var.unlinked_with(need_grad))
     }
 
     /// As `unlinked`.
     #[pyo3(signature = (need_grad=None))]
     fn get_unlinked_variable(&self, need_grad: Option<bool>) -> Variable {
-        Variable { var: self.var.unlinked_with(need_grad) }
+        Variable::new(self.var.unlinked_with(need_grad))
     }
 
     /// Gives data and gradient another shape in place; with `force` also another size, which drops the content.
@@ -274,7 +300,7 @@ impl Variable {
         }
         let s = convert::shape("Variable.reshape", shape)?;
         let var = errors::run(py, || slf.get().var.view(s))?;
-        Ok(Bound::new(py, Variable { var })?.into_any())
+        Ok(Bound::new(py, Variable::new(var))?.into_any())
     }
 
     /// Puts what reads this variable on top of `var`: this variable takes the parent and the arrays of `var`.

@@ -23,6 +23,12 @@ static SCALE: LazyLock<Kernel> =
 static DECAY: LazyLock<Kernel> =
     LazyLock::new(|| Kernel::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
 
+/// Makes what is made on first use.
+pub(super) fn ready() {
+    LazyLock::force(&SCALE);
+    LazyLock::force(&DECAY);
+}
+
 /// The type that weights and gradients of type `dtype` have after a solver's work: small steps would be lost in half.
 pub(super) fn stored(dtype: DType) -> DType {
     if dtype == DType::F64 { dtype } else { DType::F32 }

@@ -41,10 +41,24 @@ fn list(when: When) -> MutexGuard<'static, List> {
     list.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Sets the hook of name `key`, which all solvers call.
+/// The lists' locks, for the time of a fork.
+pub(super) fn hold() -> impl Sized {
+    [When::Before, When::After].map(list)
+}
+
+/// Sets the hook of name `key`, which all solvers call; in the place of the one that had this name.
 pub fn set(when: When, key: &str, hook: GlobalHook) {
-    unset(when, key);
-    list(when).push((key.into(), hook));
+    let mut hooks = list(when);
+    let old = match hooks.iter_mut().find(|(k, _)| k == key) {
+        Some((_, old)) => Some(std::mem::replace(old, hook)),
+        None => {
+            hooks.push((key.into(), hook));
+            None
+        }
+    };
+    drop(hooks);
+    // What a hook holds is freed without the lock: it may be anything.
+    drop(old);
 }
 
 /// Removes the hook of name `key`, if there is one.

@@ -27,6 +27,7 @@
 //! ```
 
 mod fused;
+mod gradients;
 mod grads;
 pub mod hooks;
 mod params;
@@ -46,7 +47,6 @@ use crate::graph::Variable;
 pub use adam::Adam;
 pub use adamw::AdamW;
 use fused::{AnyRule, Counted};
-use grads::Odd;
 pub use hooks::Hooks;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
@@ -56,6 +56,16 @@ use pass::{Job, Kernel};
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
+
+/// Makes what is made on first use.
+pub(crate) fn ready() {
+    grads::ready();
+}
+
+/// The locks of what solvers share, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    hooks::hold()
+}
 
 /// All solvers, in the order of the documentation.
 pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Adam::DEF, AdamW::DEF];
@@ -91,6 +101,11 @@ struct Inner {
 
 impl Solver {
     /// A solver by its rule. Arguments are rounded to float, as NNabla holds them.
+    ///
+    /// ```
+    /// use nnrs::solver::{Sgd, Solver};
+    /// assert_eq!(Solver::new(Sgd { lr: 0.1 }).learning_rate(), 0.1f32 as f64);
+    /// ```
     pub fn new<const S: usize, const K: usize>(mut rule: impl Rule<S, K>) -> Solver {
         rule.round_to_float();
         let learning_rate = first_rate(&rule);
@@ -105,26 +120,54 @@ impl Solver {
     }
 
     /// NNabla's name of the solver.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::solver::Solver::new(nnrs::solver::Adam::default()).name(), "Adam");
+    /// ```
     pub fn name(&self) -> &'static str {
         self.def().name
     }
 
     /// What is known about solvers of this kind.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::solver::Solver::new(nnrs::solver::Adam::default()).def().states, ["var", "mean"]);
+    /// ```
     pub fn def(&self) -> &'static SolverDef {
         self.rule.declared().def()
     }
 
     /// The arguments given to the constructor.
+    ///
+    /// ```
+    /// use nnrs::{function::ArgValue, solver::{Sgd, Solver}};
+    /// assert_eq!(Solver::new(Sgd { lr: 0.5 }).arguments(), [("lr", ArgValue::Float(0.5))]);
+    /// ```
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
         self.rule.declared().arguments()
     }
 
     /// The learning rate of the next update.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::solver::Solver::new(nnrs::solver::Sgd { lr: 0.5 }).learning_rate(), 0.5);
+    /// ```
     pub fn learning_rate(&self) -> f64 {
         self.lock().learning_rate
     }
 
     /// Sets the learning rate of the updates to come.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[1.0f32, 1.0])?;
+    /// solver.set_learning_rate(0.25);
+    /// solver.update()?;
+    /// assert_eq!(w.to_vec::<f32>()?, [0.75, -2.25]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_learning_rate(&self, rate: f64) {
         self.lock().learning_rate = rate as f32 as f64;
     }
@@ -133,6 +176,14 @@ impl Solver {
     ///
     /// # Errors
     /// If a state is to be retained for a parameter of another shape; then nothing changes.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::new([2]), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// assert!(solver.get_parameters()[0].1.is(&w));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_parameters(&self, params: &[(String, Variable)], keep: Keep) -> Result<()> {
         let names = self.def().states;
         // What goes is freed without the lock: it may end a whole graph, with user code in it.
@@ -141,23 +192,62 @@ impl Solver {
     }
 
     /// Takes parameters and their states away; unknown names are ignored.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[0.0f32, 0.0])?;
+    /// solver.remove_parameters(&["w", "nobody knows it"]);
+    /// assert!(solver.get_parameters().is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn remove_parameters(&self, names: &[&str]) {
         let gone = self.lock().entries.remove(names);
         drop(gone);
     }
 
     /// Takes all parameters and states away.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[0.0f32, 0.0])?;
+    /// solver.clear_parameters();
+    /// assert!(solver.get_parameters().is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn clear_parameters(&self) {
         let gone = self.lock().entries.clear();
         drop(gone);
     }
 
     /// The parameters by name, in the order in which they were added.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[0.0f32, 0.0])?;
+    /// assert_eq!(solver.get_parameters()[0].0, "w");
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn get_parameters(&self) -> Vec<(String, Variable)> {
         self.lock().entries.list.iter().map(|e| (e.name.clone(), e.param.clone())).collect()
     }
 
     /// Zeroes all gradients, lazily: no memory is touched.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[3.0f32, 4.0])?;
+    /// solver.zero_grad()?;
+    /// assert_eq!(w.grad().to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn zero_grad(&self) -> Result<()> {
         self.lock().entries.list.iter().try_for_each(|e| e.param.grad().zero())
     }
@@ -166,11 +256,34 @@ impl Solver {
     ///
     /// # Errors
     /// If a gradient or a state has another size than its parameter, or memory runs out; then nothing changes.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[2.0f32, 4.0])?;
+    /// solver.update()?;
+    /// assert_eq!(w.to_vec::<f32>()?, [0.0, -4.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn update(&self) -> Result<()> {
         self.update_hooked(Hooks::default())
     }
 
     /// As [`Solver::update`], with hooks around the work on each parameter.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[2.0f32, 4.0])?;
+    /// let count = std::cell::Cell::new(0);
+    /// let note = || Ok(count.set(count.get() + 1));
+    /// let hooks = Hooks { pre: Some(&note), post: Some(&note) };
+    /// solver.update_hooked(hooks)?;
+    /// assert_eq!((count.get(), w.to_vec::<f32>()?), (2, vec![0.0, -4.0]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn update_hooked(&self, hooks: Hooks) -> Result<()> {
         self.each(hooks, &mut |inner, which| self.advance(inner, which))?;
         self.lock().weight_decay = None;
@@ -204,82 +317,6 @@ impl Solver {
         Ok(job)
     }
 
-    /// Adds `rate` times the weight to each gradient; where [`SolverDef::fuses_weight_decay`], sets the rate of the next update.
-    pub fn weight_decay(&self, rate: f64) -> Result<()> {
-        self.weight_decay_hooked(rate, Hooks::default())
-    }
-
-    /// As [`Solver::weight_decay`], with hooks (which are not called where the decay is fused).
-    pub fn weight_decay_hooked(&self, rate: f64, hooks: Hooks) -> Result<()> {
-        let rate = rate as f32 as f64;
-        if self.def().fuses_weight_decay {
-            self.lock().weight_decay = Some(rate);
-            return Ok(());
-        }
-        self.on_gradients(hooks, &mut |entries| grads::decay(entries, rate))
-    }
-
-    /// Scales each gradient whose L2 norm is above `norm` down to that norm (each parameter on its own).
-    pub fn clip_grad_by_norm(&self, norm: f64) -> Result<()> {
-        self.clip_grad_by_norm_hooked(norm, Hooks::default())
-    }
-
-    /// As [`Solver::clip_grad_by_norm`], with hooks.
-    pub fn clip_grad_by_norm_hooked(&self, norm: f64, hooks: Hooks) -> Result<()> {
-        let norm = norm as f32 as f64;
-        self.on_gradients(hooks, &mut |entries| grads::clip_by_norm(entries, norm))
-    }
-
-    /// Multiplies all gradients by `scale`.
-    pub fn scale_grad(&self, scale: f64) -> Result<()> {
-        self.scale_grad_hooked(scale, Hooks::default())
-    }
-
-    /// As [`Solver::scale_grad`], with hooks.
-    pub fn scale_grad_hooked(&self, scale: f64, hooks: Hooks) -> Result<()> {
-        let scale = scale as f32 as f64;
-        self.on_gradients(hooks, &mut |entries| grads::scale(entries, scale))
-    }
-
-    /// True if a gradient holds an infinity.
-    pub fn check_inf_grad(&self) -> Result<bool> {
-        self.check_inf_grad_hooked(Hooks::default())
-    }
-
-    /// As [`Solver::check_inf_grad`], with hooks.
-    pub fn check_inf_grad_hooked(&self, hooks: Hooks) -> Result<bool> {
-        self.check(Odd::Inf, hooks)
-    }
-
-    /// True if a gradient holds a NaN.
-    pub fn check_nan_grad(&self) -> Result<bool> {
-        self.check_nan_grad_hooked(Hooks::default())
-    }
-
-    /// As [`Solver::check_nan_grad`], with hooks.
-    pub fn check_nan_grad_hooked(&self, hooks: Hooks) -> Result<bool> {
-        self.check(Odd::NaN, hooks)
-    }
-
-    /// True if a gradient holds an infinity or a NaN.
-    pub fn check_inf_or_nan_grad(&self) -> Result<bool> {
-        self.check_inf_or_nan_grad_hooked(Hooks::default())
-    }
-
-    /// As [`Solver::check_inf_or_nan_grad`], with hooks.
-    pub fn check_inf_or_nan_grad_hooked(&self, hooks: Hooks) -> Result<bool> {
-        self.check(Odd::InfOrNaN, hooks)
-    }
-
-    fn check(&self, odd: Odd, hooks: Hooks) -> Result<bool> {
-        let mut found = false;
-        self.on_gradients(hooks, &mut |entries| {
-            found |= grads::any(entries, odd)?;
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
     /// The states by parameter. Their arrays are the solver's own: writing to them changes it.
     ///
     /// ```
@@ -301,6 +338,19 @@ impl Solver {
     ///
     /// # Errors
     /// If a parameter is unknown, or a state has other names or shapes than the solver's; then nothing changes.
+    ///
+    /// ```
+    /// use nnrs::{solver::{Momentum, Solver}, Variable};
+    /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Momentum { lr: 0.5, momentum: 0.5 }));
+    /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+    /// w.grad().write(&[2.0f32, 4.0])?;
+    /// let old = solver.get_states();
+    /// solver.update()?;
+    /// solver.set_states(&old)?;
+    /// assert_eq!(solver.get_states()[0].1.t, 0);
+    /// assert!(solver.set_states(&[("nobody knows it".into(), old[0].1.clone())]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_states(&self, states: &[(String, State)]) -> Result<()> {
         let mut inner = self.lock();
         let def = self.def();

@@ -170,11 +170,11 @@ impl Kernel {
     }
 
     fn single(&self) -> &Program<f32> {
-        self.single.get_or_init(|| Program::of(&self.formula))
+        crate::fork::fill(&self.single, || Program::of(&self.formula))
     }
 
     fn double(&self) -> &Program<f64> {
-        self.double.get_or_init(|| Program::of(&self.formula))
+        crate::fork::fill(&self.double, || Program::of(&self.formula))
     }
 }
 

@@ -118,6 +118,8 @@ class Error:
     # False: NNabla does not fail here (or dies).
     oracle: bool = True
     reason: str = ""
+    # Only the host looks at the numbers: a GPU gives NaN, or leaves them out.
+    host: bool = False
 
     def make(self, function: str) -> list[np.ndarray | None]:
         """The input arrays."""

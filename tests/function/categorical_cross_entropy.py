@@ -60,6 +60,7 @@ ERRORS = [
         inputs=[positive(1, 3), [[3]]],
         match="argument 'target'",
         name="label out of range",
+        host=True,
         oracle=False,
         reason="NNabla reads the memory behind the row",
     ),

@@ -50,6 +50,7 @@ ERRORS = [
         inputs=[(1, 3), [[3]]],
         match="argument 'target'",
         name="label out of range",
+        host=True,
         oracle=False,
         reason="NNabla reads the memory behind the row",
     ),

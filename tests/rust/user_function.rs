@@ -309,3 +309,55 @@ fn an_active_input_mask() {
     assert_eq!(y.parent().unwrap().inputs().len(), 3);
     assert!(y.parent().unwrap().set_active_inputs(&[false; 3]).is_err());
 }
+
+/// What [`Unruly`] gives where a function has to give something for each output and input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wrong {
+    NoShapes,
+    NoGradients,
+    TooMany,
+}
+
+struct Unruly(Wrong);
+
+impl nnrs::function::Described for Unruly {
+    fn def(&self) -> &'static nnrs::function::Def {
+        Peak::DEF
+    }
+    fn arguments(&self) -> Vec<(&'static str, nnrs::function::ArgValue)> {
+        vec![]
+    }
+    fn key(&self) -> nnrs::function::args::Key {
+        nnrs::function::args::key(|h| h(self.0 as u64))
+    }
+}
+
+impl Function for Unruly {
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        let n = if self.0 == Wrong::NoShapes { 0 } else { 1 };
+        Ok(x[..n].iter().cloned().collect())
+    }
+    fn forward(&self, _: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        y[0].slice::<f32>().copy_from_slice(x[0].slice());
+        Ok(())
+    }
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let one = Some(g.gy[0].clone());
+        Ok(if self.0 == Wrong::TooMany { vec![None, None, one] } else { vec![] })
+    }
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_an_error() {
+    let x = Variable::from_slice(&[1.0f32, 2.0], [2].into()).unwrap().with_need_grad(true);
+    let e = nnrs::function::call_one(Unruly(Wrong::NoShapes), &[&x]).unwrap_err();
+    assert!(e.to_string().contains("at least one output"), "{e}");
+    for (wrong, n) in [(Wrong::NoGradients, 0), (Wrong::TooMany, 3)] {
+        let y = nnrs::function::call_one(Unruly(wrong), &[&x]).unwrap();
+        y.forward().unwrap();
+        for e in [y.backward().unwrap_err(), graph::grad(&[&y], &[&x], &[]).unwrap_err()] {
+            let text = e.to_string();
+            assert!(text.contains("`grad` to give 1") && text.contains(&format!("got {n}")), "{text}");
+        }
+    }
+}

@@ -2,13 +2,14 @@
 //! (outer, 2, inner), where x repeats along the middle one and the signs 1, -1 along the others.
 
 use super::rectified::{elu_formula, keeps_sign, not_positive};
-use crate::cpu::formula::{Operand, apply};
-use crate::cpu::simd::SimdReal;
+use crate::array::{Data, Place};
+use crate::cuda;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::elementwise::FormulaFunction;
 use crate::function::expr::tile::Walk;
 use crate::function::expr::{Expr, Formula};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -53,22 +54,23 @@ trait Halves {
         Ok(smallvec![x.iter().enumerate().map(|(i, &n)| if i == axis { n.saturating_mul(2) } else { n }).collect()])
     }
 
-    fn compute<T: SimdReal>(&self, s: &Sizes, x: &[T], y: &mut [T]) {
+    fn compute(&self, s: &Sizes, dtype: DType, x: &Data, y: &Data) -> Result<()> {
         let over = s.all(2);
         let formula = Formula::new(2, |v| vec![Some(self.half(&(&v[0] * &v[1])))]);
-        let signs = [T::ONE, -T::ONE];
-        let signs = Operand::over(&signs, &Shape::from(SIGNS), &over);
-        apply(&formula, &[Operand::over(x, &s.all(1), &over), signs], y, Output::Write);
+        let signs = signs(y.place(), dtype)?;
+        let inputs = [(x, Walk::new(&s.all(1), &over)), (&signs, Walk::new(&Shape::from(SIGNS), &over))];
+        kernels::formula(&formula, &inputs, y, Output::Write)
     }
 
-    fn differentiate<T: SimdReal>(&self, s: &Sizes, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
+    fn differentiate(&self, s: &Sizes, y: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
         if gx.is_empty() {
-            return;
+            return Ok(());
         }
         let formula = Formula::new(4, |v| vec![Some(self.whole([&v[0], &v[1]], [&v[2], &v[3]]))]);
         let walk = || Walk::Strided(smallvec![(s.outer, 2 * s.inner), (s.inner, 1)]);
-        let half = |a, k: usize| Operand { data: <[T]>::split_at(a, k * s.inner).1, walk: walk() };
-        apply(&formula, &[half(y, 0), half(y, 1), half(gy, 0), half(gy, 1)], gx, output);
+        let second = [y.after(s.inner), gy.after(s.inner)];
+        let inputs = [(y, walk()), (&second[0], walk()), (gy, walk()), (&second[1], walk())];
+        kernels::formula(&formula, &inputs, gx, output)
     }
 
     fn rule(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -86,6 +88,16 @@ trait Halves {
 
 /// Shape of the signs against (outer, 2, inner).
 const SIGNS: [usize; 3] = [1, 2, 1];
+
+/// 1 and -1, in the type to compute in.
+fn signs(place: Place, dtype: DType) -> Result<Data> {
+    let signs = Data::new_at(place, dtype, 2)?;
+    match place {
+        Place::Gpu(_) => cuda::range::range(&signs, 1.0, -2.0, -1.0)?,
+        Place::Host => with_real!(dtype, T => signs.as_mut_slice::<T>().copy_from_slice(&[1.0, -1.0])),
+    }
+    Ok(signs)
+}
 
 /// Elements before the axis, and from it on.
 struct Sizes {
@@ -141,8 +153,11 @@ macro_rules! halves {
 
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let s = self.sizes(x[0].shape)?;
-                with_real!(run.dtype, T => self.compute::<T>(&s, x[0].slice(), y[0].slice()));
-                Ok(())
+                self.compute(&s, run.dtype, &x[0].data, &y[0].data)
+            }
+
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -152,17 +167,14 @@ macro_rules! halves {
 
             fn backward(
                 &self,
-                run: &Run,
+                _run: &Run,
                 _x: &[Option<View>],
                 y: &[Option<View>],
                 gy: &[Option<View>],
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
-                let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &mut gx[0]) else { return Ok(()) };
-                let s = self.sizes(gx.shape)?;
-                let output = gx.output;
-                with_real!(run.dtype, T => self.differentiate::<T>(&s, y.slice(), gy.slice(), gx.slice(), output));
-                Ok(())
+                let (Some(y), Some(gy), Some(gx)) = (&y[0], &gy[0], &gx[0]) else { return Ok(()) };
+                self.differentiate(&self.sizes(gx.shape)?, &y.data, &gy.data, &gx.data, gx.output)
             }
 
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

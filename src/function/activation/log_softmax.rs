@@ -1,9 +1,11 @@
 //! `log_softmax`: logarithm of softmax along an axis.
 
 use super::softmax::{along_axis, chosen_axis};
+use crate::array::Place;
 use crate::cpu::softmax::{self as kernel, Axis};
+use crate::cuda::softmax as gpu_kernel;
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -17,7 +19,7 @@ function! {
     outputs { y: "N-D array of x's shape." }
 }
 
-along_axis!(LogSoftmax, log_softmax, log_softmax_backward, log_softmax_over);
+along_axis!(LogSoftmax, log_softmax, log_softmax_backward, log_softmax_over, true);
 
 /// `gy - exp(y) sum(gy)`.
 fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {

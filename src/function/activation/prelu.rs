@@ -1,17 +1,15 @@
 //! `prelu`: x where not negative, a learned slope times x elsewhere.
 
 use crate::array::Data;
-use crate::cpu::formula::{Operand, apply};
-use crate::cpu::reduce;
-use crate::cpu::simd::SimdReal;
 use crate::error::{Error, Result};
 use crate::function::array::sum_to;
 use crate::function::elementwise::FormulaFunction;
+use crate::function::expr::tile::Walk;
 use crate::function::expr::{Expr, Formula};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{dtype::Element, function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -70,14 +68,15 @@ impl Function for PReLU {
         Ok(smallvec![x[0].clone()])
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let slopes = self.slopes(x[0].shape, x[1].shape)?;
         let formula = Formula::new(2, |v| vec![Some(formula(&v[0], &v[1]))]);
-        with_real!(run.dtype, T => {
-            let w = Operand::over(x[1].slice::<T>(), &slopes, x[0].shape);
-            apply(&formula, &[Operand::dense(x[0].slice()), w], y[0].slice(), Output::Write)
-        });
-        Ok(())
+        let w = (&x[1].data, Walk::new(&slopes, x[0].shape));
+        kernels::formula(&formula, &[(&x[0].data, Walk::Dense), w], &y[0].data, Output::Write)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     /// The slopes' gradient, before it is summed.
@@ -99,17 +98,17 @@ impl Function for PReLU {
     ) -> Result<()> {
         let (Some(x0), Some(gy)) = (&x[0], &gy[0]) else { return Ok(()) };
         let slopes = self.slopes(x0.shape, &run.input(1).shape())?;
-        with_real!(run.dtype, T => {
-            let (data, g) = (x0.slice::<T>(), gy.slice::<T>());
-            if let (Some(gx), Some(w)) = (&mut gx[0], &x[1]) {
-                let w = Operand::over(w.slice::<T>(), &slopes, x0.shape);
-                let output = gx.output;
-                apply(&gradient_formula(), &[Operand::dense(data), w, Operand::dense(g)], gx.slice(), output);
-            }
-            if let Some(gw) = &mut gx[1] {
-                slope_backward(data, g, x0.shape, gw, &slopes)?;
-            }
-        });
+        let (data, g) = ((&x0.data, Walk::Dense), (&gy.data, Walk::Dense));
+        if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
+            let w = (&w.data, Walk::new(&slopes, x0.shape));
+            kernels::formula(&gradient_formula(), &[data.clone(), w, g.clone()], &gx.data, gx.output)?;
+        }
+        // The slopes' gradient: products of all elements, then their sums.
+        if let Some(gw) = &gx[1] {
+            let parts = Data::new_at(x0.data.place(), run.dtype, x0.shape.size())?;
+            kernels::formula(&slope_formula(), &[data, g], &parts, Output::Write)?;
+            kernels::sum_to(&parts, x0.shape, &gw.data, &slopes, gw.output)?;
+        }
         Ok(())
     }
 
@@ -124,20 +123,4 @@ impl Function for PReLU {
         };
         Ok(vec![g.want[0].then(gx).transpose()?, g.want[1].then(gw).transpose()?])
     }
-}
-
-/// The slopes' gradient: products of all elements, then their sums.
-fn slope_backward<T: SimdReal + Element>(
-    x: &[T],
-    gy: &[T],
-    shape: &Shape,
-    gw: &mut GradMut,
-    slopes: &Shape,
-) -> Result<()> {
-    let parts = Data::new(T::DTYPE, x.len())?;
-    let parts = parts.as_mut_slice::<T>();
-    apply(&slope_formula(), &[Operand::dense(x), Operand::dense(gy)], parts, Output::Write);
-    let output = gw.output;
-    reduce::sum_to(parts, shape, gw.slice::<T>(), slopes, output);
-    Ok(())
 }

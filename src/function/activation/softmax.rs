@@ -1,8 +1,10 @@
 //! `softmax`: exp(x) over its sum along an axis.
 
+use crate::array::Place;
 use crate::cpu::softmax::{self as kernel, Axis};
+use crate::cuda::softmax as gpu_kernel;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -25,9 +27,9 @@ pub(crate) fn chosen_axis(x: &Shape, axis: Option<i64>) -> Result<usize> {
 }
 
 /// The engine's side of a function along an axis whose kernels are `$forward`, `$backward`, which reads y, and `$over`, which
-/// finds the gradient of y in the place of that of x.
+/// finds the gradient of y in the place of that of x; `$log`: it is that of the logarithm.
 macro_rules! along_axis {
-    ($name:ident, $forward:ident, $backward:ident, $over:ident) => {
+    ($name:ident, $forward:ident, $backward:ident, $over:ident, $log:expr) => {
         impl Function for $name {
             fn infer(&self, x: &[Shape]) -> Result<Shapes> {
                 chosen_axis(&x[0], self.axis)?;
@@ -36,8 +38,15 @@ macro_rules! along_axis {
 
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let a = Axis::new(x[0].shape, chosen_axis(x[0].shape, self.axis)?);
+                if let Place::Gpu(_) = y[0].data.place() {
+                    return gpu_kernel::softmax(a, &x[0].data, &y[0].data, $log);
+                }
                 with_real!(run.dtype, T => kernel::$forward::<T>(a, x[0].slice(), y[0].slice()));
                 Ok(())
+            }
+
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -55,6 +64,9 @@ macro_rules! along_axis {
                 let (Some(y), Some(gx)) = (&y[0], &mut gx[0]) else { return Ok(()) };
                 let a = Axis::new(y.shape, chosen_axis(y.shape, self.axis)?);
                 let output = gx.output;
+                if let (Some(gy), Place::Gpu(_)) = (&gy[0], gx.data.place()) {
+                    return gpu_kernel::softmax_backward(a, &y.data, &gy.data, &gx.data, $log, output);
+                }
                 with_real!(run.dtype, T => match &gy[0] {
                     Some(gy) => kernel::$backward::<T>(a, y.slice(), gy.slice(), gx.slice(), output),
                     None if gx.over => kernel::$over::<T>(a, y.slice(), gx.slice()),
@@ -77,7 +89,7 @@ macro_rules! along_axis {
 }
 pub(super) use along_axis;
 
-along_axis!(Softmax, softmax, softmax_backward, softmax_over);
+along_axis!(Softmax, softmax, softmax_backward, softmax_over, false);
 
 /// `y (gy - sum(y gy))`.
 fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {

@@ -46,6 +46,10 @@ impl Function for Assign {
         true
     }
 
+    fn updates_input(&self, i: usize) -> bool {
+        i == 0
+    }
+
     fn differentiable(&self, i: usize) -> bool {
         i == 0
     }

@@ -1,12 +1,12 @@
 //! `where`: one of two arrays, as a condition says.
 
-use crate::cpu::formula::{Operand, apply};
 use crate::error::{Error, Result};
+use crate::function::expr::tile::Walk;
 use crate::function::expr::{Expr, Formula};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
 use smallvec::smallvec;
 
 function! {
@@ -44,14 +44,16 @@ impl Function for Where {
         i > 0
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let shape = x[1].shape;
         let formula = Formula::new(3, |v| vec![Some(v[0].select(&v[1], &v[2]))]);
-        with_real!(run.dtype, T => {
-            let c = Operand::over(x[0].slice::<T>(), &spread(x[0].shape, shape), shape);
-            apply(&formula, &[c, Operand::dense(x[1].slice()), Operand::dense(x[2].slice())], y[0].slice(), Output::Write)
-        });
-        Ok(())
+        let c = (&x[0].data, Walk::new(&spread(x[0].shape, shape), shape));
+        let inputs = [c, (&x[1].data, Walk::Dense), (&x[2].data, Walk::Dense)];
+        kernels::formula(&formula, &inputs, &y[0].data, Output::Write)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -60,7 +62,7 @@ impl Function for Where {
 
     fn backward(
         &self,
-        run: &Run,
+        _run: &Run,
         x: &[Option<View>],
         _y: &[Option<View>],
         gy: &[Option<View>],
@@ -68,15 +70,12 @@ impl Function for Where {
     ) -> Result<()> {
         let (Some(c), Some(gy)) = (&x[0], &gy[0]) else { return Ok(()) };
         let spread = spread(c.shape, gy.shape);
-        for (i, gx) in gx.iter_mut().enumerate() {
+        for (i, gx) in gx.iter().enumerate() {
             let Some(gx) = gx else { continue };
             let part = |c: &Expr, g: &Expr| if i == 1 { c.select(g, 0.0) } else { c.select(c.constant(0.0), g) };
             let formula = Formula::new(2, |v| vec![Some(part(&v[0], &v[1]))]);
-            let output = gx.output;
-            with_real!(run.dtype, T => {
-                let c = Operand::over(c.slice::<T>(), &spread, gy.shape);
-                apply(&formula, &[c, Operand::dense(gy.slice())], gx.slice(), output)
-            });
+            let c = (&c.data, Walk::new(&spread, gy.shape));
+            kernels::formula(&formula, &[c, (&gy.data, Walk::Dense)], &gx.data, gx.output)?;
         }
         Ok(())
     }

@@ -1,20 +1,23 @@
 //! `categorical_cross_entropy`: minus the logarithm of x at the label.
 
 use super::entropy::{TINY, at_least_tiny};
-use super::labels::{LabelMask, checked, infer, label_mask, loss_of_labels, position};
+use super::labels::{LabelMask, around, checked, infer, label_mask, loss_of_labels, position};
+use crate::array::Place;
 use crate::cpu::simd::SimdReal;
 use crate::cpu::softmax::Axis;
+use crate::cuda;
 use crate::error::Result;
 use crate::function::elementwise::FormulaFunction;
 use crate::function::expr::Formula;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
 
 function! {
     /// Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
-    /// least. Where the label is negative, loss and gradient are 0.
+    /// least. Where the label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU,
+    /// which would have to wait for the check, gives NaN.
     CategoricalCrossEntropy categorical_cross_entropy in Loss
     inputs {
         x: "N-D array of probabilities, N > 0.",
@@ -47,7 +50,7 @@ fn backward<T: SimdReal>(a: Axis, x: &[T], labels: &[i64], gy: &[T], gx: &mut [T
     }
 }
 
-loss_of_labels!(CategoricalCrossEntropy, forward, backward);
+loss_of_labels!(CategoricalCrossEntropy, forward, backward, cuda::labels::log_loss, cuda::labels::log_loss_backward);
 
 impl CategoricalCrossEntropy {
     fn rule(&self, x: &Variable, labels: &Variable, gy: &Variable) -> Result<Variable> {

@@ -1,9 +1,11 @@
 //! Labels along an axis: what the losses and errors of many classes share.
 
+use crate::array::Place;
 use crate::cpu::softmax::Axis;
+use crate::cuda;
 use crate::error::{Error, Result};
 use crate::function::activation::chosen_axis;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{dtype::Element, function, with_real};
@@ -33,21 +35,38 @@ pub(crate) fn checked(x: &Shape, labels: &[i64], axis: Option<i64>) -> Result<Ax
     }
 }
 
+/// The sizes around the axis. On a GPU the labels are not looked at: what is made of wrong ones is NaN.
+pub(crate) fn around(x: &Shape, axis: Option<i64>) -> Result<Axis> {
+    let a = Axis::new(x, chosen_axis(x, axis)?);
+    match a.n == 0 && a.outer * a.inner > 0 {
+        true => Err(Error::shape("x", "one class at least along its axis").actual(x)),
+        false => Ok(a),
+    }
+}
+
 /// Index of the labelled element of row number `r`; none for a negative label.
 pub(crate) fn position(a: Axis, r: usize, label: i64) -> Option<usize> {
     let k = usize::try_from(label).ok()?;
     Some((r / a.inner * a.n + k) * a.inner + r % a.inner)
 }
 
-/// The engine's side of a loss of labels along an axis with the kernels `$forward` and `$backward`; the gradient is its `rule`.
+/// The engine's side of a loss of labels along an axis with the kernels `$forward` and `$backward`, `$gpu_forward` and
+/// `$gpu_backward`; the gradient is its `rule`.
 macro_rules! loss_of_labels {
-    ($name:ident, $forward:path, $backward:path) => {
+    ($name:ident, $forward:path, $backward:path, $gpu_forward:path, $gpu_backward:path) => {
         impl Function for $name {
             fn infer(&self, x: &[Shape]) -> Result<Shapes> {
                 infer(&x[0], &x[1], self.axis)
             }
 
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
+            }
+
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+                if let Place::Gpu(_) = y[0].data.place() {
+                    return $gpu_forward(around(x[0].shape, self.axis)?, &x[0].data, &x[1].data, &y[0].data);
+                }
                 let labels = x[1].slice::<i64>();
                 let a = checked(x[0].shape, labels, self.axis)?;
                 with_real!(run.dtype, T => $forward(a, x[0].slice::<T>(), labels, y[0].slice()));
@@ -67,6 +86,10 @@ macro_rules! loss_of_labels {
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
                 let (Some(x), Some(labels), Some(gy), Some(gx)) = (&x[0], &x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+                if let Place::Gpu(_) = gx.data.place() {
+                    let a = around(x.shape, self.axis)?;
+                    return $gpu_backward(a, &x.data, &labels.data, &gy.data, &gx.data, gx.output);
+                }
                 let (labels, output) = (labels.slice::<i64>(), gx.output);
                 let a = checked(x.shape, labels, self.axis)?;
                 with_real!(run.dtype, T => $backward(a, x.slice::<T>(), labels, gy.slice(), gx.slice(), output));
@@ -108,6 +131,9 @@ impl Function for LabelMask {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::labels::mask(around(y[0].shape, Some(self.axis))?, &x[0].data, &y[0].data);
+        }
         let labels = x[0].slice::<i64>();
         let a = checked(y[0].shape, labels, Some(self.axis))?;
         with_real!(run.dtype, T => {
@@ -117,6 +143,10 @@ impl Function for LabelMask {
             hits.for_each(|i| y[i] = T::from_f64(1.0));
         });
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,12 +1,13 @@
 //! `softmax_cross_entropy`: minus the log softmax of x at the label.
 
-use super::labels::{LabelMask, checked, infer, label_mask};
-use crate::array::Data;
+use super::labels::{LabelMask, around, checked, infer, label_mask};
+use crate::array::{Data, Place};
 use crate::cpu::softmax as kernel;
+use crate::cuda::softmax as gpu_kernel;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::activation::chosen_axis;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 function! {
     /// Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
-    /// label is negative, loss and gradient are 0.
+    /// label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU, which would have
+    /// to wait for the check, gives NaN.
     SoftmaxCrossEntropy softmax_cross_entropy in Loss
     inputs {
         x: "N-D array of scores, N > 0.",
@@ -36,6 +38,10 @@ impl Function for SoftmaxCrossEntropy {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            let a = around(x[0].shape, self.axis)?;
+            return gpu_kernel::cross_entropy(a, &x[0].data, &x[1].data, &y[0].data);
+        }
         let labels = x[1].slice::<i64>();
         let a = checked(x[0].shape, labels, self.axis)?;
         let size = x[0].shape.size();
@@ -50,6 +56,10 @@ impl Function for SoftmaxCrossEntropy {
         });
         run.save(Exponentials { shape: x[0].shape.clone(), numbers });
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn saves(&self, x: &[&Shape], dtype: DType) -> Option<usize> {
@@ -69,6 +79,10 @@ impl Function for SoftmaxCrossEntropy {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(labels), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        if let (Some(x), Place::Gpu(_)) = (&x[0], gx.data.place()) {
+            let a = around(x.shape, self.axis)?;
+            return gpu_kernel::cross_entropy_backward(a, &x.data, &labels.data, &gy.data, &gx.data, gx.output);
+        }
         let (labels, output, size) = (labels.slice::<i64>(), gx.output, gx.shape.size());
         let a = checked(gx.shape, labels, self.axis)?;
         let fits = |e: &Arc<Exponentials>| e.shape == *gx.shape && e.numbers.dtype() == run.dtype;

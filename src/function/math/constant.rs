@@ -1,11 +1,10 @@
 //! `constant`: an array full of one number.
 
-use crate::dtype::Element;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function;
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -27,9 +26,12 @@ impl Function for Constant {
         Ok(smallvec![shape.ok_or_else(fail)?])
     }
 
-    fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => y[0].slice::<T>().fill(T::from_f64(self.val)));
-        Ok(())
+    fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        kernels::fill(&y[0].data, self.val)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

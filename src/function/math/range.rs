@@ -1,8 +1,10 @@
 //! `arange` and `linspace`: numbers at equal distances.
 
+use crate::array::Place;
+use crate::cuda;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -51,6 +53,18 @@ impl Arange {
     }
 }
 
+impl Arange {
+    fn on_gpu_to(&self, run: &Run, y: &ViewMut) -> Result<()> {
+        match run.dtype {
+            DType::F64 => {
+                let last = self.start + (y.shape.size().max(1) - 1) as f64 * self.step;
+                cuda::range::range(&y.data, self.start, self.step, last)
+            }
+            _ => cuda::range::counted(&y.data, self.start as f32, self.step as f32),
+        }
+    }
+}
+
 /// Refuses ends and steps from which nothing can be counted.
 fn finite(numbers: &[(&str, f64)]) -> Result<()> {
     match numbers.iter().find(|(_, v)| !v.is_finite()) {
@@ -68,7 +82,14 @@ impl Function for Arange {
         Ok(smallvec![Shape::from([self.count()?])])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
+    }
+
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return self.on_gpu_to(run, &y[0]);
+        }
         if run.dtype == DType::F64 {
             let numbers = y[0].slice::<f64>().iter_mut().enumerate();
             numbers.for_each(|(i, y)| *y = self.start + i as f64 * self.step);
@@ -93,8 +114,15 @@ impl Function for Linspace {
         Ok(smallvec![Shape::from([usize::try_from(self.num).map_err(fail)?])])
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
+    }
+
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let step = (self.stop - self.start) / (self.num - 1).max(1) as f64;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::range::range(&y[0].data, self.start, step, self.stop);
+        }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
             y.iter_mut().enumerate().for_each(|(i, y)| *y = T::from_f64(self.start + i as f64 * step));

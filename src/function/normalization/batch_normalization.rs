@@ -2,11 +2,12 @@
 
 use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, inverse, mul, sub};
+use crate::array::Place;
 use crate::cpu::normalize::{Backward, Moments, Scale};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
 use crate::function::reduction::Mask;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -45,7 +46,7 @@ struct Statistics {
 
 impl BatchNormalization {
     /// Numbers of the inputs beta and gamma, and of the first after them.
-    fn places(&self) -> (Option<usize>, Option<usize>, usize) {
+    pub(super) fn places(&self) -> (Option<usize>, Option<usize>, usize) {
         let beta = (!self.no_bias).then_some(1);
         let gamma = (!self.no_scale).then_some(1 + !self.no_bias as usize);
         (beta, gamma, 1 + !self.no_bias as usize + !self.no_scale as usize)
@@ -72,7 +73,7 @@ impl BatchNormalization {
         mask("axes", &self.axes, x)
     }
 
-    fn layout(&self, x: &Shape) -> Result<Layout> {
+    pub(super) fn layout(&self, x: &Shape) -> Result<Layout> {
         Ok(Layout::of_channels(x, &self.kept(x)?))
     }
 
@@ -156,6 +157,10 @@ impl Function for BatchNormalization {
         true
     }
 
+    fn updates_input(&self, i: usize) -> bool {
+        self.batch_stat && i >= self.places().2
+    }
+
     fn input_name(&self, i: usize) -> &'static str {
         let (beta, gamma, mean) = self.places();
         match i {
@@ -172,7 +177,14 @@ impl Function for BatchNormalization {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return self.forward_on_gpu(run, x, y);
+        }
         if self.batch_stat { self.by_batch(run, x, y) } else { self.by_running(run, x, y) }
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -191,6 +203,9 @@ impl Function for BatchNormalization {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
+        if gx.iter().flatten().any(|g| g.data.place().gpu().is_some()) {
+            return self.backward_on_gpu(run, x, gy, gx);
+        }
         let (beta, gamma, _) = self.places();
         let shape = run.input(0).shape();
         let layout = self.layout(&shape)?;

@@ -3,10 +3,11 @@
 use super::batch_normalization::no_forward;
 use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, mul};
+use crate::array::Place;
 use crate::cpu::normalize::{Layer, LayerBackward, LayerGradients};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -36,11 +37,11 @@ struct Statistics(Vec<f64>, Vec<f64>);
 
 impl LayerNormalization {
     /// Numbers of the inputs beta and gamma.
-    fn places(&self) -> (Option<usize>, Option<usize>) {
+    pub(super) fn places(&self) -> (Option<usize>, Option<usize>) {
         ((!self.no_bias).then_some(1), (!self.no_scale).then_some(1 + !self.no_bias as usize))
     }
 
-    fn layout(&self, x: &Shape) -> Result<(Layout, Layer)> {
+    pub(super) fn layout(&self, x: &Shape) -> Result<(Layout, Layer)> {
         let layout = Layout::of_rows(x, &mask("batch_axis", &self.batch_axis, x)?);
         let layer = Layer { rows: layout.channels.channels, width: layout.channels.inner };
         Ok((layout, layer))
@@ -77,6 +78,9 @@ impl Function for LayerNormalization {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return self.forward_on_gpu(run, x, y);
+        }
         let (layout, layer) = self.layout(x[0].shape)?;
         let (beta, gamma) = self.places();
         with_real!(run.dtype, T => {
@@ -95,6 +99,10 @@ impl Function for LayerNormalization {
         Ok(())
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
+    }
+
     fn needs(&self, want: &[bool]) -> Option<Needs> {
         let (_, gamma) = self.places();
         let x = want[0] || gamma.is_some_and(|g| want[g]);
@@ -110,6 +118,9 @@ impl Function for LayerNormalization {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
+        if gx.iter().flatten().any(|g| g.data.place().gpu().is_some()) {
+            return self.backward_on_gpu(run, x, gy, gx);
+        }
         let (beta, gamma) = self.places();
         let shape = run.input(0).shape();
         let (layout, layer) = self.layout(&shape)?;

@@ -81,6 +81,11 @@ impl Layout {
         self.order.is_none()
     }
 
+    /// Sizes and strides of the axes as the kernels want them, if they do not lie so.
+    pub fn order(&self) -> Option<&[(usize, usize)]> {
+        self.order.as_deref()
+    }
+
     /// `f` with x as the kernels want it.
     pub fn read<T: Real, R>(&self, x: &[T], f: impl FnOnce(&[T]) -> R) -> R {
         let Some(order) = &self.order else { return f(x) };

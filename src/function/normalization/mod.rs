@@ -3,6 +3,7 @@
 mod batch_normalization;
 mod layer_normalization;
 mod layout;
+mod on_gpu;
 mod rule;
 
 use super::Def;

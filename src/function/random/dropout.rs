@@ -1,8 +1,10 @@
 //! `dropout`: elements are dropped at random. The mask is never stored: backward makes it again from the draw.
 
+use crate::array::{Data, Place};
 use crate::cpu::philox;
+use crate::cuda;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use crate::random::{Draw, LastDraw, Seed};
 use crate::shape::Shape;
@@ -22,6 +24,16 @@ function! {
     outputs { y: "N-D array of x's shape." }
 }
 
+/// Drops elements of `x` on their way to `y`.
+fn drop_out(run: &Run, draw: Draw, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
+    if let Place::Gpu(_) = y.place() {
+        return cuda::random::dropout(draw, p, y, x, output);
+    }
+    let add = output == Output::Accumulate;
+    with_real!(run.dtype, T => philox::dropout(draw, p, y.as_mut_slice::<T>(), x.as_slice(), add));
+    Ok(())
+}
+
 impl Function for Dropout {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         // 1 - p must not vanish in the narrowest type that computes.
@@ -33,8 +45,11 @@ impl Function for Dropout {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let draw = self.seed.draw(run);
-        with_real!(run.dtype, T => philox::dropout(draw, self.p, y[0].slice::<T>(), x[0].slice(), false));
-        Ok(())
+        drop_out(run, draw, self.p, &y[0].data, &x[0].data, Output::Write)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn has_state(&self) -> bool {
@@ -53,11 +68,9 @@ impl Function for Dropout {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
         let draw = *run.saved::<Draw>().ok_or_else(no_forward)?;
-        let add = gx.output == Output::Accumulate;
-        with_real!(run.dtype, T => philox::dropout(draw, self.p, gx.slice::<T>(), gy.slice(), add));
-        Ok(())
+        drop_out(run, draw, self.p, &gx.data, &gy.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -88,8 +101,15 @@ impl Function for DropoutAgain {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let draw = self.draw.get().ok_or_else(no_forward)?;
-        with_real!(run.dtype, T => philox::dropout(draw, self.p, y[0].slice::<T>(), x[0].slice(), false));
-        Ok(())
+        drop_out(run, draw, self.p, &y[0].data, &x[0].data, Output::Write)
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
+    }
+
+    fn varies(&self) -> bool {
+        true
     }
 
     fn differentiable(&self, i: usize) -> bool {

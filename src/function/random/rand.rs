@@ -1,10 +1,12 @@
 //! `rand`, `randn` and `randint`: arrays of random numbers.
 
+use crate::array::Place;
 use crate::cpu::philox;
+use crate::cuda;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::function::array::List;
-use crate::function::{Function, Run, Shapes, View, ViewMut};
+use crate::function::{Function, OnGpu, Run, Shapes, View, ViewMut};
 use crate::random::Seed;
 use crate::shape::Shape;
 use crate::{function, with_real};
@@ -41,8 +43,15 @@ macro_rules! random {
 
             fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let draw = self.seed.draw(run);
+                if let Place::Gpu(_) = y[0].data.place() {
+                    return cuda::random::$make(draw, &y[0].data, $(self.$arg),*);
+                }
                 random!(@run run, T $(, $own)?; philox::$make(draw, y[0].slice::<T>(), $(self.$arg),*));
                 Ok(())
+            }
+
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
             }
 
             fn output_dtype(&self, _i: usize) -> Option<DType> {

@@ -2,13 +2,14 @@
 
 use super::winner_mask::{WinnerMask, winner_mask};
 use super::{Mask, mask, reduced};
-use crate::array::Data;
+use crate::array::{Data, Place};
 use crate::cpu::extreme::{Index, Order, spread, winners};
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::Shared;
+use crate::cuda::extreme as gpu_kernel;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -45,6 +46,10 @@ macro_rules! extreme {
                 forward(run, x, y, &mask(x[0].shape, &self.axis)?, Order::$order, self.only_index)
             }
 
+            fn on_gpu(&self) -> OnGpu {
+                OnGpu::Both
+            }
+
             fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
                 let mask = mask(x[0], &self.axis).ok()?;
                 Some(reduced(x[0], &mask, false).size() * index_type(x[0], &mask).size())
@@ -61,12 +66,16 @@ macro_rules! extreme {
             fn backward(
                 &self,
                 run: &Run,
-                _x: &[Option<View>],
+                x: &[Option<View>],
                 _y: &[Option<View>],
                 gy: &[Option<View>],
                 gx: &mut [Option<GradMut>],
             ) -> Result<()> {
                 let Some(gx) = &mut gx[0] else { return Ok(()) };
+                if let (Some(x), Place::Gpu(_)) = (&x[0], gx.data.place()) {
+                    let gy = gy[0].as_ref().filter(|_| !self.only_index);
+                    return backward_on_gpu(x, gy, gx, &mask(gx.shape, &self.axis)?, Order::$order);
+                }
                 backward(run, gy[0].as_ref().filter(|_| !self.only_index), gx, &mask(gx.shape, &self.axis)?)
             }
 
@@ -116,6 +125,12 @@ macro_rules! with_index {
 
 /// Writes the values, or the values and the indices, or the indices.
 fn forward(run: &Run, x: &[View], y: &mut [ViewMut], mask: &Mask, order: Order, only_index: bool) -> Result<()> {
+    if let Place::Gpu(_) = y[0].data.place() {
+        let mut outs = y.iter().map(|y| &y.data);
+        let values = if only_index { None } else { outs.next() };
+        let to = gpu_kernel::Winners { values, indices: outs.next() };
+        return gpu_kernel::search(order, &x[0].data, x[0].shape, mask, to);
+    }
     let index = index_type(x[0].shape, mask);
     let saved = if run.keep { Some(Data::new(index, y[0].shape.size())?) } else { None };
     with_real!(run.dtype, T => with_index!(index, I => {
@@ -172,6 +187,15 @@ fn backward(run: &Run, gy: Option<&View>, gx: &mut GradMut, mask: &Mask) -> Resu
         None => {}
     }));
     Ok(())
+}
+
+/// The same on a GPU, where the winners are found again.
+fn backward_on_gpu(x: &View, gy: Option<&View>, gx: &GradMut, mask: &Mask, order: Order) -> Result<()> {
+    match gy {
+        Some(gy) => gpu_kernel::spread(order, &x.data, x.shape, mask, Some(&gy.data), &gx.data, gx.output),
+        None if gx.output == Output::Write => kernels::fill(&gx.data, 0.0),
+        None => Ok(()),
+    }
 }
 
 fn no_forward() -> Error {

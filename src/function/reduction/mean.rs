@@ -2,10 +2,13 @@
 
 use super::sum::spread;
 use super::{mask, reduced};
-use crate::cpu::reduce;
+use crate::array::Place;
+use crate::cpu::reduce::{broadcast, sum_axes};
 use crate::cpu::simd::SimdReal;
+use crate::cuda::program;
+use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -37,12 +40,20 @@ impl Function for Mean {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (mask, n) = (mask(x[0].shape, &self.axis)?, self.count(x[0].shape)?);
+        if let Place::Gpu(_) = y[0].data.place() {
+            let x = &x[0];
+            return reduce(Reduction::Sum, &x.data, x.shape, &mask, &y[0].data, 1.0 / n as f64, Output::Write);
+        }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
-            reduce::sum_axes(x[0].slice(), x[0].shape, &mask, y, Output::Write);
+            sum_axes(x[0].slice(), x[0].shape, &mask, y, Output::Write);
             divide(y, n);
         });
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -60,10 +71,13 @@ impl Function for Mean {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
         let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(&run.input(0).shape())?);
+        if let Place::Gpu(_) = gx.data.place() {
+            return program::broadcast(&gy.data, &kept, &gx.data, &shape, 1.0 / n as f64, output);
+        }
         with_real!(run.dtype, T => {
             let mut share = gy.slice::<T>().to_vec();
             divide(&mut share, n);
-            reduce::broadcast(&share, &kept, gx.slice(), &shape, output);
+            broadcast(&share, &kept, gx.slice(), &shape, output);
         });
         Ok(())
     }

@@ -1,17 +1,18 @@
 //! `norm`: the p-norm over axes.
 
 use super::{Mask, mask, reduced};
-use crate::array::Data;
+use crate::array::{Data, Place};
 use crate::cpu::axes::Axes;
 use crate::cpu::extreme::{Order, winners};
 use crate::cpu::reduce::sum_axes;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
+use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::{Error, Result};
 use crate::function::elementwise::FormulaFunction;
 use crate::function::expr::tile::{Program, Sink, Source, Walk};
 use crate::function::expr::{Expr, Formula};
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -49,7 +50,14 @@ impl Function for Norm {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let mask = mask(x[0].shape, &self.axis)?;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return on_gpu(&x[0], &mask, self.order(), run, &y[0].data);
+        }
         with_real!(run.dtype, T => compute(x[0].slice::<T>(), x[0].shape, &mask, self.order(), y[0].slice()))
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -88,6 +96,35 @@ fn compute<T: SimdReal>(x: &[T], shape: &Shape, mask: &Mask, p: f64, y: &mut [T]
     Ok(())
 }
 
+/// The same on a GPU. Sums are of the type to compute in: a half type might not hold them.
+fn on_gpu(x: &View, mask: &Mask, p: f64, run: &Run, y: &Data) -> Result<()> {
+    let scratch = |n| Data::new_at(y.place(), run.dtype, n);
+    let join = |op, x: &Data, shape, y: &Data| reduce(op, x, shape, mask, y, 1.0, Output::Write);
+    if x.shape.size() == 0 {
+        return kernels::fill(y, 0.0);
+    }
+    if p == 1.0 {
+        return join(Reduction::SumAbs, &x.data, x.shape, y);
+    }
+    let sums = scratch(y.len())?;
+    if p == 2.0 {
+        join(Reduction::SumSquares, &x.data, x.shape, &sums)?;
+    } else {
+        let powers = scratch(x.shape.size())?;
+        kernels::formula(&power_formula(p), &[(&x.data, Walk::Dense)], &powers, Output::Write)?;
+        let op = if p == f64::INFINITY { Reduction::Max } else { Reduction::Sum };
+        join(op, &powers, x.shape, &sums)?;
+    }
+    let root = Formula::new(1, |v| {
+        vec![Some(match p {
+            2.0 => v[0].sqrt(),
+            f64::INFINITY => v[0].clone(),
+            _ => v[0].pow(1.0 / p),
+        })]
+    });
+    kernels::formula(&root, &[(&sums, Walk::Dense)], y, Output::Write)
+}
+
 /// Adds up a term over rows of `n` neighbours, in parts of a fixed size.
 fn sum_rows<T: SimdReal>(x: &[T], n: usize, y: &mut [T], sum: fn(&[T]) -> T) {
     let parts = n.div_ceil(PART);
@@ -103,18 +140,21 @@ fn sum_rows<T: SimdReal>(x: &[T], n: usize, y: &mut [T], sum: fn(&[T]) -> T) {
 }
 
 /// `|x|^p`, or `|x|` for the infinite norm.
-fn power<T: SimdReal>(x: &[T], p: f64, y: &mut [T]) {
-    let formula = Formula::new(1, |v| {
+fn power_formula(p: f64) -> Formula {
+    Formula::new(1, |v| {
         vec![Some(match p {
             2.0 => v[0].square(),
             1.0 | f64::INFINITY => v[0].abs(),
             _ => v[0].abs().pow(p),
         })]
-    });
+    })
+}
+
+fn power<T: SimdReal>(x: &[T], p: f64, y: &mut [T]) {
     let source = Source { ptr: x.as_ptr().cast(), dtype: T::DTYPE, walk: Walk::Dense };
     let sink = Sink { ptr: y.as_mut_ptr().cast(), dtype: T::DTYPE };
     // SAFETY: both have x's length, and they are apart.
-    unsafe { Program::<T>::of(&formula).run(x.len(), &[source], &[sink], &[]) };
+    unsafe { Program::<T>::of(&power_formula(p)).run(x.len(), &[source], &[sink], &[]) };
 }
 
 fn total<T: SimdReal>(powers: &[T], shape: &Shape, mask: &Mask, p: f64, y: &mut [T]) {

@@ -1,9 +1,12 @@
 //! `prod` over axes. Its gradient never divides, so it is right where elements are zero.
 
 use super::{mask, reduced};
+use crate::array::Place;
 use crate::cpu::product::{prod_axes, prod_backward};
+use crate::cuda::extreme::product_backward;
+use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -27,8 +30,15 @@ impl Function for Prod {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let mask = mask(x[0].shape, &self.axis)?;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return reduce(Reduction::Product, &x[0].data, x[0].shape, &mask, &y[0].data, 1.0, Output::Write);
+        }
         with_real!(run.dtype, T => prod_axes(x[0].slice::<T>(), x[0].shape, &mask, y[0].slice()));
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -45,6 +55,9 @@ impl Function for Prod {
     ) -> Result<()> {
         let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
         let (mask, output) = (mask(x.shape, &self.axis)?, gx.output);
+        if let Place::Gpu(_) = gx.data.place() {
+            return product_backward(&x.data, x.shape, &mask, &gy.data, &gx.data, output);
+        }
         with_real!(run.dtype, T => {
             prod_backward(x.slice::<T>(), x.shape, &mask, gy.slice(), gx.slice(), output);
         });

@@ -1,10 +1,12 @@
 //! 1 at the largest or smallest elements over axes, 0 elsewhere: the derivative of `max` and `min`.
 
 use super::mask;
+use crate::array::Place;
 use crate::cpu::extreme::{Order, mark};
+use crate::cuda::extreme as gpu_kernel;
 use crate::error::Result;
 use crate::function;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::with_real;
@@ -29,8 +31,15 @@ impl Function for WinnerMask {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let mask = mask(x[0].shape, &self.axis)?;
         let order = if self.smallest { Order::Smallest } else { Order::Largest };
+        if let Place::Gpu(_) = y[0].data.place() {
+            return gpu_kernel::spread(order, &x[0].data, x[0].shape, &mask, None, &y[0].data, Output::Write);
+        }
         with_real!(run.dtype, T => mark(x[0].slice::<T>(), x[0].shape, &mask, order, y[0].slice()));
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn differentiable(&self, _i: usize) -> bool {

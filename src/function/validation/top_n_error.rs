@@ -1,17 +1,19 @@
 //! `top_n_error`: whether the label is not among the n largest scores.
 
+use crate::array::Place;
 use crate::cpu::simd::SimdReal;
 use crate::cpu::softmax::Axis;
+use crate::cuda;
 use crate::error::Result;
-use crate::function::loss::labels::{checked, infer, position};
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::loss::labels::{around, checked, infer, position};
+use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, with_real};
 
 function! {
     /// 1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
-    /// 0. No gradient.
+    /// 0. No gradient. A label beyond the classes is an error on the CPU; a GPU, which would have to wait for the check, gives NaN.
     TopNError top_n_error in Validation
     inputs {
         x: "N-D array of scores, N > 0.",
@@ -46,10 +48,18 @@ impl Function for TopNError {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            let a = around(x[0].shape, self.axis)?;
+            return cuda::labels::top_errors(a, &x[0].data, &x[1].data, &y[0].data, self.n);
+        }
         let labels = x[1].slice::<i64>();
         let a = checked(x[0].shape, labels, self.axis)?;
         with_real!(run.dtype, T => errors::<T>(a, self.n, x[0].slice(), labels, y[0].slice()));
         Ok(())
+    }
+
+    fn on_gpu(&self) -> OnGpu {
+        OnGpu::Forward
     }
 
     fn differentiable(&self, _i: usize) -> bool {

@@ -9,8 +9,8 @@ use crate::array::NdArray;
 use crate::context::Site;
 use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
+use crate::function::OnGpu;
 use crate::function::expr::tile::Walk;
-use crate::function::{Group, OnGpu};
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
@@ -87,7 +87,7 @@ pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option
     let same_each_time = |n: &FnNode| {
         let f = &n.function;
         let on_gpu = f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing;
-        n.context.gpu() == Some(gpu) && on_gpu && f.on_variables().is_none() && f.def().group != Group::Random
+        n.context.gpu() == Some(gpu) && on_gpu && f.on_variables().is_none() && !f.varies()
     };
     nodes.all(same_each_time).then(|| (gpu, Replays::default()))
 }
@@ -106,7 +106,7 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
     pub(crate) recompute: bool,
-    /// Its elements change when another variable is computed.
+    /// Its elements may change while the graph runs, other than by its producer.
     pub(crate) twin: bool,
 }
 
@@ -302,9 +302,11 @@ impl<'a> Builder<'a> {
         let with = |output: Option<u32>| {
             UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
         };
-        let more = |loads: &[u32]| -> usize {
+        // First what has changed by then, then what keeps more memory.
+        let more = |loads: &[u32]| -> (usize, usize) {
+            let changing = loads.iter().filter(|&&v| self.g.var(v).twin).count();
             let kept = loads.iter().map(|&v| (v, self.g.var(v))).filter(|(v, var)| !stored(*v) && !var.recompute);
-            kept.map(|(_, var)| var.shape.size()).sum()
+            (changing, kept.map(|(_, var)| var.shape.size()).sum())
         };
         let again = with(None);
         match unit.nodes[..] {

@@ -101,6 +101,12 @@ impl Watch {
         self.vars.iter().map(|(v, _)| v)
     }
 
+    /// The functions that it keeps alive, as often as it has them.
+    #[cfg(feature = "python")]
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Arc<FnNode>> {
+        self.loose.iter().map(|l| &l.f)
+    }
+
     fn is_fresh(&self, roots: &[VarRef]) -> bool {
         let now = EPOCH.load(Relaxed);
         if self.epoch.load(Relaxed) == now {
@@ -181,6 +187,11 @@ fn cached(
 
 /// Roots whose plans run other roots too.
 static JOINT: Mutex<Vec<Weak<VarNode>>> = Mutex::new(Vec::new());
+
+/// The list's lock, for the time of a fork.
+pub(crate) fn hold() -> impl Sized {
+    JOINT.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 fn note_joint(root: &VarRef) {
     let mut roots = JOINT.lock().unwrap_or_else(|e| e.into_inner());

@@ -37,7 +37,7 @@ pub(crate) struct Var {
     pub(crate) recompute: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
-    /// Another variable of the graph has the same elements, and some function writes them.
+    /// Some function writes its elements, and another one has them too.
     pub(crate) twin: bool,
 }
 
@@ -48,8 +48,8 @@ pub(crate) fn collect(roots: &[VarRef]) -> Vec<Arc<FnNode>> {
 
 /// The functions behind `roots` that are not `closed`, nor behind such a one; and the variables where that ends.
 ///
-/// Root by root as they are given, each by rank. Where a function writes an array that belongs to another variable of
-/// the graph too, the order shows in the values: then it is NNabla's, which goes in depth first.
+/// Root by root as they are given, each by rank. Where a function writes an array that another one has too (an output that
+/// shares it, an input that is updated), the order shows in the values: then it is NNabla's, which goes in depth first.
 pub(crate) fn collect_before(
     roots: &[VarRef],
     closed: impl Fn(&FnNode, &VarNode) -> bool,
@@ -103,17 +103,44 @@ fn depth_first(root: &VarRef, found: &mut [Arc<FnNode>]) {
     found.sort_by_key(|f| place.get(&(Arc::as_ptr(f) as usize)).copied());
 }
 
-/// The storages that some function of `nodes` writes and that another variable of the graph has too; `None` without any.
+/// The storages whose elements depend on the order of running: a function of `nodes` writes them, and another one has them
+/// too, be it by another variable. `None` without any.
 fn twins(nodes: &[Arc<FnNode>]) -> Option<MixMap<usize, ()>> {
+    let mut twins = shared_outputs(nodes);
+    twins.extend(updated_inputs(nodes));
+    (!twins.is_empty()).then_some(twins)
+}
+
+/// Storages of outputs that another variable of the graph has too.
+fn shared_outputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
     let shared = |f: &Arc<FnNode>| f.outputs().into_iter().filter(|y| y.is_shared());
     let written: MixMap<usize, u64> = nodes.iter().flat_map(shared).map(|y| (storage(&y), y.id)).collect();
     if written.is_empty() {
-        return None;
+        return MixMap::default();
     }
-    let variables = nodes.iter().flat_map(|f| f.inputs().into_iter().chain(f.outputs()));
-    let both = variables.filter(|v| written.get(&storage(v)).is_some_and(|id| *id != v.id));
-    let twins: MixMap<usize, ()> = both.map(|v| (storage(&v), ())).collect();
-    (!twins.is_empty()).then_some(twins)
+    let both = nodes.iter().flat_map(variables).filter(|v| written.get(&storage(v)).is_some_and(|id| *id != v.id));
+    both.map(|v| (storage(&v), ())).collect()
+}
+
+/// Storages of inputs that a function updates and another function reads or writes.
+fn updated_inputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
+    let updates = |f: &Arc<FnNode>| {
+        let of = |(i, x): (usize, VarRef)| f.function.updates_input(i).then(|| (storage(&x), f.id));
+        f.inputs().into_iter().enumerate().filter_map(of).collect::<SmallVec<[_; 2]>>()
+    };
+    let written: MixMap<usize, u64> = nodes.iter().filter(|f| f.function.has_state()).flat_map(updates).collect();
+    if written.is_empty() {
+        return MixMap::default();
+    }
+    let by_others = |f: &Arc<FnNode>| {
+        let other = |s: &usize| written.get(s).is_some_and(|writer| *writer != f.id);
+        variables(f).map(|v| storage(&v)).filter(other).collect::<SmallVec<[_; 2]>>()
+    };
+    nodes.iter().flat_map(by_others).map(|s| (s, ())).collect()
+}
+
+fn variables(f: &Arc<FnNode>) -> impl Iterator<Item = VarRef> + use<> {
+    f.inputs().into_iter().chain(f.outputs())
 }
 
 fn storage(v: &VarNode) -> usize {
@@ -157,6 +184,9 @@ impl Graph {
             let y: SmallVec<[u32; 1]> = f.outputs().iter().map(|v| g.number(v, &mut number)).collect();
             let at = g.nodes.len() as u32;
             let node = Node { f, x, y };
+            if is_sink(&node.f) {
+                node.x.iter().for_each(|&x| g.vars[x as usize].keeps_data |= g.var(x).held);
+            }
             let flows = node.flows(&g);
             let inherited = node.x.iter().any(|&x| g.vars[x as usize].var.need_grad());
             for &y in &node.y {
@@ -221,7 +251,7 @@ impl Node {
         x.chain(y).map(|(_, &v)| v).collect()
     }
 
-    /// It reads or writes elements that several variables have: its place in the order matters.
+    /// It reads or writes elements that another function writes: its place in the order matters.
     pub(crate) fn is_fixed(&self, g: &Graph) -> bool {
         self.x.iter().chain(&self.y).any(|&v| g.var(v).twin)
     }
@@ -230,6 +260,11 @@ impl Node {
     pub(crate) fn is_active(&self, g: &Graph) -> bool {
         self.y.iter().any(|&y| g.var(y).flows) && self.wants(g).contains(&true)
     }
+}
+
+/// What it reads are the roots of the run, as users see it: they look at them afterwards.
+fn is_sink(f: &FnNode) -> bool {
+    (&*f.function as &dyn std::any::Any).is::<crate::functions::Sink>()
 }
 
 fn differentiable(f: &FnNode, i: usize) -> bool {

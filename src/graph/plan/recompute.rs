@@ -1,6 +1,6 @@
 //! Data that the engine did not keep, computed again when somebody wants it after all.
 
-use super::build::{Forward, Slot, living_plan};
+use super::build::{Forward, PlanNode, Slot, living_plan};
 use super::exec::How;
 use super::single::run_arrays;
 use crate::array::NdArray;
@@ -127,23 +127,24 @@ impl Forward {
         }
     }
 
-    /// The nodes to run, in order, and the slots that they read.
+    /// The nodes to run, in order, and the slots that they read (what they only update has no part in what they make).
     fn missing(&self, target: u32) -> (Vec<u32>, Vec<u32>) {
         let mut made_by: MixMap<u32, u32> = MixMap::default();
         for (n, node) in self.nodes.iter().enumerate() {
             made_by.extend(node.y.iter().map(|&y| (y, n as u32)));
         }
-        let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![target]);
+        let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![(target, true)]);
         let mut seen: MixMap<u32, ()> = MixMap::default();
-        while let Some(v) = todo.pop() {
+        while let Some((v, read)) = todo.pop() {
             let there = !self.slots[v as usize].data.storage().is_empty();
             match made_by.get(&v).filter(|_| !there) {
                 Some(&n) if seen.insert(n, ()).is_none() => {
+                    let PlanNode { f, x, .. } = &self.nodes[n as usize];
                     nodes.push(n);
-                    todo.extend(self.nodes[n as usize].x.iter().copied());
+                    todo.extend(x.iter().enumerate().map(|(i, &x)| (x, !f.function.updates_input(i))));
                 }
-                Some(_) => {}
-                None => reads.push(v),
+                None if read => reads.push(v),
+                _ => {}
             }
         }
         nodes.sort_unstable();

@@ -7,6 +7,7 @@ use crate::array::{Data, NdArray, Place, alloc};
 use crate::context::Site;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::fork;
 use crate::function::elementwise::{Rules, rules};
 use crate::function::expr::ssa::{Id, Ins, Ssa};
 use crate::function::expr::tile::{Sink, Source, Walk};
@@ -73,7 +74,7 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
     };
     match (site.place, site.dtype) {
         (Place::Gpu(_), _) => make(),
-        (Place::Host, DType::F64) => rules.double.get_or_init(make).clone(),
-        (Place::Host, _) => rules.single.get_or_init(make).clone(),
+        (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
+        (Place::Host, _) => fork::fill(&rules.single, make).clone(),
     }
 }

@@ -4,6 +4,7 @@ use crate::array::NdArray;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::OnVariables;
+use crate::graph::mode;
 use crate::graph::variable::Variable;
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -16,7 +17,7 @@ pub(crate) fn stand_ins<'a>(arrays: impl IntoIterator<Item = &'a NdArray>) -> Ve
 pub(super) fn forward(f: &dyn OnVariables, x: &[&NdArray], y: &[&NdArray], dtype: DType) -> Result<()> {
     let (xs, ys) = (stand_ins(x.iter().copied()), stand_ins(y.iter().copied()));
     let arrays: SmallVec<[(&NdArray, Shape); 4]> = x.iter().chain(y).map(|&a| (a, a.shape())).collect();
-    let done = f.forward(&xs, &ys);
+    let done = mode::stored_in(dtype, || f.forward(&xs, &ys));
     settle(&arrays, xs.iter().chain(&ys).map(Variable::raw_data))?;
     done?;
     y.iter().try_for_each(|y| in_type(y, dtype))

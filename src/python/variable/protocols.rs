@@ -6,6 +6,7 @@ use crate::python::array::{as_numpy, scalar};
 use crate::python::{convert, errors, operators};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
+use std::sync::atomic::Ordering::Relaxed;
 
 #[pymethods]
 impl Variable {
@@ -13,6 +14,12 @@ impl Variable {
     #[classattr]
     fn __array_priority__() -> f64 {
         1000.0
+    }
+
+    /// NumPy's functions and operators take no Variable for the values that it happens to have.
+    #[classattr]
+    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
@@ -60,8 +67,9 @@ impl Variable {
         self.var.identity()
     }
 
-    fn __bool__(&self) -> bool {
-        true
+    /// A Variable is an object, not a number: always true, as in NNabla. But what a comparison gives has no truth.
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.is_comparison.load(Relaxed) { Err(operators::no_truth(py)) } else { Ok(true) }
     }
 
     fn __richcmp__<'py>(

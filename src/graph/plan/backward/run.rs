@@ -7,6 +7,7 @@ use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
+use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
@@ -109,6 +110,7 @@ impl Backward {
             let none = NdArray::new(root.shape());
             none.clear();
             root.swap_grad(Some(none));
+            root.set_seed_cleared(true);
         }
     }
 
@@ -335,7 +337,7 @@ impl Backward {
             saved: f.saved.get(),
             context: f.context.clone(),
         };
-        let parts = mode::inner(f.context.clone(), || f.function.grad(&grad))?;
+        let parts = mode::inner(f.context.clone(), || own_rule(&*f.function, &grad))?;
         for (t, part) in c.targets.iter().zip(parts) {
             let (Some(t), Some(part)) = (t, part) else { continue };
             let part = part.data()?;

@@ -4,16 +4,17 @@ use super::{Backward, Call, How, Target};
 use crate::array::NdArray;
 use crate::error::Result;
 use crate::function::OnVariables;
+use crate::graph::mode;
 use crate::graph::plan::build::PlanNode;
 use crate::graph::plan::variables::{in_type, settle};
 use crate::graph::variable::{VarNode, VarRef, Variable};
 use crate::shape::Shape;
 
 impl Backward {
-    /// The variables that the plan keeps alive, as often as it has them.
+    /// What the plan keeps alive beside its functions.
     #[cfg(feature = "python")]
-    pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
-        self.watch.owned()
+    pub(crate) fn watch(&self) -> &crate::graph::plan::Watch {
+        &self.watch
     }
 
     /// The gradient by a function over variables.
@@ -24,7 +25,7 @@ impl Backward {
         let y: Vec<Variable> = node.f.outputs().iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
         let want: Vec<bool> = c.targets.iter().map(Option::is_some).collect();
         let accumulate = self.accumulate(&c.targets)?;
-        let done = f.backward(&x, &y, &want, &accumulate);
+        let done = mode::stored_in(node.f.context.dtype(), || f.backward(&x, &y, &want, &accumulate));
         self.settle(node, gx.iter().chain(&gy), x.iter().chain(&y))?;
         done?;
         let mut written = gx.iter().zip(&want).filter(|(_, want)| **want);

@@ -1,0 +1,376 @@
+// Normalization. Statistics of channels of an array (outer, channels, inner), and of rows that have a scale and a shift for
+// each element. Sums are of short runs in the elements' type, joined in double; their order depends on sizes alone.
+#include "team.cuh"
+
+namespace nnrs {
+
+// The elements of a channel in their order, from one that is `rank` on by `size`.
+struct Channel {
+  long long outer, at, outer_step, step, channels, inner, channel;
+
+  __device__ inline Channel(long long channel, long long channels, long long inner, long long from, int size)
+      : outer(from / inner), at(from % inner), outer_step(size / inner), step(size % inner), channels(channels),
+        inner(inner), channel(channel) {}
+
+  __device__ inline long long index() const { return (outer * channels + channel) * inner + at; }
+
+  __device__ inline void next() {
+    outer += outer_step, at += step;
+    if (at >= inner) at -= inner, ++outer;
+  }
+};
+
+// blockIdx.x: channels; blockIdx.y: a part of their elements. What is found goes to found[part][channel].
+struct Part {
+  long long begin, end;
+
+  __device__ inline Part(long long part, long long parts, long long count) {
+    long long each = (count + parts - 1) / parts;
+    begin = part * each < count ? part * each : count;
+    end = begin + each < count ? begin + each : count;
+  }
+};
+
+template <class R>
+__device__ inline void moments(const void *x, int type, long long channels, long long inner, long long count, int size,
+                               Pair *found) {
+  Team team(blockIdx.x, size, size == THREADS);
+  Part part(blockIdx.y, gridDim.y, count);
+  Moments m = {0, 0, 0};
+  long long j = team.row < channels ? part.begin + team.rank : part.end;
+  Channel c(team.row, channels, inner, j, team.size);
+  while (j < part.end) {
+    Shifted<R> run;
+    run.start(fetch_real<R>(x, type, c.index()));
+    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
+      R v[BATCH];
+      bool there[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
+        there[u] = j < part.end;
+        v[u] = there[u] ? fetch_real<R>(x, type, c.index()) : (R)0;
+      }
+      for (int u = 0; u < BATCH; ++u) run.add(v[u], there[u]);
+    }
+    m = Merge()(m, run.moments());
+  }
+  m = all(m, team, Merge());
+  if (team.row < channels && team.rank == 0) found[blockIdx.y * channels + team.row] = {m.mean, m.squares};
+}
+
+// Sums of gy and of gy * (x - mean); without x the second one is 0.
+template <class R>
+__device__ inline void sums(const void *gy, int gy_type, const void *x, int type, const double *mean, long long channels,
+                            long long inner, long long count, int size, Pair *found) {
+  Team team(blockIdx.x, size, size == THREADS);
+  Part part(blockIdx.y, gridDim.y, count);
+  Pair total = {0, 0};
+  long long j = team.row < channels ? part.begin + team.rank : part.end;
+  Channel c(team.row, channels, inner, j, team.size);
+  double centre = team.row < channels ? mean[team.row] : 0;
+  R minus = (R)centre;
+  while (j < part.end) {
+    R sum = 0, product = 0;
+    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
+      R g[BATCH], v[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
+        bool there = j < part.end;
+        g[u] = there ? fetch_real<R>(gy, gy_type, c.index()) : (R)0;
+        v[u] = there && x ? fetch_real<R>(x, type, c.index()) : minus;
+      }
+      for (int u = 0; u < BATCH; ++u) sum += g[u], product += g[u] * (v[u] - minus);
+    }
+    total = total + Pair{(double)sum, (double)product};
+  }
+  total.b -= (centre - (double)minus) * total.a;  // what the rounding of the mean has left out
+  total = all(total, team, Add());
+  if (team.row < channels && team.rank == 0) found[blockIdx.y * channels + team.row] = total;
+}
+
+__device__ inline double at(const void *list, int type, long long i, double otherwise) {
+  return list ? fetch_real<double>(list, type, i) : otherwise;
+}
+
+// For each channel: y = (a - minus) * times + plus, or with x: y = a * times + (x - minus) * by_x + plus.
+template <class R>
+struct Coefficients {
+  R minus, times, by_x, plus;
+};
+
+// An array that may be missing.
+struct List {
+  void *at;
+  long long type;
+};
+
+struct Forward {
+  List gamma, beta, mean, variance;       // the last two: running statistics
+  List batch_mean, batch_variance;        // outputs
+  double eps, decay;
+  long long channels, count, parts, update;
+};
+
+// From what the parts have found, or from the running statistics: what backward needs, and the coefficients.
+template <class R>
+__device__ inline void forward(const Forward *f, const Pair *found, double *mean, double *inverse, Coefficients<R> *by) {
+  for (long long c = first(); c < f->channels; c += step()) {
+    double m, v;
+    if (found) {
+      Moments all = {0, 0, 0};
+      for (long long p = 0; p < f->parts; ++p) {
+        Part part(p, f->parts, f->count);
+        Pair one = found[p * f->channels + c];
+        all = Merge()(all, Moments{(double)(part.end - part.begin), one.a, one.b});
+      }
+      m = all.mean, v = all.squares / (double)f->count;
+    } else {
+      m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+      v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
+    }
+    if (f->update) {
+      double old_m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+      double old_v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
+      double unbiased = v * ((double)f->count / ((double)f->count - 1));
+      keep_real<double>(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
+      keep_real<double>(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
+    }
+    if (f->batch_mean.at) keep_real<double>(f->batch_mean.at, (int)f->batch_mean.type, c, m);
+    if (f->batch_variance.at) keep_real<double>(f->batch_variance.at, (int)f->batch_variance.type, c, v);
+    double inv = 1 / sqrt(v + f->eps), times = at(f->gamma.at, (int)f->gamma.type, c, 1) * inv;
+    mean[c] = m, inverse[c] = inv;
+    double rest = m - (double)(R)m;
+    by[c] = {(R)m, (R)times, 0, (R)(at(f->beta.at, (int)f->beta.type, c, 0) - rest * times)};
+  }
+}
+
+struct Backward {
+  List gamma, mean, variance;  // the last two: gradients of the statistics
+  List to_beta, to_gamma;      // gradients to write or to add to
+  long long add_beta, add_gamma, channels, count, parts, own;
+};
+
+template <class R>
+__device__ inline void deliver(const List &to, long long add, long long c, double v) {
+  if (!to.at) return;
+  int type = (int)to.type;
+  R r = (R)v;
+  keep_real<R>(to.at, type, c, add ? fetch_real<R>(to.at, type, c) + r : r);
+}
+
+template <class R>
+__device__ inline void backward(const Backward *b, const Pair *found, const double *mean, const double *inverse,
+                                Coefficients<R> *by) {
+  for (long long c = first(); c < b->channels; c += step()) {
+    Pair total = {0, 0};
+    for (long long p = 0; p < b->parts; ++p) total = total + found[p * b->channels + c];
+    deliver<R>(b->to_beta, b->add_beta, c, total.a);
+    deliver<R>(b->to_gamma, b->add_gamma, c, total.b * inverse[c]);
+    double n = (double)b->count, inv = inverse[c], times = at(b->gamma.at, (int)b->gamma.type, c, 1) * inv;
+    if (!b->own) {
+      by[c] = {0, (R)times, 0, 0};
+      continue;
+    }
+    double by_x = 2 * at(b->variance.at, (int)b->variance.type, c, 0) / n - times * inv * inv * total.b / n;
+    double rest = mean[c] - (double)(R)mean[c];
+    double plus = (at(b->mean.at, (int)b->mean.type, c, 0) - times * total.a) / n - by_x * rest;
+    by[c] = {(R)mean[c], (R)times, (R)by_x, (R)plus};
+  }
+}
+
+// The channel of element `first()`, and of the ones after it, each `step()` on.
+struct Cycle {
+  long long c, at, c_step, at_step, channels, inner;
+
+  __device__ inline Cycle(long long channels, long long inner)
+      : c(first() / inner % channels), at(first() % inner), c_step(step() / inner % channels), at_step(step() % inner),
+        channels(channels), inner(inner) {}
+
+  __device__ inline void next() {
+    c += c_step, at += at_step;
+    if (at >= inner) at -= inner, ++c;
+    if (c >= channels) c -= channels;
+  }
+};
+
+// y may lie over a.
+template <class R>
+__device__ inline void map(const void *a, int a_type, const void *x, int x_type, void *y, int to, long long n,
+                           long long channels, long long inner, const Coefficients<R> *by, int add) {
+  Cycle at(channels, inner);
+  for (long long i = first(); i < n; i += step(), at.next()) {
+    const Coefficients<R> k = by[at.c];
+    R v = fetch_real<R>(a, a_type, i);
+    R r = x ? v * k.times + ((fetch_real<R>(x, x_type, i) - k.minus) * k.by_x + k.plus) : (v - k.minus) * k.times + k.plus;
+    keep_real<R>(y, to, i, add ? fetch_real<R>(y, to, i) + r : r);
+  }
+}
+
+// ---- Rows.
+
+template <class R>
+__device__ inline void rows_forward(const void *x, int from, void *y, int to, const void *gamma, int gamma_type,
+                                    const void *beta, int beta_type, double *mean, double *inverse, void *out_mean,
+                                    void *out_variance, int out_type, long long rows, long long n, double eps, int size) {
+  Team team(blockIdx.x, size, true);
+  bool live = team.row < rows;
+  long long base = team.row * n, end = live ? n : 0;
+  Moments m = {0, 0, 0};
+  for (long long j = team.rank; j < end;) {
+    Shifted<R> run;
+    run.start(fetch_real<R>(x, from, base + j));
+    for (int done = 0; done < RUN && j < end; done += BATCH, j += BATCH * team.size) {
+      R v[BATCH];
+      load<R>(v, x, from, base, 1, j, end, team.size, 0);
+      for (int u = 0; u < BATCH; ++u) run.add(v[u], j + u * team.size < end);
+    }
+    m = Merge()(m, run.moments());
+  }
+  m = all(m, team, Merge());
+  double variance = m.squares / (double)n, inv = 1 / sqrt(variance + eps);
+  if (live && team.rank == 0) {
+    mean[team.row] = m.mean, inverse[team.row] = inv;
+    if (out_mean) keep_real<double>(out_mean, out_type, team.row, m.mean);
+    if (out_variance) keep_real<double>(out_variance, out_type, team.row, variance);
+  }
+  R minus = (R)m.mean, times = (R)inv, rest = (R)(((double)minus - m.mean) * inv);
+  for (long long j = team.rank; j < end; j += BATCH * team.size) {
+    R v[BATCH], scale[BATCH], shift[BATCH];
+    load<R>(v, x, from, base, 1, j, end, team.size, 0);
+    load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+    load<R>(shift, beta, beta_type, 0, 1, j, beta ? end : 0, team.size, (R)-0.0);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = j + u * team.size;
+      if (at < end) keep_real<R>(y, to, base + at, ((v[u] - minus) * times + rest) * scale[u] + shift[u]);
+    }
+  }
+}
+
+// gx may lie over gy.
+template <class R>
+__device__ inline void rows_backward(const void *gy, int gy_type, const void *x, int from, const void *gamma,
+                                     int gamma_type, const double *mean, const double *inverse, const void *gmean,
+                                     int gmean_type, const void *gvariance, int gvariance_type, void *gx, int to,
+                                     long long rows, long long n, int size, int add) {
+  Team team(blockIdx.x, size, true);
+  bool live = team.row < rows;
+  long long base = team.row * n, end = live ? n : 0;
+  double m = live ? mean[team.row] : 0, inv = live ? inverse[team.row] : 0;
+  R minus = (R)m;
+  Pair total = {0, 0};
+  for (long long j = team.rank; j < end;) {
+    R sum = 0, product = 0;
+    for (int done = 0; done < RUN && j < end; done += BATCH, j += BATCH * team.size) {
+      R g[BATCH], v[BATCH], scale[BATCH];
+      load<R>(g, gy, gy_type, base, 1, j, end, team.size, 0);
+      load<R>(v, x, from, base, 1, j, end, team.size, minus);
+      load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+      for (int u = 0; u < BATCH; ++u) sum += g[u] * scale[u], product += g[u] * scale[u] * (v[u] - minus);
+    }
+    total = total + Pair{(double)sum, (double)product};
+  }
+  total = all(total, team, Add());
+  double rest = m - (double)minus, count = (double)n;
+  total.b -= rest * total.a;
+  double by = -inv * inv * inv * total.b / count, plus = -inv * total.a / count;
+  if (live && gvariance) by += 2 * fetch_real<double>(gvariance, gvariance_type, team.row) / count;
+  if (live && gmean) plus += fetch_real<double>(gmean, gmean_type, team.row) / count;
+  R times = (R)inv, by_x = (R)by, shift = (R)(plus - by * rest);
+  for (long long j = team.rank; j < end; j += BATCH * team.size) {
+    R g[BATCH], v[BATCH], scale[BATCH];
+    load<R>(g, gy, gy_type, base, 1, j, end, team.size, 0);
+    load<R>(v, x, from, base, 1, j, end, team.size, minus);
+    load<R>(scale, gamma, gamma_type, 0, 1, j, gamma ? end : 0, team.size, 1);
+    for (int u = 0; u < BATCH; ++u) {
+      long long at = j + u * team.size, i = base + at;
+      R r = g[u] * scale[u] * times + ((v[u] - minus) * by_x + shift);
+      if (at < end) keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
+    }
+  }
+}
+
+// Sums over rows: of gy, and of gy times the normalized numbers. blockIdx.y: a part of the rows.
+template <class R>
+__device__ inline void rows_sums(const void *gy, int gy_type, const void *x, int from, const double *mean,
+                                 const double *inverse, long long rows, long long n, int size, Pair *found) {
+  Team team(blockIdx.x, size, false);
+  Part part(blockIdx.y, gridDim.y, rows);
+  bool live = team.row < n;
+  Pair total = {0, 0};
+  for (long long r = part.begin + team.rank; live && r < part.end;) {
+    R sum = 0, product = 0;
+    for (int k = 0; r < part.end && k < RUN; ++k, r += team.size) {
+      R g = fetch_real<R>(gy, gy_type, r * n + team.row), minus = (R)mean[r];
+      R rest = (R)(((double)minus - mean[r]) * inverse[r]);
+      sum += g;
+      if (x) product += g * ((fetch_real<R>(x, from, r * n + team.row) - minus) * (R)inverse[r] + rest);
+    }
+    total = total + Pair{(double)sum, (double)product};
+  }
+  total = all(total, team, Add());
+  if (live && team.rank == 0) found[blockIdx.y * n + team.row] = total;
+}
+
+template <class R>
+__device__ inline void rows_deliver(const Pair *found, long long parts, long long n, void *beta, int beta_type,
+                                    int add_beta, void *gamma, int gamma_type, int add_gamma) {
+  for (long long j = first(); j < n; j += step()) {
+    Pair total = {0, 0};
+    for (long long p = 0; p < parts; ++p) total = total + found[p * n + j];
+    deliver<R>(List{beta, beta_type}, add_beta, j, total.a);
+    deliver<R>(List{gamma, gamma_type}, add_gamma, j, total.b);
+  }
+}
+
+}  // namespace nnrs
+
+#define NNRS_NORMALIZE(R, suffix)                                                                                        \
+  extern "C" __global__ void moments_##suffix(const void *x, int type, long long channels, long long inner,              \
+                                              long long count, int size, nnrs::Pair *found) {                           \
+    nnrs::moments<R>(x, type, channels, inner, count, size, found);                                                      \
+  }                                                                                                                      \
+  extern "C" __global__ void sums_##suffix(const void *gy, int gy_type, const void *x, int type, const double *mean,     \
+                                           long long channels, long long inner, long long count, int size,              \
+                                           nnrs::Pair *found) {                                                          \
+    nnrs::sums<R>(gy, gy_type, x, type, mean, channels, inner, count, size, found);                                      \
+  }                                                                                                                      \
+  extern "C" __global__ void forward_##suffix(const nnrs::Forward *f, const nnrs::Pair *found, double *mean,             \
+                                              double *inverse, nnrs::Coefficients<R> *by) {                              \
+    nnrs::forward<R>(f, found, mean, inverse, by);                                                                       \
+  }                                                                                                                      \
+  extern "C" __global__ void backward_##suffix(const nnrs::Backward *b, const nnrs::Pair *found, const double *mean,     \
+                                               const double *inverse, nnrs::Coefficients<R> *by) {                       \
+    nnrs::backward<R>(b, found, mean, inverse, by);                                                                      \
+  }                                                                                                                      \
+  extern "C" __global__ void map_##suffix(const void *a, int a_type, const void *x, int x_type, void *y, int to,         \
+                                          long long n, long long channels, long long inner,                             \
+                                          const nnrs::Coefficients<R> *by, int add) {                                    \
+    nnrs::map<R>(a, a_type, x, x_type, y, to, n, channels, inner, by, add);                                              \
+  }                                                                                                                      \
+  extern "C" __global__ void rows_forward_##suffix(                                                                      \
+      const void *x, int from, void *y, int to, const void *gamma, int gamma_type, const void *beta, int beta_type,      \
+      double *mean, double *inverse, void *out_mean, void *out_variance, int out_type, long long rows, long long n,      \
+      double eps, int size) {                                                                                            \
+    nnrs::rows_forward<R>(x, from, y, to, gamma, gamma_type, beta, beta_type, mean, inverse, out_mean, out_variance,     \
+                          out_type, rows, n, eps, size);                                                                 \
+  }                                                                                                                      \
+  extern "C" __global__ void rows_backward_##suffix(                                                                     \
+      const void *gy, int gy_type, const void *x, int from, const void *gamma, int gamma_type, const double *mean,       \
+      const double *inverse, const void *gmean, int gmean_type, const void *gvariance, int gvariance_type, void *gx,     \
+      int to, long long rows, long long n, int size, int add) {                                                          \
+    nnrs::rows_backward<R>(gy, gy_type, x, from, gamma, gamma_type, mean, inverse, gmean, gmean_type, gvariance,         \
+                           gvariance_type, gx, to, rows, n, size, add);                                                  \
+  }                                                                                                                      \
+  extern "C" __global__ void rows_sums_##suffix(const void *gy, int gy_type, const void *x, int from,                    \
+                                                const double *mean, const double *inverse, long long rows, long long n, \
+                                                int size, nnrs::Pair *found) {                                           \
+    nnrs::rows_sums<R>(gy, gy_type, x, from, mean, inverse, rows, n, size, found);                                       \
+  }                                                                                                                      \
+  extern "C" __global__ void rows_deliver_##suffix(const nnrs::Pair *found, long long parts, long long n, void *beta,    \
+                                                   int beta_type, int add_beta, void *gamma, int gamma_type,             \
+                                                   int add_gamma) {                                                      \
+    nnrs::rows_deliver<R>(found, parts, n, beta, beta_type, add_beta, gamma, gamma_type, add_gamma);                     \
+  }
+
+NNRS_NORMALIZE(float, f32)
+NNRS_NORMALIZE(double, f64)

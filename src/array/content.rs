@@ -1,0 +1,204 @@
+//! What is in an array: reading, writing, copying and converting it.
+
+use super::{Data, NdArray, Place, Storage, constant};
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+impl NdArray {
+    /// Sets all elements to `value`, lazily.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// a.fill(1.5)?;
+    /// assert_eq!(a.to_vec::<f32>()?, [1.5, 1.5]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn fill(&self, value: f64) -> Result<()> {
+        let storage = self.storage();
+        if self.is_whole() {
+            storage.set_content(constant(value));
+            return Ok(());
+        }
+        let (offset, n) = (self.offset(), self.size());
+        storage.fill_part(offset, n, value)
+    }
+
+    /// Sets all elements to 0, lazily.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// a.zero()?;
+    /// assert!(a.to_vec::<f32>()? == [0.0, 0.0] && a.storage().bytes() > 0);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn zero(&self) -> Result<()> {
+        self.fill(0.0)
+    }
+
+    /// Drops the content; the next reading finds zeros.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// a.clear();
+    /// assert!(a.storage().is_cleared() && a.to_vec::<f32>()? == [0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn clear(&self) {
+        self.storage().clear();
+    }
+
+    /// The content as memory of type `dtype` for reading: no copy if it is so already; otherwise converted beside it.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.5f32], [1].into())?;
+    /// assert_eq!(a.read(nnrs::DType::F64)?.as_slice::<f64>(), [1.5]);
+    /// assert_eq!(a.dtype(), nnrs::DType::F32);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn read(&self, dtype: DType) -> Result<Data> {
+        self.read_at(Place::Host, dtype)
+    }
+
+    /// The memory of the array for reading and writing, converted to `dtype` for good.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// a.modify(nnrs::DType::F32)?.as_mut_slice::<f32>()[0] = 0.5;
+    /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn modify(&self, dtype: DType) -> Result<Data> {
+        self.modify_at(Place::Host, dtype)
+    }
+
+    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
+    #[cfg(feature = "python")]
+    pub(crate) fn show(&self, dtype: DType) -> Result<Data> {
+        let storage = self.storage();
+        if self.is_whole() { storage.show(dtype) } else { self.modify(dtype) }
+    }
+
+    /// The memory for writing all of it as `dtype`; its content is undefined until then.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// a.overwrite(nnrs::DType::I64)?.as_mut_slice::<i64>().copy_from_slice(&[3, 4]);
+    /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn overwrite(&self, dtype: DType) -> Result<Data> {
+        self.overwrite_at(Place::Host, dtype)
+    }
+
+    /// As [`NdArray::read`], in the memory of `place`.
+    pub(crate) fn read_at(&self, place: Place, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.read(place, dtype, offset, n)
+    }
+
+    /// As [`NdArray::modify`], in the memory of `place`.
+    pub(crate) fn modify_at(&self, place: Place, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.modify(place, dtype, offset, n)
+    }
+
+    /// As [`NdArray::overwrite`], in the memory of `place`.
+    pub(crate) fn overwrite_at(&self, place: Place, dtype: DType) -> Result<Data> {
+        let (storage, offset, n) = self.located();
+        storage.overwrite(place, dtype, offset, n)
+    }
+
+    fn located(&self) -> (Arc<Storage>, usize, usize) {
+        let place = self.layout();
+        (place.storage.clone(), place.offset, place.shape.size())
+    }
+
+    /// Converts the content to `dtype` for good.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// use nnrs::{DType, NdArray};
+    /// let a = NdArray::from_slice(&[1.5f32, -2.5], [2].into())?;
+    /// a.cast(DType::I32)?;
+    /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn cast(&self, dtype: DType) -> Result<()> {
+        self.storage().lay_out(dtype)
+    }
+
+    /// Copies the elements of `other`, with its element type.
+    ///
+    /// # Errors
+    /// Another shape; not enough memory.
+    ///
+    /// ```
+    /// let (a, b) = (nnrs::NdArray::new([1].into()), nnrs::NdArray::from_slice(&[7u8], [1].into())?);
+    /// a.copy_from(&b)?;
+    /// assert!(a.to_vec::<u8>()? == [7] && a.copy_from(&nnrs::NdArray::new([2].into())).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn copy_from(&self, other: &NdArray) -> Result<()> {
+        let (shape, from) = (self.shape(), other.shape());
+        if shape != from {
+            return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
+        }
+        let src = other.read(other.dtype())?.of(shape.size())?;
+        let dst = self.overwrite(src.dtype())?.of(shape.size())?;
+        dst.copy_bytes(&src);
+        Ok(())
+    }
+
+    /// A new array with a copy of the content.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// let copy = a.deep_copy()?;
+    /// a.fill(0.0)?;
+    /// assert_eq!(copy.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn deep_copy(&self) -> Result<NdArray> {
+        let a = NdArray::new(self.shape());
+        a.copy_from(self)?;
+        Ok(a)
+    }
+
+    /// The elements, row by row, converted to `T`.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::from_slice(&[1.5f32], [1].into())?.to_vec::<i32>()?, [1]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
+    }
+
+    /// Copies `values` over the elements, row by row, converted to the array's type (an array without content takes theirs).
+    ///
+    /// # Errors
+    /// Another number of values than the array has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// a.write(&[3i32, 4])?;
+    /// assert!(a.to_vec::<f32>()? == [3.0, 4.0] && a.write(&[1i32]).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
+        if values.len() != self.size() {
+            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
+        }
+        let offset = self.offset();
+        self.storage().write_from(offset, values)
+    }
+}
