@@ -2755,7 +2755,8 @@ _SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
 @_checked
 def softmax_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
-     label is negative, loss and gradient are 0.
+     label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU, which would have
+     to wait for the check, gives NaN.
 
     Args:
         x: N-D array of scores, N > 0.
@@ -2776,7 +2777,8 @@ _CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
 @_checked
 def categorical_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
-     least. Where the label is negative, loss and gradient are 0.
+     least. Where the label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU,
+     which would have to wait for the check, gives NaN.
 
     Args:
         x: N-D array of probabilities, N > 0.
@@ -2875,7 +2877,7 @@ _TOP_N_ERROR = _index('top_n_error')
 @_checked
 def top_n_error(x: A, target: A, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
-     0. No gradient.
+     0. No gradient. A label beyond the classes is an error on the CPU; a GPU, which would have to wait for the check, gives NaN.
 
     Args:
         x: N-D array of scores, N > 0.

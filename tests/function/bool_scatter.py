@@ -29,6 +29,7 @@ ERRORS = [
         oracle=False,
         reason="NNabla reads foreign memory",
         name="too few rows",
+        host=True,
     ),
     Error(inputs=[(3,), [[1, 0, 1], [0, 0, 1]], (2, 4)], match="argument 'output'", name="shape of output"),
     Error(inputs=[(), [1]], match="argument 'input'", oracle=False, reason="NNabla dies", name="0-d"),

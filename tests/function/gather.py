@@ -86,8 +86,8 @@ CASES = [
     Case(inputs=[(3, 2), integers(0, 3, 0)], differentiable=False, name="no index"),
 ]
 ERRORS = [
-    Error(inputs=[(3, 2), [3]], match="argument 'Indices'", name="out of range"),
-    Error(inputs=[(3, 2), [-1]], match="argument 'Indices'", name="negative index"),
+    Error(inputs=[(3, 2), [3]], match="argument 'Indices'", name="out of range", host=True),
+    Error(inputs=[(3, 2), [-1]], match="argument 'Indices'", name="negative index", host=True),
     Error(inputs=[(3, 2), [0]], args={"axis": 2}, match="argument 'axis'", name="axis"),
     Error(inputs=[(3, 2), [0]], args={"axis": -3}, match="argument 'axis'", name="negative axis"),
     Error(inputs=[(2, 3), [[0]]], args={"axis": 1, "batch_dims": 1}, match="argument 'Indices'", name="batch sizes"),

@@ -22,8 +22,8 @@ CASES = [
     Case(inputs=[(3, 2), np.zeros((1, 0), np.int32)], differentiable=False, name="no place"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3), [[0, 2]]], match="argument 'indices'", name="out of range"),
-    Error(inputs=[(2, 3), [[0, -3]]], match="argument 'indices'", name="out of range from the end"),
+    Error(inputs=[(2, 3), [[0, 2]]], match="argument 'indices'", name="out of range", host=True),
+    Error(inputs=[(2, 3), [[0, -3]]], match="argument 'indices'", name="out of range from the end", host=True),
     Error(inputs=[(2, 3), [1, 0]], match="argument 'indices'", name="1-d indices"),
     Error(inputs=[(2, 3), [[0], [0], [0]]], match="argument 'indices'", name="too many coordinates"),
 ]

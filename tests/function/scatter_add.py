@@ -26,8 +26,8 @@ CASES = [
     Case(inputs=[(3, 2, 2), [[[0, 1]], [[2, 1]]], (2, 2, 2)], name="3-d", **MISSING),
 ]
 ERRORS = [
-    Error(inputs=[(3, 2), [[3, 1]], (2, 2)], match="argument 'indices'", name="out of range"),
-    Error(inputs=[(3, 2), [[-1, 1]], (2, 2)], match="argument 'indices'", name="negative index"),
+    Error(inputs=[(3, 2), [[3, 1]], (2, 2)], match="argument 'indices'", name="out of range", host=True),
+    Error(inputs=[(3, 2), [[-1, 1]], (2, 2)], match="argument 'indices'", name="negative index", host=True),
     Error(inputs=[(3, 2), [[0, 1], [2, 1], [0, 0]], (2, 2)], match="argument 'indices'", name="more indices than x1"),
     Error(inputs=[(3, 2), [[0, 1, 1]], (1, 3)], match="argument 'indices'", name="wider than x0"),
     Error(inputs=[(3, 2), [0, 1], (2,)], match="argument 'indices'", name="ndim"),

@@ -43,7 +43,7 @@ CASES = [
     Case(inputs=[(2,), [[1, 1]], (3,)], args={"add": True}, call=onto, name="added to an array", **WRITES),
 ]
 ERRORS = [
-    Error(inputs=[(2,), [[3, 0]]], args={"shape": (3,)}, match="argument 'indices'", name="out of range"),
+    Error(inputs=[(2,), [[3, 0]]], args={"shape": (3,)}, match="argument 'indices'", name="out of range", host=True),
     Error(inputs=[(3,), [[1, 0]]], args={"shape": (3,)}, match="argument 'data'", name="more data than places"),
     Error(inputs=[(2, 3), [[1, 0]]], args={"shape": (3, 4)}, match="argument 'data'", name="slices"),
     Error(inputs=[(2,), [[1, 0]]], match="argument 'shape'", name="neither shape nor out"),
