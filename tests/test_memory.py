@@ -106,6 +106,7 @@ def test_beyond_the_limit_is_a_memory_error_that_names_the_largest_arrays():
     full((4, MIB))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_graph_that_runs_out_of_memory_stays_usable(fused):
     old = nn.set_fusion(fused)
