@@ -58,6 +58,19 @@ def test_rewire_frees_what_was_there_before():
 
 
 @pytest.mark.parametrize("clear", [False, True])
+def test_what_is_rewired_on_a_recomputed_variable_is_computed_again(clear):
+    x = leaf(X)
+    with nn.auto_forward():
+        with nn.recompute():
+            h = F.mul_scalar(x, 0.5)
+        y = F.tanh(h)
+    y.backward(clear_buffer=clear)
+    y.rewire_on(h)
+    del h
+    close(y.d, X * 0.5)
+
+
+@pytest.mark.parametrize("clear", [False, True])
 def test_a_hook_after_a_function_sees_its_inputs(clear):
     x = leaf(X)
     y = F.sin(F.exp(x))

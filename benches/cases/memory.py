@@ -1,6 +1,7 @@
 """Peak memory of a training step of a 20-layer convolutional network.
 
-One definition for all engines: a process of its own imports the engine, notes its resident memory, then builds the
+One definition for all engines: a process of its own imports the engine and makes a batch, which loads what NumPy needs
+for random numbers (an engine that loads it itself has no advantage), notes its resident memory, then builds the
 network and trains three steps; the figure is the highest resident memory less the noted one.
 
     python benches/cases/memory.py nnrs|nnabla|torch [marked|fit]      # one measurement, as JSON
@@ -120,6 +121,7 @@ def torch_steps():
 
 def measure_here(engine: str, way: str = "") -> dict[str, Any]:
     run, module = torch_steps() if engine == "torch" else nabla_steps(engine, way)
+    batch()
     reset_peak()
     before = status("VmRSS")
     run()

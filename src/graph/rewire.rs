@@ -55,7 +55,7 @@ impl Variable {
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
-        self.node().sheds.store(false, Relaxed);
+        self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
         if let Some((f, i)) = &old.0 {
             f.lose_output(*i as usize, self.node());
         }

@@ -30,7 +30,7 @@ class Changes(Machine):
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)
-        if value == 0:
+        if value == 0 and r.cell.g_kept:
             v.grad.zero()
         else:
             v.g = value
@@ -69,6 +69,8 @@ class Changes(Machine):
         v, r = self.get(i)
         f = r.parent
         if f is None or i in self.frozen or not self.reference.is_settled([r]) or id(f) in self.random:
+            raise Skip
+        if f in behind(self.sources):  # a gradient graph of ours may read other variables of its source
             raise Skip
         v.parent = None
         self.together = True
@@ -113,10 +115,6 @@ class Changes(Machine):
             r.cell.g = np.zeros(shape)
             r.cell.g_kept = r.cell.g_known = True
         self.change()
-
-    def is_shared(self, r: Var) -> bool:
-        every = {id(v): v for _, s in self.vars.values() for v in (s, *(x for f in behind([s]) for x in f.x + f.y))}
-        return sum(v.cell is r.cell for v in every.values()) > 1
 
     def do_drop(self, i: int) -> None:
         self.get(i)

@@ -224,7 +224,8 @@ class Machine:
             else:
                 self.close(f"v{i}.d", d, r.cell.d)
         # A gradient graph of ours may need less: its own gradients are not compared.
-        if what != "d" and r.cell.g_known and (not self.frozen or r.parent is None):
+        own = r.parent is None and not self.is_shared(r)
+        if what != "d" and r.cell.g_known and (not self.frozen or own):
             try:
                 g = np.array(v.g)
             except nn.Error as e:
@@ -232,6 +233,10 @@ class Machine:
                     raise Mismatch(f"v{i}.g: {type(e).__name__}: {e}") from e
             else:
                 self.close(f"v{i}.g", g, r.cell.g)
+
+    def is_shared(self, r: Var) -> bool:
+        every = {id(v): v for _, s in self.vars.values() for v in (s, *(x for f in behind([s]) for x in f.x + f.y))}
+        return sum(v.cell is r.cell for v in every.values()) > 1
 
     def is_mixed(self, r: Var) -> bool:
         """True if it was not kept, and an intermediate variable that it is computed from was written since.

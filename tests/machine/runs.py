@@ -110,6 +110,8 @@ class Runner(Changes):
             gone = any(self.may_refuse(x) for x in all_of([r]))
             self.refuse(e, gone or (seed == "own" and not r.cell.g_kept), "backward")
         watch.finish(reached)
+        if clear_buffer and any(self.is_shared(y) for f in order for y in f.y):
+            self.change()  # what unlinked copies lent to other graphs is gone
         self.reference.backward(r, start, self.held(), clear_buffer)
         self.forget_sources(order)
 
@@ -135,6 +137,9 @@ class Runner(Changes):
         if shapes is None or any(v.shape != shapes.get(id(v), v.cell.d).shape for v in all_of(twins)):
             raise Skip
         if any(not needs(r, {}) for r in twins + [r for _, r in ins]):
+            raise Skip
+        cells = {id(r): id(r.cell) for r in [*all_of(twins), *(r for _, r in ins)]}
+        if len(set(cells.values())) < len(cells):  # unlinked copies: NNabla and nnrs take them for one variable
             raise Skip
         before = set(behind(twins))
         self.sources += twins

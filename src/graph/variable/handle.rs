@@ -196,7 +196,7 @@ impl Variable {
     /// What reading a gradient that was dropped gives.
     pub(crate) fn grad_is_gone(&self) -> Error {
         Error::graph("the gradient of this intermediate variable was not kept by backward")
-            .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient")
+            .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient; to write it, assign .g")
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
