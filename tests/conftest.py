@@ -6,13 +6,14 @@ Which package is under test is said by `function_harness.py`.
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from backend import BACKEND
 
 # A shell starts background jobs with Ctrl-C ignored, and Python keeps to that: the tests of Ctrl-C need it back.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,7 +62,7 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _host_only(request: pytest.FixtureRequest) -> None:
     """Tests marked `host` speak of the CPU's memory, of forks, or of contexts."""
-    if request.node.get_closest_marker("host") and os.environ.get("NNRS_TEST_BACKEND", "cpu") != "cpu":
+    if request.node.get_closest_marker("host") and BACKEND != "cpu":
         pytest.skip("a test of the CPU backend")
 
 
@@ -71,9 +72,8 @@ def _backend() -> None:
     import nnrs as nn
     from nnrs.ext_utils import get_extension_context
 
-    backend = os.environ.get("NNRS_TEST_BACKEND", "cpu")
-    if backend != "cpu":
-        nn.set_default_context(get_extension_context(backend))
+    if BACKEND != "cpu":
+        nn.set_default_context(get_extension_context(BACKEND))
 
 
 @pytest.fixture(params=[True, False], ids=["fused", "single"])

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from backend import BACKEND
 from function.case import Case, Error
 
 MODULE = os.environ.get("NNRS_TEST_MODULE", "nnrs")
@@ -26,7 +27,6 @@ ORACLE = MODULE == "nnabla"
 nn = importlib.import_module(MODULE)
 F = importlib.import_module(f"{MODULE}.functions")
 get_extension_context = importlib.import_module(f"{MODULE}.ext_utils").get_extension_context
-BACKEND = os.environ.get("NNRS_TEST_BACKEND", "cpu")
 
 Array = np.ndarray
 Arrays = list[Array | None]

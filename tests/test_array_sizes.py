@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,10 +11,10 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+from backend import BACKEND
 from nnrs.ext_utils import get_extension_context
 
 Array = np.ndarray
-BACKEND = os.environ.get("NNRS_TEST_BACKEND", "cpu")
 on_gpu = pytest.mark.skipif(BACKEND == "cpu", reason="the CPU raises an error")
 
 

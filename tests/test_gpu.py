@@ -280,13 +280,14 @@ def test_memory_is_counted_limited_and_given_back():
     cuda.reset_memory_peak()
     x = variable(numbers(256, 256))
     y = F.exp(x)
+    y.name = "scores"
     y.forward()
     assert cuda.memory_stats().live >= before + 2 * 256 * 256 * 4
     assert cuda.memory_stats().peak >= cuda.memory_stats().live
     cuda.set_memory_limit(cuda.memory_stats().live)
     try:
         z = F.sin(y)
-        with pytest.raises(MemoryError, match="out of memory on GPU 0.*the largest arrays: .*256.0 KiB") as info:
+        with pytest.raises(MemoryError, match="out of memory on GPU 0.*largest arrays: .*'scores'.*256.0 KiB") as info:
             z.forward()
         assert "hint" in str(info.value)
     finally:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -13,6 +12,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+from backend import BACKEND
 
 Array = np.ndarray
 
@@ -172,7 +172,7 @@ def test_max_pooling(kernel: tuple[int, int], stride: tuple[int, int], pad: int,
     np.testing.assert_allclose(x.g, gx[:, :, pad : 30 + pad, pad : 29 + pad] + start, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.skipif(os.environ.get("NNRS_TEST_BACKEND", "cpu") == "cpu", reason="the CPU raises an error")
+@pytest.mark.skipif(BACKEND == "cpu", reason="the CPU raises an error")
 def test_rows_that_the_table_does_not_have_are_nan_on_a_gpu() -> None:
     """Nothing outside the table is read or written."""
     w = nn.Variable.from_numpy_array(numbers(3, 4), need_grad=True)

@@ -8,7 +8,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.solvers as S
-from function_harness import BACKEND
+from backend import BACKEND
 from nnrs.experimental.mixed_precision_training import DynamicLossScalingUpdater
 from nnrs.ext_utils import get_extension_context
 

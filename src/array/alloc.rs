@@ -317,8 +317,19 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
 }
 
 fn out_of_memory(bytes: usize, why: &str) -> Error {
-    let s = stats();
-    let mut blocks: Vec<_> = lock().live.iter().map(|(p, (n, label))| (*n, *p, *label)).collect();
+    let blocks: Vec<_> = lock().live.iter().map(|(p, (n, label))| (*n, *p, *label)).collect();
+    shortage("", bytes, why, &stats(), blocks)
+        .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or raise nn.memory.set_limit")
+}
+
+/// The error where `bytes` are missing `place`; `blocks` there by size, address and label.
+pub(crate) fn shortage(
+    place: &str,
+    bytes: usize,
+    why: &str,
+    s: &Stats,
+    mut blocks: Vec<(usize, usize, Label)>,
+) -> Error {
     blocks.sort_by(|a, b| b.cmp(a));
     let known = NAMES.get().map_or_else(BTreeMap::new, |f| f());
     let name = |p: &usize, (what, function): &Label| match known.get(p) {
@@ -328,14 +339,13 @@ fn out_of_memory(bytes: usize, why: &str) -> Error {
     let names: Vec<_> = blocks.iter().take(5).map(|(n, p, l)| format!("{} {}", name(p, l), human(*n))).collect();
     let limit = if s.limit == usize::MAX { "none".to_string() } else { human(s.limit) };
     let what = format!(
-        "out of memory: {why}; asked for {}, in use {}, cached {}, limit {limit}; the largest arrays: {}",
+        "out of memory{place}: {why}; asked for {}, in use {}, cached {}, limit {limit}; the largest arrays: {}",
         human(bytes),
         human(s.live),
         human(s.cached),
         if names.is_empty() { "none".to_string() } else { names.join(", ") }
     );
     Error::new(ErrorKind::OutOfMemory, what)
-        .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or raise nn.memory.set_limit")
 }
 
 /// Bytes as a person reads them.

@@ -4,6 +4,7 @@
 use super::alloc::Block;
 use crate::cuda::{Gpu, Memory};
 use crate::error::Result;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard};
 
@@ -69,14 +70,15 @@ impl Block {
 
     /// Address of the block at `place`, where the content then is.
     pub(super) fn at(&self, place: Place, access: Access) -> Result<usize> {
-        match (place, self.mirror.get()) {
-            (Place::Host, None) => Ok(self.ptr() as usize),
-            (Place::Host, Some(mirror)) => self.at_host(lock(mirror), access),
-            (Place::Gpu(gpu), None) => {
+        match place {
+            Place::Host => match self.mirror.get() {
+                None => Ok(self.ptr() as usize),
+                Some(mirror) => self.at_host(lock(mirror), access),
+            },
+            Place::Gpu(gpu) => {
                 let fresh = || Box::new(Mutex::new(Mirror { copy: None, head: Head::Host }));
                 self.at_gpu(gpu, lock(self.mirror.get_or_init(fresh)), access)
             }
-            (Place::Gpu(gpu), Some(mirror)) => self.at_gpu(gpu, lock(mirror), access),
         }
     }
 
@@ -136,6 +138,12 @@ impl Block {
     /// Address of the copy on a GPU, if there is one.
     pub(super) fn gpu_address(&self) -> Option<usize> {
         self.mirror.get().and_then(|m| lock(m).copy.as_ref().map(|c| c.address() as usize))
+    }
+
+    /// Addresses on the host and on a GPU, as far as that is known without waiting.
+    pub(super) fn try_addresses(&self) -> impl Iterator<Item = usize> + use<> {
+        let copy = self.mirror.get().and_then(|m| Some(m.try_lock().ok()?.copy.as_ref()?.address() as usize));
+        NonNull::new(self.ptr()).map(|p| p.as_ptr() as usize).into_iter().chain(copy)
     }
 
     /// Where the truth is; a GPU if it is there too.

@@ -3,6 +3,8 @@
 
 pub mod alloc;
 mod content;
+mod data;
+mod kept;
 mod mirror;
 mod storage;
 mod system;
@@ -10,11 +12,12 @@ mod system;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
+pub use data::Data;
+pub(crate) use kept::Kept;
 pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
-pub(crate) use storage::Kept;
-pub use storage::{Content, Data, Storage};
+pub use storage::{Content, Storage};
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///
@@ -118,10 +121,10 @@ impl NdArray {
         self.layout().storage.clone()
     }
 
-    /// Address of the memory and shape, if there is any and nobody is just changing it.
-    pub(crate) fn try_address(&self) -> Option<(usize, Shape)> {
+    /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and nobody is just changing it.
+    pub(crate) fn try_addresses(&self) -> Option<(impl Iterator<Item = usize>, Shape)> {
         let place = self.0.layout.try_lock().ok()?;
-        Some((place.storage.try_address()?, place.shape.clone()))
+        Some((place.storage.try_addresses()?, place.shape.clone()))
     }
 
     /// First element of this array in its storage.

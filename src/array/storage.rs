@@ -1,10 +1,10 @@
 //! The bytes of arrays: lazily zero or constant, in one element type at a time, converted on demand.
 
 use super::alloc::Block;
+use super::data::{Data, convert};
 use super::mirror::{Access, Place};
-use crate::cuda;
 use crate::dtype::{DType, Element};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::with_dtype;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,27 +22,27 @@ pub enum Content {
     Bytes(Arc<Block>),
 }
 
-struct State {
-    dtype: DType,
-    content: Content,
+pub(super) struct State {
+    pub(super) dtype: DType,
+    pub(super) content: Content,
     /// Set by `clear`, unset by the next content.
-    cleared: bool,
+    pub(super) cleared: bool,
     /// The memory may belong to another storage too: who writes first gets memory of its own.
-    shared: bool,
+    pub(super) shared: bool,
     /// What there was when somebody got the memory to look at, and perhaps to write.
-    shown: Option<Shown>,
+    pub(super) shown: Option<Shown>,
 }
 
 /// The content's sum at one count of modifications; from then on to another one it was only shown.
 #[derive(Clone, Copy)]
-struct Shown {
+pub(super) struct Shown {
     from: u64,
     to: u64,
     sum: u64,
 }
 
 impl State {
-    fn new(dtype: DType, content: Content) -> State {
+    pub(super) fn new(dtype: DType, content: Content) -> State {
         State { dtype, content, cleared: false, shared: false, shown: None }
     }
 
@@ -78,18 +78,6 @@ pub struct Storage {
     was_marked: AtomicBool,
 }
 
-/// Memory of one element type, on the host or on a GPU, that lives as long as this value.
-#[derive(Clone)]
-pub struct Data {
-    block: Arc<Block>,
-    dtype: DType,
-    offset: usize,
-    len: usize,
-    place: Place,
-    /// Address of the block there.
-    base: usize,
-}
-
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
@@ -107,7 +95,7 @@ impl Storage {
         Storage { modified: AtomicU64::new(old.modification_count() + 1), ..Storage::new(size) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -164,7 +152,7 @@ impl Storage {
 
     /// Puts another state in the place of this one. What was there is freed without the lock: a fork in between, which
     /// waits for the allocator, would leave it locked in the child.
-    fn replace(&self, state: State) {
+    pub(super) fn replace(&self, state: State) {
         let old = std::mem::replace(&mut *self.state(), state);
         drop(old);
         self.touch();
@@ -186,10 +174,10 @@ impl Storage {
         self.replace(State::new(dtype, content));
     }
 
-    /// Address of the memory, if there is any and nobody is just changing it.
-    pub(crate) fn try_address(&self) -> Option<usize> {
+    /// Addresses of the memory, if there is any and nobody is just changing it.
+    pub(super) fn try_addresses(&self) -> Option<impl Iterator<Item = usize> + use<>> {
         match &self.state.try_lock().ok()?.content {
-            Content::Bytes(b) => Some(b.ptr() as usize),
+            Content::Bytes(b) => Some(b.try_addresses()),
             _ => None,
         }
     }
@@ -248,12 +236,12 @@ impl Storage {
                 Content::Bytes(old) => {
                     Data::over(old.clone(), from, place, Access::Read)?.whole(self.size).converted(dtype)?
                 }
-                lazy => constant(lazy, place, dtype, self.size)?,
+                lazy => Data::constant(lazy, place, dtype, self.size)?,
             };
             let mut s = self.state();
             if s.dtype == from && s.content.is(&content) {
-                let block = data.block.clone();
-                let old = std::mem::replace(&mut *s, State::new(dtype, Content::Bytes(data.block)));
+                let block = data.block().clone();
+                let old = std::mem::replace(&mut *s, State::new(dtype, Content::Bytes(block.clone())));
                 drop(s);
                 drop(old);
                 return Ok(block);
@@ -271,14 +259,14 @@ impl Storage {
             let s = self.state();
             (s.content.clone(), s.dtype)
         };
-        let part = |data: Data| Data { offset, len, ..data };
+        let part = |data: Data| data.part(offset, len);
         match content {
             Content::Bytes(block) => {
                 let data = part(Data::over(block, now, place, Access::Read)?);
                 if now == dtype { Ok(data) } else { data.converted(dtype) }
             }
             // Rounded to the type that is asked for, not first to the array's own.
-            lazy @ (Content::Zero | Content::Fill(_)) if now != dtype => constant(&lazy, place, dtype, len),
+            lazy @ (Content::Zero | Content::Fill(_)) if now != dtype => Data::constant(&lazy, place, dtype, len),
             _ => Ok(part(Data::over(self.own(place, dtype)?, dtype, place, Access::Read)?)),
         }
     }
@@ -286,7 +274,7 @@ impl Storage {
     pub(super) fn modify(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let data = Data::over(self.own(place, dtype)?, dtype, place, Access::Modify)?;
         self.touch();
-        Ok(Data { offset, len, ..data })
+        Ok(data.part(offset, len))
     }
 
     pub(super) fn overwrite(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
@@ -307,7 +295,7 @@ impl Storage {
         };
         drop(old); // first: its memory may do
         let data = Data::new_at(place, dtype, len)?;
-        self.replace(State::new(dtype, Content::Bytes(data.block.clone())));
+        self.replace(State::new(dtype, Content::Bytes(data.block().clone())));
         Ok(data)
     }
 
@@ -383,262 +371,13 @@ impl Storage {
     }
 }
 
-/// A storage's content as it was at some time.
-pub(crate) struct Kept {
-    dtype: DType,
-    content: Content,
-    cleared: bool,
-    shared: bool,
-    /// Address of the copy on a GPU.
-    address: Option<usize>,
-}
-
-impl Kept {
-    pub(crate) fn is(&self, other: &Kept) -> bool {
-        self.dtype == other.dtype
-            && self.content.is(&other.content)
-            && (self.address.is_none() || self.address == other.address)
-    }
-
-    /// A number that tells contents apart, as far as it is worth it.
-    pub(crate) fn mark(&self) -> usize {
-        match &self.content {
-            Content::Empty => 0,
-            Content::Zero => 1,
-            Content::Fill(v) => v.to_bits() as usize | 2,
-            Content::Bytes(b) => Arc::as_ptr(b) as usize,
-        }
-    }
-
-    /// Brings memory that the GPU had then up to date there, where it must be.
-    pub(crate) fn bring(&self, gpu: &'static cuda::Gpu, array: &super::NdArray) -> Result<()> {
-        let (Content::Bytes(block), Some(address)) = (&self.content, self.address) else { return Ok(()) };
-        match block.at(Place::Gpu(gpu), Access::Read)? == address {
-            true => Ok(()),
-            false => Err(Error::graph(format!("the memory of {array:?} has moved"))),
-        }
-    }
-
-    /// The GPU has written the memory.
-    pub(crate) fn written_on(&self, gpu: &'static cuda::Gpu) -> Result<()> {
-        match (&self.content, self.address) {
-            (Content::Bytes(block), Some(_)) => block.at(Place::Gpu(gpu), Access::Overwrite).map(drop),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Storage {
-    /// The content as it is now.
-    pub(crate) fn keep(&self) -> Kept {
-        let s = self.state();
-        let address = match &s.content {
-            Content::Bytes(b) => b.gpu_address(),
-            _ => None,
-        };
-        Kept { dtype: s.dtype, content: s.content.clone(), cleared: s.cleared, shared: s.shared, address }
-    }
-
-    /// Makes the content what it was.
-    pub(crate) fn restore(&self, k: &Kept) {
-        let (dtype, content) = (k.dtype, k.content.clone());
-        self.replace(State { cleared: k.cleared, shared: k.shared, ..State::new(dtype, content) });
-    }
-}
-
 impl Content {
     /// The same memory, or the same constant.
-    fn is(&self, other: &Content) -> bool {
+    pub(super) fn is(&self, other: &Content) -> bool {
         match (self, other) {
             (Content::Bytes(a), Content::Bytes(b)) => Arc::ptr_eq(a, b),
             (Content::Fill(a), Content::Fill(b)) => a.to_bits() == b.to_bits(),
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }
-    }
-}
-
-/// Memory with what a lazy content stands for.
-fn constant(content: &Content, place: Place, dtype: DType, len: usize) -> Result<Data> {
-    let data = Data::new_at(place, dtype, len)?;
-    match content {
-        _ if place.gpu().is_some() => {
-            let value = if let Content::Fill(v) = content { *v } else { 0.0 };
-            cuda::kernels::fill(&data, value)?;
-        }
-        Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
-        _ => data.bytes_mut().fill(0),
-    }
-    Ok(data)
-}
-
-/// Converts `n` elements; both pointers must be valid for them, which every caller in this file knows from its blocks.
-fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
-    // SAFETY: see above.
-    unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
-}
-
-impl Data {
-    /// Fresh memory on the host, content undefined.
-    pub fn new(dtype: DType, len: usize) -> Result<Data> {
-        Data::new_at(Place::Host, dtype, len)
-    }
-
-    /// Fresh memory, content undefined.
-    pub(crate) fn new_at(place: Place, dtype: DType, len: usize) -> Result<Data> {
-        let bytes = len.saturating_mul(dtype.size());
-        let block = match place {
-            Place::Host => Block::new(bytes)?,
-            Place::Gpu(gpu) => Block::on_gpu(gpu, bytes)?,
-        };
-        Ok(Data::over(Arc::new(block), dtype, place, Access::Overwrite)?.whole(len))
-    }
-
-    /// A block's memory at `place`; which elements of it is to be said.
-    fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
-        let base = block.at(place, access)?;
-        Ok(Data { block, dtype, offset: 0, len: 0, place, base })
-    }
-
-    /// All `len` elements of a storage.
-    fn whole(self, len: usize) -> Data {
-        Data { len, ..self }
-    }
-
-    /// The GPU that the memory is of.
-    ///
-    /// # Panics
-    /// If it is the host's.
-    pub(crate) fn gpu(&self) -> &'static cuda::Gpu {
-        self.place.gpu().expect("memory of a GPU")
-    }
-
-    /// Where the memory is.
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Address of the first element on the GPU.
-    pub(crate) fn address(&self) -> u64 {
-        (self.base + self.offset * self.dtype.size()) as u64
-    }
-
-    /// Views of other libraries over this memory.
-    #[cfg(feature = "python")]
-    pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
-        self.block.exports()
-    }
-
-    /// A number that another content will hardly have.
-    fn sum(&self) -> u64 {
-        let mut lanes = [0x9e37_79b9_7f4a_7c15_u64; 4];
-        let (chunks, rest) = self.bytes_mut().as_chunks::<32>();
-        for chunk in chunks {
-            for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
-                *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
-            }
-        }
-        let mix = |sum: u64, part: u64| (sum ^ part).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
-        rest.iter().map(|&b| b as u64).chain(lanes).fold(self.bytes() as u64, mix)
-    }
-
-    /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given
-    /// its array another size.
-    pub(crate) fn of(self, n: usize) -> Result<Data> {
-        match self.len == n {
-            true => Ok(self),
-            false => Err(Error::graph(format!(
-                "the shape of an array was changed while it was in use: it has {} elements now instead of {n}",
-                self.len
-            ))
-            .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")),
-        }
-    }
-
-    /// The elements from number `n` on.
-    pub(crate) fn after(&self, n: usize) -> Data {
-        assert!(n <= self.len, "an element of the array");
-        Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Where the first element lies.
-    ///
-    /// # Panics
-    /// If it is on a GPU.
-    pub fn ptr(&self) -> *mut u8 {
-        assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
-        (self.base + self.offset * self.dtype.size()) as *mut u8
-    }
-
-    fn bytes(&self) -> usize {
-        self.len * self.dtype.size()
-    }
-
-    /// A copy in another element type.
-    pub fn converted(&self, dtype: DType) -> Result<Data> {
-        let data = Data::new_at(self.place, dtype, self.len)?;
-        data.take(self)?;
-        Ok(data)
-    }
-
-    /// Copies (and converts) the elements of `src`, which has as many and is at the same place.
-    pub(crate) fn take(&self, src: &Data) -> Result<()> {
-        match self.place {
-            Place::Host => self.copy_from(src),
-            Place::Gpu(_) => cuda::kernels::convert(self, src)?,
-        }
-        Ok(())
-    }
-
-    /// Copies (and converts) the elements of `src`, which has as many.
-    pub fn copy_from(&self, src: &Data) {
-        assert_eq!(self.len, src.len, "copy between arrays of one size");
-        convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
-    }
-
-    pub(super) fn copy_bytes(&self, src: &Data) {
-        // SAFETY: same type and length; the ranges may overlap, which `copy` allows.
-        unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
-    }
-
-    /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
-    #[allow(clippy::mut_from_ref)]
-    pub(crate) fn bytes_mut(&self) -> &mut [u8] {
-        // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
-    }
-
-    /// The elements for reading.
-    ///
-    /// # Panics
-    /// If `T` is not their type.
-    pub fn as_slice<T: Element>(&self) -> &[T] {
-        assert_eq!(T::DTYPE, self.dtype);
-        // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
-        // (bools are only ever written as 0 or 1).
-        unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
-    }
-
-    /// The elements for writing. The caller is the only one who works on this memory now: the engine by its plan,
-    /// a user as with NumPy.
-    #[allow(clippy::mut_from_ref)]
-    pub fn as_mut_slice<T: Element>(&self) -> &mut [T] {
-        assert_eq!(T::DTYPE, self.dtype);
-        // SAFETY: as in `as_slice`, and exclusive by the contract above.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr() as *mut T, self.len) }
     }
 }

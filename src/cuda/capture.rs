@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::function::Saved;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard};
 
@@ -259,14 +260,18 @@ impl Gpu {
         }
         self.pool().arena = Some(Arena::default());
         CAPTURING.set(true);
-        let done = compute();
+        let done = catch_unwind(AssertUnwindSafe(compute));
         CAPTURING.set(false);
         let arena = self.pool().arena.take().unwrap_or_default();
         let tables = TABLES.take();
         let graph = self.driver.end_capture();
-        if graph.is_err() {
+        if graph.is_err() || done.is_err() {
             self.dissolve(&arena);
         }
+        let done = done.unwrap_or_else(|panic| {
+            graph.iter().for_each(|g| self.driver.forget(*g));
+            resume_unwind(panic)
+        });
         (done, graph.map(|graph| (graph, arena, tables)))
     }
 }

@@ -288,7 +288,7 @@ fn convolve(
     let blocks = tables.points.div_ceil(wide) * tables.groups * channels.div_ceil(tall) * g.group;
     let name = name("convolve", wide, to.dtype());
     let launch = gpu.launch("convolution", &name)?.table(&tables.geometry)?.table(&tables.walks)?.array(from).array(w);
-    let launch = launch.maybe(bias).long(bias.map_or(DType::F32, |b| b.dtype()) as i64).array(to);
+    let launch = launch.maybe_array(bias).array(to);
     // SAFETY: the arrays have the sizes of the geometry.
     unsafe { launch.flag(output == Output::Accumulate).run(grid(blocks, 1)?) }
 }

@@ -48,7 +48,7 @@ pub(super) fn convolve(
 ) -> Result<()> {
     let gpu = to.gpu();
     let launch = gpu.launch("convolution_direct", &name("direct", g, to.dtype()))?.table(&table(g, way)?)?;
-    let launch = launch.array(from).array(w).maybe(bias).long(bias.map_or(DType::F32, |b| b.dtype()) as i64);
+    let launch = launch.array(from).array(w).maybe_array(bias);
     let launch = launch.array(to).size(to.len()).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the geometry.
     unsafe { launch.run(gpu.grid(to.len())) }

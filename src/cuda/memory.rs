@@ -2,8 +2,8 @@
 //! stream, so what is freed may be used again at once by work that comes later.
 
 use super::Gpu;
-use crate::array::alloc::{self, Stats, human};
-use crate::error::{Error, ErrorKind, Result};
+use crate::array::alloc::{self, Stats};
+use crate::error::{Error, Result};
 use crate::fork;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,14 +78,7 @@ impl Gpu {
 
     /// What the device's arrays hold.
     pub fn memory(&self) -> Stats {
-        let pool = self.pool();
-        Stats {
-            live: pool.live_bytes,
-            cached: pool.cached,
-            peak: pool.peak,
-            blocks: pool.live.len(),
-            limit: pool.limit.unwrap_or(usize::MAX),
-        }
+        self.pool().stats()
     }
 
     /// Limits the bytes that arrays may hold on the device together.
@@ -154,21 +147,19 @@ impl Pool {
         }
     }
 
+    fn stats(&self) -> Stats {
+        Stats {
+            live: self.live_bytes,
+            cached: self.cached,
+            peak: self.peak,
+            blocks: self.live.len(),
+            limit: self.limit.unwrap_or(usize::MAX),
+        }
+    }
+
     fn out_of_memory(&self, gpu: &Gpu, bytes: usize, why: &str) -> Error {
-        let mut blocks: Vec<_> = self.live.values().collect();
-        blocks.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
-        let name = |(n, (what, function)): &&(usize, alloc::Label)| {
-            format!("{} {}", format!("{what} {function}").trim_end(), human(*n))
-        };
-        let names: Vec<_> = blocks.iter().take(5).map(name).collect();
-        let what = format!(
-            "out of memory on {gpu}: {why}; asked for {}, in use {}, cached {}; the largest arrays: {}",
-            human(bytes),
-            human(self.live_bytes),
-            human(self.cached),
-            if names.is_empty() { "none".to_string() } else { names.join(", ") }
-        );
-        Error::new(ErrorKind::OutOfMemory, what)
+        let blocks = self.live.iter().map(|(at, (n, label))| (*n, *at as usize, *label)).collect();
+        alloc::shortage(&format!(" on {gpu}"), bytes, why, &self.stats(), blocks)
             .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or a smaller batch")
     }
 }

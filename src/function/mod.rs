@@ -202,6 +202,11 @@ pub trait Function: Described + Any + Send + Sync {
         OnGpu::Nothing
     }
 
+    /// True if its kernels take arrays of a GPU: no part of it runs on the host.
+    fn runs_on_gpu(&self) -> bool {
+        self.elementwise().is_some() || self.is_view() || self.on_gpu() != OnGpu::Nothing
+    }
+
     /// The implementation, for functions that work on whole variables (user code in another language, for one).
     fn on_variables(&self) -> Option<&dyn OnVariables> {
         None

@@ -69,9 +69,17 @@ impl Core {
     /// Addresses of the arrays' memory, as far as that is known without waiting.
     pub(super) fn blocks(&self, name: &str) -> Vec<(usize, String)> {
         let Ok(arrays) = self.arrays.try_lock() else { return Vec::new() };
-        let of = |a: &NdArray, what: &str| a.try_address().map(|(p, shape)| (p, format!("{what}'{name}' {shape}")));
-        let grad = arrays.grad.as_ref().and_then(|g| of(g, "gradient of "));
-        of(&arrays.data, "").into_iter().chain(grad).collect()
+        let mut found = Vec::new();
+        let mut note = |a: &NdArray, what: &str| {
+            if let Some((addresses, shape)) = a.try_addresses() {
+                found.extend(addresses.map(|p| (p, format!("{what}'{name}' {shape}"))));
+            }
+        };
+        note(&arrays.data, "");
+        if let Some(grad) = &arrays.grad {
+            note(grad, "gradient of ");
+        }
+        found
     }
 
     fn new(data: NdArray) -> Arc<Core> {

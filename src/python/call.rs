@@ -5,7 +5,7 @@ use super::variable::Variable;
 use super::{convert, errors};
 use crate::array::NdArray as Array;
 use crate::error::{Error, ErrorKind};
-use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, OnGpu, elementwise, registry};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
 use crate::graph::{self, Variable as Var, describe_inputs, mode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -240,10 +240,7 @@ fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
     d.set_item("outputs", outputs.collect::<Vec<_>>())?;
     let example = example(def);
     d.set_item("gradients", example.as_deref().map_or_else(Vec::new, |f| gradients(def, f)))?;
-    d.set_item(
-        "on_gpu",
-        example.is_some_and(|f| f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing),
-    )?;
+    d.set_item("on_gpu", example.is_some_and(|f| f.runs_on_gpu()))?;
     Ok(d)
 }
 

@@ -9,7 +9,6 @@ use crate::array::NdArray;
 use crate::context::Site;
 use crate::cuda::{Gpu, capture::Replays};
 use crate::error::Result;
-use crate::function::OnGpu;
 use crate::function::expr::tile::Walk;
 use crate::graph::node::FnNode;
 use crate::graph::variable::{VarRef, next_id};
@@ -86,8 +85,7 @@ pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option
     let gpu = nodes.peek()?.context.gpu()?;
     let same_each_time = |n: &FnNode| {
         let f = &n.function;
-        let on_gpu = f.elementwise().is_some() || f.is_view() || f.on_gpu() != OnGpu::Nothing;
-        n.context.gpu() == Some(gpu) && on_gpu && f.on_variables().is_none() && !f.varies()
+        n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none() && !f.varies()
     };
     nodes.all(same_each_time).then(|| (gpu, Replays::default()))
 }

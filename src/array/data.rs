@@ -1,0 +1,217 @@
+//! Memory of one element type that is being worked on.
+
+use super::alloc::Block;
+use super::mirror::{Access, Place};
+use super::storage::Content;
+use crate::cuda;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::with_dtype;
+use std::sync::Arc;
+
+/// Memory of one element type, on the host or on a GPU, that lives as long as this value.
+#[derive(Clone)]
+pub struct Data {
+    block: Arc<Block>,
+    dtype: DType,
+    offset: usize,
+    len: usize,
+    place: Place,
+    /// Address of the block there.
+    base: usize,
+}
+
+/// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
+pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
+    // SAFETY: see above.
+    unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
+}
+
+impl Data {
+    /// Fresh memory on the host, content undefined.
+    pub fn new(dtype: DType, len: usize) -> Result<Data> {
+        Data::new_at(Place::Host, dtype, len)
+    }
+
+    /// Fresh memory, content undefined.
+    pub(crate) fn new_at(place: Place, dtype: DType, len: usize) -> Result<Data> {
+        let bytes = len.saturating_mul(dtype.size());
+        let block = match place {
+            Place::Host => Block::new(bytes)?,
+            Place::Gpu(gpu) => Block::on_gpu(gpu, bytes)?,
+        };
+        Ok(Data::over(Arc::new(block), dtype, place, Access::Overwrite)?.whole(len))
+    }
+
+    /// A block's memory at `place`; which elements of it is to be said.
+    pub(super) fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
+        let base = block.at(place, access)?;
+        Ok(Data { block, dtype, offset: 0, len: 0, place, base })
+    }
+
+    /// All `len` elements of a storage.
+    pub(super) fn whole(self, len: usize) -> Data {
+        Data { len, ..self }
+    }
+
+    /// `len` elements of a storage, from number `offset` on.
+    pub(super) fn part(self, offset: usize, len: usize) -> Data {
+        Data { offset, len, ..self }
+    }
+
+    pub(super) fn block(&self) -> &Arc<Block> {
+        &self.block
+    }
+
+    /// Memory with what a lazy content stands for.
+    pub(super) fn constant(content: &Content, place: Place, dtype: DType, len: usize) -> Result<Data> {
+        let data = Data::new_at(place, dtype, len)?;
+        match content {
+            _ if place.gpu().is_some() => {
+                let value = if let Content::Fill(v) = content { *v } else { 0.0 };
+                cuda::kernels::fill(&data, value)?;
+            }
+            Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
+            _ => data.bytes_mut().fill(0),
+        }
+        Ok(data)
+    }
+
+    /// The GPU that the memory is of.
+    ///
+    /// # Panics
+    /// If it is the host's.
+    pub(crate) fn gpu(&self) -> &'static cuda::Gpu {
+        self.place.gpu().expect("memory of a GPU")
+    }
+
+    /// Where the memory is.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Address of the first element on the GPU.
+    pub(crate) fn address(&self) -> u64 {
+        (self.base + self.offset * self.dtype.size()) as u64
+    }
+
+    /// Views of other libraries over this memory.
+    #[cfg(feature = "python")]
+    pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
+        self.block.exports()
+    }
+
+    /// A number that another content will hardly have.
+    pub(super) fn sum(&self) -> u64 {
+        let mut lanes = [0x9e37_79b9_7f4a_7c15_u64; 4];
+        let (chunks, rest) = self.bytes_mut().as_chunks::<32>();
+        for chunk in chunks {
+            for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
+                *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+            }
+        }
+        let mix = |sum: u64, part: u64| (sum ^ part).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
+        rest.iter().map(|&b| b as u64).chain(lanes).fold(self.bytes() as u64, mix)
+    }
+
+    /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given
+    /// its array another size.
+    pub(crate) fn of(self, n: usize) -> Result<Data> {
+        match self.len == n {
+            true => Ok(self),
+            false => Err(Error::graph(format!(
+                "the shape of an array was changed while it was in use: it has {} elements now instead of {n}",
+                self.len
+            ))
+            .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")),
+        }
+    }
+
+    /// The elements from number `n` on.
+    pub(crate) fn after(&self, n: usize) -> Data {
+        assert!(n <= self.len, "an element of the array");
+        Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where the first element lies.
+    ///
+    /// # Panics
+    /// If it is on a GPU.
+    pub fn ptr(&self) -> *mut u8 {
+        assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
+        (self.base + self.offset * self.dtype.size()) as *mut u8
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * self.dtype.size()
+    }
+
+    /// A copy in another element type.
+    pub fn converted(&self, dtype: DType) -> Result<Data> {
+        let data = Data::new_at(self.place, dtype, self.len)?;
+        data.take(self)?;
+        Ok(data)
+    }
+
+    /// Copies (and converts) the elements of `src`, which has as many and is at the same place.
+    pub(crate) fn take(&self, src: &Data) -> Result<()> {
+        match self.place {
+            Place::Host => self.copy_from(src),
+            Place::Gpu(_) => cuda::kernels::convert(self, src)?,
+        }
+        Ok(())
+    }
+
+    /// Copies (and converts) the elements of `src`, which has as many.
+    pub fn copy_from(&self, src: &Data) {
+        assert_eq!(self.len, src.len, "copy between arrays of one size");
+        convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
+    }
+
+    pub(super) fn copy_bytes(&self, src: &Data) {
+        // SAFETY: same type and length; the ranges may overlap, which `copy` allows.
+        unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
+    }
+
+    /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn bytes_mut(&self) -> &mut [u8] {
+        // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
+    }
+
+    /// The elements for reading.
+    ///
+    /// # Panics
+    /// If `T` is not their type.
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        assert_eq!(T::DTYPE, self.dtype);
+        // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
+        // (bools are only ever written as 0 or 1).
+        unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
+    }
+
+    /// The elements for writing. The caller is the only one who works on this memory now: the engine by its plan,
+    /// a user as with NumPy.
+    #[allow(clippy::mut_from_ref)]
+    pub fn as_mut_slice<T: Element>(&self) -> &mut [T] {
+        assert_eq!(T::DTYPE, self.dtype);
+        // SAFETY: as in `as_slice`, and exclusive by the contract above.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr() as *mut T, self.len) }
+    }
+}
