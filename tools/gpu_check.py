@@ -20,8 +20,12 @@ ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1"}
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider"]
 FUNCTIONS = ["tests/test_functions.py", "-k", "forward or first or second or accumulate"]
 GRAPHS = ["tests/test_graph.py", "tests/test_recompute.py", "tests/test_solvers.py", "tests/test_hooks.py"]
-GPU = ["tests/test_gpu.py"]
-DESCRIBE = "from nnrs.ext import cuda; print('\\n'.join(cuda.device_name(d) for d in cuda.get_devices()))"
+GPU = ["tests/test_gpu.py", "tests/test_gpu_libraries.py"]
+DESCRIBE = """
+from nnrs.ext import cuda
+print(*map(cuda.device_name, cuda.get_devices()), sep="\\n")
+print(cuda.libraries(), cuda.why_no_library())
+"""
 
 
 def parts(quick: bool) -> list[tuple[str, list[str], int]]:

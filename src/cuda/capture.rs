@@ -7,7 +7,7 @@
 
 use super::driver::Captured;
 use super::memory::Arena;
-use super::{Gpu, Memory};
+use super::{Gpu, Memory, vendor};
 use crate::array::{Kept, NdArray};
 use crate::error::{Error, Result};
 use crate::function::Saved;
@@ -63,6 +63,7 @@ struct State {
 /// A captured run.
 struct Variant {
     gpu: &'static Gpu,
+    settings: u8,
     graph: Captured,
     before: Vec<Kept>,
     /// The arrays that are written, as they are afterwards.
@@ -173,7 +174,7 @@ impl Variant {
             (_, Err(e)) => return Err(e),
         };
         let saved = saved.into_iter().zip(c.saved.iter().map(|s| s.get())).collect();
-        Ok(Variant { gpu: c.gpu, graph, before, after, saved, arena, _tables: tables })
+        Ok(Variant { gpu: c.gpu, settings: vendor::settings(), graph, before, after, saved, arena, _tables: tables })
     }
 
     /// True if all arrays are what they were when the run was captured.
@@ -183,6 +184,7 @@ impl Variant {
             (a, b) => a.is_none() && b.is_none(),
         };
         self.gpu == c.gpu
+            && self.settings == vendor::settings()
             && self.before.len() == now.len()
             && self.before.iter().zip(now).all(|(a, b)| a.is(b))
             && self.saved.iter().zip(c.saved).all(|((before, after), s)| {

@@ -1,6 +1,7 @@
-//! Convolutions on a GPU by kernels of our own: what runs where cuDNN is missing.
+//! Convolutions on a GPU: by cuDNN, and where that is missing by kernels of our own.
 
 use super::driver::Grid;
+use super::vendor::{self, Call, Part, Sizes};
 use super::{convolution_direct as direct, kernels, reduce};
 use crate::array::Data;
 use crate::context::compute_dtype;
@@ -68,6 +69,10 @@ pub(crate) fn weight_gradient(g: &Geometry, gy: &Data, x: &Data, gw: &Data, outp
         return Ok(());
     }
     g.check()?;
+    // SAFETY: the arrays have the sizes of the geometry.
+    if unsafe { by_library(g, Part::Weight, [x, gy, gw], output)? } {
+        return Ok(());
+    }
     let points = g.batch * g.output.iter().product::<usize>();
     let blocks = if g.is_direct() { direct::weight_blocks(g) } else { g.tiles() };
     let parts = (WANTED / blocks).clamp(1, points.div_ceil(PART).max(1));
@@ -279,6 +284,17 @@ fn convolve(
     if from.is_empty() || w.is_empty() {
         return no_products(g, way, bias, to, output);
     }
+    let (part, arrays) = match way {
+        Way::Forward => (Part::Forward, [from, w, to]),
+        Way::Back => (Part::Data, [from, w, to]),
+    };
+    // SAFETY: the arrays have the sizes of the geometry.
+    if unsafe { by_library(g, part, arrays, output)? } {
+        return match bias {
+            Some(_) => no_products(g, way, bias, to, Output::Accumulate),
+            None => Ok(()),
+        };
+    }
     if g.is_direct() {
         return direct::convolve(g, way, from, w, bias, to, output);
     }
@@ -291,6 +307,38 @@ fn convolve(
     let launch = launch.maybe_array(bias).array(to);
     // SAFETY: the arrays have the sizes of the geometry.
     unsafe { launch.flag(output == Output::Accumulate).run(grid(blocks, 1)?) }
+}
+
+/// Has cuDNN do it, if it is there and takes the sizes and types; the last array is the result.
+///
+/// # Safety
+/// The arrays have the sizes of the geometry.
+unsafe fn by_library(g: &Geometry, part: Part, arrays: [&Data; 3], output: Output) -> Result<bool> {
+    let dtype = arrays[2].dtype();
+    let known = matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16);
+    let small = arrays.iter().all(|a| a.dtype() == dtype && (1..1 << 31).contains(&a.len()));
+    if !known || !small || g.kernel.len() > AXES {
+        return Ok(false);
+    }
+    let call = vendor::Convolution {
+        part,
+        dtype,
+        batch: g.batch,
+        group: g.group,
+        in_channels: g.in_channels,
+        out_channels: g.out_channels,
+        input: Sizes::from_slice(g.input),
+        output: Sizes::from_slice(g.output),
+        kernel: Sizes::from_slice(g.kernel),
+        stride: Sizes::from_slice(g.stride),
+        pad: Sizes::from_slice(g.pad),
+        dilation: Sizes::from_slice(g.dilation),
+        channel_last: g.channel_last,
+        accumulate: output == Output::Accumulate,
+        tf32: dtype == DType::F32 && vendor::tf32(),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { arrays[2].gpu().by_library(Call::Convolution(call), arrays) }
 }
 
 /// A result without any products: the bias, or zeros.

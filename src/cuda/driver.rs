@@ -2,8 +2,10 @@
 //! tests an emulated one, so that every launch, argument and copy is checked where there is no GPU.
 
 use super::module::Module;
+use super::vendor::{Call, Prepared};
 use crate::error::Result;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// A device and the stream on which all its work is done in order. Addresses are of its memory.
 pub(crate) trait Driver: Send + Sync {
@@ -48,6 +50,15 @@ pub(crate) trait Driver: Send + Sync {
     /// # Safety
     /// `args` point to values of the types of the kernel's parameters; pointers among them are valid for what it does.
     unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()>;
+
+    /// Makes the device this thread's, for libraries.
+    fn enter(&self) -> Result<()>;
+
+    /// NVIDIA's libraries by name: the file that is used, or why there is none.
+    fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>>;
+
+    /// Has a library choose how to do a call; `None` if there is none for it.
+    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>>;
 
     /// Waits for all work.
     fn synchronize(&self) -> Result<()>;

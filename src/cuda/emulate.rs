@@ -2,7 +2,9 @@
 //! the host's between pages that nobody may touch. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
 
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
+use super::emulate_vendor;
 use super::module::{HEADERS, Module};
+use super::vendor::{Call, Prepared};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -25,7 +27,7 @@ static RUNNING: Mutex<()> = Mutex::new(());
 
 struct Emulated {
     properties: Properties,
-    work: Mutex<Work>,
+    work: Arc<Mutex<Work>>,
 }
 
 /// What is being captured, and what was.
@@ -39,6 +41,41 @@ struct Work {
 enum Op {
     Launch(Kernel, Grid, Vec<u64>),
     Copy(u64, u64, usize),
+    Library(Arc<LibraryCall>, [u64; 3], u64),
+}
+
+/// A call of a library, which the emulated device has if NNRS_CUDA_LIBRARIES=1.
+struct LibraryCall {
+    call: Call,
+    work: Arc<Mutex<Work>>,
+}
+
+fn has_libraries() -> bool {
+    std::env::var("NNRS_CUDA_LIBRARIES").is_ok_and(|v| v == "1")
+}
+
+/// What it asks for beside the arrays, to be found when it is missing.
+const WORKSPACE: usize = 64;
+
+impl Prepared for LibraryCall {
+    fn workspace(&self) -> usize {
+        WORKSPACE
+    }
+
+    unsafe fn perform(self: Arc<Self>, arrays: [u64; 3], workspace: u64) -> Result<()> {
+        let mut work = self.work.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(ops) = &mut work.now {
+            ops.push(Op::Library(self.clone(), arrays, workspace));
+            return Ok(());
+        }
+        drop(work);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (workspace as *mut u8).write_bytes(FRESH, WORKSPACE);
+            emulate_vendor::perform(&self.call, arrays);
+        }
+        Ok(())
+    }
 }
 
 impl Emulated {
@@ -66,7 +103,7 @@ pub(super) fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     let device = |_| {
         let (name, memory) = ("emulated".to_string(), 4 << 30);
         let properties = Properties { name, capability: (8, 0), memory, processors: 2, emulated: true };
-        Box::new(Emulated { properties, work: Mutex::default() }) as Box<dyn Driver>
+        Box::new(Emulated { properties, work: Arc::default() }) as Box<dyn Driver>
     };
     Ok(Some((0..count).map(device).collect()))
 }
@@ -174,6 +211,20 @@ impl Driver for Emulated {
         message.map_or(Ok(()), |m| Err(wrong(&m)))
     }
 
+    fn enter(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
+        let found = if has_libraries() { Ok("emulated".into()) } else { Err("NNRS_CUDA_LIBRARIES is not 1".into()) };
+        Ok(["cuBLASLt", "cuDNN"].map(|name| (name, found.clone())).into())
+    }
+
+    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
+        let ready = || Arc::new(LibraryCall { call: call.clone(), work: self.work.clone() }) as Arc<dyn Prepared>;
+        Ok(has_libraries().then(ready))
+    }
+
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
@@ -204,6 +255,7 @@ impl Driver for Emulated {
             unsafe {
                 match op {
                     Op::Copy(to, from, bytes) => self.copy(*to, *from, *bytes, None)?,
+                    Op::Library(call, arrays, workspace) => call.clone().perform(*arrays, *workspace)?,
                     Op::Launch(kernel, grid, words) => {
                         let mut words = words.clone();
                         let mut args: Vec<_> = words.iter_mut().map(|w| w as *mut u64 as *mut c_void).collect();

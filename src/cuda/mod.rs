@@ -7,14 +7,22 @@
 pub(crate) mod capture;
 pub(crate) mod convolution;
 mod convolution_direct;
+#[cfg(feature = "cuda")]
+mod cublas;
+#[cfg(feature = "cuda")]
+mod cudnn;
 mod driver;
 pub(crate) mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
+#[cfg(feature = "emulate")]
+mod emulate_vendor;
 pub(crate) mod extreme;
 pub(crate) mod kernels;
 pub(crate) mod labels;
 mod launch;
+#[cfg(feature = "cuda")]
+mod library;
 pub(crate) mod matmul;
 mod memory;
 mod module;
@@ -32,11 +40,15 @@ pub(crate) mod reduce;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 mod team;
+mod vendor;
 
 pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
+#[cfg(all(feature = "cuda", feature = "python"))]
+pub(crate) use library::set_package_folders;
 pub(crate) use memory::Memory;
+pub use vendor::{set_libraries, set_tf32, tf32};
 
 use crate::error::{Error, Result};
 use crate::fork;
@@ -53,6 +65,7 @@ pub struct Gpu {
     modules: Mutex<Modules>,
     /// Small tables in device memory, by their bytes.
     tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
+    calls: Mutex<vendor::Calls>,
     /// Held for writing while a run is being captured.
     capturing: RwLock<()>,
     /// Value of [`fork::count`] when it was opened.
@@ -71,13 +84,14 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         fork::watch();
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
-            let (pool, modules, tables) = Default::default();
+            let (pool, modules, tables, calls) = Default::default();
             &*Box::leak(Box::new(Gpu {
                 id,
                 driver,
                 pool,
                 modules,
                 tables,
+                calls,
                 capturing: RwLock::new(()),
                 forks: fork::count(),
             }))
@@ -116,8 +130,8 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
 static ON_HOST: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 static NOTICE: OnceLock<fn(&'static str)> = OnceLock::new();
 
-/// Sets who is told, once for each function, that it runs on the host though its context is a GPU's.
-pub(crate) fn set_notice(f: fn(&'static str)) {
+/// Sets who is told, once for each function, that it runs on the host though its context is a GPU's. Python warns.
+pub fn set_notice(f: fn(&'static str)) {
     let _ = NOTICE.set(f);
 }
 

@@ -1,13 +1,17 @@
 //! CUDA itself, through cudarc: a device's primary context and one non-blocking stream. Nothing is linked: the driver's
 //! library is loaded when a GPU is first asked for, and its absence is an error like others.
 
+use super::cublas::Cublas;
+use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
+use super::library;
 use super::module::Module;
+use super::vendor::{Call, Prepared};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{CString, c_void};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// What the kernels' PTX needs: CUDA 12.0, which came with driver 525.
 const OLDEST: i32 = 12000;
@@ -19,7 +23,12 @@ struct Device {
     /// For constants.
     side: sys::CUstream,
     staging: Mutex<Staging>,
+    cublas: Opened<Cublas>,
+    cudnn: Opened<Cudnn>,
 }
+
+/// A library, or why there is none.
+type Opened<T> = OnceLock<Result<Arc<T>, String>>;
 
 // SAFETY: contexts and streams are handles that any thread may use; each call makes the context its thread's own.
 unsafe impl Send for Device {}
@@ -42,11 +51,23 @@ pub(super) fn open() -> Result<Vec<Box<dyn Driver>>> {
     opened.unwrap_or_else(|_| Err(Error::unsupported("NVIDIA's driver is too old: it lacks functions of CUDA 12.0")))
 }
 
-fn devices() -> Result<Vec<Box<dyn Driver>>> {
-    result::init().map_err(|e| wrong("cuInit", e))?;
+/// The version of CUDA that the driver is for: 12000 for 12.0. 0 without a driver.
+pub(super) fn version() -> i32 {
+    // SAFETY: the library's constructors are the driver's own.
+    if !unsafe { sys::is_culib_present() } {
+        return 0;
+    }
     let mut version = 0;
     // SAFETY: a valid place for the number.
-    unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(|e| wrong("cuDriverGetVersion", e))?;
+    match unsafe { sys::cuDriverGetVersion(&mut version) }.result() {
+        Ok(()) => version,
+        Err(_) => 0,
+    }
+}
+
+fn devices() -> Result<Vec<Box<dyn Driver>>> {
+    result::init().map_err(|e| wrong("cuInit", e))?;
+    let version = version();
     if version < OLDEST {
         let found = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
         return Err(Error::unsupported(format!(
@@ -79,14 +100,17 @@ impl Device {
             let create = || result::stream::create(result::stream::StreamKind::NonBlocking);
             let (stream, side) = create().and_then(|a| Ok((a, create()?))).map_err(|e| wrong("cuStreamCreate", e))?;
             let properties = Properties { name, capability, memory, processors, emulated: false };
-            Ok(Device { properties, context, stream, side, staging: Mutex::default() })
+            let (staging, cublas, cudnn) = Default::default();
+            Ok(Device { properties, context, stream, side, staging, cublas, cudnn })
         }
     }
 
-    /// Makes the device this thread's.
-    fn enter(&self) -> Result<()> {
-        // SAFETY: the context is kept to the process's end.
-        unsafe { result::ctx::set_current(self.context) }.map_err(|e| wrong("cuCtxSetCurrent", e))
+    fn cublas(&self) -> &Result<Arc<Cublas>, String> {
+        self.cublas.get_or_init(|| Cublas::open(self.stream as *mut c_void).map(Arc::new))
+    }
+
+    fn cudnn(&self) -> &Result<Arc<Cudnn>, String> {
+        self.cudnn.get_or_init(|| Cudnn::open(self.stream as *mut c_void).map(Arc::new))
     }
 
     fn staging(&self) -> MutexGuard<'_, Staging> {
@@ -259,6 +283,31 @@ impl Driver for Device {
     fn forget(&self, captured: Captured) {
         // SAFETY: a graph of `end_capture`, which nobody uses any more.
         let _ = self.enter().map(|()| unsafe { result::graph::exec_destroy(captured.0 as sys::CUgraphExec) });
+    }
+
+    fn enter(&self) -> Result<()> {
+        // SAFETY: the context is kept to the process's end.
+        unsafe { result::ctx::set_current(self.context) }.map_err(|e| wrong("cuCtxSetCurrent", e))
+    }
+
+    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
+        self.enter()?;
+        Ok(match call {
+            Call::Product(p) => self.cublas().as_ref().ok().and_then(|lib| lib.prepare(p)),
+            Call::Convolution(c) => self.cudnn().as_ref().ok().and_then(|lib| lib.prepare(c)),
+        })
+    }
+
+    fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
+        self.enter()?;
+        let mut all = library::report();
+        let failed = [self.cublas().as_ref().err(), self.cudnn().as_ref().err()];
+        for ((_, found), why) in all.iter_mut().zip(failed) {
+            if let Some(why) = why {
+                *found = Err(why.clone());
+            }
+        }
+        Ok(all)
     }
 
     fn synchronize(&self) -> Result<()> {

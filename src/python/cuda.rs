@@ -14,6 +14,8 @@ use std::ffi::CString;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     cuda::set_notice(tell);
+    #[cfg(feature = "cuda")]
+    cuda::set_package_folders(package_folders);
     m.add_function(wrap_pyfunction!(cuda_device_count, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_device, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory_stats, m)?)?;
@@ -24,7 +26,35 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_functions_on_host, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_graphs, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_graphs, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_libraries, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_libraries, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_tf32, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
+}
+
+/// Where Python looks for packages: NVIDIA's wheels lie there.
+#[cfg(feature = "cuda")]
+fn package_folders() -> Vec<std::path::PathBuf> {
+    Python::attach(|py| py.import("sys")?.getattr("path")?.extract()).unwrap_or_default()
+}
+
+/// NVIDIA's libraries by name: the file that is used, or why there is none, and which of the two it is.
+#[pyfunction]
+fn cuda_libraries(py: Python<'_>, id: usize) -> PyResult<Vec<(&'static str, bool, String)>> {
+    let all = errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.libraries()))?;
+    Ok(all.into_iter().map(|(name, found)| (name, found.is_ok(), found.unwrap_or_else(|why| why))).collect())
+}
+
+/// Says whether NVIDIA's libraries are used; gives the old setting.
+#[pyfunction]
+fn cuda_set_libraries(on: bool) -> bool {
+    cuda::set_libraries(on)
+}
+
+/// Allows or forbids TF32; gives the old setting.
+#[pyfunction]
+fn cuda_set_tf32(on: bool) -> bool {
+    cuda::set_tf32(on)
 }
 
 /// A warning, once for each function that runs on the host though its context is a GPU's.

@@ -103,6 +103,30 @@ def set_graphs(on: bool) -> bool:
     return _core.cuda_set_graphs(on)
 
 
+def libraries(device: str | int = "0") -> dict[str, str | None]:
+    """NVIDIA's libraries by name: the file that is used, or None where there is none.
+
+    They are looked for among what is loaded, in the folders of `NNRS_CUDA_LIBRARY_PATH`, in the `nvidia-*` wheels
+    beside us, and where the system looks. Without them kernels of nnrs do the same, slower; see `why_no_library`.
+    """
+    return {name: text if found else None for name, found, text in _core.cuda_libraries(int(device))}
+
+
+def why_no_library(device: str | int = "0") -> dict[str, str]:
+    """For each of NVIDIA's libraries that is not used: what was looked for, where, and the extra that brings it."""
+    return {name: text for name, found, text in _core.cuda_libraries(int(device)) if not found}
+
+
+def set_libraries(on: bool) -> bool:
+    """Say whether NVIDIA's libraries are used where they are there; gives the old setting. Rounding differs."""
+    return _core.cuda_set_libraries(on)
+
+
+def set_tf32(on: bool) -> bool:
+    """Let float products and convolutions round to TF32's 10-bit mantissa (`NNRS_TF32=1`); gives the old setting."""
+    return _core.cuda_set_tf32(on)
+
+
 def synchronize(device_id: str | int = "0", **kw: Any) -> None:
     """Wait until a GPU has done all its work."""
     device_synchronize(device_id)

@@ -1,0 +1,164 @@
+//! What NVIDIA's libraries do faster than kernels of ours: matrix products (cuBLASLt) and convolutions (cuDNN). Where one
+//! is missing, or has nothing for a case, kernels of ours do it.
+
+use super::Gpu;
+use crate::array::Data;
+use crate::dtype::DType;
+use crate::error::Result;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+
+/// What a library is asked for; everything that decides how it does it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Call {
+    Product(Product),
+    Convolution(Convolution),
+}
+
+/// `batch` products C = A B, or C += A B, of matrices that lie column by column: m x k and k x n.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Product {
+    pub(crate) batch: usize,
+    pub(crate) sizes: [usize; 3],
+    pub(crate) a: Layout,
+    pub(crate) b: Layout,
+    pub(crate) c: Layout,
+    /// Of A and B.
+    pub(crate) from: DType,
+    pub(crate) to: DType,
+    pub(crate) accumulate: bool,
+    pub(crate) tf32: bool,
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Layout {
+    /// It lies row by row.
+    pub(crate) transposed: bool,
+    /// Elements from one column (or row) to the next, and from one matrix of a batch to the next.
+    pub(crate) lead: usize,
+    pub(crate) step: usize,
+    /// A power of two that divides the address, 256 at most.
+    pub(crate) alignment: u32,
+}
+
+/// A part of a convolution. The arrays' axes are as in [`Geometry`](super::convolution::Geometry).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Convolution {
+    pub(crate) part: Part,
+    pub(crate) dtype: DType,
+    pub(crate) batch: usize,
+    pub(crate) group: usize,
+    pub(crate) in_channels: usize,
+    pub(crate) out_channels: usize,
+    pub(crate) input: Sizes,
+    pub(crate) output: Sizes,
+    pub(crate) kernel: Sizes,
+    pub(crate) stride: Sizes,
+    pub(crate) pad: Sizes,
+    pub(crate) dilation: Sizes,
+    pub(crate) channel_last: bool,
+    pub(crate) accumulate: bool,
+    pub(crate) tf32: bool,
+}
+
+pub(crate) type Sizes = SmallVec<[usize; 3]>;
+
+/// What is made of what; the call's arrays in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// From x and the weight, y.
+    Forward,
+    /// From the gradient of y and the weight, that of x.
+    Data,
+    /// From x and the gradient of y, that of the weight.
+    Weight,
+}
+
+/// A call for which the library has chosen how to do it.
+pub(crate) trait Prepared: Send + Sync {
+    /// Bytes of memory that it needs beside the arrays.
+    fn workspace(&self) -> usize;
+
+    /// Does it, in order with the device's other work.
+    ///
+    /// # Safety
+    /// The arrays, in the call's order, have its sizes and types, and the workspace has as many bytes as it asked for.
+    unsafe fn perform(self: Arc<Self>, arrays: [u64; 3], workspace: u64) -> Result<()>;
+}
+
+/// The calls of a device that were prepared, or for which there is no library.
+pub(super) type Calls = HashMap<Call, Option<Arc<dyn Prepared>>>;
+
+static TF32: AtomicU8 = AtomicU8::new(2);
+static ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// True if float products may be computed with TF32's 10 bits of mantissa. Off unless NNRS_TF32=1 or [`set_tf32`].
+pub fn tf32() -> bool {
+    match TF32.load(Relaxed) {
+        2 => {
+            let on = std::env::var("NNRS_TF32").is_ok_and(|v| v == "1");
+            TF32.store(on as u8, Relaxed);
+            on
+        }
+        v => v == 1,
+    }
+}
+
+/// Allows or forbids TF32; gives the old setting.
+pub fn set_tf32(on: bool) -> bool {
+    let old = tf32();
+    TF32.store(on as u8, Relaxed);
+    old
+}
+
+/// Says whether NVIDIA's libraries are used where they are there; gives the old setting. Results differ in their rounding.
+pub fn set_libraries(on: bool) -> bool {
+    ENABLED.swap(on, Relaxed)
+}
+
+/// The settings above, as a number: runs that were captured under others are not replayed.
+pub(super) fn settings() -> u8 {
+    tf32() as u8 | (ENABLED.load(Relaxed) as u8) << 1
+}
+
+impl Gpu {
+    /// NVIDIA's libraries by name: the file that is used, or why there is none.
+    pub fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
+        self.check_fork()?;
+        self.driver.libraries()
+    }
+
+    /// Does a call by a library; false if there is none for it, or no memory for what it needs.
+    ///
+    /// # Safety
+    /// The arrays, in the call's order, have its sizes and types.
+    pub(super) unsafe fn by_library(&'static self, call: Call, arrays: [&Data; 3]) -> Result<bool> {
+        if !ENABLED.load(Relaxed) {
+            return Ok(false);
+        }
+        let Some(ready) = self.prepared(call)? else { return Ok(false) };
+        let workspace = match self.alloc(ready.workspace()) {
+            Err(e) if e.is_out_of_memory() => return Ok(false),
+            memory => memory?,
+        };
+        let _turn = self.turn()?;
+        self.driver.enter()?;
+        // SAFETY: the caller's promise; the workspace goes to later work at the earliest.
+        unsafe { ready.perform(arrays.map(Data::address), workspace.address())? };
+        Ok(true)
+    }
+
+    fn prepared(&self, call: Call) -> Result<Option<Arc<dyn Prepared>>> {
+        let mut calls = self.calls.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = calls.get(&call) {
+            return Ok(known.clone());
+        }
+        self.check_fork()?;
+        let ready = self.driver.prepare(&call)?;
+        calls.insert(call, ready.clone());
+        Ok(ready)
+    }
+}
