@@ -53,6 +53,8 @@ struct Arrays {
     grad: Option<NdArray>,
     /// The plan that did not keep the data, and the variable's number in it.
     elided: Option<(Weak<plan::Forward>, u64)>,
+    /// The variable whose memory it shows in another shape: what is missing there is missing here.
+    origin: Option<Arc<Core>>,
     /// The last backward run did not keep the gradient.
     grad_elided: bool,
     /// What the last backward run with hooks began with here was cleared.
@@ -61,7 +63,14 @@ struct Arrays {
 
 impl Arrays {
     fn new(data: NdArray) -> Arrays {
-        Arrays { data: Owned::new(data), grad: None, elided: None, grad_elided: false, seed_cleared: false }
+        Arrays {
+            data: Owned::new(data),
+            grad: None,
+            elided: None,
+            origin: None,
+            grad_elided: false,
+            seed_cleared: false,
+        }
     }
 }
 
@@ -260,6 +269,7 @@ impl VarNode {
             data: Owned::new(NdArray::clone(&from.data)),
             grad,
             elided: from.elided.clone(),
+            origin: from.origin.clone(),
             grad_elided: from.grad_elided,
             seed_cleared: false,
         };
@@ -270,7 +280,11 @@ impl VarNode {
 
     /// The plan that did not keep the data, and the number under which the plan has it.
     pub(crate) fn elided(&self) -> Option<(Weak<plan::Forward>, u64)> {
-        self.core.lock().elided.clone()
+        let (own, origin) = {
+            let arrays = self.core.lock();
+            (arrays.elided.clone(), arrays.origin.clone())
+        };
+        own.or_else(|| origin.and_then(|core| core.lock().elided.clone()))
     }
 
     pub(crate) fn set_elided(&self, plan: Option<Weak<plan::Forward>>) {

@@ -83,6 +83,19 @@ pub(crate) enum What {
 }
 
 impl What {
+    /// Marks targets that have one memory.
+    fn mark_twice(&mut self, grads: &[NdArray]) {
+        let mut seen: MixMap<usize, ()> = MixMap::default();
+        let mut mark = |t: &mut Target| {
+            t.twice = seen.insert(Arc::as_ptr(&grads[t.slot as usize].storage()) as usize, ()).is_some()
+        };
+        match self {
+            What::Call(c) => c.targets.iter_mut().flatten().for_each(mark),
+            What::View(_, t) => mark(t),
+            What::Tile(t) => t.targets.iter_mut().for_each(mark),
+        }
+    }
+
     /// Where it puts gradients.
     pub(crate) fn targets(&self) -> SmallVec<[Target; 4]> {
         match self {
@@ -126,6 +139,8 @@ pub(crate) struct Tile {
 pub(crate) struct Target {
     pub(crate) slot: u32,
     pub(crate) how: How,
+    /// An earlier target of the step has the same memory.
+    pub(crate) twice: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +189,7 @@ impl Backward {
         let watch = Watch::new(&g, roots);
         let units = units(&g, forward.as_deref());
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
+        let units = g.backward_order().map_or(units, |order| group::in_order(&g, order));
         let forward_slots = same_slots(&g, forward.as_deref());
         let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
         b.check_labels()?;
@@ -184,7 +200,9 @@ impl Backward {
         }
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let slots = g.vars.iter().map(Slot::new).collect();
-        let grads = g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
+        let grads: Vec<NdArray> =
+            g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
+        steps.iter_mut().for_each(|s| s.what.mark_twice(&grads));
         Ok(Backward {
             key,
             replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
@@ -268,9 +286,7 @@ fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
 /// The units of the forward run, as far as they belong to `g`; each function on its own if there was none.
 fn units(g: &Graph, forward: Option<&Forward>) -> Vec<Unit> {
     let Some(f) = forward else {
-        let single =
-            |n: u32| Unit { nodes: vec![n], elementwise: g.nodes[n as usize].f.function.elementwise().is_some() };
-        return (0..g.nodes.len() as u32).map(single).collect();
+        return group::in_order(g, (0..g.nodes.len() as u32).collect());
     };
     let number: MixMap<usize, u32> =
         g.nodes.iter().enumerate().map(|(i, n)| (Arc::as_ptr(&n.f) as usize, i as u32)).collect();

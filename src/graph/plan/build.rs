@@ -73,6 +73,8 @@ pub(crate) struct Forward {
     pub(crate) kept: Vec<bool>,
     /// Leaf slots, and how often their data had been written at the end of the last run.
     pub(crate) leaves: Vec<(u32, AtomicU64)>,
+    /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
+    pub(crate) made: Vec<u32>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -163,6 +165,7 @@ impl Forward {
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
+        let made = g.made_in_time();
         Ok(Forward {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
@@ -171,6 +174,7 @@ impl Forward {
             border,
             watch,
             leaves: leaves.collect(),
+            made,
             nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
             slots,

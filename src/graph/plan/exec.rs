@@ -190,7 +190,7 @@ impl Forward {
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
     fn fetch_leaves(&self) -> Result<()> {
-        for (slot, _) in &self.leaves {
+        for (slot, _) in self.leaves.iter().filter(|(slot, _)| !self.made.contains(slot)) {
             let slot = &self.slots[*slot as usize];
             if slot.data.storage().is_empty() {
                 let var = self.watch.owned().find(|v| v.id == slot.var_id);

@@ -140,6 +140,12 @@ pub(crate) fn split(units: Vec<Unit>) -> Vec<Unit> {
     units.iter().flat_map(|u| u.nodes.iter().map(move |&n| single(u, n))).collect()
 }
 
+/// Each function on its own, in this order.
+pub(crate) fn in_order(g: &Graph, order: Vec<u32>) -> Vec<Unit> {
+    let elementwise = |n: u32| g.nodes[n as usize].f.function.elementwise().is_some();
+    order.into_iter().map(|n| Unit { nodes: vec![n], elementwise: elementwise(n) }).collect()
+}
+
 /// Single functions in the order of ranks: for hooks. (Backward keeps to the order of the units, whose sums it makes.)
 pub(crate) fn ranked(units: &[Unit]) -> Vec<Unit> {
     let mut list: Vec<Unit> =

@@ -7,6 +7,8 @@ use crate::graph::node::FnNode;
 use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A sub-graph with numbered variables.
@@ -37,7 +39,7 @@ pub(crate) struct Var {
     pub(crate) recompute: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
-    /// Some function writes its elements, and another one has them too.
+    /// Some function writes its elements, and another one has them too; or its gradient, likewise.
     pub(crate) twin: bool,
 }
 
@@ -122,6 +124,14 @@ fn shared_outputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
     both.map(|v| (storage(&v), ())).collect()
 }
 
+/// Storages of gradients that functions pass on and another variable of the graph has too.
+fn shared_gradients(g: &Graph) -> MixMap<usize, ()> {
+    let shared: Vec<(usize, &Var)> = g.vars.iter().filter_map(|v| Some((v.shared_gradient()?, v))).collect();
+    let made = shared.iter().filter(|(_, v)| v.producer.is_some());
+    let others = |at: usize, v: &Var| shared.iter().any(|(b, w)| *b == at && !Arc::ptr_eq(&w.var, &v.var));
+    made.filter(|(at, v)| others(*at, v)).map(|(at, _)| (*at, ())).collect()
+}
+
 /// Storages of inputs that a function updates and another function reads or writes.
 fn updated_inputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
     let updates = |f: &Arc<FnNode>| {
@@ -173,6 +183,47 @@ fn refresh_ranks(found: &mut [Arc<FnNode>]) {
 }
 
 impl Graph {
+    /// Leaves over the memory of an output that is made before anybody reads them.
+    pub(crate) fn made_in_time(&self) -> Vec<u32> {
+        let producer = |v: &Var| {
+            let same = |w: &&Var| w.twin && w.producer.is_some() && storage(&w.var) == storage(&v.var);
+            self.vars.iter().find(same).and_then(|w| w.producer)
+        };
+        let in_time = |&i: &u32| {
+            let v = self.var(i);
+            let made = if v.twin && v.producer.is_none() { producer(v) } else { None };
+            let first = self.nodes.iter().position(|n| n.x.contains(&i));
+            made.zip(first).is_some_and(|(made, first)| (made as usize) < first)
+        };
+        (0..self.vars.len() as u32).filter(in_time).collect()
+    }
+
+    /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's
+    /// too: then the order shows in the numbers. By rank, and as they are met.
+    pub(crate) fn backward_order(&self) -> Option<Vec<u32>> {
+        if shared_gradients(self).is_empty() {
+            return None;
+        }
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut met = vec![false; self.nodes.len()];
+        let mut waiting: BTreeSet<(Reverse<usize>, usize, u32)> = BTreeSet::new();
+        let mut next: SmallVec<[u32; 4]> = self.var(self.roots[0]).producer.into_iter().collect();
+        let mut seen = 0;
+        loop {
+            for n in next.drain(..).filter(|&n| !std::mem::replace(&mut met[n as usize], true)) {
+                waiting.insert((Reverse(self.nodes[n as usize].f.rank()), seen, n));
+                seen += 1;
+            }
+            let Some((_, _, n)) = waiting.pop_first() else { break };
+            order.push(n);
+            let inputs = self.nodes[n as usize].x.iter().map(|&x| self.var(x));
+            next.extend(inputs.filter(|v| v.flows).filter_map(|v| v.producer));
+        }
+        order.extend((0..self.nodes.len() as u32).rev().filter(|&n| !met[n as usize]));
+        order.reverse();
+        Some(order)
+    }
+
     /// Numbers the variables of `nodes`, brings shapes and inherited flags up to date.
     pub(crate) fn new(nodes: Vec<Arc<FnNode>>, roots: &[VarRef]) -> Result<Graph> {
         let mut g = Graph { nodes: Vec::with_capacity(nodes.len()), vars: Vec::new(), roots: Vec::new() };
@@ -204,8 +255,14 @@ impl Graph {
             g.vars[i as usize].root = true;
             g.roots.push(i);
         }
-        if let Some(twins) = twins {
-            g.vars.iter_mut().for_each(|v| v.twin = twins.contains_key(&storage(&v.var)));
+        let gradients = shared_gradients(&g);
+        if twins.is_some() || !gradients.is_empty() {
+            let twins = twins.unwrap_or_default();
+            for v in &mut g.vars {
+                let of_gradient = v.shared_gradient().is_some_and(|at| gradients.contains_key(&at));
+                v.twin = of_gradient || twins.contains_key(&storage(&v.var));
+                v.recompute &= !v.twin;
+            }
         }
         Ok(g)
     }
@@ -282,8 +339,14 @@ impl Var {
         Var { var, shape, producer: None, root: false, held, persistent, keeps_data, recompute, flows, twin: false }
     }
 
+    /// The storage of its gradient, if that is computed and may be another variable's too.
+    fn shared_gradient(&self) -> Option<usize> {
+        let shared = self.flows && (self.var.is_shared() || self.var.existing_grad().is_some_and(|g| g.is_shared()));
+        shared.then(|| Arc::as_ptr(&self.var.grad().storage()) as usize)
+    }
+
     /// Somebody may look at it after a run that drops what is `cleared`.
     pub(crate) fn visible(&self, cleared: bool) -> bool {
-        self.producer.is_none() || self.persistent || (self.held && !cleared)
+        self.producer.is_none() || self.persistent || self.twin || (self.held && !cleared)
     }
 }

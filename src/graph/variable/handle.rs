@@ -175,7 +175,7 @@ impl Variable {
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
         let mut arrays = self.node.core.lock();
-        (arrays.data, arrays.elided) = (Owned::new(data), None);
+        (arrays.data, arrays.elided, arrays.origin) = (Owned::new(data), None, None);
         drop(arrays);
         self.node.core.changed();
         Ok(())
@@ -345,7 +345,10 @@ impl Variable {
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
         let v = VarNode::new(data, self.need_grad_setting());
-        v.core.lock().grad = Some(grad);
+        let origin = self.node.core.lock().origin.clone().unwrap_or_else(|| self.node.core.clone());
+        let mut arrays = v.core.lock();
+        (arrays.grad, arrays.origin) = (Some(grad), Some(origin));
+        drop(arrays);
         Ok(Variable::handle(v))
     }
 

@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
             Some(_) if first => How::Write,
             Some(_) => How::Add,
         };
-        Target { slot: v, how }
+        Target { slot: v, how, twice: false }
     }
 
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
         let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
         let target = |v: u32, reached: &mut [bool]| match made(v) {
-            true => Target { slot: v, how: How::Write },
+            true => Target { slot: v, how: How::Write, twice: false },
             false => self.target(v, reached),
         };
         let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();

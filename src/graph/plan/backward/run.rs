@@ -258,7 +258,8 @@ impl Backward {
         fits
     }
 
-    /// Memory for a gradient in the type to compute in; what is stored in another type goes through `late`.
+    /// Memory for a gradient in the type to compute in; what is stored in another type, or where another gradient of the
+    /// function goes too, goes through `late`.
     fn gradient(
         &self,
         t: &Target,
@@ -270,7 +271,7 @@ impl Backward {
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
         let compute = node.f.kernel_dtype(place);
-        if node.f.context.dtype() != compute {
+        if t.twice || node.f.context.dtype() != compute {
             let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
             return Ok(GradMut { shape, output: Output::Write, over: false, data });

@@ -1,6 +1,6 @@
 //! Runs the backward pass of an element-wise unit as one program over tiles.
 
-use super::{Backward, How, Step, Target, Tile};
+use super::{Backward, Step, Target, Tile};
 use crate::array::{Data, NdArray};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -53,11 +53,9 @@ impl Backward {
     }
 
     /// The gradient of target `i` is made beside its array and then added: it must be summed first, or the array is
-    /// another target's too (unlinked copies of one variable).
+    /// another target's too (copies of one variable that share it).
     fn is_apart(&self, t: &Tile, i: usize) -> bool {
-        let array = |x: &Target| &self.grads[x.slot as usize];
-        let same = |x: &Target| t.targets[i].how == How::Leaf && array(x).is(array(&t.targets[i]));
-        self.slots[t.targets[i].slot as usize].shape != t.shape || t.targets[..i].iter().any(same)
+        t.targets[i].twice || self.slots[t.targets[i].slot as usize].shape != t.shape
     }
 
     /// An input of the program, from where it is now.

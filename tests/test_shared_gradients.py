@@ -1,0 +1,200 @@
+"""Variables of one graph that share data and gradient: unlinked copies, views in another shape, arrays given to two.
+
+Expected values are formulas; where the order of the backward pass shows in them, NNabla 1.39's (by rank, then as
+functions are met). Every test runs with fusion on and off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import close
+
+pytestmark = pytest.mark.usefixtures("fusion")
+
+X = np.array([1, 2], "float32")
+
+
+def leaf() -> nn.Variable:
+    return nn.Variable.from_numpy_array(X.copy(), need_grad=True)
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def through_softmax(s, g):
+    return s * (g - (s * g).sum())
+
+
+def given(x):
+    u = nn.Variable(x.shape, need_grad=True)
+    u.data, u.grad = x.data, x.grad.view(x.shape)
+    return u
+
+
+COPIES = {
+    "unlinked": lambda v: v.get_unlinked_variable(need_grad=True),
+    "reshape": lambda v: v.reshape(v.shape, unlink=True),
+    "given": given,
+}
+
+LEAVES = {
+    "mul": (lambda u, x: F.sum(u * x), lambda x: 2 * x),
+    "sum": (lambda u, x: F.sum(u * 1 + x), lambda x: 2 + 0 * x),
+    "sin + exp": (lambda u, x: F.sum(F.sin(u) + F.exp(x)), lambda x: np.cos(x) + np.exp(x)),
+    "add_n": (lambda u, x: F.sum(F.add_n(u, x, x)), lambda x: 3 + 0 * x),
+    "batch_matmul": (
+        lambda u, x: F.sum(F.batch_matmul(F.reshape(u, (1, 1, 2)), F.reshape(x, (1, 2, 1)))),
+        lambda x: 2 * x,
+    ),
+    "concatenate": (lambda u, x: F.sum(F.concatenate(u, x, u) ** 2), lambda x: 6 * x),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("graph", LEAVES)
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("auto", [False, True])
+def test_a_leaf_and_its_copy(copy, graph, before, auto):
+    make, gradient = LEAVES[graph]
+    x = leaf()
+    u = COPIES[copy](x)
+    with nn.auto_forward(auto):
+        y = make(u, x)
+    y.forward()
+    x.g = before
+    y.backward()
+    close(x.g, before + gradient(X))
+    close(u.g, before + gradient(X))
+
+
+def exp_sin(h, u):
+    return F.sum(F.exp(h)) + F.sum(F.sin(u))
+
+
+def sine(x):
+    return np.sin(x), lambda g: np.cos(x) * g
+
+
+def double(x):
+    return x * 2, lambda g: g * 2
+
+
+def normalized(x):
+    return softmax(x), lambda g: through_softmax(softmax(x), g)
+
+
+def both(h):
+    return np.exp(h) + np.cos(h)
+
+
+# The function that makes h of x, y of h and its copy u; in NumPy h and what x gets of its gradient, the gradient that h
+# has at the end, and the part of it that x gets (NNabla: what is there when the function's turn comes).
+COPIES_INSIDE = {
+    "both": (F.sin, exp_sin, sine, both, both),
+    "turned": (F.sin, lambda h, u: exp_sin(u, h), sine, both, both),
+    "later": (lambda x: x * 2, lambda h, u: F.sum(h - u * 3), double, lambda h: h * 0 - 2, lambda h: h * 0 + 1),
+    "at once": (F.softmax, lambda h, u: F.sum(h * u), normalized, lambda h: 2 * h, lambda h: 2 * h),
+    "overwritten": (
+        F.softmax,
+        lambda h, u: F.sum(F.softmax(h) * u),
+        normalized,
+        lambda h: through_softmax(softmax(h), h),
+        lambda h: through_softmax(softmax(h), h),
+    ),
+}
+
+
+@pytest.mark.parametrize("copy", ["unlinked", "reshape"])
+@pytest.mark.parametrize("case", COPIES_INSIDE)
+@pytest.mark.parametrize("clear", [False, True])
+def test_an_intermediate_variable_and_its_copy(copy, case, clear):
+    if case == "turned" and clear:
+        pytest.skip("NNabla gives what is left in memory that it has cleared")
+    function, graph, plain, total, part = COPIES_INSIDE[case]
+    x = leaf()
+    h = function(x)
+    u = COPIES[copy](h)
+    u.need_grad = True
+    y = graph(h, u)
+    y.forward()
+    wanted, back = plain(X)
+    for _ in range(2):
+        y.forward()
+        x.g = h.g = 0
+        y.backward(clear_buffer=clear)
+        close(x.g, back(part(wanted)))
+        if not clear:
+            close(h.g, total(wanted))
+            close(u.g, total(wanted))
+
+
+STOPPED = {
+    "difference": (lambda x: x * 2, lambda h, u: F.sum(h - u), lambda x: 0, lambda x: 2 + 0 * x),
+    "squares": (
+        F.relu,
+        lambda h, u: F.mean(h * 3) + F.mean((u - 1) ** 2),
+        lambda x: np.mean(3 * x) + np.mean((x - 1) ** 2),
+        lambda x: 1.5 + 0 * x,
+    ),
+    "two units": (
+        F.sin,
+        exp_sin,
+        lambda x: np.exp(np.sin(x)).sum() + np.sin(np.sin(x)).sum(),
+        lambda x: np.cos(x) * np.exp(np.sin(x)),
+    ),
+    "straight through": (
+        lambda x: x * 1,
+        lambda h, u: F.sum((h + (F.round(u * 3) - u)) ** 2),
+        lambda x: (np.round(x * 3) ** 2).sum(),
+        lambda x: 2 * np.round(x * 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPPED)
+@pytest.mark.parametrize("held", [True, False])
+def test_a_copy_that_stops_the_gradient(case, held):
+    function, graph, value, gradient = STOPPED[case]
+    x = leaf()
+    h = function(x)
+    u = h.get_unlinked_variable(need_grad=False)
+    y = graph(h, u)
+    if not held:
+        del h, u
+    for step in range(3):
+        y.forward(clear_no_need_grad=True)
+        x.g = 0
+        y.backward(clear_buffer=True)
+        close(y.d, value(X + step))
+        close(x.g, gradient(X + step))
+        x.d = x.d + 1
+
+
+@pytest.mark.parametrize("copy", ["unlinked", "reshape"])
+def test_data_that_is_gone_is_made_again_for_a_copy(copy):
+    x = leaf()
+    h = F.sin(x)
+    u = COPIES[copy](h)
+    z = F.sum(u)
+    y = F.sum(F.exp(h))
+    y.forward(clear_buffer=True)
+    z.forward()
+    close(z.d, np.sin(X).sum())
+
+
+@pytest.mark.parametrize("copy", ["unlinked", "reshape"])
+def test_recomputed_data_is_there_for_a_copy(copy):
+    x = leaf()
+    h = F.sin(x)
+    h.recompute = True
+    u = COPIES[copy](h)
+    y = F.sum(F.exp(h)) + F.sum(u)
+    for _ in range(2):
+        y.forward()
+        close(y.d, (np.exp(np.sin(X)) + np.sin(X)).sum())
