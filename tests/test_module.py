@@ -129,6 +129,48 @@ def test_files(net, tmp_path, suffix):
     assert list(block.get_parameters()) == OWN
 
 
+class Coder(nn.Module):
+    """Makes parameters in `__init__`, in methods, and in methods of its base and of a module within."""
+
+    def __init__(self):
+        self.inner = Block()
+        self.w = nn.parameter.get_parameter_or_create("w", (2, 3))
+        with nn.parameter_scope("i"):
+            PF.affine(nn.Variable((1, 2)), 3)
+
+    def encode(self, x):
+        """Of x."""
+        return PF.affine(x, 3, name="e")
+
+    def call(self, x):
+        with nn.parameter_scope("unseen"):
+            return self.encode(self.inner(x))
+
+    @property
+    def outside(self):
+        return PF.affine(nn.Variable((1, 2)), 3, name="p")
+
+
+class Deeper(Coder):
+    def __init__(self):
+        super().__init__()
+        self.v = nn.parameter.get_parameter_or_create("v", (2,))
+
+
+def test_all_methods_have_the_modules_parameters():
+    c = Coder()
+    assert list(c.get_parameters(recursive=False)) == ["w", "i/affine/W", "i/affine/b"]
+    Coder().encode(nn.Variable((1, 5)))  # of its own
+    c.encode(nn.Variable((1, 2)))
+    c(nn.Variable((1, 2)))
+    own = ["e/affine/W", "e/affine/b", "i/affine/W", "i/affine/b", "w"]
+    assert sorted(c.get_parameters(recursive=False)) == own
+    assert sorted(Deeper().get_parameters(recursive=False)) == ["i/affine/W", "i/affine/b", "v", "w"]
+    assert not nn.get_parameters()
+    assert c.outside.shape == (1, 3) and sorted(nn.get_parameters()) == ["p/affine/W", "p/affine/b"]
+    assert Coder.encode.__doc__ == "Of x." and repr(c) == "Coder"
+
+
 def test_a_call_that_raises_leaves_the_scope(net):
     class Bad(nn.Module):
         def call(self, x):

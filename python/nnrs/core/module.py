@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from .. import _files, parameter
@@ -13,12 +15,26 @@ from .._errors import ArgumentError, check_type, message
 
 __all__ = ["Module"]
 
+# Methods that Python calls for the object's sake.
+_AS_THEY_ARE = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")
+
+
+def _in_scope(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method with the module's own parameters, whatever the scope is that it is called in."""
+
+    @functools.wraps(method)
+    def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+        with parameter.parameter_scope("", scope=self.parameter_scope):
+            return method(self, *args, **kwargs)
+
+    return scoped
+
 
 class Module:
     """Base of networks: subclasses give `call`, which makes the graph.
 
-    The parameters that `call` makes belong to the module. Modules that are its attributes have theirs under
-    "@attribute"; `__init__` need not call this class's.
+    The parameters that its methods make, `__init__` among them, belong to the module. Modules that are its attributes
+    have theirs under "@attribute"; `__init__` need not call this class's.
 
     >>> import nnrs as nn
     >>> import nnrs.parametric_functions as PF
@@ -36,6 +52,15 @@ class Module:
     >>> list(net.get_parameters())
     ['@block/affine/W', '@block/affine/b', 'out/affine/W', 'out/affine/b']
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, member in list(vars(cls).items()):
+            if isinstance(member, FunctionType) and name not in _AS_THEY_ARE:
+                setattr(cls, name, _in_scope(member))
+
+    def __repr__(self) -> str:
+        return type(self).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Make the graph: `call` with this module's parameters."""
