@@ -54,6 +54,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Makes the device this thread's, for libraries.
     fn enter(&self) -> Result<()>;
 
+    /// The device's context, by which another device finds its memory.
+    fn context(&self) -> Result<u64>;
+
     /// NVIDIA's libraries by name: the file that is used, or why there is none.
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>>;
 

@@ -215,6 +215,10 @@ impl Driver for Emulated {
         Ok(())
     }
 
+    fn context(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let found = if has_libraries() { Ok("emulated".into()) } else { Err("NNRS_CUDA_LIBRARIES is not 1".into()) };
         Ok(["cuBLASLt", "cuDNN"].map(|name| (name, found.clone())).into())

@@ -39,6 +39,8 @@ mod real;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
 pub(crate) mod sort;
+#[cfg(feature = "cuda")]
+mod staging;
 mod team;
 mod vendor;
 

@@ -6,6 +6,7 @@ use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
 use super::library;
 use super::module::Module;
+use super::staging::Staging;
 use super::vendor::{Call, Prepared};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
@@ -18,22 +19,28 @@ const OLDEST: i32 = 12000;
 
 struct Device {
     properties: Properties,
+    device: sys::CUdevice,
+    opened: OnceLock<Result<Opened, String>>,
+}
+
+/// What a device has once it is used.
+struct Opened {
     context: sys::CUcontext,
     stream: sys::CUstream,
     /// For constants.
     side: sys::CUstream,
     staging: Mutex<Staging>,
-    cublas: Opened<Cublas>,
-    cudnn: Opened<Cudnn>,
+    cublas: Found<Cublas>,
+    cudnn: Found<Cudnn>,
 }
 
 /// A library, or why there is none.
-type Opened<T> = OnceLock<Result<Arc<T>, String>>;
+type Found<T> = OnceLock<Result<Arc<T>, String>>;
 
 // SAFETY: contexts and streams are handles that any thread may use; each call makes the context its thread's own.
-unsafe impl Send for Device {}
+unsafe impl Send for Opened {}
 // SAFETY: as above.
-unsafe impl Sync for Device {}
+unsafe impl Sync for Opened {}
 
 /// All devices of the machine that `CUDA_VISIBLE_DEVICES` leaves.
 pub(super) fn open() -> Result<Vec<Box<dyn Driver>>> {
@@ -78,30 +85,48 @@ fn devices() -> Result<Vec<Box<dyn Driver>>> {
     if count == 0 {
         return Err(Error::unsupported("NVIDIA's driver knows no GPU (see CUDA_VISIBLE_DEVICES)"));
     }
-    (0..count).map(|i| Ok(Box::new(Device::open(i)?) as Box<dyn Driver>)).collect()
+    (0..count).map(|i| Ok(Box::new(Device::find(i)?) as Box<dyn Driver>)).collect()
 }
 
 impl Device {
-    fn open(ordinal: i32) -> Result<Device> {
+    /// The device's name and limits. Nothing of it is used yet.
+    fn find(ordinal: i32) -> Result<Device> {
         use sys::CUdevice_attribute::*;
         let device = result::device::get(ordinal).map_err(|e| wrong("cuDeviceGet", e))?;
         let name = result::device::get_name(device).map_err(|e| wrong("cuDeviceGetName", e))?;
+        // SAFETY: the device is there.
+        let attribute =
+            |a| unsafe { result::device::get_attribute(device, a) }.map_err(|e| wrong("cuDeviceGetAttribute", e));
+        let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32;
+        let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32;
+        let processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
+        // SAFETY: the device is there.
+        let memory = unsafe { result::device::total_mem(device) }.map_err(|e| wrong("cuDeviceTotalMem", e))?;
+        let properties = Properties { name, capability: (major, minor), memory, processors, emulated: false };
+        Ok(Device { properties, device, opened: OnceLock::new() })
+    }
+
+    /// What the device has, opened when it is first used; its context is then this thread's.
+    fn current(&self) -> Result<&Opened> {
+        let opened = self.opened.get_or_init(|| Opened::new(self.device).map_err(|e| e.to_string()));
+        let opened = opened.as_ref().map_err(Error::unsupported)?;
+        // SAFETY: the context is kept to the process's end.
+        unsafe { result::ctx::set_current(opened.context) }.map_err(|e| wrong("cuCtxSetCurrent", e))?;
+        Ok(opened)
+    }
+}
+
+impl Opened {
+    fn new(device: sys::CUdevice) -> Result<Opened> {
+        let create = || result::stream::create(result::stream::StreamKind::NonBlocking);
         // SAFETY: the device is there; its primary context is kept to the process's end.
         unsafe {
-            let attribute = |a| result::device::get_attribute(device, a).map_err(|e| wrong("cuDeviceGetAttribute", e));
-            let capability = (
-                attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
-                attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
-            );
-            let processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-            let memory = result::device::total_mem(device).map_err(|e| wrong("cuDeviceTotalMem", e))?;
             let context = result::primary_ctx::retain(device).map_err(|e| wrong("cuDevicePrimaryCtxRetain", e))?;
             result::ctx::set_current(context).map_err(|e| wrong("cuCtxSetCurrent", e))?;
-            let create = || result::stream::create(result::stream::StreamKind::NonBlocking);
-            let (stream, side) = create().and_then(|a| Ok((a, create()?))).map_err(|e| wrong("cuStreamCreate", e))?;
-            let properties = Properties { name, capability, memory, processors, emulated: false };
-            let (staging, cublas, cudnn) = Default::default();
-            Ok(Device { properties, context, stream, side, staging, cublas, cudnn })
+            let streams = create().and_then(|stream| Ok((stream, create()?, Staging::new(stream)?)));
+            let (stream, side, staging) = streams.map_err(|e| wrong("cuStreamCreate", e))?;
+            let (cublas, cudnn) = Default::default();
+            Ok(Opened { context, stream, side, staging: Mutex::new(staging), cublas, cudnn })
         }
     }
 
@@ -116,42 +141,10 @@ impl Device {
     fn staging(&self) -> MutexGuard<'_, Staging> {
         self.staging.lock().unwrap_or_else(|e| e.into_inner())
     }
-}
 
-/// Pinned memory through which data goes to the device while the host works on. Its parts are used in turn.
-#[derive(Default)]
-struct Staging {
-    parts: Vec<Part>,
-    next: usize,
-}
-
-struct Part {
-    memory: *mut c_void,
-    /// When the last copy from it is done.
-    done: sys::CUevent,
-}
-
-const PARTS: usize = 8;
-const PART: usize = 1 << 20;
-
-impl Staging {
-    /// The next part, once the device has read it.
-    unsafe fn part(&mut self) -> Result<(*mut u8, sys::CUevent), DriverError> {
-        // SAFETY: events and memory are used as long as the process lives.
-        unsafe {
-            if self.parts.len() < PARTS {
-                let memory = result::malloc_host(PART, 0)?;
-                let done = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
-                self.parts.push(Part { memory, done });
-                self.next = 0;
-                let new = &self.parts[self.parts.len() - 1];
-                return Ok((new.memory as *mut u8, new.done));
-            }
-            let part = &self.parts[self.next];
-            self.next = (self.next + 1) % PARTS;
-            result::event::synchronize(part.done)?;
-            Ok((part.memory as *mut u8, part.done))
-        }
+    fn synchronize(&self) -> Result<(), DriverError> {
+        // SAFETY: the stream is kept to the process's end.
+        unsafe { result::stream::synchronize(self.stream) }
     }
 }
 
@@ -161,10 +154,11 @@ impl Driver for Device {
     }
 
     fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
-        self.enter()?;
+        let d = self.current()?;
         // SAFETY: the memory is written before it is read, by the engine's plan.
         match unsafe { result::malloc_sync(bytes) } {
             Ok(at) => Ok(Some(at)),
+            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) if d.staging().release() => self.alloc(bytes),
             Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
             Err(e) => Err(wrong("cuMemAlloc", e)),
         }
@@ -177,42 +171,38 @@ impl Driver for Device {
     }
 
     unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
-        self.enter()?;
-        let mut staging = self.staging();
-        for begin in (0..bytes).step_by(PART) {
-            let n = PART.min(bytes - begin);
-            // SAFETY: the caller's promise; a part of the staging memory has PART bytes.
-            let done = unsafe {
-                staging.part().and_then(|(part, done)| {
-                    std::ptr::copy_nonoverlapping(from.add(begin), part, n);
-                    let source = std::slice::from_raw_parts(part, n);
-                    result::memcpy_htod_async(to + begin as u64, source, self.stream)?;
-                    result::event::record(done, self.stream)
-                })
-            };
-            done.map_err(|e| wrong("copy to the GPU", e))?;
-        }
-        Ok(())
+        let d = self.current()?;
+        // SAFETY: the caller's promise.
+        unsafe { d.staging().upload(to, from, bytes) }.map_err(|e| wrong("copy to the GPU", e))
     }
 
     unsafe fn download(&self, to: *mut u8, from: u64, bytes: usize) -> Result<()> {
-        self.enter()?;
+        let d = self.current()?;
         // SAFETY: the caller's promise; the copy is waited for.
         let done = unsafe {
             let target = std::slice::from_raw_parts_mut(to, bytes);
-            result::memcpy_dtoh_async(target, from, self.stream).and_then(|()| result::stream::synchronize(self.stream))
+            result::memcpy_dtoh_async(target, from, d.stream).and_then(|()| result::stream::synchronize(d.stream))
         };
         done.map_err(|e| wrong("copy from the GPU", e))
     }
 
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize, peer: Option<&dyn Driver>) -> Result<()> {
+        let Some(peer) = peer else {
+            let d = self.current()?;
+            // SAFETY: the caller's promise.
+            let done = unsafe { result::memcpy_dtod_async(to, from, bytes, d.stream) };
+            return done.map_err(|e| wrong("copy on the GPU", e));
+        };
         // What the other device still writes must be there first.
-        peer.map_or(Ok(()), Driver::synchronize)?;
-        self.enter()?;
-        // SAFETY: the caller's promise; addresses are unique over all devices, so the driver finds the other one.
-        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }.map_err(|e| wrong("copy on the GPU", e))?;
-        // Its owner may use the memory for something else as soon as this returns.
-        if peer.is_some() { self.synchronize() } else { Ok(()) }
+        peer.synchronize()?;
+        let (there, d) = (peer.context()? as sys::CUcontext, self.current()?);
+        // SAFETY: the caller's promise. Whether the devices can reach each other or not, the driver knows a way; its owner
+        // may use the memory for something else as soon as this returns.
+        let done = unsafe {
+            let _ = sys::cuCtxEnablePeerAccess(there, 0); // an error if they cannot, or can already
+            sys::cuMemcpyPeerAsync(to, d.context, from, there, bytes, d.stream).result().and_then(|()| d.synchronize())
+        };
+        done.map_err(|e| wrong("copy between GPUs", e))
     }
 
     fn load(&self, module: &Module) -> Result<Loaded> {
@@ -233,37 +223,37 @@ impl Driver for Device {
     }
 
     unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()> {
-        self.enter()?;
+        let d = self.current()?;
         let ([x, y, z], [i, j, k]) = (grid.blocks, grid.threads);
         // SAFETY: the caller's promise.
         let done =
-            unsafe { result::launch_kernel(kernel.0 as sys::CUfunction, (x, y, z), (i, j, k), 0, self.stream, args) };
+            unsafe { result::launch_kernel(kernel.0 as sys::CUfunction, (x, y, z), (i, j, k), 0, d.stream, args) };
         done.map_err(|e| wrong("starting a kernel", e))
     }
 
     unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
-        self.enter()?;
+        let d = self.current()?;
         // SAFETY: the caller's promise; the copy goes by a stream of its own and is waited for.
         let done = unsafe {
             let source = std::slice::from_raw_parts(from, bytes);
-            result::memcpy_htod_async(to, source, self.side).and_then(|()| result::stream::synchronize(self.side))
+            result::memcpy_htod_async(to, source, d.side).and_then(|()| result::stream::synchronize(d.side))
         };
         done.map_err(|e| wrong("copy to the GPU", e))
     }
 
     fn begin_capture(&self) -> Result<()> {
-        self.enter()?;
+        let d = self.current()?;
         // Relaxed: memory may be allocated meanwhile, and other streams may work.
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream is kept to the process's end.
-        unsafe { result::stream::begin_capture(self.stream, mode) }.map_err(|e| wrong("beginning a CUDA graph", e))
+        unsafe { result::stream::begin_capture(d.stream, mode) }.map_err(|e| wrong("beginning a CUDA graph", e))
     }
 
     fn end_capture(&self) -> Result<Captured> {
-        self.enter()?;
+        let d = self.current()?;
         // SAFETY: the graph is made into one that can be launched, and then dropped.
         let made = unsafe {
-            result::stream::end_capture(self.stream).and_then(|graph| {
+            result::stream::end_capture(d.stream).and_then(|graph| {
                 let mut ready = std::mem::MaybeUninit::uninit();
                 let made = sys::cuGraphInstantiateWithFlags(ready.as_mut_ptr(), graph, 0).result();
                 let _ = result::graph::destroy(graph);
@@ -274,9 +264,9 @@ impl Driver for Device {
     }
 
     unsafe fn replay(&self, captured: Captured) -> Result<()> {
-        self.enter()?;
+        let d = self.current()?;
         // SAFETY: the caller's promise.
-        let done = unsafe { result::graph::launch(captured.0 as sys::CUgraphExec, self.stream) };
+        let done = unsafe { result::graph::launch(captured.0 as sys::CUgraphExec, d.stream) };
         done.map_err(|e| wrong("starting a CUDA graph", e))
     }
 
@@ -286,22 +276,25 @@ impl Driver for Device {
     }
 
     fn enter(&self) -> Result<()> {
-        // SAFETY: the context is kept to the process's end.
-        unsafe { result::ctx::set_current(self.context) }.map_err(|e| wrong("cuCtxSetCurrent", e))
+        self.current().map(drop)
+    }
+
+    fn context(&self) -> Result<u64> {
+        self.current().map(|d| d.context as u64)
     }
 
     fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
-        self.enter()?;
+        let d = self.current()?;
         Ok(match call {
-            Call::Product(p) => self.cublas().as_ref().ok().and_then(|lib| lib.prepare(p)),
-            Call::Convolution(c) => self.cudnn().as_ref().ok().and_then(|lib| lib.prepare(c)),
+            Call::Product(p) => d.cublas().as_ref().ok().and_then(|lib| lib.prepare(p)),
+            Call::Convolution(c) => d.cudnn().as_ref().ok().and_then(|lib| lib.prepare(c)),
         })
     }
 
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
-        self.enter()?;
+        let d = self.current()?;
         let mut all = library::report();
-        let failed = [self.cublas().as_ref().err(), self.cudnn().as_ref().err()];
+        let failed = [d.cublas().as_ref().err(), d.cudnn().as_ref().err()];
         for ((_, found), why) in all.iter_mut().zip(failed) {
             if let Some(why) = why {
                 *found = Err(why.clone());
@@ -311,9 +304,7 @@ impl Driver for Device {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.enter()?;
-        // SAFETY: the stream is kept to the process's end.
-        unsafe { result::stream::synchronize(self.stream) }.map_err(|e| wrong("waiting for the GPU", e))
+        self.current()?.synchronize().map_err(|e| wrong("waiting for the GPU", e))
     }
 }
 
