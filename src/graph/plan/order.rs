@@ -126,10 +126,16 @@ fn shared_outputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
 
 /// Storages of gradients that functions pass on and another variable of the graph has too.
 fn shared_gradients(g: &Graph) -> MixMap<usize, ()> {
-    let shared: Vec<(usize, &Var)> = g.vars.iter().filter_map(|v| Some((v.shared_gradient()?, v))).collect();
-    let made = shared.iter().filter(|(_, v)| v.producer.is_some());
-    let others = |at: usize, v: &Var| shared.iter().any(|(b, w)| *b == at && !Arc::ptr_eq(&w.var, &v.var));
-    made.filter(|(at, v)| others(*at, v)).map(|(at, _)| (*at, ())).collect()
+    // Of each how many have it, and whether a function passes it on.
+    let mut found: MixMap<usize, (usize, bool)> = MixMap::default();
+    for v in &g.vars {
+        if let Some(at) = v.shared_gradient() {
+            let (count, made) = found.entry(at).or_default();
+            *count += 1;
+            *made |= v.producer.is_some();
+        }
+    }
+    found.into_iter().filter(|(_, (count, made))| *count > 1 && *made).map(|(at, _)| (at, ())).collect()
 }
 
 /// Storages of inputs that a function updates and another function reads or writes.
@@ -185,17 +191,19 @@ fn refresh_ranks(found: &mut [Arc<FnNode>]) {
 impl Graph {
     /// Leaves over the memory of an output that is made before anybody reads them.
     pub(crate) fn made_in_time(&self) -> Vec<u32> {
-        let producer = |v: &Var| {
-            let same = |w: &&Var| w.twin && w.producer.is_some() && storage(&w.var) == storage(&v.var);
-            self.vars.iter().find(same).and_then(|w| w.producer)
-        };
-        let in_time = |&i: &u32| {
-            let v = self.var(i);
-            let made = if v.twin && v.producer.is_none() { producer(v) } else { None };
-            let first = self.nodes.iter().position(|n| n.x.contains(&i));
-            made.zip(first).is_some_and(|(made, first)| (made as usize) < first)
-        };
-        (0..self.vars.len() as u32).filter(in_time).collect()
+        let twins = || (0..self.vars.len() as u32).map(|i| (i, self.var(i))).filter(|(_, v)| v.twin);
+        let of = |v: &Var| Some((storage(&v.var), v.producer?));
+        let made: MixMap<usize, u32> = twins().filter_map(|(_, v)| of(v)).collect();
+        let mut first_read: MixMap<u32, u32> = MixMap::default();
+        if !made.is_empty() {
+            for (n, node) in self.nodes.iter().enumerate() {
+                for x in &node.x {
+                    first_read.entry(*x).or_insert(n as u32);
+                }
+            }
+        }
+        let in_time = |i: u32, v: &Var| made.get(&storage(&v.var)).zip(first_read.get(&i)).is_some_and(|(m, r)| m < r);
+        twins().filter(|(i, v)| v.producer.is_none() && in_time(*i, v)).map(|(i, _)| i).collect()
     }
 
     /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's
