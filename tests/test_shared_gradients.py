@@ -120,7 +120,6 @@ def test_an_intermediate_variable_and_its_copy(copy, case, clear):
     x = leaf()
     h = function(x)
     u = COPIES[copy](h)
-    u.need_grad = True
     y = graph(h, u)
     y.forward()
     wanted, back = plain(X)

@@ -6,21 +6,28 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 
-/// Bytes of a part of the pinned memory, and parts at most. They are used in turn.
+/// Bytes of a part of the pinned memory, and parts of a ring at most.
 const PART: usize = 1 << 20;
-const PARTS: usize = 16;
+const PARTS: usize = 8;
 /// What is smaller, or larger, goes straight to its place, in order with the device's work.
 const LARGE: usize = 256 << 10;
 const LARGEST: usize = 256 << 20;
 
 /// A device's memory for copies.
 pub(super) struct Staging {
-    /// The device's stream, and that of the copies.
-    main: sys::CUstream,
-    copies: sys::CUstream,
-    parts: Vec<Part>,
-    next: usize,
+    /// For copies by the device's stream, and by that of the copies.
+    main: Ring,
+    copies: Ring,
     landing: Option<Landing>,
+}
+
+/// Pinned memory for the copies of one stream. Its parts are filled in turn.
+struct Ring {
+    stream: sys::CUstream,
+    parts: Vec<Part>,
+    /// The part that is being filled, and how many of its bytes are.
+    now: usize,
+    used: usize,
 }
 
 struct Part {
@@ -56,7 +63,7 @@ impl Staging {
     /// For copies between the work of `main`, the context being current.
     pub(super) fn new(main: sys::CUstream) -> Result<Staging, DriverError> {
         let copies = result::stream::create(result::stream::StreamKind::NonBlocking)?;
-        Ok(Staging { main, copies, parts: Vec::new(), next: 0, landing: None })
+        Ok(Staging { main: Ring::new(main), copies: Ring::new(copies), landing: None })
     }
 
     /// Copies to the device. The bytes are read when it returns; they arrive in order with the work of the main stream.
@@ -67,45 +74,14 @@ impl Staging {
         let landing = if (LARGE..=LARGEST).contains(&bytes) { self.landing(bytes)? } else { None };
         // SAFETY: the caller's promise; the landing has as many bytes.
         unsafe {
-            let Some((at, arrived, taken)) = landing else { return self.send(to, from, bytes, self.main) };
-            wait(self.copies, taken)?;
-            self.send(at, from, bytes, self.copies)?;
-            record(arrived, self.copies)?;
-            wait(self.main, arrived)?;
-            result::memcpy_dtod_async(to, at, bytes, self.main)?;
-            record(taken, self.main)
+            let Some((at, arrived, taken)) = landing else { return self.main.send(to, from, bytes) };
+            wait(self.copies.stream, taken)?;
+            self.copies.send(at, from, bytes)?;
+            record(arrived, self.copies.stream)?;
+            wait(self.main.stream, arrived)?;
+            result::memcpy_dtod_async(to, at, bytes, self.main.stream)?;
+            record(taken, self.main.stream)
         }
-    }
-
-    /// Copies part by part, by way of the pinned memory.
-    unsafe fn send(&mut self, to: u64, from: *const u8, bytes: usize, by: sys::CUstream) -> Result<(), DriverError> {
-        for begin in (0..bytes).step_by(PART) {
-            let n = PART.min(bytes - begin);
-            let (part, done) = self.part()?;
-            // SAFETY: the caller's promise; a part has PART bytes, which no copy reads any more.
-            unsafe {
-                std::ptr::copy_nonoverlapping(from.add(begin), part, n);
-                result::memcpy_htod_async(to + begin as u64, std::slice::from_raw_parts(part, n), by)?;
-            }
-            record(done, by)?;
-        }
-        Ok(())
-    }
-
-    /// The next part, once the device has read it.
-    fn part(&mut self) -> Result<(*mut u8, sys::CUevent), DriverError> {
-        if self.parts.len() < PARTS {
-            // SAFETY: pinned memory, kept to the process's end.
-            let memory = unsafe { result::malloc_host(PART, 0)? };
-            let done = event()?;
-            self.parts.push(Part { memory, done });
-            return Ok((memory as *mut u8, done));
-        }
-        let part = &self.parts[self.next];
-        self.next = (self.next + 1) % PARTS;
-        // SAFETY: an event of ours.
-        unsafe { result::event::synchronize(part.done)? };
-        Ok((part.memory as *mut u8, part.done))
     }
 
     /// A landing of `bytes` at least: where it is, and its events. `None` if there is no memory for one.
@@ -130,5 +106,58 @@ impl Staging {
             let _ = result::event::destroy(l.taken);
         }
         true
+    }
+}
+
+impl Ring {
+    fn new(stream: sys::CUstream) -> Ring {
+        Ring { stream, parts: Vec::new(), now: 0, used: 0 }
+    }
+
+    /// Copies part by part, by way of the pinned memory.
+    ///
+    /// # Safety
+    /// Both sides must be valid for `bytes`.
+    unsafe fn send(&mut self, to: u64, from: *const u8, bytes: usize) -> Result<(), DriverError> {
+        for begin in (0..bytes).step_by(PART) {
+            let n = PART.min(bytes - begin);
+            let (room, done) = self.room(n)?;
+            // SAFETY: the caller's promise; there is room for n bytes, which no copy reads any more.
+            unsafe {
+                std::ptr::copy_nonoverlapping(from.add(begin), room, n);
+                result::memcpy_htod_async(to + begin as u64, std::slice::from_raw_parts(room, n), self.stream)?;
+            }
+            record(done, self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Room for so many bytes, and the event to record when they are on their way.
+    fn room(&mut self, bytes: usize) -> Result<(*mut u8, sys::CUevent), DriverError> {
+        if self.parts.is_empty() || self.used + bytes > PART {
+            self.turn()?;
+        }
+        let part = &self.parts[self.now];
+        // SAFETY: it lies in the part.
+        let room = unsafe { (part.memory as *mut u8).add(self.used) };
+        self.used = (self.used + bytes).next_multiple_of(256);
+        Ok((room, part.done))
+    }
+
+    /// Goes on to the next part, once the device has read it.
+    fn turn(&mut self) -> Result<(), DriverError> {
+        if self.parts.len() < PARTS {
+            // SAFETY: pinned memory, kept to the process's end.
+            let memory = unsafe { result::malloc_host(PART, 0)? };
+            self.parts.push(Part { memory, done: event()? });
+            self.now = self.parts.len() - 1;
+        } else {
+            self.now = (self.now + 1) % PARTS;
+            self.used = PART; // nothing of it, should this fail
+            // SAFETY: an event of ours.
+            unsafe { result::event::synchronize(self.parts[self.now].done)? };
+        }
+        self.used = 0;
+        Ok(())
     }
 }

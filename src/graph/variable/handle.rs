@@ -344,7 +344,7 @@ impl Variable {
     /// A shape of another size; as [`Variable::data`].
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
-        let v = VarNode::new(data, self.need_grad_setting());
+        let v = VarNode::new(data, Some(self.need_grad()));
         let origin = self.node.core.lock().origin.clone().unwrap_or_else(|| self.node.core.clone());
         let mut arrays = v.core.lock();
         (arrays.grad, arrays.origin) = (Some(grad), Some(origin));
