@@ -12,6 +12,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import close
+from nnrs.function import PythonFunction
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -197,3 +198,59 @@ def test_recomputed_data_is_there_for_a_copy(copy):
     for _ in range(2):
         y.forward()
         close(y.d, (np.exp(np.sin(X)) + np.sin(X)).sum())
+
+
+class Product(PythonFunction):
+    """Adds to its gradients as the manual has it."""
+
+    @property
+    def name(self):
+        return "Product"
+
+    def min_outputs(self):
+        return 1
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+    def grad_depends_input_data(self, i, j):
+        return True
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d * inputs[1].d
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        for x, other, add in zip(inputs, inputs[::-1], accum, strict=True):
+            g = outputs[0].g * other.d
+            if add:
+                x.g += g
+            else:
+                x.g[...] = g
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("auto", [False, True])
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_python_function_of_a_variable_and_its_copy(copy, auto, before):
+    x = leaf()
+    with nn.auto_forward(auto):
+        y = F.sum(Product()(x, COPIES[copy](x)))
+    y.forward()
+    x.g = before
+    y.backward()
+    close(x.g, before + 2 * X)
+
+
+def test_the_gradient_of_an_output_that_nobody_holds():
+    x, w = leaf(), leaf()
+    w.d = 3
+    f = F.mul2(x, w).parent
+    f.forward(f.inputs, f.outputs)
+    f.outputs[0].g = X
+    x.g = 0
+    f.backward(f.inputs, f.outputs, [True, True])
+    close(x.g, 3 * X)
+    close(f.outputs[0].g, X)

@@ -67,11 +67,13 @@ struct Slot {
     data: NdArray,
     /// What unlinked copies of the variable share, when it was dropped.
     core: Weak<Core>,
+    /// The same, owned, while the variable is dropped and has a gradient.
+    kept: Option<Arc<Core>>,
 }
 
 impl Slot {
     fn new(v: &VarRef) -> Slot {
-        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new() }
+        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new(), kept: None }
     }
 }
 
@@ -179,7 +181,8 @@ impl FnNode {
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
                 let plan = plan::plans(self).last().cloned().unwrap_or_default();
-                let v = VarNode::revived(slot.id, slot.core.upgrade(), slot.data.clone(), plan);
+                let core = slot.kept.take().or_else(|| slot.core.upgrade());
+                let v = VarNode::revived(slot.id, core, slot.data.clone(), plan);
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
                 s.inherited = inherited;
@@ -199,6 +202,7 @@ impl FnNode {
     pub(crate) fn output_dropped(&self, i: usize, data: NdArray, core: &Arc<Core>) {
         if let Some(slot) = self.links().outputs.get_mut(i) {
             (slot.data, slot.core) = (data, Arc::downgrade(core));
+            slot.kept = core.has_gradient().then(|| core.clone());
         }
     }
 
@@ -249,7 +253,7 @@ impl FnNode {
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
-            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new() };
+            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new(), kept: None };
         }
     }
 

@@ -103,6 +103,11 @@ impl Core {
         self.arrays.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    /// True if there is a gradient with a content.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.lock().grad.as_ref().is_some_and(|g| !g.storage().is_empty())
+    }
+
     fn changed(&self) {
         self.version.fetch_add(1, Relaxed);
         EPOCH.fetch_add(1, Relaxed);

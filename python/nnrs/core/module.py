@@ -249,9 +249,9 @@ class Module:
 
 
 def snake_case(name: str) -> str:
-    """A class's name in lower case, with "_" between words.
+    """A class's name in lower case, with "_" before each capital but the first, as NNabla has it in parameters' names.
 
     >>> snake_case("ConvBN")
-    'conv_bn'
+    'conv_b_n'
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

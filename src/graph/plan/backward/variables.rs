@@ -9,6 +9,7 @@ use crate::graph::plan::build::PlanNode;
 use crate::graph::plan::variables::{in_type, settle};
 use crate::graph::variable::{VarNode, VarRef, Variable};
 use crate::shape::Shape;
+use std::sync::Arc;
 
 impl Backward {
     /// What the plan keeps alive beside its functions.
@@ -52,9 +53,11 @@ impl Backward {
     }
 
     /// Which gradients are added to, as NNabla says it: those of leaves unless they are zeroed, others after their first
-    /// part, and those of an input that is given several times (user code may write them in any order).
+    /// part, and those of an input that is given several times, be it as a copy that shares the gradient (user code may
+    /// write them in any order).
     fn accumulate(&self, targets: &[Option<Target>]) -> Result<Vec<bool>> {
-        let given = |slot: u32| targets.iter().flatten().filter(|t| t.slot == slot).count();
+        let memory = |t: &Target| Arc::as_ptr(&self.grads[t.slot as usize].storage()) as usize;
+        let at: Vec<Option<usize>> = targets.iter().map(|t| t.as_ref().map(memory)).collect();
         let adds = |t: &Target| match t.how {
             How::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
             How::Write => false,
@@ -62,12 +65,11 @@ impl Backward {
         };
         let mut list: Vec<bool> = targets.iter().map(|t| t.as_ref().is_some_and(adds)).collect();
         for (i, t) in targets.iter().enumerate() {
-            let Some(t) = t.filter(|t| given(t.slot) > 1) else { continue };
+            let Some(t) = t.filter(|_| at.iter().filter(|a| **a == at[i]).count() > 1) else { continue };
             if !list[i] {
                 self.grads[t.slot as usize].zero()?;
             }
-            let same = |other: &Option<Target>| other.is_some_and(|o| o.slot == t.slot);
-            targets.iter().zip(&mut list).filter(|(other, _)| same(other)).for_each(|(_, add)| *add = true);
+            at.iter().zip(&mut list).filter(|(a, _)| **a == at[i]).for_each(|(_, add)| *add = true);
         }
         Ok(list)
     }
