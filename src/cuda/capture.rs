@@ -3,14 +3,16 @@
 //! A replay is right only if every array is what it was when the run was captured: the same block, or the same constant.
 //! So a captured run knows the arrays as they were before it and as they are after it, keeps their memory, and holds what
 //! it frees on the way in an arena of its own. Several are kept, since a first backward pass writes gradients and a second
-//! adds to them. What differs from run to run without being an array (random numbers) is not captured.
+//! adds to them. What differs from run to run without being an array, random numbers, lies in device memory (`draws.rs`).
 
+use super::draws::{self, Draws};
 use super::driver::Captured;
 use super::memory::Arena;
 use super::{Gpu, Memory, vendor};
 use crate::array::{Kept, NdArray};
 use crate::error::{Error, Result};
 use crate::function::Saved;
+use crate::random::Draw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -70,10 +72,24 @@ struct Variant {
     after: Vec<Option<Kept>>,
     saved: Vec<(Saving, Saving)>,
     arena: Arena,
+    draws: Draws,
     _tables: Vec<Arc<Memory>>,
 }
 
 type Saving = Option<Arc<dyn Any + Send + Sync>>;
+
+/// What a function keeps, but for draws: another one in each run, of which a captured run knows nothing.
+fn saving(s: &Saved) -> Saving {
+    s.get().filter(|v| !v.is::<Draw>())
+}
+
+/// What came of capturing a run.
+struct Recorded {
+    graph: Captured,
+    arena: Arena,
+    draws: Draws,
+    tables: Vec<Arc<Memory>>,
+}
 
 /// What a run works on.
 pub(crate) struct Circumstances<'a> {
@@ -97,7 +113,7 @@ impl Replays {
         finish: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut state = self.lock();
-        if !graphs() || state.given_up.is_some() || CAPTURING.get() {
+        if !graphs() || state.given_up.is_some() || is_capturing() {
             drop(state);
             return compute();
         }
@@ -150,10 +166,10 @@ impl Replays {
 impl Variant {
     fn capture(c: &Circumstances, before: Vec<Kept>, compute: &mut dyn FnMut() -> Result<()>) -> Result<Variant> {
         let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
-        let saved: Vec<Saving> = c.saved.iter().map(|s| s.get()).collect();
+        let saved: Vec<Saving> = c.saved.iter().map(|s| saving(s)).collect();
         // What the host wrote goes to the device before, not in the middle.
         c.arrays.iter().zip(&before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
-        let (done, recorded) = c.gpu.record(compute);
+        let (done, recorded) = c.gpu.record(c.saved, compute);
         let written = |(a, count): (&&NdArray, &u64)| (a.modification_count() != *count).then(|| a.storage().keep());
         let after: Vec<Option<Kept>> = c.arrays.iter().zip(&counts).map(written).collect();
         // Nothing was computed yet: the run that follows begins with the arrays as they were.
@@ -162,19 +178,20 @@ impl Variant {
                 a.storage().restore(k);
             }
         }
-        let (graph, arena, tables) = match (done, recorded) {
+        let Recorded { graph, arena, draws, tables } = match (done, recorded) {
             (Ok(()), Ok(recorded)) => recorded,
             (Err(e), recorded) => {
-                if let Ok((graph, arena, _)) = recorded {
-                    c.gpu.driver.forget(graph);
-                    c.gpu.dissolve(&arena);
+                if let Ok(r) = recorded {
+                    c.gpu.driver.forget(r.graph);
+                    c.gpu.dissolve(&r.arena);
                 }
                 return Err(e);
             }
             (_, Err(e)) => return Err(e),
         };
-        let saved = saved.into_iter().zip(c.saved.iter().map(|s| s.get())).collect();
-        Ok(Variant { gpu: c.gpu, settings: vendor::settings(), graph, before, after, saved, arena, _tables: tables })
+        let saved = saved.into_iter().zip(c.saved.iter().map(|s| saving(s))).collect();
+        let (gpu, settings) = (c.gpu, vendor::settings());
+        Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
     }
 
     /// True if all arrays are what they were when the run was captured.
@@ -188,13 +205,14 @@ impl Variant {
             && self.before.len() == now.len()
             && self.before.iter().zip(now).all(|(a, b)| a.is(b))
             && self.saved.iter().zip(c.saved).all(|((before, after), s)| {
-                let now = s.get();
+                let now = saving(s);
                 same(before, &now) || same(after, &now)
             })
     }
 
     fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
         c.arrays.iter().zip(&self.before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        self.draws.make(c.saved)?;
         {
             let _turn = self.gpu.turn()?;
             // SAFETY: the memory that the graph works on is kept by this value, and the arrays were found to have it.
@@ -207,7 +225,11 @@ impl Variant {
                 k.written_on(c.gpu)?;
             }
         }
-        c.saved.iter().zip(&self.saved).for_each(|(s, (_, after))| s.restore(after.clone()));
+        for (s, (before, after)) in c.saved.iter().zip(&self.saved) {
+            if before.is_some() || after.is_some() {
+                s.restore(after.clone());
+            }
+        }
         Ok(())
     }
 }
@@ -229,16 +251,21 @@ thread_local! {
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// True while this thread captures a run.
+pub(super) fn is_capturing() -> bool {
+    CAPTURING.get()
+}
+
 impl Gpu {
     /// Leave to use the stream: not while another thread captures what goes through it.
     pub(super) fn turn(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
         self.check_fork()?;
-        Ok((!CAPTURING.get()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
+        Ok((!is_capturing()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
     }
 
     /// As [`turn`](Gpu::turn), for what waits for the device or brings data from the host: never in a captured run.
     pub(super) fn turn_with_host(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
-        match CAPTURING.get() {
+        match is_capturing() {
             true => Err(Error::graph("data moves between host and GPU in the middle of the run")),
             false => self.turn(),
         }
@@ -246,26 +273,29 @@ impl Gpu {
 
     /// Keeps a table for as long as the run that is being captured.
     pub(super) fn keep_table(&self, table: &Arc<Memory>) {
-        if CAPTURING.get() {
+        if is_capturing() {
             TABLES.with_borrow_mut(|t| t.push(table.clone()));
         }
     }
 
-    /// Captures what `compute` does; nothing of it is executed.
+    /// Captures what `compute` does; nothing of it is executed. `saved` is what the plan's nodes keep.
     fn record(
-        &self,
+        &'static self,
+        saved: &[&Saved],
         compute: &mut dyn FnMut() -> Result<()>,
-    ) -> (Result<()>, Result<(Captured, Arena, Vec<Arc<Memory>>)>) {
+    ) -> (Result<()>, Result<Recorded>) {
         let _alone = self.capturing.write().unwrap_or_else(|e| e.into_inner());
-        if let Err(e) = self.driver.begin_capture() {
+        // No work is on its way: tables that are sent meanwhile may lie where it has worked.
+        if let Err(e) = self.wait().and_then(|()| self.driver.begin_capture()) {
             return (Err(e), Err(Error::graph("nothing was captured")));
         }
         self.pool().arena = Some(Arena::default());
+        draws::record(self, saved);
         CAPTURING.set(true);
         let done = catch_unwind(AssertUnwindSafe(compute));
         CAPTURING.set(false);
         let arena = self.pool().arena.take().unwrap_or_default();
-        let tables = TABLES.take();
+        let (tables, draws) = (TABLES.take(), draws::recorded());
         let graph = self.driver.end_capture();
         if graph.is_err() || done.is_err() {
             self.dissolve(&arena);
@@ -274,6 +304,6 @@ impl Gpu {
             graph.iter().for_each(|g| self.driver.forget(*g));
             resume_unwind(panic)
         });
-        (done, graph.map(|graph| (graph, arena, tables)))
+        (done, graph.map(|graph| Recorded { graph, arena, draws, tables }))
     }
 }

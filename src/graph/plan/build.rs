@@ -79,15 +79,15 @@ pub(crate) struct Forward {
     pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
 
-/// The GPU on which all these functions run by kernels alone that do the same each time.
+/// The GPU on which all these functions run by kernels alone.
 pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option<(&'static Gpu, Replays)> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
-    let same_each_time = |n: &FnNode| {
+    let by_kernels = |n: &FnNode| {
         let f = &n.function;
-        n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none() && !f.varies()
+        n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none()
     };
-    nodes.all(same_each_time).then(|| (gpu, Replays::default()))
+    nodes.all(by_kernels).then(|| (gpu, Replays::default()))
 }
 
 pub(crate) struct PlanNode {
