@@ -15,6 +15,7 @@ use crate::function::Saved;
 use crate::random::Draw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard};
@@ -67,9 +68,10 @@ struct Variant {
     gpu: &'static Gpu,
     settings: u8,
     graph: Captured,
-    before: Vec<Kept>,
-    /// The arrays that are written, as they are afterwards.
-    after: Vec<Option<Kept>>,
+    /// The arrays before it; none where that is of no account: the run makes them anew in other memory.
+    before: Vec<Option<Kept>>,
+    /// The arrays that are written, as they are afterwards, and how often their memory had been shared.
+    after: Vec<Option<(Kept, usize)>>,
     saved: Vec<(Saving, Saving)>,
     arena: Arena,
     draws: Draws,
@@ -89,6 +91,7 @@ struct Recorded {
     arena: Arena,
     draws: Draws,
     tables: Vec<Arc<Memory>>,
+    touched: BTreeSet<usize>,
 }
 
 /// What a run works on.
@@ -96,8 +99,16 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) gpu: &'static Gpu,
     /// All arrays that it reads or writes.
     pub(crate) arrays: &'a [&'a NdArray],
+    /// Which of them it makes before it reads them. None: it also reads what its functions keep.
+    pub(crate) made: Option<&'a [bool]>,
     /// What its functions keep from run to run.
     pub(crate) saved: &'a [&'a Saved],
+}
+
+impl Circumstances<'_> {
+    fn makes(&self, i: usize) -> bool {
+        self.made.is_some_and(|made| made[i])
+    }
 }
 
 impl Replays {
@@ -123,7 +134,8 @@ impl Replays {
             state.replays += 1;
             return state.variants[v].replay(c, finish);
         }
-        let marks: Vec<usize> = before.iter().map(Kept::mark).collect();
+        let mark = |(i, k): (usize, &Kept)| if c.makes(i) { 0 } else { k.mark() };
+        let marks: Vec<usize> = before.iter().enumerate().map(mark).collect();
         state.seen = if marks == state.before { state.seen + 1 } else { 0 };
         state.before = marks;
         state.misses += 1;
@@ -178,7 +190,7 @@ impl Variant {
                 a.storage().restore(k);
             }
         }
-        let Recorded { graph, arena, draws, tables } = match (done, recorded) {
+        let Recorded { graph, arena, draws, tables, touched } = match (done, recorded) {
             (Ok(()), Ok(recorded)) => recorded,
             (Err(e), recorded) => {
                 if let Ok(r) = recorded {
@@ -191,27 +203,24 @@ impl Variant {
         };
         let saved = saved.into_iter().zip(c.saved.iter().map(|s| saving(s))).collect();
         let (gpu, settings) = (c.gpu, vendor::settings());
+        let of_account = |(i, k): (usize, Kept)| (!c.makes(i) || k.is_among(&touched)).then_some(k);
+        let before = before.into_iter().enumerate().map(of_account).collect();
+        let after = after.into_iter().map(|k| k.map(|k| (k.shares(), k)).map(|(n, k)| (k, n))).collect();
         Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
     }
 
     /// True if all arrays are what they were when the run was captured.
     fn fits(&self, c: &Circumstances, now: &[Kept]) -> bool {
-        let same = |a: &Saving, b: &Saving| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
         self.gpu == c.gpu
             && self.settings == vendor::settings()
             && self.before.len() == now.len()
-            && self.before.iter().zip(now).all(|(a, b)| a.is(b))
-            && self.saved.iter().zip(c.saved).all(|((before, after), s)| {
-                let now = saving(s);
-                same(before, &now) || same(after, &now)
-            })
+            && self.before.iter().zip(&self.after).zip(now).all(|((before, after), now)| is_as(before, after, now))
+            && (c.made.is_some() || self.saved.iter().zip(c.saved).all(|(then, s)| keeps(then, &saving(s))))
     }
 
     fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
-        c.arrays.iter().zip(&self.before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        let before = c.arrays.iter().zip(&self.before);
+        before.filter_map(|(a, k)| Some((a, k.as_ref()?))).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
         self.draws.make(c.saved)?;
         {
             let _turn = self.gpu.turn()?;
@@ -220,7 +229,7 @@ impl Variant {
         }
         finish();
         for (a, k) in c.arrays.iter().zip(&self.after) {
-            if let Some(k) = k {
+            if let Some((k, _)) = k {
                 a.storage().restore(k);
                 k.written_on(c.gpu)?;
             }
@@ -232,6 +241,21 @@ impl Variant {
         }
         Ok(())
     }
+}
+
+/// True if an array is `now` as it was `before` a captured run, whose writing it no other storage will notice.
+fn is_as(before: &Option<Kept>, after: &Option<(Kept, usize)>, now: &Kept) -> bool {
+    let same = |k: &Kept| k.is(now) && (after.is_none() || !now.is_shared() || k.is_shared());
+    before.as_ref().is_none_or(same) && after.as_ref().is_none_or(|(k, shares)| k.shares() == *shares)
+}
+
+/// True if what a function keeps is `now` what it was before a captured run, or after it.
+fn keeps((before, after): &(Saving, Saving), now: &Saving) -> bool {
+    let same = |then: &Saving| match (then, now) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same(before) || same(after)
 }
 
 impl Drop for Variant {
@@ -249,11 +273,20 @@ thread_local! {
     static CAPTURING: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
+    /// Addresses of the blocks that the run has worked on.
+    static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// True while this thread captures a run.
 pub(super) fn is_capturing() -> bool {
     CAPTURING.get()
+}
+
+/// Notes that a block is worked on, if a run is being captured.
+pub(crate) fn touch(block: usize) {
+    if is_capturing() {
+        TOUCHED.with_borrow_mut(|t| t.insert(block));
+    }
 }
 
 impl Gpu {
@@ -295,7 +328,7 @@ impl Gpu {
         let done = catch_unwind(AssertUnwindSafe(compute));
         CAPTURING.set(false);
         let arena = self.pool().arena.take().unwrap_or_default();
-        let (tables, draws) = (TABLES.take(), draws::recorded());
+        let (tables, touched, draws) = (TABLES.take(), TOUCHED.take(), draws::recorded());
         let graph = self.driver.end_capture();
         if graph.is_err() || done.is_err() {
             self.dissolve(&arena);
@@ -304,6 +337,6 @@ impl Gpu {
             graph.iter().for_each(|g| self.driver.forget(*g));
             resume_unwind(panic)
         });
-        (done, graph.map(|graph| Recorded { graph, arena, draws, tables }))
+        (done, graph.map(|graph| Recorded { graph, arena, draws, tables, touched }))
     }
 }

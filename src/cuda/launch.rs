@@ -133,7 +133,9 @@ impl Gpu {
         let turn = self.turn()?;
         let (to, from, n) = (memory.address(), bytes.as_ptr(), bytes.len());
         // SAFETY: the memory is as large as the slice.
-        unsafe { if turn.is_some() { self.driver.upload(to, from, n)? } else { self.driver.upload_constant(to, from, n)? } };
+        unsafe {
+            if turn.is_some() { self.driver.upload(to, from, n)? } else { self.driver.upload_constant(to, from, n)? }
+        };
         drop(turn);
         let mut tables = self.tables();
         if tables.len() >= TABLES {

@@ -54,5 +54,7 @@ pub(crate) fn dropout(from: Numbers, p: f64, y: &Data, x: &Data, output: Output)
     let double = is_double(y);
     let threshold = (p * (1u64 << 32) as f64) as u32;
     let launch = y.gpu().launch("random", &named("dropout", double))?.array(y).array(x);
-    run(launch, from, y, 1, |l| l.long(threshold as i64).real(double, 1.0 / (1.0 - p)).flag(output == Output::Accumulate))
+    run(launch, from, y, 1, |l| {
+        l.long(threshold as i64).real(double, 1.0 / (1.0 - p)).flag(output == Output::Accumulate)
+    })
 }
