@@ -301,3 +301,81 @@ def test_loss_scaling_waits_once_for_each_update() -> None:
     attempts = next(turn) - fed - 1
     assert cuda.host_waits() == waits + attempts
     assert is_replayed(loss, 2), cuda.graphs(loss)
+
+
+def test_what_functions_keep_is_that_of_the_last_run() -> None:
+    """Two plans of one graph, one of which keeps nothing for the backward pass."""
+    x = variable(numbers(6, 5), need_grad=True)
+    y = F.sum(F.max(x, axis=1) * 3.0)
+
+    def forward(k: int, **flags: bool) -> None:
+        x.d = numbers(6, 5, seed=k)
+        y.forward(**flags)
+
+    for k in range(8):
+        forward(k)
+        y.backward(clear_buffer=True)
+    for k in range(8):
+        forward(k, clear_buffer=True)
+    assert is_replayed(y), cuda.graphs(y)
+    for k in range(4):
+        forward(k)
+        forward(k + 50, clear_buffer=True)
+        x.g = 0
+        y.backward()
+        np.testing.assert_array_equal(x.g, 3.0 * (x.d == x.d.max(axis=1, keepdims=True)))
+
+
+def test_memory_that_others_share_is_left_alone() -> None:
+    x = variable(numbers(8, 8), need_grad=True)
+    y = F.exp(F.affine(x, x) / 100.0)
+    for _ in range(8):
+        y.forward()
+    assert is_replayed(y), cuda.graphs(y)
+    with nn.auto_forward():
+        z = F.reshape(y, (64,))
+    expected = z.d.copy()
+    for k in range(6):
+        x.d = numbers(8, 8, seed=k)
+        y.forward()
+        np.testing.assert_allclose(y.d, np.exp(x.d @ x.d / 100), rtol=1e-5)
+        np.testing.assert_array_equal(z.d, expected)
+
+
+def test_outputs_that_take_over_memory_are_captured() -> None:
+    x = variable(numbers(8, 8), need_grad=True)
+    h = F.reshape(F.tanh(x), (64,))
+    y = F.sum(F.tanh(F.affine(F.reshape(h, (8, 8)), x)) ** 2)
+    h.persistent = True
+    for k in range(10):
+        x.d = numbers(8, 8, seed=k) / 4
+        x.g = 0
+        y.forward()
+        y.backward()
+        t = np.tanh(x.d)
+        np.testing.assert_allclose(h.d, t.ravel(), rtol=1e-5)
+        np.testing.assert_allclose(y.d, (np.tanh(t @ x.d) ** 2).sum(), rtol=1e-4)
+        o = np.tanh(t @ x.d)
+        back = 2 * o * (1 - o**2)
+        np.testing.assert_allclose(x.g, t.T @ back + back @ x.d.T * (1 - t**2), rtol=1e-3, atol=1e-5)
+    assert is_replayed(y, 2), cuda.graphs(y)
+
+
+@pytest.mark.skipif(DEVICES < 2, reason="one device")
+def test_random_functions_of_two_devices() -> None:
+    def graph(*contexts: nn.Context) -> nn.Variable:
+        with nn.context_scope(contexts[0]):
+            a = F.rand(shape=(300,))
+        with nn.context_scope(contexts[1]):
+            return F.dropout(a, 0.5)
+
+    results: list[list[Array]] = []
+    for contexts in ((gpu(), gpu(device_id="1")), (gpu(device_id="1"),) * 2, (cpu(),) * 2):
+        nn.seed(2)
+        y = graph(*contexts)
+        results.append([])
+        for _ in range(6):
+            y.forward()
+            results[-1].append(y.d.copy())
+    for values in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], values, strict=True))

@@ -48,8 +48,11 @@ pub fn set_graphs(on: bool) -> bool {
 }
 
 /// The captured runs of one plan.
-#[derive(Default)]
-pub(crate) struct Replays(Mutex<State>);
+pub(crate) struct Replays {
+    /// Which of its arrays a run makes before it reads them.
+    made: Vec<bool>,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -99,21 +102,20 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) gpu: &'static Gpu,
     /// All arrays that it reads or writes.
     pub(crate) arrays: &'a [&'a NdArray],
-    /// Which of them it makes before it reads them. None: it also reads what its functions keep.
-    pub(crate) made: Option<&'a [bool]>,
     /// What its functions keep from run to run.
     pub(crate) saved: &'a [&'a Saved],
-}
-
-impl Circumstances<'_> {
-    fn makes(&self, i: usize) -> bool {
-        self.made.is_some_and(|made| made[i])
-    }
+    /// Whether it reads that.
+    pub(crate) reads_saved: bool,
 }
 
 impl Replays {
+    /// Of a plan that makes such arrays anew in each run.
+    pub(crate) fn new(made: Vec<bool>) -> Replays {
+        Replays { made, state: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Does a run: by `compute`, or by a replay and then `finish`, which does what a run does beside computing.
@@ -134,7 +136,7 @@ impl Replays {
             state.replays += 1;
             return state.variants[v].replay(c, finish);
         }
-        let mark = |(i, k): (usize, &Kept)| if c.makes(i) { 0 } else { k.mark() };
+        let mark = |(i, k): (usize, &Kept)| if self.made[i] { 0 } else { k.mark() };
         let marks: Vec<usize> = before.iter().enumerate().map(mark).collect();
         state.seen = if marks == state.before { state.seen + 1 } else { 0 };
         state.before = marks;
@@ -147,7 +149,7 @@ impl Replays {
             drop(state);
             return compute();
         }
-        match Variant::capture(c, before, compute) {
+        match Variant::capture(c, &self.made, before, compute) {
             Ok(v) => {
                 if state.variants.len() == VARIANTS {
                     state.variants.remove(0);
@@ -176,7 +178,12 @@ impl Replays {
 }
 
 impl Variant {
-    fn capture(c: &Circumstances, before: Vec<Kept>, compute: &mut dyn FnMut() -> Result<()>) -> Result<Variant> {
+    fn capture(
+        c: &Circumstances,
+        made: &[bool],
+        before: Vec<Kept>,
+        compute: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Variant> {
         let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
         let saved: Vec<Saving> = c.saved.iter().map(|s| saving(s)).collect();
         // What the host wrote goes to the device before, not in the middle.
@@ -203,7 +210,7 @@ impl Variant {
         };
         let saved = saved.into_iter().zip(c.saved.iter().map(|s| saving(s))).collect();
         let (gpu, settings) = (c.gpu, vendor::settings());
-        let of_account = |(i, k): (usize, Kept)| (!c.makes(i) || k.is_among(&touched)).then_some(k);
+        let of_account = |(i, k): (usize, Kept)| (!made[i] || k.is_among(&touched)).then_some(k);
         let before = before.into_iter().enumerate().map(of_account).collect();
         let after = after.into_iter().map(|k| k.map(|k| (k.shares(), k)).map(|(n, k)| (k, n))).collect();
         Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
@@ -215,7 +222,7 @@ impl Variant {
             && self.settings == vendor::settings()
             && self.before.len() == now.len()
             && self.before.iter().zip(&self.after).zip(now).all(|((before, after), now)| is_as(before, after, now))
-            && (c.made.is_some() || self.saved.iter().zip(c.saved).all(|(then, s)| keeps(then, &saving(s))))
+            && (!c.reads_saved || self.saved.iter().zip(c.saved).all(|(then, s)| keeps(then, &saving(s))))
     }
 
     fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
@@ -234,8 +241,8 @@ impl Variant {
                 k.written_on(c.gpu)?;
             }
         }
-        for (s, (before, after)) in c.saved.iter().zip(&self.saved) {
-            if before.is_some() || after.is_some() {
+        for (s, (_, after)) in c.saved.iter().zip(&self.saved) {
+            if after.is_some() || saving(s).is_some() {
                 s.restore(after.clone());
             }
         }

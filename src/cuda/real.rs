@@ -118,11 +118,13 @@ impl Device {
     }
 }
 
-/// Pinned memory through which data goes to the device while the host works on. Its parts are used in turn.
+/// Pinned memory through which data goes to the device while the host works on. Its parts are filled in turn.
 #[derive(Default)]
 struct Staging {
     parts: Vec<Part>,
-    next: usize,
+    /// The part that is being filled, and how many of its bytes are.
+    now: usize,
+    used: usize,
 }
 
 struct Part {
@@ -135,23 +137,36 @@ const PARTS: usize = 8;
 const PART: usize = 1 << 20;
 
 impl Staging {
-    /// The next part, once the device has read it.
-    unsafe fn part(&mut self) -> Result<(*mut u8, sys::CUevent), DriverError> {
+    /// Room for so many bytes, and the event to record when they are on their way.
+    unsafe fn room(&mut self, bytes: usize) -> Result<(*mut u8, sys::CUevent), DriverError> {
+        if self.parts.is_empty() || self.used + bytes > PART {
+            // SAFETY: the caller's promise.
+            unsafe { self.turn()? };
+        }
+        let part = &self.parts[self.now];
+        // SAFETY: it lies in the part.
+        let room = unsafe { (part.memory as *mut u8).add(self.used) };
+        self.used = (self.used + bytes).next_multiple_of(256);
+        Ok((room, part.done))
+    }
+
+    /// Goes on to the next part, once the device has read it.
+    unsafe fn turn(&mut self) -> Result<(), DriverError> {
         // SAFETY: events and memory are used as long as the process lives.
         unsafe {
             if self.parts.len() < PARTS {
                 let memory = result::malloc_host(PART, 0)?;
                 let done = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
                 self.parts.push(Part { memory, done });
-                self.next = 0;
-                let new = &self.parts[self.parts.len() - 1];
-                return Ok((new.memory as *mut u8, new.done));
+                self.now = self.parts.len() - 1;
+            } else {
+                self.now = (self.now + 1) % PARTS;
+                self.used = PART; // nothing of it, should this fail
+                result::event::synchronize(self.parts[self.now].done)?;
             }
-            let part = &self.parts[self.next];
-            self.next = (self.next + 1) % PARTS;
-            result::event::synchronize(part.done)?;
-            Ok((part.memory as *mut u8, part.done))
         }
+        self.used = 0;
+        Ok(())
     }
 }
 
@@ -181,11 +196,11 @@ impl Driver for Device {
         let mut staging = self.staging();
         for begin in (0..bytes).step_by(PART) {
             let n = PART.min(bytes - begin);
-            // SAFETY: the caller's promise; a part of the staging memory has PART bytes.
+            // SAFETY: the caller's promise; there is room for n bytes.
             let done = unsafe {
-                staging.part().and_then(|(part, done)| {
-                    std::ptr::copy_nonoverlapping(from.add(begin), part, n);
-                    let source = std::slice::from_raw_parts(part, n);
+                staging.room(n).and_then(|(room, done)| {
+                    std::ptr::copy_nonoverlapping(from.add(begin), room, n);
+                    let source = std::slice::from_raw_parts(room, n);
                     result::memcpy_htod_async(to + begin as u64, source, self.stream)?;
                     result::event::record(done, self.stream)
                 })

@@ -79,15 +79,18 @@ pub(crate) struct Forward {
     pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
 
-/// The GPU on which all these functions run by kernels alone.
-pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option<(&'static Gpu, Replays)> {
+/// The GPU on which all these functions run by kernels alone. `made`: which arrays a run makes before it reads them.
+pub(crate) fn captured_on<'a>(
+    nodes: impl Iterator<Item = &'a FnNode>,
+    made: impl FnOnce() -> Vec<bool>,
+) -> Option<(&'static Gpu, Replays)> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
     let by_kernels = |n: &FnNode| {
         let f = &n.function;
         n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none()
     };
-    nodes.all(by_kernels).then(|| (gpu, Replays::default()))
+    nodes.all(by_kernels).then(|| (gpu, Replays::new(made())))
 }
 
 pub(crate) struct PlanNode {
@@ -165,7 +168,9 @@ impl Forward {
         let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
         Ok(Forward {
             id: next_id(),
-            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
+            replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
+                g.vars.iter().map(|v| v.producer.is_some()).collect()
+            }),
             key,
             root_ids: roots.iter().map(|r| r.id).collect(),
             border,
