@@ -86,11 +86,8 @@ pub(crate) fn captured_on<'a>(
 ) -> Option<(&'static Gpu, Replays)> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
-    let by_kernels = |n: &FnNode| {
-        let f = &n.function;
-        n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none()
-    };
-    nodes.all(by_kernels).then(|| (gpu, Replays::new(made())))
+    let by_kernels = |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none();
+    nodes.all(|n| n.context.gpu() == Some(gpu) && by_kernels(n)).then(|| (gpu, Replays::new(made())))
 }
 
 pub(crate) struct PlanNode {
