@@ -136,12 +136,13 @@ __device__ inline void element(const Step *code, int steps, const Source *x, con
   }
 }
 
-// One array's part of a pass over many, as a solver makes it; chunks are counted over all of them.
+// One array's part of a pass over many, as a solver makes it; chunks are counted over all of them. Its numbers, which change
+// from step to step, lie apart.
 struct Job {
   long long n, chunk;
   const Source *x;
   const Sink *y;
-  const double *scalars;
+  long long scalars;
 };
 
 }  // namespace nnrs
@@ -153,7 +154,7 @@ struct Job {
       nnrs::element<R, REGISTERS>(code, steps, x, y, scalars, i);                                                     \
   }                                                                                                                   \
   extern "C" __global__ void name##_jobs(const nnrs::Step *code, int steps, const nnrs::Job *jobs, int count,         \
-                                         long long chunk) {                                                           \
+                                         long long chunk, const double *scalars) {                                    \
     int low = 0, high = count; /* the last job that begins at or before this block's chunk */                         \
     while (high - low > 1) {                                                                                          \
       int middle = (low + high) / 2;                                                                                  \
@@ -163,7 +164,7 @@ struct Job {
     const nnrs::Job job = jobs[low];                                                                                  \
     long long from = (blockIdx.x - job.chunk) * chunk, to = from + chunk < job.n ? from + chunk : job.n;              \
     for (long long i = from + threadIdx.x; i < to; i += blockDim.x)                                                   \
-      nnrs::element<R, REGISTERS>(code, steps, job.x, job.y, job.scalars, i);                                         \
+      nnrs::element<R, REGISTERS>(code, steps, job.x, job.y, scalars + job.scalars, i);                               \
   }
 
 NNRS_PROGRAM(float, program_f32_16, 16)

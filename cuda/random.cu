@@ -11,9 +11,16 @@ struct Words {
   __device__ inline u64 pair(int k) const { return (u64)w[2 * k] << 32 | w[2 * k + 1]; }
 };
 
-__device__ inline Words philox(u64 key, u64 number, u64 counter) {
-  u32 a = (u32)counter, b = (u32)(counter >> 32), c = (u32)number, d = (u32)(number >> 32);
-  u32 k0 = (u32)key, k1 = (u32)(key >> 32);
+// Which numbers a launch makes. A captured run has key and number in device memory, other ones in each replay.
+struct Draw {
+  u64 key, number;
+
+  __device__ inline Draw(const u64 *held, u64 k, u64 n) : key(held ? held[0] : k), number(held ? held[1] : n) {}
+};
+
+__device__ inline Words philox(const Draw &draw, u64 counter) {
+  u32 a = (u32)counter, b = (u32)(counter >> 32), c = (u32)draw.number, d = (u32)(draw.number >> 32);
+  u32 k0 = (u32)draw.key, k1 = (u32)(draw.key >> 32);
   for (int round = 0; round < 10; ++round) {
     u64 p = (u64)a * 0xD2511F53u, q = (u64)c * 0xCD9E8D57u;
     a = (u32)(q >> 32) ^ b ^ k0;
@@ -56,10 +63,10 @@ __device__ inline long long blocks(long long n, int made) {
 }
 
 template <class R>
-__device__ inline void uniform(void *y, int type, long long n, u64 key, u64 number, R low, R width, R top) {
+__device__ inline void uniform(void *y, int type, long long n, Draw draw, R low, R width, R top) {
   const int m = made<R>();
   for (long long b = first(); b < blocks(n, m); b += step()) {
-    Words w = philox(key, number, (u64)b);
+    Words w = philox(draw, (u64)b);
     for (int k = 0; k < m; ++k) {
       R v = low + width * unit(w, k, (R)0);
       if (place(b, k, m) < n) keep_real<R>(y, type, place(b, k, m), v > top ? top : v);
@@ -69,10 +76,10 @@ __device__ inline void uniform(void *y, int type, long long n, u64 key, u64 numb
 
 // By Box and Muller: radii from the first half of the words, angles from the second; cosines before sines.
 template <class R>
-__device__ inline void normal(void *y, int type, long long n, u64 key, u64 number, R mu, R sigma) {
+__device__ inline void normal(void *y, int type, long long n, Draw draw, R mu, R sigma) {
   const int m = made<R>(), h = m / 2;
   for (long long b = first(); b < blocks(n, m); b += step()) {
-    Words w = philox(key, number, (u64)b);
+    Words w = philox(draw, (u64)b);
     for (int k = 0; k < h; ++k) {
       R radius = sqrt((R)-2 * log(positive(w, k, (R)0)));
       R angle = (R)6.283185307179586 * unit(w, h + k, (R)0);
@@ -86,10 +93,10 @@ __device__ inline void normal(void *y, int type, long long n, u64 key, u64 numbe
 
 // y = x * scale where the word is at least the threshold, x * 0 elsewhere.
 template <class R>
-__device__ inline void dropout(void *y, int to, const void *x, int from, long long n, u64 key, u64 number, u32 threshold,
+__device__ inline void dropout(void *y, int to, const void *x, int from, long long n, Draw draw, u32 threshold,
                                R scale, int add) {
   for (long long b = first(); b < blocks(n, 4); b += step()) {
-    Words w = philox(key, number, (u64)b);
+    Words w = philox(draw, (u64)b);
     for (int k = 0; k < 4; ++k) {
       long long i = place(b, k, 4);
       if (i >= n) continue;
@@ -101,11 +108,14 @@ __device__ inline void dropout(void *y, int to, const void *x, int from, long lo
 
 }  // namespace nnrs
 
+// What each kernel is told of its draw.
+#define NNRS_DRAW const unsigned long long *held, unsigned long long key, unsigned long long number
+
 // At least low, and `range` of them.
-extern "C" __global__ void integers(void *y, int type, long long n, unsigned long long key, unsigned long long number,
-                                    long long low, unsigned long long range) {
+extern "C" __global__ void integers(void *y, int type, long long n, NNRS_DRAW, long long low, unsigned long long range) {
+  const nnrs::Draw draw(held, key, number);
   for (long long b = nnrs::first(); b < nnrs::blocks(n, 2); b += nnrs::step()) {
-    nnrs::Words w = nnrs::philox(key, number, (nnrs::u64)b);
+    nnrs::Words w = nnrs::philox(draw, (nnrs::u64)b);
     for (int k = 0; k < 2; ++k) {
       long long i = nnrs::place(b, k, 2);
       nnrs::u64 v = (nnrs::u64)low + __umul64hi(w.pair(k), range);
@@ -115,18 +125,15 @@ extern "C" __global__ void integers(void *y, int type, long long n, unsigned lon
 }
 
 #define NNRS_RANDOM(R, suffix)                                                                                        \
-  extern "C" __global__ void uniform_##suffix(void *y, int type, long long n, unsigned long long key,                 \
-                                              unsigned long long number, R low, R width, R top) {                     \
-    nnrs::uniform<R>(y, type, n, key, number, low, width, top);                                                       \
+  extern "C" __global__ void uniform_##suffix(void *y, int type, long long n, NNRS_DRAW, R low, R width, R top) {      \
+    nnrs::uniform<R>(y, type, n, nnrs::Draw(held, key, number), low, width, top);                                     \
   }                                                                                                                   \
-  extern "C" __global__ void normal_##suffix(void *y, int type, long long n, unsigned long long key,                  \
-                                             unsigned long long number, R mu, R sigma) {                              \
-    nnrs::normal<R>(y, type, n, key, number, mu, sigma);                                                              \
+  extern "C" __global__ void normal_##suffix(void *y, int type, long long n, NNRS_DRAW, R mu, R sigma) {               \
+    nnrs::normal<R>(y, type, n, nnrs::Draw(held, key, number), mu, sigma);                                            \
   }                                                                                                                   \
-  extern "C" __global__ void dropout_##suffix(void *y, int to, const void *x, int from, long long n,                  \
-                                              unsigned long long key, unsigned long long number, unsigned threshold,  \
-                                              R scale, int add) {                                                     \
-    nnrs::dropout<R>(y, to, x, from, n, key, number, threshold, scale, add);                                          \
+  extern "C" __global__ void dropout_##suffix(void *y, int to, const void *x, int from, long long n, NNRS_DRAW,        \
+                                              unsigned threshold, R scale, int add) {                                 \
+    nnrs::dropout<R>(y, to, x, from, n, nnrs::Draw(held, key, number), threshold, scale, add);                        \
   }
 
 NNRS_RANDOM(float, f32)

@@ -17,7 +17,9 @@
 
 pub use crate::cpu::philox::Draw;
 
-use crate::function::{ArgKind, ArgType, ArgValue, Run};
+use crate::cuda;
+use crate::error::{Error, Result};
+use crate::function::{ArgKind, ArgType, ArgValue, Run, Saved};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -83,15 +85,81 @@ impl ArgType for LastDraw {
     }
 }
 
+/// Where the kernels of a run find their draw.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbers {
+    Known(Draw),
+    /// Key and number, in the memory of a GPU: the run is being captured, and each replay has a draw of its own.
+    At(u64),
+}
+
+impl Numbers {
+    /// The draw, for kernels on the host.
+    pub(crate) fn known(self) -> Result<Draw> {
+        match self {
+            Numbers::Known(draw) => Ok(draw),
+            Numbers::At(_) => Err(Error::graph("random numbers are made on the host in the middle of the run")),
+        }
+    }
+}
+
+/// How a run comes by a draw. A captured run does it again before each replay.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The next one of the function's stream, or the last one if the run is a repetition.
+    Next { seed: Seed, again: bool },
+    /// The last one of the function's node.
+    Saved,
+    /// The last one of another function.
+    Last(LastDraw),
+}
+
+impl Source {
+    /// The draw of a run; in a captured run, of each replay.
+    pub(crate) fn numbers(self, run: &Run) -> Result<Numbers> {
+        match cuda::draws::in_memory(&self, run.saved)? {
+            Some(address) => Ok(Numbers::At(address)),
+            None => self.draw(run.saved).map(Numbers::Known),
+        }
+    }
+
+    pub(crate) fn twin(&self) -> Source {
+        match self {
+            Source::Next { seed, again } => Source::Next { seed: seed.twin(), again: *again },
+            Source::Saved => Source::Saved,
+            Source::Last(last) => Source::Last(last.clone()),
+        }
+    }
+
+    /// The draw; `saved` is what the function's node keeps.
+    pub(crate) fn draw(&self, saved: &Saved) -> Result<Draw> {
+        match self {
+            Source::Next { seed, again } => Ok(seed.draw(saved, *again)),
+            Source::Saved => saved.value().ok_or_else(no_forward),
+            Source::Last(last) => (*lock(&last.0)).ok_or_else(no_forward),
+        }
+    }
+}
+
+fn no_forward() -> Error {
+    Error::graph("backward of a random function before its forward").hint("run forward first: it draws the numbers")
+}
+
 impl Seed {
-    /// The draw of this run: the next one of the stream, or the last one if the run is a repetition.
-    pub(crate) fn draw(&self, run: &Run) -> Draw {
-        let last = run.saved::<Draw>();
-        let draw = match (run.again, last) {
-            (true, Some(last)) => *last,
-            (_, last) => self.next(last.as_deref()),
-        };
-        run.save(draw);
+    /// The numbers of this run.
+    pub(crate) fn numbers(&self, run: &Run) -> Result<Numbers> {
+        Source::Next { seed: self.twin(), again: run.again }.numbers(run)
+    }
+
+    /// The same function's seed. (A clone is another function's.)
+    fn twin(&self) -> Seed {
+        Seed { value: self.value, last: self.last.clone() }
+    }
+
+    fn draw(&self, saved: &Saved, again: bool) -> Draw {
+        let last = saved.value::<Draw>();
+        let draw = last.filter(|_| again).unwrap_or_else(|| self.next(last.as_ref()));
+        saved.keep(draw);
         *lock(&self.last) = Some(draw);
         draw
     }
@@ -105,12 +173,6 @@ impl Seed {
 
     pub(crate) fn last(&self) -> LastDraw {
         LastDraw(self.last.clone())
-    }
-}
-
-impl LastDraw {
-    pub(crate) fn get(&self) -> Option<Draw> {
-        *lock(&self.0)
     }
 }
 

@@ -158,6 +158,8 @@ pub struct Block {
     bytes: usize,
     /// Views of other libraries (NumPy) over the block: they may write it at any time.
     exports: AtomicUsize,
+    /// How often another storage has come to share it.
+    pub(super) shares: AtomicUsize,
     pub(super) mirror: OnceLock<Box<Mutex<Mirror>>>,
 }
 
@@ -171,8 +173,8 @@ impl Block {
 
     /// A block without memory.
     pub(super) fn nowhere(bytes: usize) -> Block {
-        let (host, exports) = (AtomicPtr::new(std::ptr::null_mut()), AtomicUsize::new(0));
-        Block { host, bytes, exports, mirror: OnceLock::new() }
+        let (host, exports, shares) = (AtomicPtr::new(std::ptr::null_mut()), AtomicUsize::new(0), AtomicUsize::new(0));
+        Block { host, bytes, exports, shares, mirror: OnceLock::new() }
     }
 
     /// Gives a block without memory on the host some, content undefined. Nobody else does so at the same time.

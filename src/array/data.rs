@@ -55,7 +55,7 @@ impl Data {
     }
 
     /// `len` elements of a storage, from number `offset` on.
-    pub(super) fn part(self, offset: usize, len: usize) -> Data {
+    pub(crate) fn part(self, offset: usize, len: usize) -> Data {
         Data { offset, len, ..self }
     }
 

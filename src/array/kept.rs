@@ -5,7 +5,9 @@ use super::storage::{Content, State, Storage};
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A storage's content as it was at some time.
 pub(crate) struct Kept {
@@ -22,6 +24,24 @@ impl Kept {
         self.dtype == other.dtype
             && self.content.is(&other.content)
             && (self.address.is_none() || self.address == other.address)
+    }
+
+    /// True if it is memory that a run worked on which has touched these blocks.
+    pub(crate) fn is_among(&self, touched: &BTreeSet<usize>) -> bool {
+        matches!(&self.content, Content::Bytes(b) if touched.contains(&(Arc::as_ptr(b) as usize)))
+    }
+
+    /// True if it is memory that another storage may have too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared && matches!(self.content, Content::Bytes(_))
+    }
+
+    /// How often another storage has come to share the memory.
+    pub(crate) fn shares(&self) -> usize {
+        match &self.content {
+            Content::Bytes(b) => b.shares.load(Relaxed),
+            _ => 0,
+        }
     }
 
     /// A number that tells contents apart, as far as it is worth it.

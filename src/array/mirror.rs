@@ -2,7 +2,7 @@
 //! when it is asked for.
 
 use super::alloc::Block;
-use crate::cuda::{Gpu, Memory};
+use crate::cuda::{self, Gpu, Memory};
 use crate::error::Result;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
@@ -76,6 +76,7 @@ impl Block {
                 Some(mirror) => self.at_host(lock(mirror), access),
             },
             Place::Gpu(gpu) => {
+                cuda::capture::touch(std::ptr::from_ref(self) as usize);
                 let fresh = || Box::new(Mutex::new(Mirror { copy: None, head: Head::Host }));
                 self.at_gpu(gpu, lock(self.mirror.get_or_init(fresh)), access)
             }

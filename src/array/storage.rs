@@ -209,6 +209,7 @@ impl Storage {
             return false;
         }
         from.shared = true;
+        block.shares.fetch_add(1, Relaxed);
         let dtype = from.dtype;
         drop(from);
         self.replace(State { shared: true, ..State::new(dtype, Content::Bytes(block)) });

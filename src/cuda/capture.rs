@@ -3,16 +3,19 @@
 //! A replay is right only if every array is what it was when the run was captured: the same block, or the same constant.
 //! So a captured run knows the arrays as they were before it and as they are after it, keeps their memory, and holds what
 //! it frees on the way in an arena of its own. Several are kept, since a first backward pass writes gradients and a second
-//! adds to them. What differs from run to run without being an array (random numbers) is not captured.
+//! adds to them. What differs from run to run without being an array, random numbers, lies in device memory (`draws.rs`).
 
+use super::draws::{self, Draws};
 use super::driver::Captured;
 use super::memory::Arena;
 use super::{Gpu, Memory, vendor};
 use crate::array::{Kept, NdArray};
 use crate::error::{Error, Result};
 use crate::function::Saved;
+use crate::random::Draw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard};
@@ -45,8 +48,11 @@ pub fn set_graphs(on: bool) -> bool {
 }
 
 /// The captured runs of one plan.
-#[derive(Default)]
-pub(crate) struct Replays(Mutex<State>);
+pub(crate) struct Replays {
+    /// Which of its arrays a run makes before it reads them.
+    made: Vec<bool>,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -65,15 +71,31 @@ struct Variant {
     gpu: &'static Gpu,
     settings: u8,
     graph: Captured,
-    before: Vec<Kept>,
-    /// The arrays that are written, as they are afterwards.
-    after: Vec<Option<Kept>>,
+    /// The arrays before it; none where that is of no account: the run makes them anew in other memory.
+    before: Vec<Option<Kept>>,
+    /// The arrays that are written, as they are afterwards, and how often their memory had been shared.
+    after: Vec<Option<(Kept, usize)>>,
     saved: Vec<(Saving, Saving)>,
     arena: Arena,
+    draws: Draws,
     _tables: Vec<Arc<Memory>>,
 }
 
 type Saving = Option<Arc<dyn Any + Send + Sync>>;
+
+/// What a function keeps, but for draws: another one in each run, of which a captured run knows nothing.
+fn saving(s: &Saved) -> Saving {
+    s.get().filter(|v| !v.is::<Draw>())
+}
+
+/// What came of capturing a run.
+struct Recorded {
+    graph: Captured,
+    arena: Arena,
+    draws: Draws,
+    tables: Vec<Arc<Memory>>,
+    touched: BTreeSet<usize>,
+}
 
 /// What a run works on.
 pub(crate) struct Circumstances<'a> {
@@ -82,11 +104,18 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) arrays: &'a [&'a NdArray],
     /// What its functions keep from run to run.
     pub(crate) saved: &'a [&'a Saved],
+    /// Whether it reads that.
+    pub(crate) reads_saved: bool,
 }
 
 impl Replays {
+    /// Of a plan that makes such arrays anew in each run.
+    pub(crate) fn new(made: Vec<bool>) -> Replays {
+        Replays { made, state: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Does a run: by `compute`, or by a replay and then `finish`, which does what a run does beside computing.
@@ -97,7 +126,7 @@ impl Replays {
         finish: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut state = self.lock();
-        if !graphs() || state.given_up.is_some() || CAPTURING.get() {
+        if !graphs() || state.given_up.is_some() || is_capturing() {
             drop(state);
             return compute();
         }
@@ -107,7 +136,8 @@ impl Replays {
             state.replays += 1;
             return state.variants[v].replay(c, finish);
         }
-        let marks: Vec<usize> = before.iter().map(Kept::mark).collect();
+        let mark = |(i, k): (usize, &Kept)| if self.made[i] { 0 } else { k.mark() };
+        let marks: Vec<usize> = before.iter().enumerate().map(mark).collect();
         state.seen = if marks == state.before { state.seen + 1 } else { 0 };
         state.before = marks;
         state.misses += 1;
@@ -119,7 +149,7 @@ impl Replays {
             drop(state);
             return compute();
         }
-        match Variant::capture(c, before, compute) {
+        match Variant::capture(c, &self.made, before, compute) {
             Ok(v) => {
                 if state.variants.len() == VARIANTS {
                     state.variants.remove(0);
@@ -148,12 +178,17 @@ impl Replays {
 }
 
 impl Variant {
-    fn capture(c: &Circumstances, before: Vec<Kept>, compute: &mut dyn FnMut() -> Result<()>) -> Result<Variant> {
+    fn capture(
+        c: &Circumstances,
+        made: &[bool],
+        before: Vec<Kept>,
+        compute: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Variant> {
         let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
-        let saved: Vec<Saving> = c.saved.iter().map(|s| s.get()).collect();
+        let saved: Vec<Saving> = c.saved.iter().map(|s| saving(s)).collect();
         // What the host wrote goes to the device before, not in the middle.
         c.arrays.iter().zip(&before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
-        let (done, recorded) = c.gpu.record(compute);
+        let (done, recorded) = c.gpu.record(c.saved, compute);
         let written = |(a, count): (&&NdArray, &u64)| (a.modification_count() != *count).then(|| a.storage().keep());
         let after: Vec<Option<Kept>> = c.arrays.iter().zip(&counts).map(written).collect();
         // Nothing was computed yet: the run that follows begins with the arrays as they were.
@@ -162,39 +197,38 @@ impl Variant {
                 a.storage().restore(k);
             }
         }
-        let (graph, arena, tables) = match (done, recorded) {
+        let Recorded { graph, arena, draws, tables, touched } = match (done, recorded) {
             (Ok(()), Ok(recorded)) => recorded,
             (Err(e), recorded) => {
-                if let Ok((graph, arena, _)) = recorded {
-                    c.gpu.driver.forget(graph);
-                    c.gpu.dissolve(&arena);
+                if let Ok(r) = recorded {
+                    c.gpu.driver.forget(r.graph);
+                    c.gpu.dissolve(&r.arena);
                 }
                 return Err(e);
             }
             (_, Err(e)) => return Err(e),
         };
-        let saved = saved.into_iter().zip(c.saved.iter().map(|s| s.get())).collect();
-        Ok(Variant { gpu: c.gpu, settings: vendor::settings(), graph, before, after, saved, arena, _tables: tables })
+        let saved = saved.into_iter().zip(c.saved.iter().map(|s| saving(s))).collect();
+        let (gpu, settings) = (c.gpu, vendor::settings());
+        let of_account = |(i, k): (usize, Kept)| (!made[i] || k.is_among(&touched)).then_some(k);
+        let before = before.into_iter().enumerate().map(of_account).collect();
+        let after = after.into_iter().map(|k| k.map(|k| (k.shares(), k)).map(|(n, k)| (k, n))).collect();
+        Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
     }
 
     /// True if all arrays are what they were when the run was captured.
     fn fits(&self, c: &Circumstances, now: &[Kept]) -> bool {
-        let same = |a: &Saving, b: &Saving| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
         self.gpu == c.gpu
             && self.settings == vendor::settings()
             && self.before.len() == now.len()
-            && self.before.iter().zip(now).all(|(a, b)| a.is(b))
-            && self.saved.iter().zip(c.saved).all(|((before, after), s)| {
-                let now = s.get();
-                same(before, &now) || same(after, &now)
-            })
+            && self.before.iter().zip(&self.after).zip(now).all(|((before, after), now)| is_as(before, after, now))
+            && (!c.reads_saved || self.saved.iter().zip(c.saved).all(|(then, s)| keeps(then, &saving(s))))
     }
 
     fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
-        c.arrays.iter().zip(&self.before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        let before = c.arrays.iter().zip(&self.before);
+        before.filter_map(|(a, k)| Some((a, k.as_ref()?))).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        self.draws.make(c.saved)?;
         {
             let _turn = self.gpu.turn()?;
             // SAFETY: the memory that the graph works on is kept by this value, and the arrays were found to have it.
@@ -202,14 +236,33 @@ impl Variant {
         }
         finish();
         for (a, k) in c.arrays.iter().zip(&self.after) {
-            if let Some(k) = k {
+            if let Some((k, _)) = k {
                 a.storage().restore(k);
                 k.written_on(c.gpu)?;
             }
         }
-        c.saved.iter().zip(&self.saved).for_each(|(s, (_, after))| s.restore(after.clone()));
+        for (s, (_, after)) in c.saved.iter().zip(&self.saved) {
+            if after.is_some() || saving(s).is_some() {
+                s.restore(after.clone());
+            }
+        }
         Ok(())
     }
+}
+
+/// True if an array is `now` as it was `before` a captured run, whose writing it no other storage will notice.
+fn is_as(before: &Option<Kept>, after: &Option<(Kept, usize)>, now: &Kept) -> bool {
+    let same = |k: &Kept| k.is(now) && (after.is_none() || !now.is_shared() || k.is_shared());
+    before.as_ref().is_none_or(same) && after.as_ref().is_none_or(|(k, shares)| k.shares() == *shares)
+}
+
+/// True if what a function keeps is `now` what it was before a captured run, or after it.
+fn keeps((before, after): &(Saving, Saving), now: &Saving) -> bool {
+    let same = |then: &Saving| match (then, now) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same(before) || same(after)
 }
 
 impl Drop for Variant {
@@ -227,18 +280,32 @@ thread_local! {
     static CAPTURING: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
+    /// Addresses of the blocks that the run has worked on.
+    static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// True while this thread captures a run.
+pub(super) fn is_capturing() -> bool {
+    CAPTURING.get()
+}
+
+/// Notes that a block is worked on, if a run is being captured.
+pub(crate) fn touch(block: usize) {
+    if is_capturing() {
+        TOUCHED.with_borrow_mut(|t| t.insert(block));
+    }
 }
 
 impl Gpu {
     /// Leave to use the stream: not while another thread captures what goes through it.
     pub(super) fn turn(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
         self.check_fork()?;
-        Ok((!CAPTURING.get()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
+        Ok((!is_capturing()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
     }
 
     /// As [`turn`](Gpu::turn), for what waits for the device or brings data from the host: never in a captured run.
     pub(super) fn turn_with_host(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
-        match CAPTURING.get() {
+        match is_capturing() {
             true => Err(Error::graph("data moves between host and GPU in the middle of the run")),
             false => self.turn(),
         }
@@ -246,26 +313,29 @@ impl Gpu {
 
     /// Keeps a table for as long as the run that is being captured.
     pub(super) fn keep_table(&self, table: &Arc<Memory>) {
-        if CAPTURING.get() {
+        if is_capturing() {
             TABLES.with_borrow_mut(|t| t.push(table.clone()));
         }
     }
 
-    /// Captures what `compute` does; nothing of it is executed.
+    /// Captures what `compute` does; nothing of it is executed. `saved` is what the plan's nodes keep.
     fn record(
-        &self,
+        &'static self,
+        saved: &[&Saved],
         compute: &mut dyn FnMut() -> Result<()>,
-    ) -> (Result<()>, Result<(Captured, Arena, Vec<Arc<Memory>>)>) {
+    ) -> (Result<()>, Result<Recorded>) {
         let _alone = self.capturing.write().unwrap_or_else(|e| e.into_inner());
-        if let Err(e) = self.driver.begin_capture() {
+        // No work is on its way: tables that are sent meanwhile may lie where it has worked.
+        if let Err(e) = self.wait().and_then(|()| self.driver.begin_capture()) {
             return (Err(e), Err(Error::graph("nothing was captured")));
         }
         self.pool().arena = Some(Arena::default());
+        draws::record(self, saved);
         CAPTURING.set(true);
         let done = catch_unwind(AssertUnwindSafe(compute));
         CAPTURING.set(false);
         let arena = self.pool().arena.take().unwrap_or_default();
-        let tables = TABLES.take();
+        let (tables, touched, draws) = (TABLES.take(), TOUCHED.take(), draws::recorded());
         let graph = self.driver.end_capture();
         if graph.is_err() || done.is_err() {
             self.dissolve(&arena);
@@ -274,6 +344,6 @@ impl Gpu {
             graph.iter().for_each(|g| self.driver.forget(*g));
             resume_unwind(panic)
         });
-        (done, graph.map(|graph| (graph, arena, tables)))
+        (done, graph.map(|graph| Recorded { graph, arena, draws, tables, touched }))
     }
 }

@@ -72,6 +72,16 @@ impl Launch {
         Ok(self)
     }
 
+    /// Numbers of the host's that are others in each run: they are sent in order with the other work, and nobody waits.
+    pub(crate) fn numbers(mut self, bytes: &[u8]) -> Result<Launch> {
+        let memory = Arc::new(self.gpu.alloc(bytes.len())?);
+        // SAFETY: the memory is as large as the slice.
+        unsafe { memory.upload(bytes.as_ptr(), bytes.len())? };
+        self.args.push(memory.address());
+        self.held.push(memory);
+        Ok(self)
+    }
+
     /// An integer of 64 bits (or of 32: the lower half is read).
     pub(crate) fn long(mut self, v: i64) -> Launch {
         self.args.push(v as u64);
@@ -112,14 +122,21 @@ const TABLES: usize = 4096;
 
 impl Gpu {
     /// The bytes in device memory. Equal ones are uploaded once: a graph that runs again has the same addresses.
+    ///
+    /// They go there in order with the other work, which may still use the memory for something else; or, while a run is
+    /// captured, at once: then nothing else is on its way.
     pub(super) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<Memory>> {
         if let Some(found) = self.tables().get(bytes) {
             return Ok(found.clone());
         }
-        let memory = Arc::new(self.alloc(bytes.len())?);
-        let _turn = self.turn()?;
+        let memory = Arc::new(self.alloc_apart(bytes.len())?);
+        let turn = self.turn()?;
+        let (to, from, n) = (memory.address(), bytes.as_ptr(), bytes.len());
         // SAFETY: the memory is as large as the slice.
-        unsafe { self.driver.upload_constant(memory.address(), bytes.as_ptr(), bytes.len())? };
+        unsafe {
+            if turn.is_some() { self.driver.upload(to, from, n)? } else { self.driver.upload_constant(to, from, n)? }
+        };
+        drop(turn);
         let mut tables = self.tables();
         if tables.len() >= TABLES {
             tables.clear();

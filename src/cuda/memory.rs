@@ -2,10 +2,12 @@
 //! stream, so what is freed may be used again at once by work that comes later.
 
 use super::Gpu;
+use super::capture::is_capturing;
 use crate::array::alloc::{self, Stats};
 use crate::error::{Error, Result};
 use crate::fork;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Free blocks by size, and statistics.
 #[derive(Default)]
@@ -40,6 +42,9 @@ impl Gpu {
     /// Memory of `bytes` bytes, content undefined.
     pub(crate) fn alloc(&'static self, bytes: usize) -> Result<Memory> {
         self.check_fork()?;
+        if !is_capturing() {
+            return self.alloc_apart(bytes);
+        }
         let bytes = self.rounded(bytes);
         let mut pool = self.pool();
         let own = pool.arena.as_mut().and_then(|a| a.free.get_mut(&bytes)).and_then(Vec::pop);
@@ -51,6 +56,14 @@ impl Gpu {
             arena.owned.insert(at);
         }
         drop(pool);
+        Ok(Memory { gpu: self, at, bytes })
+    }
+
+    /// As [`alloc`](Gpu::alloc), also in a captured run for what is not a part of it: no memory that the run uses otherwise.
+    pub(super) fn alloc_apart(&'static self, bytes: usize) -> Result<Memory> {
+        self.check_fork()?;
+        let bytes = self.rounded(bytes);
+        let at = self.pool().take(self, bytes)?;
         Ok(Memory { gpu: self, at, bytes })
     }
 
@@ -123,7 +136,7 @@ impl Pool {
             return Ok(at);
         }
         self.clear(gpu);
-        gpu.driver.synchronize()?;
+        gpu.wait()?;
         match gpu.driver.alloc(bytes)? {
             Some(at) => Ok(at),
             None => Err(self.out_of_memory(gpu, bytes, "the device has no such block")),
@@ -191,6 +204,7 @@ impl Memory {
     pub(crate) unsafe fn download(&self, to: *mut u8, bytes: usize) -> Result<()> {
         let _turn = self.gpu.turn_with_host()?;
         debug_assert!(bytes <= self.bytes);
+        self.gpu.waits.fetch_add(1, Relaxed);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.download(to, self.at, bytes) }
     }
@@ -199,6 +213,7 @@ impl Memory {
     pub(crate) fn copy_from(&self, other: &Memory) -> Result<()> {
         let _turn = if self.gpu == other.gpu { self.gpu.turn()? } else { self.gpu.turn_with_host()? };
         let peer = if self.gpu == other.gpu { None } else { Some(&*other.gpu.driver) };
+        self.gpu.waits.fetch_add(peer.is_some() as u64, Relaxed);
         // SAFETY: both have that many bytes.
         unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), peer) }
     }

@@ -11,6 +11,7 @@ mod convolution_direct;
 mod cublas;
 #[cfg(feature = "cuda")]
 mod cudnn;
+pub(crate) mod draws;
 mod driver;
 pub(crate) mod embed;
 #[cfg(feature = "emulate")]
@@ -57,6 +58,7 @@ use crate::fork;
 use memory::Pool;
 use module::Modules;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 /// A GPU. All its work is done in order, on one stream.
@@ -70,6 +72,8 @@ pub struct Gpu {
     calls: Mutex<vendor::Calls>,
     /// Held for writing while a run is being captured.
     capturing: RwLock<()>,
+    /// How often the host has waited for it.
+    waits: AtomicU64,
     /// Value of [`fork::count`] when it was opened.
     forks: u64,
 }
@@ -95,6 +99,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 tables,
                 calls,
                 capturing: RwLock::new(()),
+                waits: AtomicU64::new(0),
                 forks: fork::count(),
             }))
         };
@@ -168,6 +173,16 @@ impl Gpu {
     /// Waits until all work that was asked for is done.
     pub fn synchronize(&self) -> Result<()> {
         let _turn = self.turn_with_host()?;
+        self.wait()
+    }
+
+    /// How often the host has waited for the device since the process began: to read results, or for memory.
+    pub fn waits(&self) -> u64 {
+        self.waits.load(Relaxed)
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.waits.fetch_add(1, Relaxed);
         self.driver.synchronize()
     }
 

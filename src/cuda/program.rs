@@ -225,20 +225,26 @@ pub(crate) struct Job {
 
 /// Elements of a block's part of a pass over many arrays.
 const CHUNK: usize = 4096;
+/// Bytes of the kernel's `Job`.
+const JOB: usize = 40;
 
 impl Program {
-    /// Runs over all elements of many arrays at once.
+    /// Runs over all elements of many arrays at once. What tells the arrays is on the device already if it was the same in
+    /// a run before; the scalars go there each time.
     ///
     /// # Safety
     /// As [`Program::run`], for each of them.
     pub(crate) unsafe fn run_jobs(&self, gpu: &'static Gpu, jobs: &[Job]) -> Result<()> {
         let launch = gpu.launch("program", name(self.kernel_jobs)?)?.table(&self.code)?.size(self.steps);
-        let (mut table, mut parts, mut held, mut chunks) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut table, mut parts, mut held, mut scalars, mut chunks) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), 0);
         for j in jobs.iter().filter(|j| j.n > 0) {
-            let tables = [source_table(&j.sources)?, sink_table(&j.sinks), number_table(&j.scalars)];
             let at = parts.len();
-            tables.iter().for_each(|t| parts.extend(t));
-            held.push((j.n, chunks, at, at + tables[0].len(), at + tables[0].len() + tables[1].len()));
+            parts.extend(source_table(&j.sources)?);
+            let between = parts.len();
+            parts.extend(sink_table(&j.sinks));
+            held.push((j.n, chunks, at, between, scalars.len()));
+            scalars.extend(&j.scalars);
             chunks += j.n.div_ceil(CHUNK);
         }
         if chunks == 0 {
@@ -247,10 +253,10 @@ impl Program {
         let parts = gpu.constant(&parts)?;
         for (n, chunk, x, y, s) in held {
             let of = |offset: usize| parts.address() + offset as u64;
-            table.extend([n as u64, chunk as u64, of(x), of(y), of(s)].iter().flat_map(|v| v.to_le_bytes()));
+            table.extend([n as u64, chunk as u64, of(x), of(y), s as u64].iter().flat_map(|v| v.to_le_bytes()));
         }
-        let count = table.len() / 40;
-        let launch = launch.table(&table)?.size(count).size(CHUNK);
+        let count = table.len() / JOB;
+        let launch = launch.table(&table)?.size(count).size(CHUNK).numbers(&number_table(&scalars))?;
         // SAFETY: the caller's promise; the kernel finds each block's array by its chunk.
         unsafe { launch.run(Grid::new(chunks, 256)) }
     }

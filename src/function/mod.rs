@@ -252,11 +252,6 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
-    /// True if runs with the same inputs give different results, so that none is like one that was recorded.
-    fn varies(&self) -> bool {
-        self.def().group == Group::Random
-    }
-
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
         false

@@ -90,8 +90,13 @@ impl Saved {
         drop(old);
     }
 
-    fn set(&self, v: Arc<dyn Any + Send + Sync>) {
-        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(v);
+    pub(crate) fn keep<T: Any + Send + Sync>(&self, value: T) {
+        self.restore(Some(Arc::new(value)));
+    }
+
+    /// A copy of what was kept.
+    pub(crate) fn value<T: Any + Copy>(&self) -> Option<T> {
+        self.get().and_then(|v| v.downcast_ref().copied())
     }
 }
 
@@ -111,7 +116,7 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Keeps a value for the backward pass: statistics, a seed; what is large only if [`Run::keep`] says so.
     pub fn save<T: Any + Send + Sync>(&self, value: T) {
-        self.saved.set(Arc::new(value));
+        self.saved.keep(value);
     }
 
     /// What `save` kept in the last forward pass.

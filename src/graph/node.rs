@@ -253,7 +253,8 @@ impl FnNode {
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
-            *slot = Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new(), kept: None };
+            *slot =
+                Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new(), kept: None };
         }
     }
 

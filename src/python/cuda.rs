@@ -23,6 +23,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_memory_set_limit, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_clear_memory_cache, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_synchronize, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_host_waits, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_functions_on_host, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_graphs, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_graphs, m)?)?;
@@ -105,6 +106,12 @@ fn cuda_clear_memory_cache(py: Python<'_>, id: usize) -> PyResult<()> {
 #[pyfunction]
 fn cuda_synchronize(py: Python<'_>, id: usize) -> PyResult<()> {
     errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.synchronize()))
+}
+
+/// How often the host has waited for a GPU.
+#[pyfunction]
+fn cuda_host_waits(py: Python<'_>, id: usize) -> PyResult<u64> {
+    errors::run(py, || cuda::gpu(id).map(|gpu| gpu.waits()))
 }
 
 /// Functions that ran on the host though their context was a GPU's.

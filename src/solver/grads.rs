@@ -88,18 +88,28 @@ fn is_here(e: &Entry) -> bool {
     e.param.grad().storage().place() == Place::Host
 }
 
-/// What `op` makes of each gradient that a GPU has; all are started before the first is waited for.
+/// What `op` makes of each gradient that a GPU has. All GPUs have started before the first is waited for, once.
 fn reduced(entries: &[&Entry], op: Reduction) -> Result<Vec<f64>> {
-    let start = |e: &&Entry| {
-        let g = e.param.grad();
-        let x = g.read_at(g.storage().place(), g.dtype())?;
-        let y = NdArray::new(Shape::default());
-        let to = y.overwrite_at(x.place(), DType::F64)?;
-        let shape = Shape::from([x.len()]);
-        cuda::reduce::reduce(op, &x, &shape, &[true], &to, 1.0, Output::Write).map(|()| y)
-    };
-    let started = entries.iter().filter(|e| !is_here(e)).map(start).collect::<Result<Vec<NdArray>>>()?;
-    started.iter().map(|y| Ok(y.to_vec::<f64>()?[0])).collect()
+    let gradients: Vec<NdArray> = entries.iter().filter(|e| !is_here(e)).map(|e| e.param.grad()).collect();
+    let place = |i: usize| gradients[i].storage().place();
+    let (mut rest, mut started) = ((0..gradients.len()).collect::<Vec<usize>>(), Vec::new());
+    while let Some(at) = rest.first().map(|&i| place(i)) {
+        let (now, later): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(|&i| place(i) == at);
+        let results = NdArray::new([now.len()].into());
+        let to = results.overwrite_at(at, DType::F64)?;
+        for (k, &i) in now.iter().enumerate() {
+            let x = gradients[i].read_at(at, gradients[i].dtype())?;
+            let shape = Shape::from([x.len()]);
+            cuda::reduce::reduce(op, &x, &shape, &[true], &to.clone().part(k, 1), 1.0, Output::Write)?;
+        }
+        started.push((now, results));
+        rest = later;
+    }
+    let mut found = vec![0.0; gradients.len()];
+    for (which, results) in started {
+        which.into_iter().zip(results.to_vec::<f64>()?).for_each(|(i, v)| found[i] = v);
+    }
+    Ok(found)
 }
 
 fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {

@@ -92,8 +92,8 @@ def functions_on_host() -> list[str]:
 def graphs(y: Variable) -> list[str]:
     """What became of the runs of the graph behind `y` as CUDA graphs: a line for each plan.
 
-    Runs whose functions all have CUDA kernels and do the same each time (no random numbers, no hooks, no Python) are
-    captured when their arrays have settled, and then replayed. The lines say how often, or why not.
+    Runs whose functions all have CUDA kernels (no hooks, no Python) are captured when their arrays have settled, and
+    then replayed; random numbers are drawn anew for each. The lines say how often, or why not.
     """
     return _core.cuda_graphs(y)
 
@@ -125,6 +125,14 @@ def set_libraries(on: bool) -> bool:
 def set_tf32(on: bool) -> bool:
     """Let float products and convolutions round to TF32's 10-bit mantissa (`NNRS_TF32=1`); gives the old setting."""
     return _core.cuda_set_tf32(on)
+
+
+def host_waits(device: str | int = "0") -> int:
+    """How often the host has waited for a GPU in this process: to read results, or for memory.
+
+    A training step that does not read its loss adds none. (The step that captures a CUDA graph waits once.)
+    """
+    return _core.cuda_host_waits(int(device))
 
 
 def synchronize(device_id: str | int = "0", **kw: Any) -> None:

@@ -6,7 +6,7 @@ use crate::cuda;
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
-use crate::random::{Draw, LastDraw, Seed};
+use crate::random::{LastDraw, Numbers, Seed, Source};
 use crate::shape::Shape;
 use crate::{function, with_real};
 use smallvec::smallvec;
@@ -25,11 +25,11 @@ function! {
 }
 
 /// Drops elements of `x` on their way to `y`.
-fn drop_out(run: &Run, draw: Draw, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
+fn drop_out(run: &Run, numbers: Numbers, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
     if let Place::Gpu(_) = y.place() {
-        return cuda::random::dropout(draw, p, y, x, output);
+        return cuda::random::dropout(numbers, p, y, x, output);
     }
-    let add = output == Output::Accumulate;
+    let (draw, add) = (numbers.known()?, output == Output::Accumulate);
     with_real!(run.dtype, T => philox::dropout(draw, p, y.as_mut_slice::<T>(), x.as_slice(), add));
     Ok(())
 }
@@ -44,8 +44,7 @@ impl Function for Dropout {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let draw = self.seed.draw(run);
-        drop_out(run, draw, self.p, &y[0].data, &x[0].data, Output::Write)
+        drop_out(run, self.seed.numbers(run)?, self.p, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn on_gpu(&self) -> OnGpu {
@@ -69,18 +68,13 @@ impl Function for Dropout {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
-        let draw = *run.saved::<Draw>().ok_or_else(no_forward)?;
-        drop_out(run, draw, self.p, &gx.data, &gy.data, gx.output)
+        drop_out(run, Source::Saved.numbers(run)?, self.p, &gx.data, &gy.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let again = DropoutAgain { p: self.p, draw: self.seed.last() };
         Ok(vec![Some(call_one(again, &[&g.gy[0], &g.y[0]])?)])
     }
-}
-
-fn no_forward() -> Error {
-    Error::graph("backward of dropout before its forward").hint("run forward first: it draws what is dropped")
 }
 
 function! {
@@ -100,16 +94,11 @@ impl Function for DropoutAgain {
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let draw = self.draw.get().ok_or_else(no_forward)?;
-        drop_out(run, draw, self.p, &y[0].data, &x[0].data, Output::Write)
+        drop_out(run, Source::Last(self.draw.clone()).numbers(run)?, self.p, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn on_gpu(&self) -> OnGpu {
         OnGpu::Forward
-    }
-
-    fn varies(&self) -> bool {
-        true
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -42,11 +42,11 @@ macro_rules! random {
             }
 
             fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-                let draw = self.seed.draw(run);
+                let numbers = self.seed.numbers(run)?;
                 if let Place::Gpu(_) = y[0].data.place() {
-                    return cuda::random::$make(draw, &y[0].data, $(self.$arg),*);
+                    return cuda::random::$make(numbers, &y[0].data, $(self.$arg),*);
                 }
-                random!(@run run, T $(, $own)?; philox::$make(draw, y[0].slice::<T>(), $(self.$arg),*));
+                random!(@run run, T $(, $own)?; philox::$make(numbers.known()?, y[0].slice::<T>(), $(self.$arg),*));
                 Ok(())
             }
 

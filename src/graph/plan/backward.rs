@@ -200,12 +200,13 @@ impl Backward {
         }
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let slots = g.vars.iter().map(Slot::new).collect();
+        let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let grads: Vec<NdArray> =
             g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads));
         Ok(Backward {
             key,
-            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
+            replays,
             watch,
             forward: forward.map(|f| (f.id, Arc::downgrade(&f))),
             slots,
@@ -250,6 +251,16 @@ impl Backward {
             }
         }
     }
+}
+
+/// Of the data, the gradients and the root's gradient, which a run makes before it reads them.
+fn made(g: &Graph, steps: &[Step]) -> Vec<bool> {
+    let n = g.vars.len();
+    let mut made: Vec<bool> = (0..=2 * n).map(|i| (n..2 * n).contains(&i) && !g.vars[i - n].twin).collect();
+    made[n + g.roots[0] as usize] = false;
+    let targets = steps.iter().flat_map(|s| s.what.targets());
+    targets.filter(|t| t.how == How::Leaf).for_each(|t| made[n + t.slot as usize] = false);
+    made
 }
 
 /// For each variable that a gradient arrives at, whether nobody can look at it after the run.

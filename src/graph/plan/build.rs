@@ -81,15 +81,15 @@ pub(crate) struct Forward {
     pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
 
-/// The GPU on which all these functions run by kernels alone that do the same each time.
-pub(crate) fn captured_on<'a>(nodes: impl Iterator<Item = &'a FnNode>) -> Option<(&'static Gpu, Replays)> {
+/// The GPU on which all these functions run by kernels alone. `made`: which arrays a run makes before it reads them.
+pub(crate) fn captured_on<'a>(
+    nodes: impl Iterator<Item = &'a FnNode>,
+    made: impl FnOnce() -> Vec<bool>,
+) -> Option<(&'static Gpu, Replays)> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
-    let same_each_time = |n: &FnNode| {
-        let f = &n.function;
-        n.context.gpu() == Some(gpu) && f.runs_on_gpu() && f.on_variables().is_none() && !f.varies()
-    };
-    nodes.all(same_each_time).then(|| (gpu, Replays::default()))
+    let by_kernels = |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none();
+    nodes.all(|n| n.context.gpu() == Some(gpu) && by_kernels(n)).then(|| (gpu, Replays::new(made())))
 }
 
 pub(crate) struct PlanNode {
@@ -168,7 +168,9 @@ impl Forward {
         let made = g.made_in_time();
         Ok(Forward {
             id: next_id(),
-            replays: captured_on(g.nodes.iter().map(|n| &*n.f)),
+            replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
+                g.vars.iter().map(|v| v.producer.is_some() && !v.twin).collect()
+            }),
             key,
             root_ids: roots.iter().map(|r| r.id).collect(),
             border,

@@ -183,7 +183,7 @@ impl Forward {
     fn run_captured(&self, gpu: &'static Gpu, replays: &Replays) -> Result<()> {
         let arrays: Vec<&NdArray> = self.slots.iter().map(|s| &s.data).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
-        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: false };
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
         replays.run(&c, &mut || self.compute(&Hooks::default()), finish)
     }

@@ -45,7 +45,7 @@ impl Backward {
         let data = self.slots.iter().map(|s| &s.data);
         let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
-        let c = Circumstances { gpu, arrays: &arrays, saved: &saved };
+        let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: true };
         let finish = &mut || {
             for (i, step) in self.steps.iter().enumerate() {
                 self.end(step);
