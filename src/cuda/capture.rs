@@ -116,8 +116,12 @@ impl Replays {
             state.variants.clear();
         }
         if state.seen < WARM {
+            let last = state.seen + 1 == WARM;
             drop(state);
-            return compute();
+            SETTLED.set(last);
+            let done = catch_unwind(AssertUnwindSafe(compute));
+            SETTLED.set(false);
+            return done.unwrap_or_else(|panic| resume_unwind(panic));
         }
         match Variant::capture(c, before, compute) {
             Ok(v) => {
@@ -225,8 +229,20 @@ impl Drop for Variant {
 thread_local! {
     /// This thread is capturing.
     static CAPTURING: Cell<bool> = const { Cell::new(false) };
+    /// This thread does the last run before one is captured.
+    static SETTLED: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// True if this thread's run is being captured: nothing is compiled or loaded in it.
+pub(super) fn capturing() -> bool {
+    CAPTURING.get()
+}
+
+/// True if this thread's next run will be captured, so that all it needs must be there.
+pub(super) fn settled() -> bool {
+    SETTLED.get()
 }
 
 impl Gpu {

@@ -11,6 +11,8 @@ mod convolution_direct;
 mod cublas;
 #[cfg(feature = "cuda")]
 mod cudnn;
+#[cfg(any(feature = "cuda", test))]
+mod disk;
 mod driver;
 pub(crate) mod embed;
 #[cfg(feature = "emulate")]
@@ -18,6 +20,7 @@ mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
 pub(crate) mod extreme;
+mod generated;
 pub(crate) mod kernels;
 pub(crate) mod labels;
 mod launch;
@@ -28,6 +31,8 @@ mod memory;
 mod module;
 pub(crate) mod moves;
 pub(crate) mod normalize;
+#[cfg(feature = "cuda")]
+mod nvrtc;
 pub(crate) mod pad;
 pub(crate) mod places;
 pub(crate) mod pooling;
@@ -45,6 +50,7 @@ mod vendor;
 pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
+pub use generated::{compiler, set_compiler};
 #[cfg(all(feature = "cuda", feature = "python"))]
 pub(crate) use library::set_package_folders;
 pub(crate) use memory::Memory;
@@ -66,6 +72,9 @@ pub struct Gpu {
     /// Small tables in device memory, by their bytes.
     tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
     calls: Mutex<vendor::Calls>,
+    units: Mutex<generated::Units>,
+    /// Held while a kernel is compiled.
+    compiling: Mutex<()>,
     /// Held for writing while a run is being captured.
     capturing: RwLock<()>,
     /// Value of [`fork::count`] when it was opened.
@@ -84,7 +93,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         fork::watch();
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
-            let (pool, modules, tables, calls) = Default::default();
+            let (pool, modules, tables, calls, units, compiling) = Default::default();
             &*Box::leak(Box::new(Gpu {
                 id,
                 driver,
@@ -92,6 +101,8 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 modules,
                 tables,
                 calls,
+                units,
+                compiling,
                 capturing: RwLock::new(()),
                 forks: fork::count(),
             }))
