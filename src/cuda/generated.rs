@@ -26,24 +26,36 @@ const WORDS: usize = 480;
 /// Elements of all arrays that a thread may hold.
 const HELD: usize = 64;
 
-static ENABLED: AtomicU8 = AtomicU8::new(2);
+static SETTING: AtomicU8 = AtomicU8::new(UNREAD);
+const OFF: u8 = 0;
+const ON: u8 = 1;
+/// At once, whatever the size: for tests.
+const ALWAYS: u8 = 2;
+const UNREAD: u8 = 3;
+
+fn setting() -> u8 {
+    let known = SETTING.load(Relaxed);
+    if known != UNREAD {
+        return known;
+    }
+    let read = match std::env::var("NNRS_CUDA_COMPILER").as_deref() {
+        Ok("0") => OFF,
+        Ok("always") => ALWAYS,
+        _ => ON,
+    };
+    SETTING.store(read, Relaxed);
+    read
+}
 
 /// True if kernels are generated where there is a compiler. Off by `NNRS_CUDA_COMPILER=0` or [`set_compiler`].
 pub fn compiler() -> bool {
-    match ENABLED.load(Relaxed) {
-        2 => {
-            let on = std::env::var("NNRS_CUDA_COMPILER").map_or(true, |v| v != "0");
-            ENABLED.store(on as u8, Relaxed);
-            on
-        }
-        v => v == 1,
-    }
+    setting() != OFF
 }
 
 /// Says whether kernels are generated where there is a compiler; gives the old setting. Results are the same.
 pub fn set_compiler(on: bool) -> bool {
     let old = compiler();
-    ENABLED.store(on as u8, Relaxed);
+    SETTING.store(on as u8, Relaxed);
     old
 }
 
@@ -99,7 +111,7 @@ impl Unit {
             return None;
         }
         let often = n >= ELEMENTS && self.runs.fetch_add(1, Relaxed) + 1 >= RUNS;
-        if often || capture::settled() { gpu.compile(self) } else { None }
+        if often || capture::settled() || setting() == ALWAYS { gpu.compile(self) } else { None }
     }
 }
 

@@ -123,9 +123,9 @@ def set_libraries(on: bool) -> bool:
 
 
 def set_compiler(on: bool) -> bool:
-    """Say whether element-wise work gets compiled kernels of its own where NVRTC is there (`NNRS_CUDA_COMPILER=0`: not).
+    """Say whether element-wise work gets kernels of its own, compiled where NVRTC is there; gives the old setting.
 
-    Gives the old setting. Without them a kernel that reads formulas step by step does the same, slower.
+    `NNRS_CUDA_COMPILER=0` turns it off. Without them a kernel that reads formulas step by step does the same, slower.
     """
     return _core.cuda_set_compiler(on)
 
