@@ -66,18 +66,26 @@ def results(build: Graph, arrays: list[Array], type_config: str, runs: int) -> l
     return [y.d.copy(), *(v.g.copy() for v in x)]
 
 
-def check(build: Graph, arrays: list[Array], type_config: str = "float", runs: int = 3, new: bool = True) -> None:
-    """`new`: nothing before has compiled the same kernels."""
+def check(
+    build: Graph, arrays: list[Array], type_config: str = "float", *, new: bool = True, dear: bool = True
+) -> None:
+    """`new`: nothing before has compiled the same kernels. `dear`: of sines and such, which another version of NVIDIA's
+    compiler may round otherwise; all else is the same bits everywhere.
+    """
     from nnrs.ext import cuda
 
     cuda.set_compiler(False)
     before = cuda.compiled_kernels()
-    step_by_step = results(build, arrays, type_config, runs)
+    step_by_step = results(build, arrays, type_config, 3)
     assert cuda.compiled_kernels() == before
     cuda.set_compiler(True)
-    compiled = results(build, arrays, type_config, runs)
+    compiled = results(build, arrays, type_config, 3)
     assert cuda.compiled_kernels() > before or not new, cuda.why_not_compiled()
     for found, wanted in zip(compiled, step_by_step, strict=True):
+        if dear and not emulated():
+            close = {"float": 1e-5, "double": 1e-13, "half": 2e-3, "bfloat16": 2e-2}[type_config]
+            np.testing.assert_allclose(found, wanted, rtol=close, atol=close)
+            continue
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
 
@@ -115,7 +123,7 @@ def cases() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name,type_config", cases())
 def test_formulas(name: str, type_config: str) -> None:
-    check(FORMULAS[name], [special(0, 4111)], type_config)
+    check(FORMULAS[name], [special(0, 4111)], type_config, dear=name not in ("rounding", "fewer instructions"))
 
 
 def test_comparisons() -> None:
@@ -124,7 +132,7 @@ def test_comparisons() -> None:
         both = F.logical_and(F.less_equal(x, z), F.greater_scalar(x, 0.25))
         return chosen + both + F.isnan(x) + F.isinf(z) + F.maximum2(x, z) + F.logical_xor(x, z) + F.minimum2(x, 0.5 * z)
 
-    check(build, [special(0, 4096), special(1, 4096)])
+    check(build, [special(0, 4096), special(1, 4096)], dear=False)
 
 
 SHAPES = {
@@ -188,7 +196,7 @@ def test_inputs_of_whole_numbers(dtype: type) -> None:
         labels.data = nn.NdArray.from_numpy_array(whole)
         return x * labels - labels
 
-    check(build, [numbers(1, 4102)])
+    check(build, [numbers(1, 4102)], dear=False)
 
 
 def test_several_outputs() -> None:

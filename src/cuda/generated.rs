@@ -255,6 +255,10 @@ pub(super) fn launch(
     scalars: &[f64],
 ) -> Option<(Launch, Grid)> {
     let form = form(n, sources, sinks, false).filter(|_| compiler())?;
+    let axes: usize = form.grids.iter().sum();
+    if sources.len() + sinks.len() + recipe.scalars() + axes * (3 + sources.len()) > WORDS {
+        return None;
+    }
     let unit = near.find(gpu, recipe, &form);
     let kernel = unit.kernel(gpu, n)?;
     let mut launch = gpu.launch_kernel(kernel);
@@ -267,8 +271,7 @@ pub(super) fn launch(
     launch = sinks.iter().fold(launch, |l, s| l.long(s.ptr as i64));
     launch = scalars.iter().take(recipe.scalars()).fold(launch, |l, v| l.real(recipe.double, *v)).size(n);
     let launch = strides(launch, &form, sources);
-    let blocks = n.div_ceil(form.width * THREADS);
-    (launch.words() <= WORDS).then(|| (launch, Grid::new(blocks, THREADS)))
+    Some((launch, Grid::new(n.div_ceil(form.width * THREADS), THREADS)))
 }
 
 /// Sizes of grids and strides in them.

@@ -77,11 +77,6 @@ impl Launch {
         Ok(self)
     }
 
-    /// How many arguments there are.
-    pub(super) fn words(&self) -> usize {
-        self.args.len()
-    }
-
     /// An integer of 64 bits (or of 32: the lower half is read).
     pub(crate) fn long(mut self, v: i64) -> Launch {
         self.args.push(v as u64);
