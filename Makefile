@@ -83,7 +83,8 @@ lint-python: .venv-test/.installed
 test-gpu: .venv-test/.installed
 	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest $(GPU_TESTS)
-	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py
+	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
+	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_functions.py -k "leaky_relu or where"
 	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate --test gpu
 
 # Last, and pytest last in it: its summary ends the output.

@@ -6,6 +6,7 @@
 
 use crate::array::alloc;
 use crate::cpu::pool;
+use crate::cuda;
 use crate::function::elementwise;
 use crate::{context, graph, parameter, random, solver};
 use std::any::Any;
@@ -16,12 +17,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 type Held = Box<dyn Any>;
 
 /// Take locks, and hold them until the value is dropped. The allocator's comes last: it may be wanted under the others.
-const LOCKS: [fn() -> Held; 6] = [
+const LOCKS: [fn() -> Held; 7] = [
     || Box::new(filling()),
     || Box::new(elementwise::hold()),
     || Box::new(random::hold()),
     || Box::new(graph::hold()),
     || Box::new(solver::hold()),
+    || Box::new(cuda::program::hold()),
     || Box::new(alloc::hold()),
 ];
 /// Make what is made on first use, or wait for the thread that does.

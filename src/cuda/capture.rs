@@ -146,8 +146,12 @@ impl Replays {
             state.variants.clear();
         }
         if state.seen < WARM {
+            let last = state.seen + 1 == WARM;
             drop(state);
-            return compute();
+            SETTLED.set(last);
+            let done = catch_unwind(AssertUnwindSafe(compute));
+            SETTLED.set(false);
+            return done.unwrap_or_else(|panic| resume_unwind(panic));
         }
         match Variant::capture(c, &self.made, before, compute) {
             Ok(v) => {
@@ -278,6 +282,8 @@ impl Drop for Variant {
 thread_local! {
     /// This thread is capturing.
     static CAPTURING: Cell<bool> = const { Cell::new(false) };
+    /// This thread does the last run before one is captured.
+    static SETTLED: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
     /// Addresses of the blocks that the run has worked on.
@@ -294,6 +300,16 @@ pub(crate) fn touch(block: usize) {
     if is_capturing() {
         TOUCHED.with_borrow_mut(|t| t.insert(block));
     }
+}
+
+/// True if this thread's run is being captured: nothing is compiled or loaded in it.
+pub(super) fn capturing() -> bool {
+    CAPTURING.get()
+}
+
+/// True if this thread's next run will be captured, so that all it needs must be there.
+pub(super) fn settled() -> bool {
+    SETTLED.get()
 }
 
 impl Gpu {

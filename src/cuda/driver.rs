@@ -42,6 +42,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Loads kernels.
     fn load(&self, module: &Module) -> Result<Loaded>;
 
+    /// Compiles kernels and loads them; `None` without a compiler.
+    fn compile(&self, source: &str) -> Result<Option<Loaded>>;
+
     /// The kernel `name` of a loaded module.
     fn kernel(&self, module: Loaded, name: &str) -> Result<Kernel>;
 

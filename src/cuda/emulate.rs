@@ -6,6 +6,7 @@ use super::emulate_vendor;
 use super::module::{HEADERS, Module};
 use super::vendor::{Call, Prepared};
 use crate::error::{Error, Result};
+use crate::function::expr::cuda::generated::NAME;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -173,15 +174,15 @@ impl Driver for Emulated {
     }
 
     fn load(&self, module: &Module) -> Result<Loaded> {
-        let library = built(module.stem, module.source)?;
-        let name = CString::new(library.to_string_lossy().as_bytes()).map_err(|_| wrong("its path has a zero byte"))?;
-        // SAFETY: the library is ours and runs nothing when it is loaded but the constructors of its shared arrays.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            Err(wrong(&format!("{} cannot be loaded", library.display())))
-        } else {
-            Ok(Loaded(handle as u64))
+        open_kernels(&built(module.stem, module.source)?)
+    }
+
+    fn compile(&self, source: &str) -> Result<Option<Loaded>> {
+        // A second for each kernel: only where it is asked for.
+        if !has_libraries() {
+            return Ok(None);
         }
+        open_kernels(&built(NAME, source)?).map(Some)
     }
 
     fn kernel(&self, module: Loaded, name: &str) -> Result<Kernel> {
@@ -221,7 +222,7 @@ impl Driver for Emulated {
 
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let found = if has_libraries() { Ok("emulated".into()) } else { Err("NNRS_CUDA_LIBRARIES is not 1".into()) };
-        Ok(["cuBLASLt", "cuDNN"].map(|name| (name, found.clone())).into())
+        Ok(["cuBLASLt", "cuDNN", "NVRTC"].map(|name| (name, found.clone())).into())
     }
 
     fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
@@ -278,6 +279,17 @@ impl Driver for Emulated {
 
 fn wrong(what: &str) -> Error {
     Error::graph(format!("emulated GPU: {what}"))
+}
+
+fn open_kernels(library: &Path) -> Result<Loaded> {
+    let name = CString::new(library.to_string_lossy().as_bytes()).map_err(|_| wrong("its path has a zero byte"))?;
+    // SAFETY: the library is ours and runs nothing when it is loaded but the constructors of its shared arrays.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        Err(wrong(&format!("{} cannot be loaded", library.display())))
+    } else {
+        Ok(Loaded(handle as u64))
+    }
 }
 
 /// The library of a file of kernels, compiled if it is not there yet.

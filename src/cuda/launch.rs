@@ -20,7 +20,12 @@ pub(crate) struct Launch {
 impl Gpu {
     /// Begins a launch of the kernel `name` of `cuda/<stem>.cu`.
     pub(crate) fn launch(&'static self, stem: &'static str, name: &str) -> Result<Launch> {
-        Ok(Launch { gpu: self, kernel: self.kernel(stem, name)?, args: SmallVec::new(), held: SmallVec::new() })
+        Ok(self.launch_kernel(self.kernel(stem, name)?))
+    }
+
+    /// Begins a launch of a kernel that was generated.
+    pub(super) fn launch_kernel(&'static self, kernel: Kernel) -> Launch {
+        Launch { gpu: self, kernel, args: SmallVec::new(), held: SmallVec::new() }
     }
 
     /// Threads for `n` elements.

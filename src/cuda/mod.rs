@@ -11,6 +11,8 @@ mod convolution_direct;
 mod cublas;
 #[cfg(feature = "cuda")]
 mod cudnn;
+#[cfg(any(feature = "cuda", test))]
+mod disk;
 pub(crate) mod draws;
 mod driver;
 pub(crate) mod embed;
@@ -19,6 +21,7 @@ mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
 pub(crate) mod extreme;
+mod generated;
 pub(crate) mod kernels;
 pub(crate) mod labels;
 mod launch;
@@ -29,6 +32,8 @@ mod memory;
 mod module;
 pub(crate) mod moves;
 pub(crate) mod normalize;
+#[cfg(feature = "cuda")]
+mod nvrtc;
 pub(crate) mod pad;
 pub(crate) mod places;
 pub(crate) mod pooling;
@@ -48,6 +53,7 @@ mod vendor;
 pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
+pub use generated::{compiler, set_compiler};
 #[cfg(all(feature = "cuda", feature = "python"))]
 pub(crate) use library::set_package_folders;
 pub(crate) use memory::Memory;
@@ -70,6 +76,9 @@ pub struct Gpu {
     /// Small tables in device memory, by their bytes.
     tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
     calls: Mutex<vendor::Calls>,
+    units: Mutex<generated::Units>,
+    /// Held while a kernel is compiled.
+    compiling: Mutex<()>,
     /// Held for writing while a run is being captured.
     capturing: RwLock<()>,
     /// How often the host has waited for it.
@@ -90,7 +99,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         fork::watch();
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
-            let (pool, modules, tables, calls) = Default::default();
+            let (pool, modules, tables, calls, units, compiling) = Default::default();
             &*Box::leak(Box::new(Gpu {
                 id,
                 driver,
@@ -98,6 +107,8 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 modules,
                 tables,
                 calls,
+                units,
+                compiling,
                 capturing: RwLock::new(()),
                 waits: AtomicU64::new(0),
                 forks: fork::count(),

@@ -1,16 +1,21 @@
-//! Formulas on a GPU without a compiler: straight-line programs that `cuda/program.cu` reads step by step.
+//! Formulas on a GPU: straight-line programs that `cuda/program.cu` reads step by step, until those that come often have
+//! kernels of their own (`generated.rs`).
 
 use super::Gpu;
 use super::driver::Grid;
+use super::generated::{self, Near};
 use crate::array::Data;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::Output;
 use crate::function::expr::Formula;
-use crate::function::expr::ssa::{Id, Ins, Ssa};
+use crate::function::expr::cuda::generated::Recipe;
+use crate::function::expr::ssa::{Id, Ins, Mix, MixMap, Ssa};
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::shape::Shape;
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// A program over the values of one element, in float or in double.
 pub(crate) struct Program {
@@ -19,6 +24,9 @@ pub(crate) struct Program {
     steps: usize,
     kernel: Option<&'static str>,
     kernel_jobs: Option<&'static str>,
+    /// The same, for a kernel of its own.
+    recipe: Arc<Recipe>,
+    near: Near,
 }
 
 /// Bytes of a step.
@@ -69,15 +77,29 @@ impl Program {
         let fits = KERNELS.iter().find(|(n, _)| *n >= a.used as usize).map(|(_, names)| names);
         let kernel = fits.map(|names| names[double as usize]);
         let kernel_jobs = fits.map(|names| names[2 + double as usize]);
-        Program { steps: a.code.len() / STEP, code: a.code, kernel, kernel_jobs }
+        let recipe = Arc::new(Recipe::new(double, ssa, outputs));
+        Program { steps: a.code.len() / STEP, code: a.code, kernel, kernel_jobs, recipe, near: Near::default() }
     }
 
-    /// The program of a formula.
-    pub(crate) fn of(double: bool, formula: &Formula) -> Program {
+    /// The program of a formula, from a cache.
+    pub(crate) fn of(double: bool, formula: &Formula) -> Arc<Program> {
+        let mut hash = Mix::default();
+        formula.hash(&mut hash);
+        let hash = hash.finish();
+        let known = |list: &Vec<Cached>| list.iter().find(|c| c.0 == double && c.1 == *formula).map(|c| c.2.clone());
+        if let Some(program) = hold().get(&hash).and_then(known) {
+            return program;
+        }
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..formula.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = formula.apply(&mut ssa, &args).into_iter().flatten().collect();
-        Program::compile(double, &ssa, &outputs)
+        let program = Arc::new(Program::compile(double, &ssa, &outputs));
+        let mut cache = hold();
+        if cache.len() >= CACHED {
+            cache.clear();
+        }
+        cache.entry(hash).or_default().push((double, formula.clone(), program.clone()));
+        program
     }
 
     /// Runs over `n` elements.
@@ -92,12 +114,31 @@ impl Program {
         sinks: &[Sink],
         scalars: &[f64],
     ) -> Result<()> {
+        if n == 0 {
+            return Ok(());
+        }
+        gpu.check_fork()?;
+        let own = (&self.recipe, &self.near);
+        if let Some((launch, grid)) = generated::launch(gpu, own, n, sources, sinks, scalars) {
+            // SAFETY: the caller's promise; the kernel has this formula, for arrays of this form.
+            return unsafe { launch.run(grid) };
+        }
         let launch = gpu.launch("program", name(self.kernel)?)?;
         let launch = launch.table(&self.code)?.size(self.steps).table(&source_table(sources)?)?;
         let launch = launch.table(&sink_table(sinks))?.table(&number_table(scalars))?.size(n);
         // SAFETY: the caller's promise.
         unsafe { launch.run(gpu.grid(n)) }
     }
+}
+
+type Cached = (bool, Formula, Arc<Program>);
+static PROGRAMS: LazyLock<Mutex<MixMap<u64, Vec<Cached>>>> = LazyLock::new(Default::default);
+/// Programs kept at most; formulas with ever-changing numbers must not fill the memory.
+const CACHED: usize = 1024;
+
+/// The programs that are kept. (The lock is also taken for the time of a fork.)
+pub(crate) fn hold() -> MutexGuard<'static, MixMap<u64, Vec<Cached>>> {
+    PROGRAMS.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 fn name(kernel: Option<&'static str>) -> Result<&'static str> {
@@ -224,7 +265,7 @@ pub(crate) struct Job {
 }
 
 /// Elements of a block's part of a pass over many arrays.
-const CHUNK: usize = 4096;
+pub(super) const CHUNK: usize = 4096;
 /// Bytes of the kernel's `Job`.
 const JOB: usize = 40;
 
@@ -235,10 +276,19 @@ impl Program {
     /// # Safety
     /// As [`Program::run`], for each of them.
     pub(crate) unsafe fn run_jobs(&self, gpu: &'static Gpu, jobs: &[Job]) -> Result<()> {
+        let jobs: SmallVec<[&Job; 8]> = jobs.iter().filter(|j| j.n > 0).collect();
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        gpu.check_fork()?;
+        if let Some((launch, grid)) = generated::launch_jobs(gpu, (&self.recipe, &self.near), &jobs)? {
+            // SAFETY: the caller's promise; the kernel finds each block's array by its chunk.
+            return unsafe { launch.run(grid) };
+        }
         let launch = gpu.launch("program", name(self.kernel_jobs)?)?.table(&self.code)?.size(self.steps);
         let (mut table, mut parts, mut held, mut scalars, mut chunks) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new(), 0);
-        for j in jobs.iter().filter(|j| j.n > 0) {
+        for j in jobs {
             let at = parts.len();
             parts.extend(source_table(&j.sources)?);
             let between = parts.len();
@@ -246,9 +296,6 @@ impl Program {
             held.push((j.n, chunks, at, between, scalars.len()));
             scalars.extend(&j.scalars);
             chunks += j.n.div_ceil(CHUNK);
-        }
-        if chunks == 0 {
-            return Ok(());
         }
         let parts = gpu.constant(&parts)?;
         for (n, chunk, x, y, s) in held {

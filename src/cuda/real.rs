@@ -6,6 +6,7 @@ use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
 use super::library;
 use super::module::Module;
+use super::nvrtc::Nvrtc;
 use super::staging::Staging;
 use super::vendor::{Call, Prepared};
 use crate::error::{Error, ErrorKind, Result};
@@ -214,6 +215,17 @@ impl Driver for Device {
         loaded.map(|m| Loaded(m as u64)).map_err(|e| wrong(&format!("loading the kernels of {}", module.stem), e))
     }
 
+    fn compile(&self, source: &str) -> Result<Option<Loaded>> {
+        let Ok(nvrtc) = Nvrtc::get() else { return Ok(None) };
+        self.enter()?;
+        let load = |image: &[u8]| {
+            // SAFETY: machine code, or PTX that ends with a zero byte.
+            let loaded = unsafe { result::module::load_data(image.as_ptr() as *const c_void) };
+            loaded.map(|m| Loaded(m as u64)).map_err(|e| wrong("loading a generated kernel", e))
+        };
+        nvrtc.compiled(source, self.properties.capability, load).map(Some)
+    }
+
     fn kernel(&self, module: Loaded, name: &str) -> Result<Kernel> {
         self.enter()?;
         let text = CString::new(name).map_err(|_| Error::graph("a kernel's name has a zero byte"))?;
@@ -294,10 +306,11 @@ impl Driver for Device {
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let d = self.current()?;
         let mut all = library::report();
-        let failed = [d.cublas().as_ref().err(), d.cudnn().as_ref().err()];
+        let [cublas, cudnn] = [d.cublas().as_ref().err(), d.cudnn().as_ref().err()];
+        let failed = [cublas.map(String::as_str), cudnn.map(String::as_str), Nvrtc::get().err()];
         for ((_, found), why) in all.iter_mut().zip(failed) {
             if let Some(why) = why {
-                *found = Err(why.clone());
+                *found = Err(why.to_string());
             }
         }
         Ok(all)

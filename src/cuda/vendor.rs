@@ -121,7 +121,7 @@ pub fn set_libraries(on: bool) -> bool {
 
 /// The settings above, as a number: runs that were captured under others are not replayed.
 pub(super) fn settings() -> u8 {
-    tf32() as u8 | (ENABLED.load(Relaxed) as u8) << 1
+    tf32() as u8 | (ENABLED.load(Relaxed) as u8) << 1 | (super::compiler() as u8) << 2
 }
 
 impl Gpu {

@@ -30,6 +30,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_libraries, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_libraries, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_tf32, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_compiler, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_generated, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
 }
 
@@ -50,6 +52,18 @@ fn cuda_libraries(py: Python<'_>, id: usize) -> PyResult<Vec<(&'static str, bool
 #[pyfunction]
 fn cuda_set_libraries(on: bool) -> bool {
     cuda::set_libraries(on)
+}
+
+/// Says whether kernels are generated; gives the old setting.
+#[pyfunction]
+fn cuda_set_compiler(on: bool) -> bool {
+    cuda::set_compiler(on)
+}
+
+/// How many kernels were generated, and what went wrong with others.
+#[pyfunction]
+fn cuda_generated(py: Python<'_>, id: usize) -> PyResult<(usize, Vec<String>)> {
+    errors::run(py, || cuda::gpu(id).map(|gpu| gpu.generated()))
 }
 
 /// Allows or forbids TF32; gives the old setting.

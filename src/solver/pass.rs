@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::function::expr::Formula;
 use crate::function::expr::tile::{Program, Sink, Source, Walk};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Elements of one task.
 const CHUNK: usize = 1 << 15;
@@ -23,8 +23,8 @@ pub(super) struct Kernel {
     single: OnceLock<Program<f32>>,
     double: OnceLock<Program<f64>>,
     /// The same for a GPU.
-    gpu_single: OnceLock<cuda::program::Program>,
-    gpu_double: OnceLock<cuda::program::Program>,
+    gpu_single: OnceLock<Arc<cuda::program::Program>>,
+    gpu_double: OnceLock<Arc<cuda::program::Program>>,
 }
 
 /// One array's part of a pass: memory to read, memory to write, and the numbers of this step.

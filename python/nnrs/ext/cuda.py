@@ -122,6 +122,24 @@ def set_libraries(on: bool) -> bool:
     return _core.cuda_set_libraries(on)
 
 
+def set_compiler(on: bool) -> bool:
+    """Say whether element-wise work gets kernels of its own, compiled where NVRTC is there; gives the old setting.
+
+    `NNRS_CUDA_COMPILER=0` turns it off. Without them a kernel that reads formulas step by step does the same, slower.
+    """
+    return _core.cuda_set_compiler(on)
+
+
+def compiled_kernels(device: str | int = "0") -> int:
+    """How many kernels were compiled, or taken from the disk, for element-wise work."""
+    return _core.cuda_generated(int(device))[0]
+
+
+def why_not_compiled(device: str | int = "0") -> list[str]:
+    """What the compiler said where it failed; such work is done step by step instead."""
+    return _core.cuda_generated(int(device))[1]
+
+
 def set_tf32(on: bool) -> bool:
     """Let float products and convolutions round to TF32's 10-bit mantissa (`NNRS_TF32=1`); gives the old setting."""
     return _core.cuda_set_tf32(on)

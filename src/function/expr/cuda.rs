@@ -3,6 +3,10 @@
 //! A kernel takes its inputs, its outputs, the numbers of the run, a mask of the outputs to add to, and a layout:
 //! `leaky_relu_backward(x0, y, gy, gx0, add, layout)`. Inputs that the formula does not read, and outputs that nobody
 //! wants, may be null. Compile with [`OPTIONS`].
+//!
+//! What the engine compiles at run time has other kernels around the same formulas: [`generated`].
+
+pub(crate) mod generated;
 
 use super::Formula;
 use super::op::{Binary, Unary};
@@ -107,7 +111,8 @@ fn print(name: &str, f: &Formula, names: &Names, real: Real) -> String {
     let mut body = String::new();
     let wanted = f.wanted();
     for (id, &ins) in f.ins().iter().enumerate().filter(|(id, _)| wanted[*id]) {
-        let _ = writeln!(body, "    const {} v{id} = {};", real.value, value(ins, names, real));
+        let load = |k: u32| format!("nnrs::load({}, at[{k}])", names.inputs[k as usize]);
+        let _ = writeln!(body, "    const {} v{id} = {};", real.value, value(ins, load, real));
     }
     for (k, id) in f.outputs().iter().enumerate() {
         if let Some(id) = id {
@@ -136,9 +141,10 @@ fn parameters(f: &Formula, names: &Names, real: Real) -> String {
     list.join(", ")
 }
 
-fn value(ins: Ins, names: &Names, real: Real) -> String {
+/// The value of an instruction; `load` reads an input.
+fn value(ins: Ins, load: impl Fn(u32) -> String, real: Real) -> String {
     match ins {
-        Ins::Input(k) => format!("nnrs::load({}, at[{k}])", names.inputs[k as usize]),
+        Ins::Input(k) => load(k),
         Ins::Scalar(k) => format!("s{k}"),
         Ins::Const(bits) => constant(f64::from_bits(bits), real),
         Ins::Unary(op, a) => unary(op, a, real),

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A compiled formula. `outputs` may have gaps (the derivative with respect to an input that has none).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Formula {
     pub(super) ins: Vec<Ins>,
     pub(super) inputs: usize,

@@ -5,6 +5,7 @@ use super::program::AnyProgram;
 use super::recompute::materialize;
 use crate::array::{Data, NdArray, Place, alloc};
 use crate::context::Site;
+use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::fork;
@@ -73,7 +74,10 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
         AnyProgram::compile(site, &ssa, inputs, &[out])
     };
     match (site.place, site.dtype) {
-        (Place::Gpu(_), _) => make(),
+        (Place::Gpu(gpu), _) => {
+            let double = site.compute_dtype() == DType::F64;
+            AnyProgram::Gpu(gpu, cuda::program::Program::of(double, &rules.forward))
+        }
         (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
         (Place::Host, _) => fork::fill(&rules.single, make).clone(),
     }
