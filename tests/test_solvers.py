@@ -173,6 +173,11 @@ def test_decay_scale_and_clip():
     a.g = [3.0, 4.0]
     solver.clip_grad_by_norm(np.float32(1))
     np.testing.assert_allclose(a.g, [0.6, 0.8], rtol=1e-6)
+    b = a.reshape((2, 1), unlink=True)
+    solver.set_parameters({"same": b}, reset=False)
+    a.g = [3.0, 4.0]
+    solver.clip_grad_by_norm(1.0)
+    np.testing.assert_allclose(a.g, [0.6, 0.8], rtol=1e-6)
     a.g = [np.inf, 1.0]
     solver.clip_grad_by_norm(1.0)
     np.testing.assert_array_equal(a.g, [np.nan, 0.0])

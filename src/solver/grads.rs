@@ -13,7 +13,8 @@ use crate::function::expr::Formula;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::smallvec;
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// `g = k g`
@@ -74,7 +75,10 @@ pub(super) fn scale(entries: &[&Entry], factor: f64) -> Result<()> {
 /// Scales each gradient whose L2 norm is above `limit` down to it (each on its own).
 pub(super) fn clip_by_norm(entries: &[&Entry], limit: f64) -> Result<()> {
     let factor = |norm: f64| if limit != 0.0 && norm > limit && norm > 0.0 { limit / norm } else { 1.0 };
-    let entries = touched(entries);
+    let mut entries = touched(entries);
+    // A gradient that two parameters share is short enough when the second's turn comes.
+    let mut seen = BTreeSet::new();
+    entries.retain(|e| seen.insert(Arc::as_ptr(&e.param.grad().storage()) as usize));
     let factors: Vec<f64> = norms(&entries)?.into_iter().map(factor).collect();
     scale_each(&entries, &factors)
 }
