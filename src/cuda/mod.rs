@@ -118,7 +118,10 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
     });
     match found {
         Ok(gpus) => Ok(gpus),
-        Err(why) => Err(Error::unsupported(format!("CUDA is not available: {why}"))),
+        Err(why) => {
+            let e = Error::unsupported(format!("CUDA is not available: {why}"));
+            Err(e.hint("the driver (525 or later) comes from NVIDIA or the system's packages; pip install 'nnrs[cuda12]', or 'nnrs[cuda13]', adds NVIDIA's libraries"))
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::shape::Shape;
 use crate::with_real;
 use smallvec::smallvec;
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
 /// `g = k g`
 static SCALE: LazyLock<Kernel> =
