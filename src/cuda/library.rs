@@ -1,7 +1,9 @@
 //! NVIDIA's libraries of the user's machine: what is already loaded, then what the `nvidia-*` wheels beside us have, then
 //! what the system finds. None is needed to build or to run; what is missing is said once, with the extra that brings it.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::ffi::{CStr, c_char};
+use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -102,7 +104,14 @@ fn open(file: &Path, flags: i32) -> Option<Library> {
     (!handle.is_null()).then(|| Library { handle, path: path_of(handle).unwrap_or(file.display().to_string()) })
 }
 
+/// The file that an open library came from, where the system says it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn path_of(_: *mut c_void) -> Option<String> {
+    None
+}
+
 /// The file that an open library came from.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn path_of(handle: *mut c_void) -> Option<String> {
     let mut map: *mut LinkMap = std::ptr::null_mut();
     // SAFETY: an open library; the linker's record of it begins as `LinkMap` says.
@@ -113,6 +122,7 @@ fn path_of(handle: *mut c_void) -> Option<String> {
     }
 }
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[repr(C)]
 struct LinkMap {
     address: usize,
