@@ -59,6 +59,13 @@ impl Head {
     }
 }
 
+/// Whether memory could be reached.
+enum Reached {
+    At(usize),
+    /// Another thread captures on this GPU, and data would have to move.
+    Busy(&'static Gpu),
+}
+
 impl Block {
     /// A block that only `gpu` has, content undefined.
     pub(super) fn on_gpu(gpu: &'static Gpu, bytes: usize) -> Result<Block> {
@@ -70,9 +77,19 @@ impl Block {
 
     /// Address of the block at `place`, where the content then is.
     pub(super) fn at(&self, place: Place, access: Access) -> Result<usize> {
+        loop {
+            match self.reach(place, access)? {
+                Reached::At(address) => return Ok(address),
+                // Not with the lock held: the thread that captures may want it.
+                Reached::Busy(gpu) => gpu.await_capture(),
+            }
+        }
+    }
+
+    fn reach(&self, place: Place, access: Access) -> Result<Reached> {
         match place {
             Place::Host => match self.mirror.get() {
-                None => Ok(self.ptr() as usize),
+                None => Ok(Reached::At(self.ptr() as usize)),
                 Some(mirror) => self.at_host(lock(mirror), access),
             },
             Place::Gpu(gpu) => {
@@ -83,23 +100,25 @@ impl Block {
         }
     }
 
-    fn at_host(&self, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<usize> {
+    fn at_host(&self, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
         if self.ptr().is_null() {
             self.take_host()?;
         }
         if let (Head::Gpu, Some(copy)) = (mirror.head, &mirror.copy)
             && access != Access::Overwrite
         {
+            let Some(turn) = copy.gpu().try_turn()? else { return Ok(Reached::Busy(copy.gpu())) };
             // SAFETY: the host's memory is as large as the copy, and only this thread works on the two now.
-            unsafe { copy.download(self.ptr(), self.asked())? };
+            unsafe { copy.download(&turn, self.ptr(), self.asked())? };
         }
         mirror.head = mirror.head.after(access, Head::Host);
-        Ok(self.ptr() as usize)
+        Ok(Reached::At(self.ptr() as usize))
     }
 
-    fn at_gpu(&self, gpu: &'static Gpu, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<usize> {
-        if mirror.copy.as_ref().is_some_and(|c| !std::ptr::eq(c.gpu(), gpu)) {
-            self.leave(gpu, &mut mirror)?;
+    fn at_gpu(&self, gpu: &'static Gpu, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
+        let other = mirror.copy.as_ref().map(Memory::gpu).filter(|g| !std::ptr::eq(*g, gpu));
+        if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
+            return Ok(Reached::Busy(busy));
         }
         // Whoever has a view of the host's memory may have written it since.
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && self.exports().load(Relaxed) > 0);
@@ -107,33 +126,30 @@ impl Block {
             Some(copy) => copy,
             None => gpu.alloc(self.asked())?,
         };
-        let done = match is_stale && access != Access::Overwrite {
+        let copy = mirror.copy.insert(copy);
+        if is_stale && access != Access::Overwrite {
+            let Some(turn) = gpu.try_turn()? else { return Ok(Reached::Busy(gpu)) };
             // SAFETY: the host's memory is as large as the copy.
-            true => unsafe { copy.upload(self.ptr(), self.asked()) },
-            false => Ok(()),
-        };
+            unsafe { copy.upload_in(&turn, self.ptr(), self.asked())? };
+        }
         let at = copy.address();
-        mirror.copy = Some(copy);
-        done?;
         mirror.head = mirror.head.after(access, Head::Gpu);
-        Ok(at as usize)
+        Ok(Reached::At(at as usize))
     }
 
-    /// Moves the copy to another GPU.
-    fn leave(&self, gpu: &'static Gpu, mirror: &mut Mirror) -> Result<()> {
-        let Some(old) = mirror.copy.take() else { return Ok(()) };
-        if mirror.head == Head::Host {
-            return Ok(());
-        }
-        let copy = gpu.alloc(self.asked()).and_then(|copy| copy.copy_from(&old).map(|()| copy));
-        match copy {
-            Ok(copy) => mirror.copy = Some(copy),
-            Err(e) => {
-                mirror.copy = Some(old);
-                return Err(e);
-            }
-        }
-        Ok(())
+    /// Moves the copy to another GPU, or says which one is busy.
+    fn leave(&self, gpu: &'static Gpu, mirror: &mut Mirror) -> Result<Option<&'static Gpu>> {
+        let Some(old) = mirror.copy.as_ref().filter(|_| mirror.head != Head::Host) else {
+            mirror.copy = None;
+            return Ok(None);
+        };
+        let Some(there) = old.gpu().try_turn()? else { return Ok(Some(old.gpu())) };
+        let Some(here) = gpu.try_turn()? else { return Ok(Some(gpu)) };
+        let copy = gpu.alloc(self.asked())?;
+        copy.copy_from([&there, &here], old)?;
+        drop((there, here));
+        mirror.copy = Some(copy);
+        Ok(None)
     }
 
     /// Address of the copy on a GPU, if there is one.

@@ -18,7 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard, TryLockError};
 
 /// Runs with the arrays as they are before one is captured.
 const WARM: u32 = 2;
@@ -291,7 +291,7 @@ thread_local! {
 }
 
 /// True while this thread captures a run.
-pub(super) fn is_capturing() -> bool {
+pub(crate) fn is_capturing() -> bool {
     CAPTURING.get()
 }
 
@@ -312,18 +312,42 @@ pub(super) fn settled() -> bool {
     SETTLED.get()
 }
 
+/// Leave to use a stream.
+pub(crate) type Turn<'a> = RwLockReadGuard<'a, ()>;
+
 impl Gpu {
     /// Leave to use the stream: not while another thread captures what goes through it.
-    pub(super) fn turn(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+    pub(super) fn turn(&self) -> Result<Option<Turn<'_>>> {
         self.check_fork()?;
         Ok((!is_capturing()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
     }
 
     /// As [`turn`](Gpu::turn), for what waits for the device or brings data from the host: never in a captured run.
-    pub(super) fn turn_with_host(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+    pub(super) fn turn_with_host(&self) -> Result<Turn<'_>> {
+        self.may_move_data()?;
+        Ok(self.capturing.read().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// As [`turn_with_host`](Gpu::turn_with_host), for who holds what the capturing thread may want: `None` while there is one.
+    pub(crate) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
+        self.may_move_data()?;
+        match self.capturing.try_read() {
+            Ok(turn) => Ok(Some(turn)),
+            Err(TryLockError::Poisoned(e)) => Ok(Some(e.into_inner())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        }
+    }
+
+    /// Waits until no other thread captures.
+    pub(crate) fn await_capture(&self) {
+        drop(self.capturing.read());
+    }
+
+    fn may_move_data(&self) -> Result<()> {
+        self.check_fork()?;
         match is_capturing() {
             true => Err(Error::graph("data moves between host and GPU in the middle of the run")),
-            false => self.turn(),
+            false => Ok(()),
         }
     }
 

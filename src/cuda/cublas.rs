@@ -55,6 +55,9 @@ const TRANSB: i32 = 4;
 const LAYOUT_BATCH: i32 = 5;
 const LAYOUT_STEP: i32 = 6;
 const PREFER_WORKSPACE: i32 = 1;
+const PREFER_REDUCTIONS: i32 = 3;
+/// Parts of a sum are added in the type to compute in, never in that of the result.
+const IN_COMPUTE_TYPE: u32 = 2;
 /// For A; those for B, C and D follow.
 const PREFER_ALIGNMENT: i32 = 5;
 /// Workspace at most: what NVIDIA recommends for Hopper.
@@ -177,7 +180,8 @@ impl Ready {
             return false;
         }
         let alignments = [p.a, p.b, p.c, p.c].map(|l| l.alignment);
-        let mut asked = set(f.preference_set, preference, PREFER_WORKSPACE, WORKSPACE);
+        let mut asked = set(f.preference_set, preference, PREFER_WORKSPACE, WORKSPACE)
+            && set(f.preference_set, preference, PREFER_REDUCTIONS, IN_COMPUTE_TYPE);
         for (i, alignment) in alignments.into_iter().enumerate() {
             asked &= set(f.preference_set, preference, PREFER_ALIGNMENT + i as i32, alignment);
         }

@@ -2,7 +2,7 @@
 //! stream, so what is freed may be used again at once by work that comes later.
 
 use super::Gpu;
-use super::capture::is_capturing;
+use super::capture::{Turn, is_capturing};
 use crate::array::alloc::{self, Stats};
 use crate::error::{Error, Result};
 use crate::fork;
@@ -135,8 +135,7 @@ impl Pool {
         if let Some(at) = gpu.driver.alloc(bytes)? {
             return Ok(at);
         }
-        self.clear(gpu);
-        gpu.wait()?;
+        self.clear(gpu); // the driver waits for the work on what it frees
         match gpu.driver.alloc(bytes)? {
             Some(at) => Ok(at),
             None => Err(self.out_of_memory(gpu, bytes, "the device has no such block")),
@@ -186,12 +185,21 @@ impl Memory {
         self.gpu
     }
 
-    /// Copies all of it from the host.
+    /// Copies to the beginning of it from the host.
     ///
     /// # Safety
-    /// `from` must be readable for its size.
+    /// `from` must be readable for `bytes`.
     pub(crate) unsafe fn upload(&self, from: *const u8, bytes: usize) -> Result<()> {
-        let _turn = self.gpu.turn_with_host()?;
+        let turn = self.gpu.turn_with_host()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.upload_in(&turn, from, bytes) }
+    }
+
+    /// As [`upload`](Memory::upload), by who has the turn.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn upload_in(&self, _: &Turn, from: *const u8, bytes: usize) -> Result<()> {
         debug_assert!(bytes <= self.bytes);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.upload(self.at, from, bytes) }
@@ -201,21 +209,18 @@ impl Memory {
     ///
     /// # Safety
     /// `to` must be writable for `bytes`.
-    pub(crate) unsafe fn download(&self, to: *mut u8, bytes: usize) -> Result<()> {
-        let _turn = self.gpu.turn_with_host()?;
+    pub(crate) unsafe fn download(&self, _: &Turn, to: *mut u8, bytes: usize) -> Result<()> {
         debug_assert!(bytes <= self.bytes);
         self.gpu.waits.fetch_add(1, Relaxed);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.download(to, self.at, bytes) }
     }
 
-    /// Copies from another block of the same size, which may be on another device.
-    pub(crate) fn copy_from(&self, other: &Memory) -> Result<()> {
-        let _turn = if self.gpu == other.gpu { self.gpu.turn()? } else { self.gpu.turn_with_host()? };
-        let peer = if self.gpu == other.gpu { None } else { Some(&*other.gpu.driver) };
-        self.gpu.waits.fetch_add(peer.is_some() as u64, Relaxed);
+    /// Copies from another block of the same size, which is on another device, by who has the turn on both.
+    pub(crate) fn copy_from(&self, _: [&Turn; 2], other: &Memory) -> Result<()> {
+        self.gpu.waits.fetch_add(1, Relaxed);
         // SAFETY: both have that many bytes.
-        unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), peer) }
+        unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), Some(&*other.gpu.driver)) }
     }
 }
 

@@ -136,8 +136,8 @@ fn cuda_functions_on_host() -> Vec<&'static str> {
 
 /// What became of the runs of a variable's graph as CUDA graphs.
 #[pyfunction]
-fn cuda_graphs(y: &Variable) -> Vec<String> {
-    y.var().cuda_graphs()
+fn cuda_graphs(py: Python<'_>, y: &Variable) -> Vec<String> {
+    py.detach(|| y.var().cuda_graphs()) // it waits for runs, which may want Python
 }
 
 /// Turns CUDA graphs on or off; gives the old setting.

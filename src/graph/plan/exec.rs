@@ -86,7 +86,7 @@ impl Interrupt {
         if n < 1 << 16 && !self.steps.is_multiple_of(64) {
             return Ok(());
         }
-        let Some(ask) = INTERRUPT.get() else { return Ok(()) };
+        let Some(ask) = INTERRUPT.get().filter(|_| !cuda::capture::is_capturing()) else { return Ok(()) };
         if self.last.elapsed() < Duration::from_millis(50) {
             return Ok(());
         }
