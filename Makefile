@@ -16,7 +16,7 @@ PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/de
 
 PIP_QUIET := -q --disable-pip-version-check
 GPU_TESTS := $(filter-out %/test_machine.py %/test_examples.py %/test_docs.py %/test_ptx.py %/test_cuda_source.py \
-  %/test_gpu.py %/test_gpu_random.py %/test_signatures.py,$(wildcard tests/test_*.py))
+  %/test_gpu.py %/test_gpu_random.py %/test_gpu_captures.py %/test_signatures.py,$(wildcard tests/test_*.py))
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
@@ -81,7 +81,7 @@ lint-python: .venv-test/.installed
 
 # The CUDA backend on an emulated GPU: its own tests, then every function and the graph tests with the CUDA context.
 test-gpu: .venv-test/.installed
-	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py
+	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest $(GPU_TESTS)
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_functions.py -k "leaky_relu or where"

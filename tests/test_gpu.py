@@ -377,39 +377,3 @@ def test_contexts_that_are_not_there():
         gpu(device_id=str(DEVICES))
     with pytest.raises(ValueError, match="argument 'type_config'"):
         gpu(type_config="int")
-
-
-def tanh_of_tanh(n: int) -> float:
-    v = 1.0
-    for _ in range(n):
-        v = np.tanh(v)
-    return v
-
-
-def test_another_thread_reads_while_runs_are_captured():
-    """The reader waits for the capture, not the other way round."""
-    w = variable(np.eye(8, dtype=np.float32))
-    w.need_grad = True
-    stop = threading.Event()
-
-    def read() -> None:
-        while not stop.is_set():
-            float(w.g[0, 0])
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        for _ in range(30):
-            h = variable(np.ones((4, 8), np.float32))
-            for _ in range(10):
-                h = F.tanh(F.affine(h, w))
-            y = F.sum(h)
-            for _ in range(5):
-                w.grad.zero()
-                y.forward()
-                y.backward()
-    finally:
-        stop.set()
-    reader.join(60)
-    assert not reader.is_alive()
-    np.testing.assert_allclose(y.d, 32 * tanh_of_tanh(10), rtol=1e-4)

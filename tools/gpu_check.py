@@ -20,7 +20,7 @@ ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1"}
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider"]
 FUNCTIONS = ["tests/test_functions.py", "-k", "forward or first or second or accumulate"]
 GRAPHS = ["tests/test_graph.py", "tests/test_recompute.py", "tests/test_solvers.py", "tests/test_hooks.py"]
-GPU = ["tests/test_gpu.py", "tests/test_gpu_random.py", "tests/test_gpu_libraries.py"]
+GPU = ["tests/test_gpu.py", "tests/test_gpu_random.py", "tests/test_gpu_captures.py", "tests/test_gpu_libraries.py"]
 DESCRIBE = """
 from nnrs.ext import cuda
 print(*map(cuda.device_name, cuda.get_devices()), sep="\\n")

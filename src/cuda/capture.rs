@@ -25,6 +25,8 @@ const WARM: u32 = 2;
 /// Captured runs of one plan at most, and how many in a row may be of no use.
 const VARIANTS: usize = 4;
 const MISSES: u32 = 16;
+/// Captures that fail: the cause may pass (a view of an array that was alive, a limit on memory).
+const FAILURES: u32 = 4;
 
 static ENABLED: AtomicU8 = AtomicU8::new(2);
 
@@ -62,6 +64,9 @@ struct State {
     seen: u32,
     misses: u32,
     replays: u64,
+    failures: u32,
+    /// Why the last capture failed.
+    failed: Option<String>,
     /// Why nothing is captured any more.
     given_up: Option<String>,
 }
@@ -159,11 +164,16 @@ impl Replays {
                     state.variants.remove(0);
                 }
                 state.variants.push(v);
+                state.failed = None;
                 state.seen = 0;
                 state.variants.last().map_or(Ok(()), |v| v.replay(c, finish))
             }
             Err(e) => {
-                state.given_up = Some(e.to_string());
+                (state.failures, state.seen) = (state.failures + 1, 0);
+                state.failed = Some(e.to_string());
+                if state.failures == FAILURES {
+                    state.given_up = state.failed.take();
+                }
                 drop(state);
                 compute()
             }
@@ -173,7 +183,7 @@ impl Replays {
     /// What became of the plan's runs, for people.
     pub(crate) fn report(&self) -> String {
         let state = self.lock();
-        match &state.given_up {
+        match state.given_up.as_ref().or(state.failed.as_ref()) {
             Some(why) => format!("not captured: {why}"),
             None if !graphs() => "not captured: CUDA graphs are off".into(),
             None => format!("{} captured, replayed {} times", state.variants.len(), state.replays),
@@ -374,7 +384,7 @@ impl Gpu {
         CAPTURING.set(true);
         let done = catch_unwind(AssertUnwindSafe(compute));
         CAPTURING.set(false);
-        let arena = self.pool().arena.take().unwrap_or_default();
+        let arena = self.close_arena();
         let (tables, touched, draws) = (TABLES.take(), TOUCHED.take(), draws::recorded());
         let graph = self.driver.end_capture();
         if graph.is_err() || done.is_err() {

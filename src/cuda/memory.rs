@@ -21,6 +21,8 @@ pub(super) struct Pool {
     limit: Option<usize>,
     /// The memory of a run that is being captured.
     pub(super) arena: Option<Arena>,
+    /// Memory of arenas that was in use when they were closed; with its size once it has been dropped.
+    reserved: BTreeMap<u64, Option<usize>>,
 }
 
 /// Memory that a captured run uses and frees on the way: nobody else may have it as long as the run may be replayed. It
@@ -81,9 +83,22 @@ impl Gpu {
         }
     }
 
+    /// Ends a recording: the arena's memory stays its own, also what is still in use, and dropped later.
+    pub(super) fn close_arena(&self) -> Arena {
+        let mut pool = self.pool();
+        let arena = pool.arena.take().unwrap_or_default();
+        pool.reserved.extend(arena.owned.iter().map(|&at| (at, None)));
+        arena
+    }
+
     /// Gives an arena's memory back to all.
     pub(super) fn dissolve(&self, arena: &Arena) {
         let mut pool = self.pool();
+        for at in &arena.owned {
+            if let Some(Some(bytes)) = pool.reserved.remove(at) {
+                pool.give(*at, bytes);
+            }
+        }
         for (&bytes, blocks) in &arena.free {
             blocks.iter().for_each(|&at| pool.give(at, bytes));
         }
@@ -234,7 +249,10 @@ impl Drop for Memory {
             Some(arena) if arena.owned.contains(&self.at) => {
                 arena.free.entry(self.bytes).or_default().push(self.at);
             }
-            _ => pool.give(self.at, self.bytes),
+            _ => match pool.reserved.get_mut(&self.at) {
+                Some(dropped) => *dropped = Some(self.bytes),
+                None => pool.give(self.at, self.bytes),
+            },
         }
     }
 }
