@@ -115,3 +115,31 @@ def test_a_view_that_is_alive_puts_a_capture_off():
     for _ in range(8):
         y.forward()
     assert "1 captured, replayed" in cuda.graphs(y)[0], cuda.graphs(y)
+
+
+@pytest.mark.skipif(DEVICES < 2, reason="one GPU")
+def test_two_devices_share_an_array_while_the_cache_is_cleared():
+    """An array moves to and fro; who works on it keeps the memory that it had."""
+    w = variable(numbers(64, 64))
+    wanted = np.exp(w.d).sum()
+    stop, errors = threading.Event(), []
+
+    def work(device: str) -> None:
+        try:
+            with nn.context_scope(get_extension_context("cudnn", device_id=device)):
+                while not stop.is_set():
+                    y = F.sum(F.exp(w))
+                    y.forward()
+                    np.testing.assert_allclose(y.d, wanted, rtol=1e-4)
+        except BaseException as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work, args=(device,)) for device in "01"]
+    for t in threads:
+        t.start()
+    for _ in range(400):
+        cuda.clear_memory_cache()
+    stop.set()
+    for t in threads:
+        t.join(60)
+    assert not errors, errors[0]

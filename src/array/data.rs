@@ -19,6 +19,8 @@ pub struct Data {
     place: Place,
     /// Address of the block there.
     base: usize,
+    /// The block's memory there, if that is a GPU.
+    _memory: Option<Arc<cuda::Memory>>,
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
@@ -45,8 +47,8 @@ impl Data {
 
     /// A block's memory at `place`; which elements of it is to be said.
     pub(super) fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
-        let base = block.at(place, access)?;
-        Ok(Data { block, dtype, offset: 0, len: 0, place, base })
+        let (base, memory) = block.at(place, access)?;
+        Ok(Data { block, dtype, offset: 0, len: 0, place, base, _memory: memory })
     }
 
     /// All `len` elements of a storage.

@@ -15,15 +15,19 @@ pub(crate) struct Kept {
     content: Content,
     cleared: bool,
     shared: bool,
-    /// Address of the copy on a GPU.
-    address: Option<usize>,
+    /// The copy on a GPU.
+    memory: Option<Arc<cuda::Memory>>,
 }
 
 impl Kept {
+    fn address(&self) -> Option<u64> {
+        self.memory.as_ref().map(|m| m.address())
+    }
+
     pub(crate) fn is(&self, other: &Kept) -> bool {
         self.dtype == other.dtype
             && self.content.is(&other.content)
-            && (self.address.is_none() || self.address == other.address)
+            && (self.memory.is_none() || self.address() == other.address())
     }
 
     /// True if it is memory that a run worked on which has touched these blocks.
@@ -56,8 +60,8 @@ impl Kept {
 
     /// Brings memory that the GPU had then up to date there, where it must be.
     pub(crate) fn bring(&self, gpu: &'static cuda::Gpu, array: &super::NdArray) -> Result<()> {
-        let (Content::Bytes(block), Some(address)) = (&self.content, self.address) else { return Ok(()) };
-        match block.at(Place::Gpu(gpu), Access::Read)? == address {
+        let (Content::Bytes(block), Some(address)) = (&self.content, self.address()) else { return Ok(()) };
+        match block.at(Place::Gpu(gpu), Access::Read)?.0 as u64 == address {
             true => Ok(()),
             false => Err(Error::graph(format!("the memory of {array:?} has moved"))),
         }
@@ -65,7 +69,7 @@ impl Kept {
 
     /// The GPU has written the memory.
     pub(crate) fn written_on(&self, gpu: &'static cuda::Gpu) -> Result<()> {
-        match (&self.content, self.address) {
+        match (&self.content, &self.memory) {
             (Content::Bytes(block), Some(_)) => block.at(Place::Gpu(gpu), Access::Overwrite).map(drop),
             _ => Ok(()),
         }
@@ -76,11 +80,11 @@ impl Storage {
     /// The content as it is now.
     pub(crate) fn keep(&self) -> Kept {
         let s = self.state();
-        let address = match &s.content {
-            Content::Bytes(b) => b.gpu_address(),
+        let memory = match &s.content {
+            Content::Bytes(b) => b.gpu_memory(),
             _ => None,
         };
-        Kept { dtype: s.dtype, content: s.content.clone(), cleared: s.cleared, shared: s.shared, address }
+        Kept { dtype: s.dtype, content: s.content.clone(), cleared: s.cleared, shared: s.shared, memory }
     }
 
     /// Makes the content what it was.

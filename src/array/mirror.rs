@@ -6,7 +6,7 @@ use crate::cuda::{self, Gpu, Memory};
 use crate::error::Result;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Where elements are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Head {
 
 /// The copy on a GPU, and where the truth is.
 pub(super) struct Mirror {
-    copy: Option<Memory>,
+    copy: Option<Arc<Memory>>,
     head: Head,
 }
 
@@ -61,7 +61,7 @@ impl Head {
 
 /// Whether memory could be reached.
 enum Reached {
-    At(usize),
+    At(usize, Option<Arc<Memory>>),
     /// Another thread captures on this GPU, and data would have to move.
     Busy(&'static Gpu),
 }
@@ -70,16 +70,17 @@ impl Block {
     /// A block that only `gpu` has, content undefined.
     pub(super) fn on_gpu(gpu: &'static Gpu, bytes: usize) -> Result<Block> {
         let block = Block::nowhere(bytes);
-        let copy = Some(gpu.alloc(bytes)?);
+        let copy = Some(Arc::new(gpu.alloc(bytes)?));
         let _ = block.mirror.set(Box::new(Mutex::new(Mirror { copy, head: Head::Gpu })));
         Ok(block)
     }
 
-    /// Address of the block at `place`, where the content then is.
-    pub(super) fn at(&self, place: Place, access: Access) -> Result<usize> {
+    /// Address of the block at `place`, where the content then is; and the memory there, if it is a GPU's: the block itself
+    /// may let go of it for another GPU.
+    pub(super) fn at(&self, place: Place, access: Access) -> Result<(usize, Option<Arc<Memory>>)> {
         loop {
             match self.reach(place, access)? {
-                Reached::At(address) => return Ok(address),
+                Reached::At(address, memory) => return Ok((address, memory)),
                 // Not with the lock held: the thread that captures may want it.
                 Reached::Busy(gpu) => gpu.await_capture(),
             }
@@ -89,7 +90,7 @@ impl Block {
     fn reach(&self, place: Place, access: Access) -> Result<Reached> {
         match place {
             Place::Host => match self.mirror.get() {
-                None => Ok(Reached::At(self.ptr() as usize)),
+                None => Ok(Reached::At(self.ptr() as usize, None)),
                 Some(mirror) => self.at_host(lock(mirror), access),
             },
             Place::Gpu(gpu) => {
@@ -112,11 +113,11 @@ impl Block {
             unsafe { copy.download(&turn, self.ptr(), self.asked())? };
         }
         mirror.head = mirror.head.after(access, Head::Host);
-        Ok(Reached::At(self.ptr() as usize))
+        Ok(Reached::At(self.ptr() as usize, None))
     }
 
     fn at_gpu(&self, gpu: &'static Gpu, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
-        let other = mirror.copy.as_ref().map(Memory::gpu).filter(|g| !std::ptr::eq(*g, gpu));
+        let other = mirror.copy.as_ref().map(|c| c.gpu()).filter(|g| !std::ptr::eq(*g, gpu));
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }
@@ -124,17 +125,16 @@ impl Block {
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && self.exports().load(Relaxed) > 0);
         let copy = match mirror.copy.take() {
             Some(copy) => copy,
-            None => gpu.alloc(self.asked())?,
+            None => Arc::new(gpu.alloc(self.asked())?),
         };
-        let copy = mirror.copy.insert(copy);
+        let copy = mirror.copy.insert(copy).clone();
         if is_stale && access != Access::Overwrite {
             let Some(turn) = gpu.try_turn()? else { return Ok(Reached::Busy(gpu)) };
             // SAFETY: the host's memory is as large as the copy.
             unsafe { copy.upload_in(&turn, self.ptr(), self.asked())? };
         }
-        let at = copy.address();
         mirror.head = mirror.head.after(access, Head::Gpu);
-        Ok(Reached::At(at as usize))
+        Ok(Reached::At(copy.address() as usize, Some(copy)))
     }
 
     /// Moves the copy to another GPU, or says which one is busy.
@@ -148,13 +148,13 @@ impl Block {
         let copy = gpu.alloc(self.asked())?;
         copy.copy_from([&there, &here], old)?;
         drop((there, here));
-        mirror.copy = Some(copy);
+        mirror.copy = Some(Arc::new(copy));
         Ok(None)
     }
 
-    /// Address of the copy on a GPU, if there is one.
-    pub(super) fn gpu_address(&self) -> Option<usize> {
-        self.mirror.get().and_then(|m| lock(m).copy.as_ref().map(|c| c.address() as usize))
+    /// The copy on a GPU, if there is one.
+    pub(super) fn gpu_memory(&self) -> Option<Arc<Memory>> {
+        self.mirror.get().and_then(|m| lock(m).copy.clone())
     }
 
     /// Addresses on the host and on a GPU, as far as that is known without waiting.

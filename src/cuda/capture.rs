@@ -164,7 +164,7 @@ impl Replays {
                     state.variants.remove(0);
                 }
                 state.variants.push(v);
-                state.failed = None;
+                (state.failures, state.failed) = (0, None);
                 state.seen = 0;
                 state.variants.last().map_or(Ok(()), |v| v.replay(c, finish))
             }
@@ -183,7 +183,7 @@ impl Replays {
     /// What became of the plan's runs, for people.
     pub(crate) fn report(&self) -> String {
         let state = self.lock();
-        match state.given_up.as_ref().or(state.failed.as_ref()) {
+        match state.given_up.as_ref().or(state.failed.as_ref().filter(|_| state.variants.is_empty())) {
             Some(why) => format!("not captured: {why}"),
             None if !graphs() => "not captured: CUDA graphs are off".into(),
             None => format!("{} captured, replayed {} times", state.variants.len(), state.replays),
