@@ -1,9 +1,18 @@
 //! What is in an array: reading, writing, copying and converting it.
 
-use super::{Data, NdArray, Place, Storage, constant};
+use super::mirror::Access;
+use super::{Content, Data, NdArray, Place, Storage, constant};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use std::sync::Arc;
+
+/// What an array has to read.
+pub(crate) enum Found {
+    Nothing,
+    /// All elements are this number.
+    Constant(f64),
+    Data(Data),
+}
 
 impl NdArray {
     /// Sets all elements to `value`, lazily.
@@ -93,8 +102,33 @@ impl NdArray {
 
     /// As [`NdArray::read`], in the memory of `place`.
     pub(crate) fn read_at(&self, place: Place, dtype: DType) -> Result<Data> {
-        let (storage, offset, n) = self.located();
-        storage.read(place, dtype, offset, n)
+        match self.find(place)? {
+            Found::Data(data) if data.dtype() == dtype => Ok(data),
+            Found::Data(data) => data.converted(dtype),
+            Found::Nothing | Found::Constant(_) => {
+                let (storage, offset, n) = self.located();
+                storage.read(place, dtype, offset, n)
+            }
+        }
+    }
+
+    /// What there is to read, in the array's own type.
+    pub(crate) fn find(&self, place: Place) -> Result<Found> {
+        let layout = self.layout();
+        let (content, dtype) = layout.storage.look();
+        let (offset, n) = (layout.offset, layout.shape.size());
+        drop(layout);
+        match content {
+            Content::Empty => Ok(Found::Nothing),
+            Content::Zero => Ok(Found::Constant(0.0)),
+            Content::Fill(value) => Ok(Found::Constant(value)),
+            Content::Bytes(block) => Ok(Found::Data(Data::over(block, dtype, place, Access::Read)?.part(offset, n))),
+        }
+    }
+
+    /// Gives the content up: nobody has an interest in it. Not a modification.
+    pub(crate) fn release(&self) -> Content {
+        self.layout().storage.release()
     }
 
     /// As [`NdArray::modify`], in the memory of `place`.
@@ -112,6 +146,20 @@ impl NdArray {
     fn located(&self) -> (Arc<Storage>, usize, usize) {
         let place = self.layout();
         (place.storage.clone(), place.offset, place.shape.size())
+    }
+
+    /// Takes the content of `other`, of the same size, without a copy: both read the same bytes until one is written.
+    pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
+        let ((storage, _, n), (from, _, m)) = (self.located(), other.located());
+        if Arc::ptr_eq(&storage, &from) || (n == m && m == from.size() && storage.adopt_shared(&from)) {
+            return Ok(());
+        }
+        if let Some(value) = from.constant() {
+            return self.fill(value);
+        }
+        let place = from.place();
+        let data = other.read_at(place, other.dtype())?.of(n)?;
+        self.overwrite_at(place, data.dtype())?.take(&data)
     }
 
     /// Converts the content to `dtype` for good.

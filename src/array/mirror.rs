@@ -78,6 +78,9 @@ impl Block {
     /// Address of the block at `place`, where the content then is; and the memory there, if it is a GPU's: the block itself
     /// may let go of it for another GPU.
     pub(super) fn at(&self, place: Place, access: Access) -> Result<(usize, Option<Arc<Memory>>)> {
+        if place == Place::Host && self.mirror.get().is_none() {
+            return Ok((self.ptr() as usize, None));
+        }
         loop {
             match self.reach(place, access)? {
                 Reached::At(address, memory) => return Ok((address, memory)),
@@ -89,16 +92,16 @@ impl Block {
 
     fn reach(&self, place: Place, access: Access) -> Result<Reached> {
         match place {
-            Place::Host => match self.mirror.get() {
-                None => Ok(Reached::At(self.ptr() as usize, None)),
-                Some(mirror) => self.at_host(lock(mirror), access),
-            },
+            Place::Host => self.at_host(lock(self.mirror()), access),
             Place::Gpu(gpu) => {
                 cuda::capture::touch(std::ptr::from_ref(self) as usize);
-                let fresh = || Box::new(Mutex::new(Mirror { copy: None, head: Head::Host }));
-                self.at_gpu(gpu, lock(self.mirror.get_or_init(fresh)), access)
+                self.at_gpu(gpu, lock(self.mirror()), access)
             }
         }
+    }
+
+    fn mirror(&self) -> &Mutex<Mirror> {
+        self.mirror.get_or_init(|| Box::new(Mutex::new(Mirror { copy: None, head: Head::Host })))
     }
 
     fn at_host(&self, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {

@@ -12,6 +12,7 @@ mod system;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
+pub(crate) use content::Found;
 pub use data::Data;
 pub(crate) use kept::Kept;
 pub use mirror::Place;
@@ -145,7 +146,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn dtype(&self) -> DType {
-        self.storage().dtype()
+        self.layout().storage.dtype()
     }
 
     /// True if both handles are the same array object.
@@ -179,7 +180,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn modification_count(&self) -> u64 {
-        self.storage().modification_count()
+        self.layout().storage.modification_count()
     }
 
     #[cfg(feature = "python")]
@@ -278,24 +279,6 @@ impl NdArray {
         let offset = place.offset + from as usize * place.shape.size_from(axis + 1);
         place.storage.lay_out(place.storage.dtype())?;
         Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }))
-    }
-
-    /// Takes the content of `other`, of the same size, without a copy: both read the same bytes until one is written.
-    pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
-        let (storage, from) = (self.storage(), other.storage());
-        if Arc::ptr_eq(&storage, &from) {
-            return Ok(());
-        }
-        if let Some(content) = from.constant().map(constant) {
-            storage.set_content(content);
-            return Ok(());
-        }
-        if self.size() != other.size() || !other.is_whole() || !storage.adopt_shared(&from) {
-            let place = from.place();
-            let data = other.read_at(place, other.dtype())?.of(self.size())?;
-            self.overwrite_at(place, data.dtype())?.take(&data)?;
-        }
-        Ok(())
     }
 
     /// True if the array covers its whole storage (no `narrow`).

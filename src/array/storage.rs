@@ -255,11 +255,14 @@ impl Storage {
         self.own(Place::Host, dtype).map(drop)
     }
 
+    /// The content and its type.
+    pub(super) fn look(&self) -> (Content, DType) {
+        let s = self.state();
+        (s.content.clone(), s.dtype)
+    }
+
     pub(super) fn read(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
-        let (content, now) = {
-            let s = self.state();
-            (s.content.clone(), s.dtype)
-        };
+        let (content, now) = self.look();
         let part = |data: Data| data.part(offset, len);
         match content {
             Content::Bytes(block) => {

@@ -4,9 +4,7 @@ use super::axes::Axes;
 use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
-use super::tasks::{MIN_PARALLEL, Shared};
-use crate::function::expr::Formula;
-use crate::function::expr::tile::{Program, Sink, Source, Walk};
+use super::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -46,21 +44,42 @@ pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T]
 
 /// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
 pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
-    let lead = from.ndim() - to.ndim();
-    let summed: SmallVec<[bool; 6]> =
-        (0..from.ndim()).map(|i| i < lead || (to[i - lead] == 1 && from[i] != 1)).collect();
-    sum_axes(x, from, &summed, y, output);
+    sum_axes(x, from, &repeated(from, to), y, output);
 }
 
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
 pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
-    let f = Formula::new(2, |v| vec![Some(if output == Output::Write { v[0].clone() } else { &v[0] + &v[1] })]);
-    let program = Program::<T>::of(&f);
-    let ptr = y.as_mut_ptr() as *mut u8;
-    let dense = Source { ptr, dtype: T::DTYPE, walk: Walk::Dense };
-    let x = Source { ptr: x.as_ptr() as *const u8, dtype: T::DTYPE, walk: Walk::new(from, to) };
-    // SAFETY: both arrays have the sizes of their shapes; the second source is the sink itself.
-    unsafe { program.run(y.len(), &[x, dense], &[Sink { ptr, dtype: T::DTYPE }], &[]) };
+    let axes = Axes::new(to, &repeated(to, from));
+    if y.is_empty() {
+        return;
+    }
+    // Runs of neighbours in y: each one element many times, or a row of x.
+    let (inner, fill) = (axes.inner(), axes.reduced_last());
+    let (size, count) = (fill.unwrap_or(inner), axes.count(true) / fill.unwrap_or(1));
+    let per = if size >= 2 * PART { size.div_ceil(PART) } else { 1 };
+    let (runs, total) = (x.len() / inner * count, y.len());
+    let y = Shared(y.as_mut_ptr());
+    let y = &y;
+    share(runs * per, total, move |i| {
+        let (run, first) = (i / per, i % per * PART);
+        let (row, k) = (run / count, run % count);
+        let n = if per == 1 { size } else { PART.min(size - first) };
+        let at = axes.row_offset(row) + axes.reduced_offset(k * fill.unwrap_or(1)) + first;
+        // SAFETY: inside y; the parts of different runs do not overlap.
+        let y = unsafe { std::slice::from_raw_parts_mut(y.0.add(at), n) };
+        match (fill, output) {
+            (Some(_), Output::Write) => y.fill(x[row]),
+            (Some(_), Output::Accumulate) => simd::add_scalar(y, x[row]),
+            (None, Output::Write) => y.copy_from_slice(&x[row * inner + first..][..n]),
+            (None, Output::Accumulate) => simd::add_assign(y, &x[row * inner + first..][..n]),
+        }
+    });
+}
+
+/// The axes of `to` that `from` repeats over.
+fn repeated(to: &Shape, from: &Shape) -> SmallVec<[bool; 6]> {
+    let lead = to.ndim() - from.ndim();
+    (0..to.ndim()).map(|i| i < lead || (from[i - lead] == 1 && to[i] != 1)).collect()
 }
 
 /// A result as rows of `inner` neighbouring elements.
@@ -128,35 +147,57 @@ impl<T: SimdReal> Rows<'_, T> {
 mod tests {
     use super::*;
 
+    const CASES: &[(&[usize], &[bool])] = &[
+        (&[3, 4, 5], &[false, true, false]),
+        (&[3, 4, 5], &[true, false, true]),
+        (&[3, 4, 5], &[true, true, true]),
+        (&[200, 7], &[true, false]),
+        (&[7, 200], &[false, true]),
+        (&[300, 400], &[true, false]),
+        (&[2, 3, 2, 3], &[true, false, true, false]),
+        (&[70_001], &[true]),
+        (&[2, 70_001], &[true, false]),
+        (&[3, 70_001, 2], &[false, true, true]),
+        (&[], &[]),
+        (&[0, 3], &[true, false]),
+    ];
+
+    /// A case's shape, the shape with its reduced axes of size 1, and for each element of the first where it lies in the second.
+    fn places(shape: &[usize], reduced: &[bool]) -> (Shape, Shape, Vec<usize>) {
+        let shape = Shape::from(shape);
+        let kept: Shape = shape.iter().zip(reduced).map(|(&n, &s)| if s { 1 } else { n }).collect();
+        let strides = shape.strides();
+        let place = |i: usize| {
+            (0..shape.ndim()).fold(0, |o, a| o * kept[a] + if reduced[a] { 0 } else { i / strides[a] % shape[a] })
+        };
+        let places = (0..shape.size()).map(place).collect();
+        (shape, kept, places)
+    }
+
     #[test]
     fn sums_match_loops() {
-        let cases: &[(&[usize], &[bool])] = &[
-            (&[3, 4, 5], &[false, true, false]),
-            (&[3, 4, 5], &[true, false, true]),
-            (&[3, 4, 5], &[true, true, true]),
-            (&[200, 7], &[true, false]),
-            (&[7, 200], &[false, true]),
-            (&[300, 400], &[true, false]),
-            (&[2, 3, 2, 3], &[true, false, true, false]),
-            (&[70_001], &[true]),
-            (&[3, 70_001, 2], &[false, true, true]),
-            (&[], &[]),
-            (&[0, 3], &[true, false]),
-        ];
-        for (shape, summed) in cases {
-            let shape = Shape::from(*shape);
+        for (shape, summed) in CASES {
+            let (shape, kept, places) = places(shape, summed);
             let x: Vec<f64> = (0..shape.size()).map(|i| (i % 17) as f64 - 5.0).collect();
-            let kept: Shape = shape.iter().zip(*summed).map(|(&n, &s)| if s { 1 } else { n }).collect();
             let mut want = vec![1.0; kept.size()];
-            let strides = shape.strides();
-            for (i, v) in x.iter().enumerate() {
-                let at = (0..shape.ndim())
-                    .fold(0, |o, a| o * kept[a] + if summed[a] { 0 } else { i / strides[a] % shape[a] });
-                want[at] += v;
-            }
+            x.iter().zip(places).for_each(|(v, at)| want[at] += v);
             let mut y = vec![1.0; kept.size()];
             sum_axes(&x, &shape, summed, &mut y, Output::Accumulate);
             assert_eq!(y, want, "{shape} {summed:?}");
+        }
+    }
+
+    #[test]
+    fn broadcasts_match_loops() {
+        for (shape, repeated) in CASES {
+            let (shape, kept, places) = places(shape, repeated);
+            let x: Vec<f64> = (0..kept.size()).map(|i| i as f64 - 5.0).collect();
+            for (output, old) in [(Output::Write, 0.0), (Output::Accumulate, 0.5)] {
+                let want: Vec<f64> = places.iter().map(|&at| x[at] + old).collect();
+                let mut y = vec![0.5; shape.size()];
+                broadcast(&x, &kept, &mut y, &shape, output);
+                assert_eq!(y, want, "{shape} {repeated:?} {output:?}");
+            }
         }
     }
 }

@@ -349,7 +349,7 @@ impl VarNode {
     /// Drops the data if it can be computed again and nobody looks at it but the `own` handles of the caller.
     fn shed(&self, own: u32) {
         if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed_beyond(own) {
-            drop(self.data().storage().release());
+            drop(self.data().release());
         }
     }
 

@@ -244,7 +244,7 @@ impl Backward {
         for (v, unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, (*u)?))) {
             v.set_grad_elided(unseen);
             if let Some(g) = v.existing_grad().filter(|g| unseen && !g.is_held()) {
-                drop(g.storage().release()); // what an earlier run left there is no gradient of this one
+                drop(g.release()); // what an earlier run left there is no gradient of this one
             }
             if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
                 v.grad().clear();

@@ -1,7 +1,8 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Data, NdArray, Place, alloc};
+use crate::array::{Data, Found, NdArray, Place, alloc};
+use crate::context::Site;
 use crate::cuda::capture::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
@@ -212,11 +213,10 @@ impl Forward {
     /// Frees a slot's data; where the user asked for clearing, the array says so.
     pub(crate) fn drop_data(&self, slot: u32) {
         let slot = &self.slots[slot as usize];
-        let storage = slot.data.storage();
         match self.key.options == super::ForwardOptions::default() && !slot.recompute {
             true if slot.data.is_kept_by_user_code() => {}
-            true => drop(storage.release()),
-            false => storage.clear(),
+            true => drop(slot.data.release()),
+            false => slot.data.clear(),
         }
     }
 
@@ -330,12 +330,15 @@ pub(crate) fn call_function(
         views.push(View { shape, data: read_input(f, i, a, shape, place)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
+    let mut apart: SmallVec<[(usize, DType); 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
         let own = f.function.output_dtype(i);
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
-        let data = match stored == kernel && !reads(x, a) {
-            true => a.overwrite_at(place, stored)?.of(shape.size())?,
-            false => Data::new_at(place, kernel, shape.size())?,
+        let data = if stored == kernel && !reads(x, a) {
+            a.overwrite_at(place, stored)?.of(shape.size())?
+        } else {
+            apart.push((i, stored));
+            Data::new_at(place, kernel, shape.size())?
         };
         outs.push(ViewMut { shape, data });
     }
@@ -348,11 +351,8 @@ pub(crate) fn call_function(
     let (again, keep) = (how.again, how.keep && saves);
     let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
-    for (i, (a, out)) in y.iter().zip(&outs).enumerate() {
-        let stored = f.function.output_dtype(i).unwrap_or(dtype);
-        if stored != out.data.dtype() || reads(x, a) {
-            a.overwrite_at(place, stored)?.of(out.data.len())?.take(&out.data)?;
-        }
+    for (i, stored) in apart {
+        y[i].overwrite_at(place, stored)?.of(ys[i].size())?.take(&outs[i].data)?;
     }
     Ok(())
 }
@@ -370,23 +370,17 @@ fn view(node: &PlanNode, slots: &[Slot]) -> Result<()> {
 
 /// Runs an element-wise unit.
 fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
-    for &(sink, source) in &t.steal {
-        let _ = steal(&slots[source as usize].data, &slots[sink as usize].data, t.site.dtype);
-    }
-    let mut alive: SmallVec<[Data; 8]> = SmallVec::new();
+    let took = |(sink, source): &(u32, u32)| {
+        steal(&slots[*source as usize].data, &slots[*sink as usize].data, t.site.dtype).then_some((*sink, *source))
+    };
+    let stolen: SmallVec<[(u32, u32); 1]> = t.steal.iter().filter_map(took).collect();
+    let mut alive = Alive::new();
     let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
     let mut sources: SmallVec<[Source; 8]> = SmallVec::new();
     for (v, walk) in &t.sources {
-        let stolen = t.steal.iter().find(|(_, s)| s == v).map(|(sink, _)| *sink);
-        let a = &slots[*v as usize].data;
-        let from = if a.storage().is_empty() { stolen.map_or(a, |s| &slots[s as usize].data) } else { a };
-        if let Some(number) = from.storage().constant() {
-            sources.push(Source { ptr: std::ptr::null(), dtype: t.site.dtype, walk: Walk::Constant(number) });
-            continue;
-        }
-        let data = from.read_at(t.site.place, from.dtype())?.of(slots[*v as usize].shape.size())?;
-        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: walk.clone() });
-        alive.push(data);
+        let now = stolen.iter().find(|(_, s)| s == v).map_or(*v, |(sink, _)| *sink);
+        let n = slots[*v as usize].shape.size();
+        sources.push(source(&slots[now as usize].data, n, t.site, || walk.clone(), &mut alive)?);
     }
     for &v in &t.sinks {
         let data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
@@ -395,6 +389,30 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
     }
     // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
     unsafe { t.program.run(t.n, &sources, &sinks) }
+}
+
+/// Keeps the memory of a program's arrays while it runs.
+pub(super) type Alive = SmallVec<[Data; 8]>;
+
+/// What a program reads of an array of `n` elements.
+pub(super) fn source(
+    a: &NdArray,
+    n: usize,
+    at: Site,
+    walk: impl FnOnce() -> Walk,
+    alive: &mut Alive,
+) -> Result<Source> {
+    let data = match a.find(at.place)? {
+        Found::Constant(v) => {
+            return Ok(Source { ptr: std::ptr::null(), dtype: at.dtype, walk: Walk::Constant(v) });
+        }
+        Found::Nothing => a.read_at(at.place, a.dtype())?,
+        Found::Data(data) => data,
+    }
+    .of(n)?;
+    let source = Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: walk() };
+    alive.push(data);
+    Ok(source)
 }
 
 /// Gives a dying source's memory to a sink, if nobody else has it.

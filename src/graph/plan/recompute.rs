@@ -72,7 +72,7 @@ fn gather(target: &VarRef) -> Result<()> {
         made.extend(absent.cloned());
         mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))?;
     }
-    made.iter().for_each(|v| drop(v.data().storage().release()));
+    made.iter().for_each(|v| drop(v.data().release()));
     Ok(())
 }
 
@@ -96,7 +96,7 @@ impl Forward {
                 node.y.iter().map(|v| if absent(v) { data(*v) } else { spare(v) }).collect();
             mode::again(|| run_arrays(&node.f, &x, &y, How::AGAIN)).map_err(|e| node.f.explain(e))?;
         }
-        made.iter().for_each(|&v| drop(data(v).storage().release()));
+        made.iter().for_each(|&v| drop(data(v).release()));
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::{How, call_function};
+use super::exec::{Alive, How, call_function, source};
 use super::program::AnyProgram;
 use super::recompute::materialize;
-use crate::array::{Data, NdArray, Place, alloc};
+use crate::array::{NdArray, Place, alloc};
 use crate::context::Site;
 use crate::cuda;
 use crate::dtype::DType;
@@ -49,17 +49,11 @@ fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, site: Site) -> Res
     let dtype = site.dtype;
     let shape = y.shape();
     let program = forward_program(rules, x.len(), site);
-    let mut alive: SmallVec<[Data; 4]> = SmallVec::new();
+    let mut alive = Alive::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
     for a in x {
-        if let Some(number) = a.storage().constant() {
-            sources.push(Source { ptr: std::ptr::null(), dtype, walk: Walk::Constant(number) });
-            continue;
-        }
         let from = a.shape();
-        let data = a.read_at(site.place, a.dtype())?.of(from.size())?;
-        sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::new(&from, &shape) });
-        alive.push(data);
+        sources.push(source(a, from.size(), site, || Walk::new(&from, &shape), &mut alive)?);
     }
     let out = y.overwrite_at(site.place, dtype)?.of(shape.size())?;
     // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.

@@ -30,12 +30,12 @@ impl Backward {
         };
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
-            freed.for_each(|&v| drop(self.grads[v as usize].storage().release()));
+            freed.for_each(|&v| drop(self.grads[v as usize].release()));
             // Data that a gradient had taken over.
             let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
             self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
-            again.for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+            again.for_each(|&v| drop(self.slots[v as usize].data.release()));
         }
         result
     }
@@ -130,7 +130,7 @@ impl Backward {
     fn free(&self, a: &NdArray) {
         match self.key.clear_buffer {
             true => a.storage().clear(),
-            false => drop(a.storage().release()),
+            false => drop(a.release()),
         }
     }
 
@@ -149,7 +149,7 @@ impl Backward {
                 mode::again(|| again.what.run(node, &self.slots, true))?;
                 more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
             }
-            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.storage().release()));
+            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.release()));
         }
         Ok(())
     }

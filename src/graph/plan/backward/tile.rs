@@ -2,19 +2,16 @@
 
 use super::{Backward, Step, Target, Tile};
 use crate::array::{Data, NdArray};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Output, kernels};
-use crate::graph::plan::exec::steal;
+use crate::graph::plan::exec::{Alive, source, steal};
 use crate::graph::plan::program::{AnyProgram, Input};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Inputs whose memory a gradient takes over: the input, the gradient's slot.
 type Stolen = SmallVec<[(Input, u32); 1]>;
-/// Keeps the memory of a program's arrays while it runs.
-type Alive = SmallVec<[Data; 8]>;
 
 impl Backward {
     pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
@@ -66,14 +63,7 @@ impl Backward {
         };
         let now = stolen.iter().find(|(from, _)| *from == input).map(|(_, to)| *to);
         let array = now.map_or(own, |to| self.grads[to as usize].clone());
-        if let Some(number) = array.storage().constant() {
-            return Ok(Source { ptr: std::ptr::null(), dtype: DType::F64, walk: Walk::Constant(number) });
-        }
-        let data = array.read_at(t.site.place, array.dtype())?.of(shape.size())?;
-        let walk = Walk::new(shape, &t.shape);
-        let source = Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk };
-        alive.push(data);
-        Ok(source)
+        source(&array, shape.size(), t.site, || Walk::new(shape, &t.shape), alive)
     }
 
     /// Sums a full-size gradient down to its variable's shape.
