@@ -12,8 +12,18 @@ struct Axes {
   Axis of[12];
 };
 
-// A coordinate that may count from the end.
-__device__ inline long long wrapped(long long i, long long n) { return i < 0 ? i + n : i; }
+// The place with coordinates x[0], x[pitch], ... of m axes, which may count from the end; -1 if that is outside.
+__device__ inline long long place_of(const long long *x, long long pitch, int m, const Axis *axes) {
+  long long at = 0;
+  bool inside = true;
+  for (int a = 0; a < m; ++a) {
+    const Axis axis = axes[a];
+    const long long i = x[a * pitch], p = i < 0 ? i + axis.n : i;
+    inside = inside && p >= 0 && p < axis.n;
+    at += p * axis.stride;
+  }
+  return inside ? at : -1;
+}
 
 }  // namespace nnrs
 
@@ -36,17 +46,7 @@ extern "C" __global__ void places_along(const long long *x, const nnrs::Axes *ax
 // Places by m coordinates each, of axes of these sizes.
 extern "C" __global__ void places_nd(const long long *x, int m, const nnrs::Axis *axes, long long *y, long long n) {
   using namespace nnrs;
-  for (long long i = first(); i < n; i += step()) {
-    long long at = 0;
-    bool inside = true;
-    for (int a = 0; a < m; ++a) {
-      const Axis axis = axes[a];
-      const long long p = wrapped(x[a * n + i], axis.n);
-      inside = inside && p >= 0 && p < axis.n;
-      at += p * axis.stride;
-    }
-    y[i] = inside ? at : -1;
-  }
+  for (long long i = first(); i < n; i += step()) y[i] = place_of(x + i, n, m, axes);
 }
 
 // 0 where a mask is not zero, else 1: in order, the places that are asked for come first.
@@ -67,15 +67,8 @@ extern "C" __global__ void one_hot(const long long *x, int m, const nnrs::Axis *
                                    long long n) {
   using namespace nnrs;
   for (long long i = first(); i < n; i += step()) {
-    long long at = i, hot = 0;
+    long long at = i;
     const long long row = divide(at, size);
-    bool inside = true;
-    for (int a = 0; a < m; ++a) {
-      const Axis axis = axes[a];
-      const long long p = wrapped(x[row * m + a], axis.n);
-      inside = inside && p >= 0 && p < axis.n;
-      hot += p * axis.stride;
-    }
-    keep_real<float>(y, type, i, inside && hot == at);
+    keep_real<float>(y, type, i, place_of(x + row * m, 1, m, axes) == at);
   }
 }

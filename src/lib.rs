@@ -32,6 +32,7 @@ mod python;
 pub mod random;
 pub mod shape;
 pub mod solver;
+mod switch;
 
 pub use array::NdArray;
 pub use context::Context;

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,36 +19,12 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
+from gpu_helpers import DEVICES, gpu, needs_gpu, numbers, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.ext import cuda
 from nnrs.ext_utils import get_extension_context
 from nnrs.function import PythonFunction
 
-try:
-    DEVICES = cuda.get_device_count()
-    WHY = ""
-except RuntimeError as e:
-    DEVICES, WHY = 0, str(e)
-
-pytestmark = pytest.mark.skipif(not DEVICES, reason=WHY)
-
-
-@pytest.fixture(autouse=True)
-def _on_gpu():
-    with nn.context_scope(gpu()), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "nnrs: .* runs on the host")
-        yield
-
-
-def gpu(**kw):
-    return get_extension_context("cudnn", **kw)
-
-
-def variable(values, need_grad=False):
-    return nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=need_grad)
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+pytestmark = [needs_gpu, pytest.mark.usefixtures("works_on_gpu")]
 
 
 def net(x, t):

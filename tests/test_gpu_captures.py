@@ -6,36 +6,17 @@ As tests/test_gpu.py: needs a GPU, or NNRS_CUDA=emulate in a build with the feat
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+from gpu_helpers import DEVICES, needs_gpu, numbers, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.ext import cuda
 from nnrs.ext_utils import get_extension_context
 
-try:
-    DEVICES, WHY = cuda.get_device_count(), ""
-except RuntimeError as e:
-    DEVICES, WHY = 0, str(e)
-
-pytestmark = pytest.mark.skipif(not DEVICES, reason=WHY)
-
-
-@pytest.fixture(autouse=True)
-def _on_gpu() -> Iterator[None]:
-    with nn.context_scope(get_extension_context("cudnn")):
-        yield
-
-
-def variable(values: object, need_grad: bool = False) -> nn.Variable:
-    return nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=need_grad)
-
-
-def numbers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+pytestmark = [needs_gpu, pytest.mark.usefixtures("works_on_gpu")]
 
 
 def tanh_of_tanh(n: int) -> float:

@@ -16,41 +16,14 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
+from gpu_helpers import DEVICES, cpu, gpu, needs_gpu, numbers, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.experimental.mixed_precision_training import DynamicLossScalingUpdater
 from nnrs.ext import cuda
-from nnrs.ext_utils import get_extension_context
 
-try:
-    DEVICES, WHY = cuda.get_device_count(), ""
-except RuntimeError as e:
-    DEVICES, WHY = 0, str(e)
-
-pytestmark = pytest.mark.skipif(not DEVICES, reason=WHY)
+pytestmark = [needs_gpu, pytest.mark.usefixtures("works_on_gpu")]
 
 Array = np.ndarray
 Between = Callable[[int, nn.Variable], None]
-
-
-@pytest.fixture(autouse=True)
-def _on_gpu() -> Iterator[None]:
-    with nn.context_scope(gpu()):
-        yield
-
-
-def gpu(**kw: str) -> nn.Context:
-    return get_extension_context("cudnn", **kw)
-
-
-def cpu() -> nn.Context:
-    return get_extension_context("cpu")
-
-
-def variable(values: object, need_grad: bool = False) -> nn.Variable:
-    return nn.Variable.from_numpy_array(np.asarray(values, np.float32), need_grad=need_grad)
-
-
-def numbers(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def noisy_net(x: nn.Variable, t: nn.Variable, p: float = 0.5) -> tuple[nn.Variable, nn.Variable]:

@@ -13,11 +13,11 @@ use crate::array::{Kept, NdArray};
 use crate::error::{Error, Result};
 use crate::function::Saved;
 use crate::random::Draw;
+use crate::switch::Switch;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLockReadGuard, TryLockError};
 
 /// Runs with the arrays as they are before one is captured.
@@ -28,25 +28,16 @@ const MISSES: u32 = 16;
 /// Captures that fail: the cause may pass (a view of an array that was alive, a limit on memory).
 const FAILURES: u32 = 4;
 
-static ENABLED: AtomicU8 = AtomicU8::new(2);
+static GRAPHS: Switch = Switch::new("NNRS_CUDA_GRAPHS", true);
 
 /// True if runs are captured. Off by `NNRS_CUDA_GRAPHS=0` or [`set_graphs`].
 pub fn graphs() -> bool {
-    match ENABLED.load(Relaxed) {
-        2 => {
-            let on = std::env::var("NNRS_CUDA_GRAPHS").map_or(true, |v| v != "0");
-            ENABLED.store(on as u8, Relaxed);
-            on
-        }
-        v => v == 1,
-    }
+    GRAPHS.get()
 }
 
 /// Turns CUDA graphs on or off; gives the old setting. Results are the same.
 pub fn set_graphs(on: bool) -> bool {
-    let old = graphs();
-    ENABLED.store(on as u8, Relaxed);
-    old
+    GRAPHS.set(on)
 }
 
 /// The captured runs of one plan.
@@ -300,7 +291,7 @@ thread_local! {
     static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// True while this thread captures a run.
+/// True while this thread captures a run: then nothing is compiled, loaded or waited for.
 pub(crate) fn is_capturing() -> bool {
     CAPTURING.get()
 }
@@ -310,11 +301,6 @@ pub(crate) fn touch(block: usize) {
     if is_capturing() {
         TOUCHED.with_borrow_mut(|t| t.insert(block));
     }
-}
-
-/// True if this thread's run is being captured: nothing is compiled or loaded in it.
-pub(super) fn capturing() -> bool {
-    CAPTURING.get()
 }
 
 /// True if this thread's next run will be captured, so that all it needs must be there.

@@ -1,7 +1,7 @@
 //! Matrix products by cuBLASLt.
 
 use super::library::{Name, functions};
-use super::vendor::{Layout, Prepared, Product};
+use super::vendor::{Layout, Prepared, Product, Scales};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::ffi::c_void;
@@ -204,12 +204,7 @@ impl Prepared for Ready {
 
     unsafe fn perform(self: Arc<Self>, arrays: [u64; 3], workspace: u64) -> Result<()> {
         let ([a, b, c], [x, y, z]) = (arrays.map(|p| p as *mut c_void), self.layouts);
-        let beta = self.accumulate as u8 as f64;
-        let (doubles, floats) = ([1.0, beta], [1.0, beta as f32]);
-        let scale = |i: usize| match self.double {
-            true => &doubles[i] as *const f64 as *const c_void,
-            false => &floats[i] as *const f32 as *const c_void,
-        };
+        let scales = Scales::new(self.double, self.accumulate);
         let (lib, size) = (&self.lib, self.choice.workspace);
         // SAFETY: the caller's promise; the descriptions are those of the choice.
         let status = unsafe {
@@ -217,12 +212,12 @@ impl Prepared for Ready {
             (lib.f.matmul)(
                 lib.handle,
                 self.desc,
-                scale(0),
+                scales.result(),
                 a,
                 x,
                 b,
                 y,
-                scale(1),
+                scales.before(),
                 c,
                 z,
                 c,

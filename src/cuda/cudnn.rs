@@ -1,7 +1,7 @@
 //! Convolutions by cuDNN. Only its deterministic algorithms are used, and TF32 only where it was asked for.
 
 use super::library::{Name, functions};
-use super::vendor::{Convolution, Part, Prepared};
+use super::vendor::{Convolution, Part, Prepared, Scales};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
@@ -304,19 +304,28 @@ impl Prepared for Ready {
         // The weight comes before gradients of y.
         let [first, second, result] = arrays.map(|p| p as *mut c_void);
         let (one, two) = if self.part == Part::Data { (second, first) } else { (first, second) };
-        let beta = self.accumulate as u8 as f64;
-        let (doubles, floats) = ([1.0, beta], [1.0, beta as f32]);
-        let scale = |i: usize| match self.double {
-            true => &doubles[i] as *const f64 as *const c_void,
-            false => &floats[i] as *const f32 as *const c_void,
-        };
+        let scales = Scales::new(self.double, self.accumulate);
         let (f, [a, b, to], workspace) = (&self.lib.f, self.order(), workspace as *mut c_void);
         let run = f.of(self.part).2;
         let handle = self.lib.handle.lock().unwrap_or_else(|e| e.into_inner());
         // SAFETY: the caller's promise; the descriptions are those for which it was chosen.
         let status = unsafe {
             let (algorithm, size) = (self.algorithm, self.workspace);
-            run(*handle, scale(0), a, one, b, two, self.conv, algorithm, workspace, size, scale(1), to, result)
+            run(
+                *handle,
+                scales.result(),
+                a,
+                one,
+                b,
+                two,
+                self.conv,
+                algorithm,
+                workspace,
+                size,
+                scales.before(),
+                to,
+                result,
+            )
         };
         match status {
             0 => Ok(()),

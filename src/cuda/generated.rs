@@ -107,7 +107,7 @@ impl Unit {
     }
 
     fn consider(&self, gpu: &'static Gpu, n: usize) -> Option<Kernel> {
-        if capture::capturing() {
+        if capture::is_capturing() {
             return None;
         }
         let often = n >= ELEMENTS && self.runs.fetch_add(1, Relaxed) + 1 >= RUNS;

@@ -5,10 +5,13 @@ use super::Gpu;
 use crate::array::Data;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::switch::Switch;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+#[cfg(feature = "cuda")]
+use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a library is asked for; everything that decides how it does it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,29 +92,48 @@ pub(crate) trait Prepared: Send + Sync {
     unsafe fn perform(self: Arc<Self>, arrays: [u64; 3], workspace: u64) -> Result<()>;
 }
 
+/// The factors of a call's result and of what was there before, in the type in which it computes.
+#[cfg(feature = "cuda")]
+pub(super) struct Scales {
+    doubles: [f64; 2],
+    floats: [f32; 2],
+    double: bool,
+}
+
+#[cfg(feature = "cuda")]
+impl Scales {
+    pub(super) fn new(double: bool, accumulate: bool) -> Scales {
+        let old = accumulate as u8;
+        Scales { doubles: [1.0, old.into()], floats: [1.0, old.into()], double }
+    }
+
+    pub(super) fn result(&self) -> *const c_void {
+        self.at(0)
+    }
+
+    pub(super) fn before(&self) -> *const c_void {
+        self.at(1)
+    }
+
+    fn at(&self, i: usize) -> *const c_void {
+        if self.double { (&raw const self.doubles[i]).cast() } else { (&raw const self.floats[i]).cast() }
+    }
+}
+
 /// The calls of a device that were prepared, or for which there is no library.
 pub(super) type Calls = HashMap<Call, Option<Arc<dyn Prepared>>>;
 
-static TF32: AtomicU8 = AtomicU8::new(2);
+static TF32: Switch = Switch::new("NNRS_TF32", false);
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
 /// True if float products may be computed with TF32's 10 bits of mantissa. Off unless NNRS_TF32=1 or [`set_tf32`].
 pub fn tf32() -> bool {
-    match TF32.load(Relaxed) {
-        2 => {
-            let on = std::env::var("NNRS_TF32").is_ok_and(|v| v == "1");
-            TF32.store(on as u8, Relaxed);
-            on
-        }
-        v => v == 1,
-    }
+    TF32.get()
 }
 
 /// Allows or forbids TF32; gives the old setting.
 pub fn set_tf32(on: bool) -> bool {
-    let old = tf32();
-    TF32.store(on as u8, Relaxed);
-    old
+    TF32.set(on)
 }
 
 /// Says whether NVIDIA's libraries are used where they are there; gives the old setting. Results differ in their rounding.

@@ -13,31 +13,23 @@ use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
 use crate::graph::variable::VarRef;
 use crate::shape::Shape;
+use crate::switch::Switch;
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-static FUSION: AtomicU8 = AtomicU8::new(2);
+static FUSION: Switch = Switch::new("NNRS_FUSION", true);
 
 /// True if element-wise functions run together. Off by `NNRS_FUSION=0` or [`set_fusion`].
 pub(crate) fn fusion() -> bool {
-    match FUSION.load(Ordering::Relaxed) {
-        2 => {
-            let on = std::env::var("NNRS_FUSION").map_or(true, |v| v != "0");
-            FUSION.store(on as u8, Ordering::Relaxed);
-            on
-        }
-        v => v == 1,
-    }
+    FUSION.get()
 }
 
 /// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
 pub fn set_fusion(on: bool) -> bool {
-    let old = fusion();
-    FUSION.store(on as u8, Ordering::Relaxed);
-    old
+    FUSION.set(on)
 }
 
 /// Called with a function before or after it runs; an error stops the run.

@@ -12,11 +12,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A sub-graph with numbered variables.
+#[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) vars: Vec<Var>,
     /// Numbers of the roots.
     pub(crate) roots: Vec<u32>,
+    /// A gradient that a function passes on is another variable's too.
+    shares_gradients: bool,
 }
 
 pub(crate) struct Node {
@@ -209,7 +212,7 @@ impl Graph {
     /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's
     /// too: then the order shows in the numbers. By rank, and as they are met.
     pub(crate) fn backward_order(&self) -> Option<Vec<u32>> {
-        if shared_gradients(self).is_empty() {
+        if !self.shares_gradients {
             return None;
         }
         let mut order = Vec::with_capacity(self.nodes.len());
@@ -234,7 +237,7 @@ impl Graph {
 
     /// Numbers the variables of `nodes`, brings shapes and inherited flags up to date.
     pub(crate) fn new(nodes: Vec<Arc<FnNode>>, roots: &[VarRef]) -> Result<Graph> {
-        let mut g = Graph { nodes: Vec::with_capacity(nodes.len()), vars: Vec::new(), roots: Vec::new() };
+        let mut g = Graph { nodes: Vec::with_capacity(nodes.len()), ..Graph::default() };
         let twins = twins(&nodes);
         let mut number: MixMap<usize, u32> = MixMap::default();
         for f in nodes {
@@ -264,7 +267,8 @@ impl Graph {
             g.roots.push(i);
         }
         let gradients = shared_gradients(&g);
-        if twins.is_some() || !gradients.is_empty() {
+        g.shares_gradients = !gradients.is_empty();
+        if twins.is_some() || g.shares_gradients {
             let twins = twins.unwrap_or_default();
             for v in &mut g.vars {
                 let of_gradient = v.shared_gradient().is_some_and(|at| gradients.contains_key(&at));
