@@ -16,6 +16,15 @@ def ones(*shape):
     return leaf(np.full(shape, 0.5))
 
 
+def broadcast_twice(x):
+    return F.sum(F.tanh(x + ones(1, 1024)) * F.sin(x * ones(256, 1)))
+
+
+def with_copy(x):
+    """The gradient goes to the same array from both sides."""
+    return F.sum(x * x.get_unlinked_variable(need_grad=True))
+
+
 LARGE = (16, 16, 64, 64)
 NETS = {
     "norm": lambda: F.norm(ones(*LARGE)),
@@ -27,6 +36,10 @@ NETS = {
     "reshape first": lambda: F.sum(F.softmax(F.tanh(F.reshape(ones(*LARGE), (16, -1))))),
     "reshape last": lambda: F.sum(F.reshape(F.softmax(F.tanh(ones(*LARGE))), (16, -1))),
     "broadcast": lambda: F.sum(F.softmax(ones(*LARGE) * ones(1, 16, 1, 1))),
+    "broadcast twice": lambda: F.sum(F.tanh(ones(256, 1) + ones(1, 1024))),
+    "broadcast twice beside": lambda: broadcast_twice(ones(256, 1024)),
+    "unlinked copy of a leaf": lambda: with_copy(ones(256, 1024)),
+    "unlinked copy": lambda: with_copy(F.tanh(ones(256, 1024))),
 }
 
 

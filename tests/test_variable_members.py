@@ -144,6 +144,10 @@ def test_copies(make):
     assert c.parent is None and c != y and c.d.tolist() == [2, 4]
     c.d[0] = 9
     assert y.d.tolist() == [2, 4]
+    assert (c.name, c.persistent, c.need_grad) == ("", False, False)  # that of y comes from x
+    y.name, y.persistent, y.need_grad = "y", True, False
+    c = make(y)
+    assert (c.name, c.persistent, c.need_grad) == ("y", True, False)
     a = make(x.data)
     assert a != x.data and a.data.tolist() == [1, 2]
 

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 /// A file of kernels: `cuda/<stem>.cu`.
 pub(crate) struct Module {
     pub(crate) stem: &'static str,
+    /// For the emulation, which compiles it for the host.
+    #[cfg_attr(not(feature = "emulate"), expect(dead_code))]
     pub(crate) source: &'static str,
     /// Its PTX for each compute capability as `tools/ptx.py` packs it.
     packed: &'static [u8],

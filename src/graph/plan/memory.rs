@@ -5,7 +5,7 @@ use super::build::{self, Forward, PlanNode, Slot};
 use super::exec::fusion;
 use super::program::Input;
 use super::{Backward, ForwardOptions};
-use crate::array::alloc::rounded;
+use crate::array::{NdArray, alloc::rounded};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::ssa::MixMap;
@@ -91,9 +91,15 @@ struct Play {
     grads: Vec<Option<usize>>,
     /// What functions saved, by their ids.
     saved: MixMap<u64, usize>,
+    /// Storages that several slots have, and the buffer of each.
+    shared: MixMap<usize, Option<usize>>,
     live: usize,
     peak: usize,
     leaves: usize,
+}
+
+fn storage(array: &NdArray) -> usize {
+    Arc::as_ptr(&array.storage()) as usize
 }
 
 impl Play {
@@ -103,6 +109,25 @@ impl Play {
         self.peak = self.peak.max(self.live);
         self.buffers.push(Buffer { bytes, owners: 1, name: name() });
         self.buffers.len() - 1
+    }
+
+    /// The buffer of an array, which another slot with the same elements may have already.
+    fn place(&mut self, array: &NdArray, bytes: usize, name: impl FnOnce() -> String) -> usize {
+        let storage = storage(array);
+        let there = self.shared.get(&storage).copied().flatten();
+        if let Some(b) = there.filter(|b| self.buffers[*b].owners > 0) {
+            self.buffers[b].owners += 1;
+            return b;
+        }
+        let b = self.take(bytes, name);
+        self.shared.entry(storage).and_modify(|there| *there = Some(b));
+        b
+    }
+
+    /// Notes which of the slots' arrays have their elements together.
+    fn find_shared<'a>(&mut self, arrays: impl Iterator<Item = &'a NdArray>) {
+        let mut seen = MixMap::default();
+        self.shared.extend(arrays.map(storage).filter(|at| seen.insert(*at, ()).is_some()).map(|at| (at, None)));
     }
 
     fn give(&mut self, buffer: Option<usize>) {
@@ -131,17 +156,20 @@ impl Play {
         }
     }
 
-    fn leaf(&mut self, bytes: usize, name: String) -> Option<usize> {
-        self.leaves += rounded(bytes);
-        Some(self.take(bytes, || name))
+    fn leaf(&mut self, array: &NdArray, bytes: usize, name: String) -> Option<usize> {
+        let before = self.live;
+        let b = self.place(array, bytes, || name);
+        self.leaves += self.live - before;
+        Some(b)
     }
 
     fn forward(&mut self, plan: &Forward) {
         self.data = vec![None; plan.slots.len()];
+        self.find_shared(plan.slots.iter().map(|s| &s.data));
         for (v, _) in &plan.leaves {
             let slot = &plan.slots[*v as usize];
             let bytes = slot.data.storage().bytes().max(slot.shape.size() * slot.data.dtype().size());
-            self.data[*v as usize] = self.leaf(bytes, format!("leaf {}", slot.shape));
+            self.data[*v as usize] = self.leaf(&slot.data, bytes, format!("leaf {}", slot.shape));
         }
         plan.steps.iter().for_each(|step| self.forward_step(step, &plan.nodes, &plan.slots));
     }
@@ -155,12 +183,12 @@ impl Play {
                 for &sink in &t.sinks {
                     match t.steal.iter().find(|(s, from)| *s == sink && self.is_alone(self.data[*from as usize])) {
                         Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
-                        None => self.output(&slots[sink as usize].shape, sink, dtype, name),
+                        None => self.output(&slots[sink as usize], sink, dtype, name),
                     }
                 }
             }
             build::What::Call(_) => {
-                node.y.iter().for_each(|&y| self.output(&slots[y as usize].shape, y, dtype, name));
+                node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
                 self.converted(node.x.iter().chain(&node.y), slots, dtype);
                 self.save(node, slots);
             }
@@ -175,8 +203,9 @@ impl Play {
         }
     }
 
-    fn output(&mut self, shape: &Shape, v: u32, dtype: DType, name: &str) {
-        let b = self.take(shape.size() * dtype.size(), || format!("output of {name} {shape}"));
+    fn output(&mut self, slot: &Slot, v: u32, dtype: DType, name: &str) {
+        let shape = &slot.shape;
+        let b = self.place(&slot.data, shape.size() * dtype.size(), || format!("output of {name} {shape}"));
         let old = self.data[v as usize].replace(b);
         self.give(old);
     }
@@ -212,11 +241,12 @@ impl Play {
     /// Gradients of leaves that have memory before the run, which adds to them.
     fn gradients_there(&mut self, plan: &Backward) {
         self.grads = vec![None; plan.slots.len()];
+        self.find_shared(plan.grads.iter());
         let targets = plan.steps.iter().flat_map(|step| step.what.targets()).filter(|t| t.how == How::Leaf);
         for v in targets.map(|t| t.slot as usize) {
             let bytes = plan.grads[v].storage().bytes();
             if bytes > 0 && self.grads[v].is_none() {
-                self.grads[v] = self.leaf(bytes, format!("gradient {}", plan.slots[v].shape));
+                self.grads[v] = self.leaf(&plan.grads[v], bytes, format!("gradient {}", plan.slots[v].shape));
             }
         }
     }
@@ -242,13 +272,12 @@ impl Play {
                 }
                 backward::What::Tile(t) => {
                     let mut ending: Vec<Input> = t.ending(plan, step).collect();
+                    let is_apart = |to: &Target| to.twice || plan.slots[to.slot as usize].shape != t.shape;
+                    let bytes = t.shape.size() * dtype.size().max(4);
+                    let name = || format!("gradient before summing {}", t.shape);
+                    let apart: Vec<usize> =
+                        t.targets.iter().filter(|to| is_apart(to)).map(|_| self.take(bytes, name)).collect();
                     for target in &t.targets {
-                        let slot = &plan.slots[target.slot as usize];
-                        if slot.shape != t.shape {
-                            self.passing(t.shape.size() * dtype.size().max(4), || {
-                                format!("gradient before summing {}", t.shape)
-                            });
-                        }
                         let fits = |i: &Input| {
                             self.is_alone(match *i {
                                 Input::Data(v) => self.data[v as usize],
@@ -256,12 +285,17 @@ impl Play {
                             })
                         };
                         let fresh = target.how != How::Add && self.grads[target.slot as usize].is_none();
-                        let from = ending.iter().position(fits).filter(|_| fresh && slot.shape == t.shape);
+                        let from = ending.iter().position(fits).filter(|_| fresh && !is_apart(target));
                         match from.map(|i| ending.remove(i)) {
                             Some(i) => self.grads[target.slot as usize] = self.buffer_mut(i).take(),
                             None => self.gradient(plan, target, dtype),
                         }
+                        if is_apart(target) {
+                            let n = plan.slots[target.slot as usize].shape.size();
+                            self.passing(n * dtype.size().max(4), name);
+                        }
                     }
+                    apart.into_iter().for_each(|b| self.give(Some(b)));
                 }
                 backward::What::Call(c) => {
                     let shapes =
@@ -270,7 +304,9 @@ impl Play {
                         self.take_over(node.x[i], node.y[from]);
                     }
                     c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
-                    let scratch = node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
+                    let twice = c.targets.iter().flatten().filter(|t| t.twice);
+                    let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
+                    let scratch = apart + node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
                     self.passing(scratch * dtype.size().max(4), || format!("scratch memory of {}", node.f.name()));
                     self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
                 }
@@ -305,9 +341,10 @@ impl Play {
             return;
         }
         let name = format!("gradient {shape}");
+        let array = &plan.grads[t.slot as usize];
         self.grads[t.slot as usize] = match t.how {
-            How::Leaf => self.leaf(bytes, name),
-            _ => Some(self.take(bytes, || name)),
+            How::Leaf => self.leaf(array, bytes, name),
+            _ => Some(self.place(array, bytes, || name)),
         };
     }
 

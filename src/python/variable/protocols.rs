@@ -6,6 +6,7 @@ use crate::python::array::{as_numpy, scalar};
 use crate::python::{convert, errors, operators};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[pymethods]
@@ -94,7 +95,15 @@ impl Variable {
         let grad = self.var.grad();
         let g = if grad.storage().is_empty() { py.None().into_bound(py) } else { copy(grad)? };
         let args = (copy(errors::run(py, || self.var.data())?)?, g, self.var.need_grad_setting());
-        (py.get_type::<Variable>().getattr("from_numpy_array")?, args).into_pyobject(py).map(|t| t.into_any())
+        let members = PyDict::new(py);
+        if let Some(name) = self.var.name() {
+            members.set_item("name", &*name)?;
+        }
+        if self.var.persistent() {
+            members.set_item("persistent", true)?;
+        }
+        let make = py.get_type::<Variable>().getattr("from_numpy_array")?;
+        (make, args, (py.None(), members)).into_pyobject(py).map(|t| t.into_any())
     }
 }
 
