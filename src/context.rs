@@ -12,9 +12,10 @@ use std::sync::{Arc, LazyLock};
 ///
 /// ```
 /// use nnrs::{Context, DType};
-/// let half = Context::cpu(DType::F16);
+/// let half = Context::cpu(DType::F16)?;
 /// assert_eq!((half.backend[0].as_str(), half.dtype(), half.compute_dtype()), ("cpu:half", DType::F16, DType::F32));
 /// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
+/// # Ok::<(), nnrs::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
@@ -47,7 +48,7 @@ impl Site {
 
 // As in NNabla, the context that nobody chose names no kind of arrays.
 static DEFAULT: LazyLock<Arc<Context>> =
-    LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::cpu(DType::F32) }));
+    LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::of(DType::F32) }));
 
 /// Makes what is made on first use.
 pub(crate) fn ready() {
@@ -55,8 +56,25 @@ pub(crate) fn ready() {
 }
 
 impl Context {
-    /// A CPU context that computes and stores in `dtype`, a floating-point type.
-    pub fn cpu(dtype: DType) -> Context {
+    /// A CPU context that computes and stores in `dtype`.
+    ///
+    /// # Errors
+    /// Not a floating-point type.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F64)?.dtype(), DType::F64);
+    /// assert!(Context::cpu(DType::I32).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn cpu(dtype: DType) -> Result<Context> {
+        match dtype.is_float() {
+            true => Ok(Context::of(dtype)),
+            false => Err(Error::arg("dtype", "a floating-point type").actual(dtype).function("Context.cpu")),
+        }
+    }
+
+    fn of(dtype: DType) -> Context {
         Context {
             backend: vec![format!("cpu:{}", type_config(dtype))],
             array_class: "CpuCachedArray".into(),

@@ -1,6 +1,6 @@
 //! Initial values of parameters. Random ones come from the stream of [`crate::random`], so `set_function_seed` makes them repeat.
 
-use crate::array::NdArray;
+use crate::array::{Data, NdArray};
 use crate::cpu::philox;
 use crate::cpu::simd;
 use crate::dtype::DType;
@@ -97,11 +97,13 @@ impl Initializer for Orthogonal {
         if shape.ndim() == 0 {
             return Err(Error::shape("shape", "at least one axis").actual(shape).function("Orthogonal"));
         }
+        shape.check()?;
         let (rows, cols) = (shape[0], shape.size_from(1));
         let (few, many) = (rows.min(cols), rows.max(cols));
-        let mut q = vec![0.0f64; few * many];
-        philox::normal(next_draw(), &mut q, 0.0, 1.0);
-        orthonormalize(&mut q, many);
+        let data = Data::new(DType::F64, few * many)?;
+        let q = data.as_mut_slice::<f64>();
+        philox::normal(next_draw(), q, 0.0, 1.0);
+        orthonormalize(q, many);
         let element = |i: usize, j: usize| if rows <= cols { q[i * cols + j] } else { q[j * rows + i] };
         filled(shape, |y| {
             for (k, y) in y.iter_mut().enumerate() {

@@ -101,8 +101,10 @@ fn bias(shape: &[usize], init: Init, with_bias: bool, fixed: bool) -> Result<Opt
     with_bias.then(|| parameter("b", shape, init, fixed)).transpose()
 }
 
-fn in_scope<R>(name: &str, kind: &str, call: impl FnOnce() -> Result<R>) -> Result<R> {
-    undoing_scope(&format!("{name}/{kind}"), call)
+/// Calls `function` in the scope of a layer's parameters; its errors say which function it is, and of what.
+fn in_scope<R>(function: &str, scope: [&str; 2], x: &Variable, call: impl FnOnce() -> Result<R>) -> Result<R> {
+    let inputs = || format!("x {} {}", x.shape(), x.raw_data().dtype());
+    undoing_scope(&scope.join("/"), call).map_err(|e| e.function(function).inputs(inputs()))
 }
 
 /// Fully connected layer, `y = x W + b`, with `n_outmaps` outputs: the axes of `x` from `base_axis` on become one of that
@@ -119,7 +121,7 @@ fn in_scope<R>(name: &str, kind: &str, call: impl FnOnce() -> Result<R>) -> Resu
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn affine(name: &str, x: &Variable, n_outmaps: usize, o: Affine) -> Result<Variable> {
-    in_scope(name, "affine", || {
+    in_scope("affine", [name, "affine"], x, || {
         let shape = x.shape();
         let inmaps = shape.size_from(shape.axis(o.base_axis, "base_axis")?);
         let usual = glorot(inmaps, n_outmaps, &[]);
@@ -144,7 +146,7 @@ pub fn affine(name: &str, x: &Variable, n_outmaps: usize, o: Affine) -> Result<V
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn convolution(name: &str, x: &Variable, outmaps: usize, kernel: &[usize], o: Convolution) -> Result<Variable> {
-    in_scope(name, "conv", || {
+    in_scope("convolution", [name, "conv"], x, || {
         let (shape, g) = (x.shape(), &o.geometry);
         let axis = if g.channel_last { shape.axis(-1, "x")? } else { shape.axis(g.base_axis, "base_axis")? };
         let channels = shape[axis];
@@ -183,7 +185,7 @@ fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Embed) -> Result<Variable> {
-    in_scope(name, "embed", || {
+    in_scope("embed", [name, "embed"], x, || {
         let usual = Uniform(-(3f64.sqrt()), 3f64.sqrt());
         let w = parameter("W", &[n_inputs, n_features], o.initializer.unwrap_or(&usual), o.fix_parameters)?;
         f::embed(x, &w)
@@ -204,7 +206,7 @@ pub fn embed(name: &str, x: &Variable, n_inputs: usize, n_features: usize, o: Em
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> Result<Variable> {
-    in_scope(name, "bn", || {
+    in_scope("batch_normalization", [name, "bn"], x, || {
         let shape = sizes(x, &o.rule.axes, "axes", Sizes::AtAxes)?;
         let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
         let mean = get_parameter_or_create("mean", shape.clone(), &Constant(0.0), false)?;
@@ -227,7 +229,7 @@ pub fn batch_normalization(name: &str, x: &Variable, o: BatchNormalization) -> R
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn layer_normalization(name: &str, x: &Variable, o: LayerNormalization) -> Result<Variable> {
-    in_scope(name, "layer_normalization", || {
+    in_scope("layer_normalization", [name, "layer_normalization"], x, || {
         let shape = sizes(x, &o.rule.batch_axis, "batch_axis", Sizes::Elsewhere)?;
         let (beta, gamma) = beta_gamma(&shape, o.rule.no_bias, o.rule.no_scale, o.fix_parameters)?;
         let rule = f::LayerNormalization { output_stat: false, ..o.rule };

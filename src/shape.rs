@@ -20,9 +20,13 @@ use std::ops::Deref;
 pub struct Shape(SmallVec<[usize; 6]>);
 
 impl Shape {
-    /// Number of elements; 1 for `()`.
+    /// Number of elements; 1 for `()`. `usize::MAX` if they cannot be counted.
+    ///
+    /// ```
+    /// assert_eq!((nnrs::Shape::from([2, 3]).size(), nnrs::Shape::from([1 << 40, 1 << 40]).size()), (6, usize::MAX));
+    /// ```
     pub fn size(&self) -> usize {
-        self.0.iter().product()
+        product(&self.0)
     }
 
     /// Number of axes.
@@ -32,19 +36,19 @@ impl Shape {
 
     /// Elements from `axis` to the end.
     pub fn size_from(&self, axis: usize) -> usize {
-        self.0[axis.min(self.0.len())..].iter().product()
+        product(&self.0[axis.min(self.0.len())..])
     }
 
     /// Elements before `axis`.
     pub fn size_to(&self, axis: usize) -> usize {
-        self.0[..axis.min(self.0.len())].iter().product()
+        product(&self.0[..axis.min(self.0.len())])
     }
 
     /// Row-major strides, in elements.
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.0.len());
         for i in (1..self.0.len()).rev() {
-            strides[i - 1] = strides[i] * self.0[i];
+            strides[i - 1] = strides[i].saturating_mul(self.0[i]);
         }
         strides
     }
@@ -54,10 +58,15 @@ impl Shape {
     /// # Errors
     /// Its byte count would not fit an address.
     pub fn checked(self) -> Result<Shape> {
+        self.check().map(|()| self)
+    }
+
+    /// An error if the byte count would not fit an address.
+    pub(crate) fn check(&self) -> Result<()> {
         let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
         match bytes {
-            Some(n) if n <= isize::MAX as usize => Ok(self),
-            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(&self)),
+            Some(n) if n <= isize::MAX as usize => Ok(()),
+            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(self)),
         }
     }
 
@@ -100,6 +109,10 @@ impl Shape {
             })
             .collect()
     }
+}
+
+fn product(sizes: &[usize]) -> usize {
+    sizes.iter().fold(1, |n, &size| n.saturating_mul(size))
 }
 
 impl Deref for Shape {

@@ -83,3 +83,10 @@ def test_unknown_contexts():
 def test_logger_is_silent():
     assert nn.logger is logging.getLogger("nnrs")
     assert [type(h) for h in nn.logger.handlers] == [logging.NullHandler]
+
+
+def test_modules_are_there_without_an_import_of_their_own():
+    code = "import nnrs as nn; nn.functions.relu, nn.variable.Variable, nn.context.Context, nn.utils, nn.solvers"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = nn.nonsense

@@ -53,9 +53,7 @@ def test_new_axes_among_arrays(n):
 def test_variables_beside_slices_are_refused_as_in_nnabla(key):
     x = nn.Variable((2, 3))
     i = nn.Variable.from_numpy_array(ROW)
-    with pytest.raises(
-        NotImplementedError, match="^__getitem__: argument 'key': expected Variables without slices"
-    ) as e:
+    with pytest.raises(NotImplementedError, match="^indexing: argument 'key': expected Variables without slices") as e:
         x[key(i)]
     assert isinstance(e.value, nn.Error)
     with pytest.raises(NotImplementedError):

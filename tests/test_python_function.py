@@ -54,6 +54,35 @@ def test_a_script_that_imports_nnabla():
         compat.uninstall()
 
 
+class Twice(PythonFunction):
+    """Says nothing of what its gradient reads."""
+
+    @property
+    def name(self):
+        return "Twice"
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].data.data = inputs[0].data.data * 2
+
+
+def test_who_needs_no_gradient_need_not_say_what_it_reads():
+    x = nn.Variable.from_numpy_array(np.array([1, 2], np.float32), need_grad=False)
+    y = F.exp(Twice()(x)) + 1
+    for flags in ({}, {"clear_no_need_grad": True}, {"clear_buffer": True}):
+        y.forward(**flags)
+        np.testing.assert_allclose(y.d, np.exp([2, 4]) + 1, rtol=1e-6)
+    with nn.auto_forward():
+        assert Twice()(x).d.tolist() == [2, 4]
+    with pytest.raises(NotImplementedError, match="grad_depends_output_data"):
+        Twice()(leaf())
+
+
 def test_the_node():
     y = Cube()(leaf())
     f = y.parent

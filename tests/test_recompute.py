@@ -338,7 +338,7 @@ def test_fit_keeps_its_word_and_changes_no_bit(share):
     y = conv_net()
     before = nn.memory.plan(y, **flags).peak
     budget = int(before * share)
-    fit = nn.memory.fit(y, budget)
+    fit = nn.memory.fit(y, budget, **flags)
     assert fit.peak <= budget and fit.peak == nn.memory.plan(y, **flags).peak
     assert fit.chosen and 0 < fit.extra < 1
     assert "computed again" in str(fit) and "MiB" in str(fit) or "KiB" in str(fit)

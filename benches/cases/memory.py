@@ -29,6 +29,7 @@ LAYERS, MAPS, SIDE, BATCH = 20, 64, 32, 32
 SIZE = f"{MAPS} maps, {SIDE}x{SIDE}, batch {BATCH}"
 STEPS = 3
 FIT = 0.5  # of the planned peak
+FLAGS = {"clear_no_need_grad": True, "backward_clear_buffer": True}
 
 
 def status(key: str) -> int:
@@ -72,8 +73,7 @@ def nabla_network(package: str, way: str = "") -> Network:
                 h = F.relu(PF.batch_normalization(h))
     loss = F.mean(F.softmax_cross_entropy(PF.affine(F.mean(h, axis=(2, 3)), 10), t))
     if way == "fit":
-        peak = nn.memory.plan(loss, clear_no_need_grad=True, backward_clear_buffer=True).peak
-        nn.memory.fit(loss, int(peak * FIT))
+        nn.memory.fit(loss, int(nn.memory.plan(loss, **FLAGS).peak * FIT), **FLAGS)
     solver = kit.S.Momentum(0.01)
     solver.set_parameters(nn.get_parameters())
 

@@ -25,7 +25,6 @@ else:
     import memory
 
 ROUNDS, QUICK = 12, 3
-FLAGS = {"clear_no_need_grad": True, "backward_clear_buffer": True}
 
 
 def measure_memory(way: str, engines: dict[str, str]) -> dict[str, Any]:
@@ -65,8 +64,8 @@ def measure_here(rounds: int) -> dict[str, Any]:
     import nnrs as nn
 
     nets = [memory.nabla_network("nnrs") for _ in range(2)]  # they share their parameters
-    planned = nn.memory.plan(nets[0].loss, **FLAGS).peak
-    fit = nn.memory.fit(nets[1].loss, int(planned * memory.FIT), **FLAGS)
+    planned = nn.memory.plan(nets[0].loss, **memory.FLAGS).peak
+    fit = nn.memory.fit(nets[1].loss, int(planned * memory.FIT), **memory.FLAGS)
     times: list[list[float]] = [[], []]
     for turn in range(rounds + 1):
         for net, found in zip(nets, times, strict=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
 from . import _calls, _core, _environment, _later, backward_functions, communicators, config, function, memory
 from ._contexts import (
     add_available_context,
@@ -100,13 +103,34 @@ __all__ = [
     "unset_solver_pre_hook",
 ]
 
+if TYPE_CHECKING:
+    from . import compat as compat
+    from . import context as context
+    from . import experimental as experimental
+    from . import ext_utils as ext_utils
+    from . import functions as functions
+    from . import initializer as initializer
+    from . import parametric_functions as parametric_functions
+    from . import solvers as solvers
+    from . import testing as testing
+    from . import utils as utils
+    from . import variable as variable
+
 # NNabla's names that are still to come: they raise an AttributeError that says so.
 _LATER = """
 ProtoVariable graph_def
 """
 
 
+# Modules that are imported when they are first asked for, as `nn.functions`.
+_MODULES = """
+compat context experimental ext_utils functions initializer parametric_functions solvers testing utils variable
+""".split()
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     from ._errors import missing_name
 
     raise missing_name("nnrs", name, " ".join([_LATER, *_later.MODULES]))

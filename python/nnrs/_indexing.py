@@ -100,7 +100,7 @@ def _whole(a: Any) -> Any:
     """An array of indices: whole numbers or booleans."""
     if isinstance(a, np.ndarray) and a.dtype.kind not in "biu":
         if a.dtype.kind != "f":
-            raise ArgumentTypeError(message("__getitem__", "key", "whole numbers or booleans", f"{a.dtype} array"))
+            raise ArgumentTypeError(message("indexing", "key", "whole numbers or booleans", f"{a.dtype} array"))
         return a.astype(np.int64)
     return a
 
@@ -110,7 +110,7 @@ def _integer(part: Any) -> int:
         return operator.index(part)
     except TypeError:
         expected = "integers, slices, '...', None and integer or boolean arrays"
-        raise ArgumentTypeError(message("__getitem__", "key", expected, describe(part))) from None
+        raise ArgumentTypeError(message("indexing", "key", expected, describe(part))) from None
 
 
 def _is_array(part: Any) -> bool:
@@ -167,7 +167,7 @@ def _graph_indices(x: Any, parts: list[Any]) -> Any:
     if not all(_is_array(p) or isinstance(p, int) for p in parts):
         hint = "index in two steps: x[:, 0:2] first, then with the Variables"
         shown = ", ".join(describe(p) if not _is_array(p) else type(p).__name__ for p in parts)
-        raise UnsupportedError(message("__getitem__", "key", "Variables without slices beside them", shown, hint))
+        raise UnsupportedError(message("indexing", "key", "Variables without slices beside them", shown, hint))
     kind: Any = as_variable if isinstance(x, Variable) else as_array
     if len(parts) == 1:
         return F.reshape(kind(parts[0]), (1, *parts[0].shape))

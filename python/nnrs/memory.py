@@ -86,9 +86,9 @@ class Fit(NamedTuple):
     extra: float
 
     def __str__(self) -> str:
-        lines = [
-            f"peak {_human(self.peak)}, about {max(self.extra, 0) + 0.0:.0%} more time; computed again in backward:"
-        ]
+        if not self.chosen:
+            return f"peak {_human(self.peak)}; it fits as it is"
+        lines = [f"peak {_human(self.peak)}, about {self.extra:.0%} more time; computed again in backward:"]
         lines += [f"  {_human(size):>10}  {what}" for size, what in self.chosen]
         return "\n".join(lines)
 
@@ -97,8 +97,8 @@ def fit(
     y: Variable,
     budget: int,
     clear_buffer: bool = False,
-    clear_no_need_grad: bool = True,
-    backward_clear_buffer: bool = True,
+    clear_no_need_grad: bool = False,
+    backward_clear_buffer: bool = False,
 ) -> Fit:
     """Make a step of forward and backward of `y` fit into `budget` bytes, by computing data again in backward.
 
@@ -109,7 +109,7 @@ def fit(
     Args:
         y: The variable that `forward` and `backward` will be called on.
         budget: Bytes for data and gradients of the graph, leaves included; see `plan`.
-        clear_buffer: As of `forward`.
+        clear_buffer: As of `forward`; say what the step will say. A step that clears more needs no more than this.
         clear_no_need_grad: As of `forward`.
         backward_clear_buffer: `clear_buffer` as of `backward`.
 
@@ -126,8 +126,9 @@ def fit(
     >>> for _ in range(8):
     ...     h = F.layer_normalization(F.batch_normalization(h, None, None, None, None), None, None)
     >>> y = F.sum(h)
-    >>> before = plan(y, clear_no_need_grad=True, backward_clear_buffer=True).peak
-    >>> fit(y, before * 2 // 3).peak <= before * 2 // 3
+    >>> flags = {"clear_no_need_grad": True, "backward_clear_buffer": True}
+    >>> before = plan(y, **flags).peak
+    >>> fit(y, before * 2 // 3, **flags).peak <= before * 2 // 3
     True
     """
     check_type("memory.fit", "y", y, Variable, "a Variable")

@@ -18,6 +18,8 @@ const SMALL: usize = 4096;
 const SMALL_KEPT: usize = 256;
 /// Blocks from this size on are listed by name for the out-of-memory report.
 const NAMED: usize = 1 << 16;
+/// More than any machine has. Larger sizes count as this one: there is no memory for them either.
+pub(crate) const IMPOSSIBLE: usize = 1 << (usize::BITS - 2);
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -146,7 +148,7 @@ impl Drop for Labelled {
 /// Bytes that a request really takes.
 pub fn rounded(bytes: usize) -> usize {
     let step = if bytes < 1 << 20 { ALIGN } else { 4096 };
-    bytes.max(1).next_multiple_of(step)
+    bytes.clamp(1, IMPOSSIBLE).next_multiple_of(step)
 }
 
 /// An owned block of bytes, aligned to [`ALIGN`]; dropped, it returns to the cache. A GPU may have a copy of it, which may
@@ -272,9 +274,6 @@ fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
 
 /// A new block of the system's; old cached ones go first where they would be too many beside it.
 fn fresh(bytes: usize) -> Option<NonNull<u8>> {
-    if bytes > isize::MAX as usize - ALIGN {
-        return None;
-    }
     let cached = CACHED.load(Relaxed);
     let room = (PEAK.load(Relaxed) / 4).max(64 << 20);
     let over_limit = LIVE.load(Relaxed).saturating_add(cached) > LIMIT.load(Relaxed);
@@ -378,6 +377,8 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_an_error() {
-        assert!(Block::new(isize::MAX as usize - 4096).err().is_some_and(|e| e.is_out_of_memory()));
+        for bytes in [isize::MAX as usize - 4096, usize::MAX, usize::MAX / 2, isize::MAX as usize / 2] {
+            assert!(Block::new(bytes).err().is_some_and(|e| e.is_out_of_memory()), "{bytes}");
+        }
     }
 }

@@ -266,7 +266,7 @@ impl NdArray {
         let axis = place.shape.axis(dim, "dim")?;
         let n = place.shape[axis] as i64;
         let from = if start < 0 { start + n } else { start };
-        if !(0..=n).contains(&from) || length < 0 || from + length > n {
+        if !(0..=n).contains(&from) || !(0..=n - from).contains(&length) {
             return Err(Error::arg("start, length", format!("a part of axis {axis} of {}", place.shape))
                 .actual(format!("start {start}, length {length}")));
         }
@@ -276,7 +276,7 @@ impl NdArray {
         }
         let mut shape = place.shape.clone();
         shape.as_mut_slice()[axis] = length as usize;
-        let offset = place.offset + from as usize * place.shape.size_from(axis + 1);
+        let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
         place.storage.lay_out(place.storage.dtype())?;
         Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }))
     }

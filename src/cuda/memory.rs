@@ -71,7 +71,11 @@ impl Gpu {
 
     /// What is asked for is rounded up, for more of it to fit again; not where a byte too far is to be found.
     fn rounded(&self, bytes: usize) -> usize {
-        if self.properties().emulated { bytes.max(1) } else { alloc::rounded(bytes).next_multiple_of(256) }
+        if self.properties().emulated {
+            bytes.clamp(1, alloc::IMPOSSIBLE)
+        } else {
+            alloc::rounded(bytes).next_multiple_of(256)
+        }
     }
 
     /// An error in a process that was forked after the device had been opened: CUDA does not survive that.

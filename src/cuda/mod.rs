@@ -1,5 +1,5 @@
 //! GPUs: which there are, their memory, and how kernels run on them. Functions use it through [`Gpu`]; everything below
-//! goes through the trait [`Driver`].
+//! goes through the trait `Driver`.
 
 // What only devices use is not used in a build without any.
 #![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]

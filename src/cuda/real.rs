@@ -328,5 +328,11 @@ fn wrong(what: &str, e: DriverError) -> Error {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => ErrorKind::OutOfMemory,
         _ => ErrorKind::Unsupported,
     };
-    Error::new(kind, format!("CUDA: {what}: {} ({})", text(e.error_string()), text(e.error_name())))
+    let error = Error::new(kind, format!("CUDA: {what}: {} ({})", text(e.error_string()), text(e.error_name())));
+    match e.0 {
+        CUresult::CUDA_ERROR_STUB_LIBRARY => error.hint(
+            "the libcuda.so that was found is the toolkit's stub, for linking alone: take its folder off LD_LIBRARY_PATH",
+        ),
+        _ => error,
+    }
 }

@@ -182,13 +182,19 @@ fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
 /// What a function's `grad` gives: something for each input.
 pub(crate) fn own_rule(f: &dyn Function, g: &Grad) -> Result<Vec<Option<Variable>>> {
     let parts = f.grad(g)?;
-    match parts.len() == g.x.len() {
-        true => Ok(parts),
-        false => {
-            let want = format!("`grad` to give {}, one for each input (None where there is no gradient)", g.x.len());
-            Err(Error::new(ErrorKind::Argument, want).actual(parts.len()).function(f.def().snake))
+    let wrong = |want: String| Error::new(ErrorKind::Argument, want).function(f.def().snake);
+    if parts.len() != g.x.len() {
+        let want = format!("`grad` to give {}, one for each input (None where there is no gradient)", g.x.len());
+        return Err(wrong(want).actual(parts.len()));
+    }
+    for (i, (part, x)) in parts.iter().zip(&g.x).enumerate() {
+        let (Some(part), shape) = (part, x.shape()) else { continue };
+        if part.shape() != shape {
+            let want = format!("`grad` to give a gradient of shape {shape} for input {i}");
+            return Err(wrong(want).actual(part.shape()));
         }
     }
+    Ok(parts)
 }
 
 /// The gradient rule that comes with a function.

@@ -7,7 +7,7 @@
 //! let old = mode::set_auto_forward(true);
 //! assert_eq!(f::exp(&x)?.to_vec::<f32>()?, [1.0]); // no forward()
 //! mode::set_auto_forward(old);
-//! mode::set_context(Context::cpu(DType::F64).into());
+//! mode::set_context(Context::cpu(DType::F64)?.into());
 //! let y = f::exp(&x)?;
 //! y.forward()?;
 //! assert_eq!(y.data()?.dtype(), DType::F64);
@@ -147,7 +147,7 @@ pub fn context() -> Arc<Context> {
 ///
 /// ```
 /// use nnrs::{functions as f, graph::mode, Context, DType, Variable};
-/// let old = mode::set_context(Context::cpu(DType::F16).into());
+/// let old = mode::set_context(Context::cpu(DType::F16)?.into());
 /// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
 /// mode::set_context(old);
 /// y.forward()?;
@@ -163,7 +163,7 @@ pub fn set_context(context: Arc<Context>) -> Arc<Context> {
 /// ```
 /// use nnrs::{functions as f, graph::mode, Context, DType, Variable};
 /// let x = Variable::from_slice(&[0.0f32], [1].into())?.with_need_grad(true);
-/// let y = mode::inner(Context::cpu(DType::F64).into(), || f::exp(&x))?;
+/// let y = mode::inner(Context::cpu(DType::F64)?.into(), || f::exp(&x))?;
 /// assert!(!y.has_parent() && !mode::auto_forward());
 /// assert_eq!((y.data()?.dtype(), y.to_vec::<f64>()?), (DType::F64, vec![1.0]));
 /// # Ok::<(), nnrs::Error>(())

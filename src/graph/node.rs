@@ -363,6 +363,7 @@ fn forget(v: &VarRef) {
 
 /// Shapes of a function's outputs; functions over variables look at the inputs themselves.
 pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Result<Shapes> {
+    shapes.iter().try_for_each(Shape::check)?;
     let Some(own) = f.on_variables() else {
         let out = f.infer(shapes)?;
         if out.is_empty() {
@@ -372,6 +373,7 @@ pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Re
     };
     let arrays: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let x = plan::stand_ins(&arrays);
+    x.iter().zip(inputs).for_each(|(x, v)| x.set_need_grad(v.need_grad()));
     let out = own.setup(&x);
     let before: SmallVec<[(&NdArray, Shape); 4]> = arrays.iter().zip(shapes.iter().cloned()).collect();
     plan::settle(&before, arrays.iter().cloned())?;

@@ -17,7 +17,7 @@ const NEED_GRAD: &str = "nnrs.need_grad";
 /// The file is whole or not there: it is written beside and renamed.
 ///
 /// # Errors
-/// The file cannot be written.
+/// A file of another kind (`.h5` is for Python's `nnrs.save_parameters`); the file cannot be written.
 ///
 /// ```
 /// use nnrs::{initializer::Constant, parameter::*};
@@ -31,6 +31,11 @@ const NEED_GRAD: &str = "nnrs.need_grad";
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
+    let kind = path.as_ref().extension().unwrap_or_default();
+    if kind != "safetensors" {
+        let e = Error::arg("path", "a file of kind '.safetensors'").actual(path.as_ref().display());
+        return Err(e.function("save_parameters"));
+    }
     let all = get_all_parameters();
     let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));
     let contents = contents.collect::<Result<Vec<Data>>>()?;

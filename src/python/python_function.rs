@@ -168,7 +168,8 @@ impl OnVariables for UserFunction {
         let y: Vec<Var> = (0..self.outputs).map(|_| Var::new(Shape::default())).collect();
         let depends = Python::attach(|py| {
             self.call(py, "setup_impl", x, &y, &[])?;
-            self.ask_depends(py, x.len())
+            // As NNabla: who needs no gradient need not say what it would read.
+            if x.iter().any(Var::need_grad) { self.ask_depends(py, x.len()) } else { Ok(Depends::default()) }
         });
         *self.depends.lock().unwrap_or_else(|e| e.into_inner()) = depends.map_err(errors::carry)?;
         Ok(y.iter().map(Var::shape).collect())

@@ -5,7 +5,7 @@ use super::{Hooks, Solver};
 use crate::error::Result;
 
 impl Solver {
-    /// Adds `rate` times the weight to each gradient; where [`SolverDef::fuses_weight_decay`], sets the rate of the next update.
+    /// Adds `rate` times the weight to each gradient; where the solver fuses the two, sets the rate of the next update.
     ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};

@@ -2,6 +2,7 @@
 
 use nnrs::cpu::pool::set_num_threads;
 use nnrs::functions::{self as f, List};
+use nnrs::initializer::{Initializer, Orthogonal};
 use nnrs::random::set_function_seed;
 use nnrs::{NdArray, Shape, Variable};
 use std::sync::{Mutex, MutexGuard};
@@ -160,4 +161,37 @@ fn axes_of_size_zero_and_positions_out_of_range() {
     assert!(f::pad(&ones([2]), wide).is_err());
     assert!(f::rand(f::Rand { shape: List(vec![1 << 40, 1 << 40]), ..Default::default() }).is_err());
     assert!(f::one_hot(&Variable::new([1, 2]), f::OneHot { shape: List(vec![1 << 40, 1 << 40]) }).is_err());
+}
+
+/// Sizes that cannot be counted, or whose product would wrap around to a small one.
+#[test]
+fn impossible_shapes_are_errors_and_reach_no_memory() {
+    let wrapped = [[1 << 40, 1 << 40], [1 << 32, 1 << 32], [(1 << 63) + 1, 2], [usize::MAX, 2]];
+    for shape in wrapped {
+        assert!(NdArray::from_slice::<f32>(&[], shape.into()).is_err());
+        assert!(NdArray::from_slice(&[1.0f32, 2.0], shape.into()).is_err());
+        assert!(NdArray::new([2].into()).view(shape.into()).is_err());
+        let a = NdArray::new(shape.into());
+        assert!(a.to_vec::<f32>().is_err_and(|e| e.is_out_of_memory()), "{shape:?}");
+        assert!(a.deep_copy().is_err() && a.write(&[0.0f32; 4]).is_err());
+        assert!(a.narrow(0, 3, 1).and_then(|part| part.to_vec::<f32>()).is_err());
+        let x = Variable::new(shape);
+        assert!(f::exp(&x).is_err() && f::sum(&x, f::Sum::default()).is_err());
+        let y = Variable::new([2]);
+        assert!(y.reset_shape(shape, true).is_err() && y.shape() == [2].into());
+        assert!(y.view(shape.into()).unwrap_err().to_string().starts_with("Variable.view: "));
+        assert!(Orthogonal(1.0).make(&shape.into()).is_err());
+    }
+    assert_eq!(NdArray::new([0, 3].into()).to_vec::<f32>().unwrap(), [0.0; 0]);
+}
+
+#[test]
+fn parts_that_are_not_there() {
+    let a = NdArray::from_slice(&[1i32, 2, 3, 4], [4].into()).unwrap();
+    for (start, length) in [(1, i64::MAX), (i64::MAX, 1), (i64::MIN, 1), (0, 5), (-5, 1), (5, 0), (2, -1), (4, 1)] {
+        assert!(a.narrow(0, start, length).is_err(), "{start} {length}");
+    }
+    for (start, length, part) in [(0, 4, &[1, 2, 3, 4][..]), (-1, 1, &[4]), (4, 0, &[]), (1, 2, &[2, 3])] {
+        assert_eq!(a.narrow(0, start, length).unwrap().to_vec::<i32>().unwrap(), part);
+    }
 }

@@ -107,7 +107,7 @@ fn operators_have_gradients_of_any_order() {
 #[test]
 fn operators_compute_at_once_and_in_double() {
     mode::set_auto_forward(true);
-    mode::set_context(nnrs::Context::cpu(DType::F64).into());
+    mode::set_context(nnrs::Context::cpu(DType::F64).unwrap().into());
     let x = Variable::from_slice(&[0.1f64], [1].into()).unwrap();
     let y = (&x / 3.0).unwrap();
     assert_eq!(y.data().unwrap().dtype(), DType::F64);

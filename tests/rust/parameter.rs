@@ -186,8 +186,14 @@ fn what_is_no_file_is_an_error() {
     let folder = Folder::new("none");
     assert!(text(load_parameters(folder.0.join("none"))).contains("No such file"));
     assert!(text(load_parameters(&folder.0)).contains("plain file"));
-    assert!(save_parameters(folder.0.join("none/file")).is_err());
-    assert!(save_parameters(&folder.0).is_err());
+    assert!(save_parameters(folder.0.join("none/file.safetensors")).is_err());
+    for other in ["x.h5", "x.txt", "x", ""] {
+        let error = text(save_parameters(folder.0.join(other)));
+        assert!(
+            error.starts_with("save_parameters: argument 'path': expected a file of kind '.safetensors'"),
+            "{error}"
+        );
+    }
 }
 
 fn write_bytes(folder: &Folder, bytes: &[u8]) -> PathBuf {

@@ -146,7 +146,7 @@ fn modes_belong_to_a_thread() {
     mode::set_auto_forward(true);
     mode::set_no_grad(true);
     mode::set_recompute(true);
-    mode::set_context(Context::cpu(DType::F64).into());
+    mode::set_context(Context::cpu(DType::F64).unwrap().into());
     let other = || (mode::auto_forward(), mode::no_grad(), mode::recompute(), mode::context().dtype());
     assert_eq!(thread::spawn(other).join().unwrap(), (false, false, false, DType::F32));
     assert_eq!(other(), (true, true, true, DType::F64));

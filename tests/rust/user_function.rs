@@ -137,7 +137,7 @@ fn leaf(values: &[f64], shape: &[usize]) -> Variable {
 }
 
 fn in_type<R>(dtype: DType, body: impl FnOnce() -> R) -> R {
-    let old = mode::set_context(Arc::new(Context::cpu(dtype)));
+    let old = mode::set_context(Arc::new(Context::cpu(dtype).unwrap()));
     let made = body();
     mode::set_context(old);
     made
@@ -316,6 +316,7 @@ enum Wrong {
     NoShapes,
     NoGradients,
     TooMany,
+    AnotherShape,
 }
 
 struct Unruly(Wrong);
@@ -343,7 +344,11 @@ impl Function for Unruly {
     }
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let one = Some(g.gy[0].clone());
-        Ok(if self.0 == Wrong::TooMany { vec![None, None, one] } else { vec![] })
+        Ok(match self.0 {
+            Wrong::TooMany => vec![None, None, one],
+            Wrong::AnotherShape => vec![Some(Variable::new([7]))],
+            Wrong::NoShapes | Wrong::NoGradients => vec![],
+        })
     }
 }
 
@@ -352,12 +357,17 @@ fn what_is_missing_or_too_much_is_an_error() {
     let x = Variable::from_slice(&[1.0f32, 2.0], [2].into()).unwrap().with_need_grad(true);
     let e = nnrs::function::call_one(Unruly(Wrong::NoShapes), &[&x]).unwrap_err();
     assert!(e.to_string().contains("at least one output"), "{e}");
-    for (wrong, n) in [(Wrong::NoGradients, 0), (Wrong::TooMany, 3)] {
+    let cases = [
+        (Wrong::NoGradients, "1", "0"),
+        (Wrong::TooMany, "1", "3"),
+        (Wrong::AnotherShape, "a gradient of shape (2,)", "(7,)"),
+    ];
+    for (wrong, want, got) in cases {
         let y = nnrs::function::call_one(Unruly(wrong), &[&x]).unwrap();
         y.forward().unwrap();
         for e in [y.backward().unwrap_err(), graph::grad(&[&y], &[&x], &[]).unwrap_err()] {
             let text = e.to_string();
-            assert!(text.contains("`grad` to give 1") && text.contains(&format!("got {n}")), "{text}");
+            assert!(text.contains(&format!("`grad` to give {want}")) && text.contains(&format!("got {got}")), "{text}");
         }
     }
 }

@@ -36,7 +36,7 @@ fn default_threads() -> usize {
 
 /// OpenMP's variable may be a list, one number for each level of nesting: the first one counts.
 fn parse_threads(text: &str) -> Option<usize> {
-    text.split(',').next()?.trim().parse().ok()
+    text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }
 
 /// CPUs by affinity and cgroup quota (versions 1 and 2): the standard library looks at both.

@@ -4,7 +4,7 @@
 //! `leaky_relu_backward(x0, y, gy, gx0, add, layout)`. Inputs that the formula does not read, and outputs that nobody
 //! wants, may be null. Compile with [`OPTIONS`].
 //!
-//! What the engine compiles at run time has other kernels around the same formulas: [`generated`].
+//! What the engine compiles at run time has other kernels around the same formulas: `generated`.
 
 pub(crate) mod generated;
 

@@ -209,5 +209,5 @@ fn extra(plans: &Plans) -> f64 {
     let forward: f64 = f.steps.iter().map(|s| once(&s.what, &f.nodes, &f.slots)).sum();
     let steps = back.steps.iter().flat_map(|s| &s.again);
     let again: f64 = steps.map(|s: &build::Step| once(&s.what, &back.nodes, &back.slots)).sum();
-    again / (3.0 * forward).max(1e-9)
+    again / (3.0 * forward).max(1e-9) + 0.0 // an empty sum is -0.0
 }

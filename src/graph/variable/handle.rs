@@ -171,7 +171,7 @@ impl Variable {
     pub fn set_data(&self, data: NdArray) -> Result<()> {
         let shape = self.shape();
         if data.shape() != shape {
-            let e = Error::shape("data", format!("shape {shape}")).actual(data.shape());
+            let e = Error::shape("data", format!("shape {shape}")).actual(data.shape()).function("Variable.data");
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
         let mut arrays = self.node.core.lock();
@@ -214,7 +214,7 @@ impl Variable {
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
         if grad.shape() != shape {
-            let e = Error::shape("grad", format!("shape {shape}")).actual(grad.shape());
+            let e = Error::shape("grad", format!("shape {shape}")).actual(grad.shape()).function("Variable.grad");
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
         let mut arrays = self.node.core.lock();
@@ -300,7 +300,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
-        let shape = shape.into();
+        let shape = shape.into().checked()?;
         let mut arrays = self.node.core.lock();
         let is_new = shape.size() != arrays.data.size();
         arrays.data.reset_shape(shape.clone(), force)?;
@@ -343,7 +343,8 @@ impl Variable {
     /// # Errors
     /// A shape of another size; as [`Variable::data`].
     pub fn view(&self, shape: Shape) -> Result<Variable> {
-        let (data, grad) = (self.data()?.view(shape.clone())?, self.grad().view(shape)?);
+        let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
+        let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad()));
         let origin = self.node.core.lock().origin.clone().unwrap_or_else(|| self.node.core.clone());
         let mut arrays = v.core.lock();

@@ -48,7 +48,7 @@ pub struct Check<'a> {
 }
 
 fn in_type<R>(dtype: DType, body: impl FnOnce() -> R) -> R {
-    let old = mode::set_context(Arc::new(Context::cpu(dtype)));
+    let old = mode::set_context(Arc::new(Context::cpu(dtype).unwrap()));
     let r = body();
     mode::set_context(old);
     r
