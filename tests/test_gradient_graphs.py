@@ -222,3 +222,18 @@ def test_the_gradient_penalty_example_trains():
     assert losses[-1] < 0.8 * losses[0] and penalties[-1] < 0.5 * max(penalties)
     assert np.isfinite(losses).all() and np.isfinite(penalties).all()
     nn.clear_parameters()
+
+
+def test_parts_without_a_gradient_of_their_own_keep_their_history_in_auto_forward():
+    """As in NNabla: a gradient that runs again reads what there is now everywhere."""
+    v = leaf([[1.0, -2.0]])
+    with nn.auto_forward():
+        with nn.no_grad():
+            w = v + v
+        u = F.abs(v)
+        y = u * w
+        g, _ = nn.grad([y], [v, u])
+    assert g.d.tolist() == [[2.0, 4.0]]
+    w.d = [[5.0, 7.0]]
+    g.forward()
+    assert g.d.tolist() == [[5.0, -7.0]]

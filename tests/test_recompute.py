@@ -375,3 +375,33 @@ def test_fit_of_the_impossible_names_the_least_and_marks_nothing():
 def test_fit_needs_a_graph():
     with pytest.raises(RuntimeError, match="no parent"):
         nn.memory.fit(Variable((2,)), 1000)
+
+
+def test_what_was_dropped_and_has_lost_its_history_is_an_error():
+    x = leaf(np.ones((2, 2)))
+    with nn.auto_forward():
+        with nn.recompute():
+            h = F.affine(x, x)
+        h.backward(1, clear_buffer=True)
+        k = F.affine(h, h)
+        (k + k).backward(1, clear_buffer=True)
+    h.parent = None
+    with pytest.raises(nn.Error, match="was not kept, and the graph that could compute it again is gone"):
+        _ = h.d
+
+
+def test_what_was_looked_at_has_not_changed():
+    """A view of a leaf that nobody wrote, gone before the next run, keeps nothing from being computed again."""
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    h = F.sin(x * x)
+    y, z = F.sum(F.exp(h)), F.sum(x * w)
+    y.forward(clear_no_need_grad=True, clear_buffer=True)
+    view = x.d
+    del view
+    z.forward()
+    np.testing.assert_allclose(h.d, np.sin([1.0, 4.0]), rtol=1e-6)
+    y.forward(clear_buffer=True)
+    x.d[0] = 2
+    z.forward()
+    with pytest.raises(nn.Error, match="has changed since forward"):
+        _ = h.d

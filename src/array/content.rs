@@ -73,7 +73,8 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
-    /// a.modify(nnrs::DType::F32)?.as_mut_slice::<f32>()[0] = 0.5;
+    /// // SAFETY: nobody else knows the array.
+    /// unsafe { a.modify(nnrs::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
@@ -92,7 +93,8 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs::NdArray::new([2].into());
-    /// a.overwrite(nnrs::DType::I64)?.as_mut_slice::<i64>().copy_from_slice(&[3, 4]);
+    /// // SAFETY: nobody else knows the array.
+    /// unsafe { a.overwrite(nnrs::DType::I64)?.slice_mut::<i64>().copy_from_slice(&[3, 4]) };
     /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```

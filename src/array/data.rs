@@ -208,10 +208,30 @@ impl Data {
         unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
     }
 
-    /// The elements for writing. The caller is the only one who works on this memory now: the engine by its plan,
-    /// a user as with NumPy.
+    /// The elements for writing, for a caller outside of the engine. [`NdArray::write`](super::NdArray::write) needs no
+    /// `unsafe`.
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
+    ///
+    /// # Panics
+    /// If `T` is not their type.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// // SAFETY: nobody else knows the array.
+    /// unsafe { a.modify(nnrs::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
+    /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     #[allow(clippy::mut_from_ref)]
-    pub fn as_mut_slice<T: Element>(&self) -> &mut [T] {
+    pub unsafe fn slice_mut<T: Element>(&self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+
+    /// The elements for writing. The caller is the only one who works on this memory now: by the engine's plan.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn as_mut_slice<T: Element>(&self) -> &mut [T] {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: as in `as_slice`, and exclusive by the contract above.
         unsafe { std::slice::from_raw_parts_mut(self.ptr() as *mut T, self.len) }

@@ -324,9 +324,11 @@ impl Storage {
         let count = self.modification_count();
         self.was_marked.store(true, Relaxed);
         if self.was_shown.load(Relaxed) {
-            let shown = self.is_exported().then(|| self.content_sum()).flatten();
-            self.was_shown.store(shown.is_some(), Relaxed);
-            self.state().shown = shown.map(|sum| Shown { from: count, to: count, sum });
+            let sum = self.content_sum();
+            self.was_shown.store(self.is_exported(), Relaxed);
+            let mut s = self.state();
+            let same = s.shown.filter(|shown| shown.to == count && Some(shown.sum) == sum);
+            s.shown = sum.map(|sum| Shown { from: same.map_or(count, |shown| shown.from), to: count, sum });
         }
         count
     }
@@ -339,7 +341,7 @@ impl Storage {
             return true;
         }
         let shown = self.state().shown;
-        shown.is_some_and(|s| s.from == count && s.to == now && self.content_sum() == Some(s.sum))
+        shown.is_some_and(|s| (s.from..=s.to).contains(&count) && s.to == now && self.content_sum() == Some(s.sum))
     }
 
     fn content_sum(&self) -> Option<u64> {

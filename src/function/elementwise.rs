@@ -97,7 +97,9 @@ fn make_rules(f: &dyn Elementwise, n: usize) -> Rules {
 
 /// Output shape: all inputs broadcast together.
 pub fn infer(f: &dyn Elementwise, x: &[Shape]) -> Result<Shapes> {
-    let mut y = x[0].clone();
+    let Some(mut y) = x.first().cloned() else {
+        return Err(Error::graph("an element-wise function has at least one input"));
+    };
     for (i, s) in x.iter().enumerate().skip(1) {
         let equal = *s == y;
         let joint = if f.broadcasts() { y.broadcast(s) } else { Some(y.clone()).filter(|_| equal) };

@@ -197,10 +197,7 @@ impl FunctionRef {
         let (x, y, gy) = (new(&inputs), new(&outputs), new(&outputs));
         let want = (0..x.len()).map(|k| k == i).collect();
         let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
-        let old = mode::set_auto_forward(false);
-        let parts = rule(node, &g);
-        mode::set_auto_forward(old);
-        let Ok(parts) = parts else { return Needs::ALL };
+        let Ok(parts) = mode::statically(|| rule(node, &g)) else { return Needs::ALL };
         let Some(Some(part)) = parts.get(i) else { return Needs::NONE };
         let functions = plan::collect(&[part.node().clone()]);
         let reads =

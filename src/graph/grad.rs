@@ -35,6 +35,14 @@ type Grads = MixMap<u64, Variable>;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
+    if seeds.len() > outputs.len() {
+        let want = format!("at most {}, one for each output", outputs.len());
+        return Err(Error::arg("grad_outputs", want).actual(seeds.len()).function("grad"));
+    }
+    mode::keeping_history(|| build(outputs, inputs, seeds))
+}
+
+fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
     let nodes = collect(&roots);
     let inside = Inside::new(&nodes, &roots);
@@ -163,9 +171,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
     let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
     let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
-    let old = mode::set_context(node.context.clone());
-    let parts = chosen_rule(node, &g);
-    mode::set_context(old);
+    let parts = mode::in_context(node.context.clone(), || chosen_rule(node, &g));
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
         if let Some(part) = part.filter(|_| want) {
             add(grads, id, part)?;

@@ -24,6 +24,7 @@ thread_local! {
     static NO_GRAD: Cell<bool> = const { Cell::new(false) };
     static RECOMPUTE: Cell<bool> = const { Cell::new(false) };
     static AGAIN: Cell<bool> = const { Cell::new(false) };
+    static KEEP_HISTORY: Cell<bool> = const { Cell::new(false) };
     static STORED: Cell<Option<DType>> = const { Cell::new(None) };
     static CONTEXT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
 }
@@ -121,6 +122,35 @@ pub(crate) fn again<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Runs `f`, in which what is computed at once keeps its history even where no gradient needs it.
+pub(crate) fn keeping_history<R>(f: impl FnOnce() -> R) -> R {
+    let _restore = Restore(&KEEP_HISTORY, KEEP_HISTORY.replace(true));
+    f()
+}
+
+/// True if what is computed at once has no history where no gradient needs it.
+pub(crate) fn forgets() -> bool {
+    !KEEP_HISTORY.get()
+}
+
+/// Runs `f` with nodes that are made for later.
+pub(crate) fn statically<R>(f: impl FnOnce() -> R) -> R {
+    let _restore = Restore(&AUTO_FORWARD, AUTO_FORWARD.replace(false));
+    f()
+}
+
+/// Runs `f` with new nodes in `context`.
+pub(crate) fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
+    struct Restore(Arc<Context>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_context(self.0.clone());
+        }
+    }
+    let _restore = Restore(set_context(context));
+    f()
+}
+
 /// Runs user code whose results are stored in `dtype`.
 pub(crate) fn stored_in<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
     let _restore = Restore(&STORED, STORED.replace(Some(dtype)));
@@ -169,15 +199,8 @@ pub fn set_context(context: Arc<Context>) -> Arc<Context> {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn inner<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
-    struct Restore(bool, bool, bool, Arc<Context>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            set_auto_forward(self.0);
-            set_no_grad(self.1);
-            set_recompute(self.2);
-            set_context(self.3.clone());
-        }
-    }
-    let _restore = Restore(set_auto_forward(true), set_no_grad(true), set_recompute(false), set_context(context));
-    f()
+    let _auto = Restore(&AUTO_FORWARD, set_auto_forward(true));
+    let _grad = Restore(&NO_GRAD, set_no_grad(true));
+    let _recompute = Restore(&RECOMPUTE, set_recompute(false));
+    in_context(context, f)
 }

@@ -345,7 +345,7 @@ pub fn apply_into(
     node.links().setup = fingerprint(&shapes, out.iter().cloned());
     if mode::auto_forward() {
         plan::run_single(&node, &outputs)?;
-        if mode::no_grad() || !outputs[0].need_grad() {
+        if mode::no_grad() || (mode::forgets() && !outputs[0].need_grad()) {
             outputs.iter().for_each(forget);
         }
     }
@@ -364,20 +364,18 @@ fn forget(v: &VarRef) {
 /// Shapes of a function's outputs; functions over variables look at the inputs themselves.
 pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Result<Shapes> {
     shapes.iter().try_for_each(Shape::check)?;
-    let Some(own) = f.on_variables() else {
-        let out = f.infer(shapes)?;
-        if out.is_empty() {
-            return Err(Error::graph("`infer` gave no shapes: a function has at least one output"));
-        }
-        return out.into_iter().map(Shape::checked).collect();
+    let some = |out: Shapes, by: &str| match out.is_empty() {
+        true => Err(Error::graph(format!("`{by}` gave no shapes: a function has at least one output"))),
+        false => out.into_iter().map(Shape::checked).collect(),
     };
+    let Some(own) = f.on_variables() else { return some(f.infer(shapes)?, "infer") };
     let arrays: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let x = plan::stand_ins(&arrays);
     x.iter().zip(inputs).for_each(|(x, v)| x.set_need_grad(v.need_grad()));
     let out = own.setup(&x);
     let before: SmallVec<[(&NdArray, Shape); 4]> = arrays.iter().zip(shapes.iter().cloned()).collect();
     plan::settle(&before, arrays.iter().cloned())?;
-    out?.into_iter().map(Shape::checked).collect()
+    some(out?, "setup")
 }
 
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {

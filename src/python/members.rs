@@ -107,8 +107,6 @@ pub(crate) fn apply_again<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let vars: Vec<&Var> = inputs.iter().map(|v| v.var()).collect();
     let node = f.inner();
-    let old = mode::set_context(node.context());
-    let made = errors::run(py, || graph::apply(node.function().clone(), &vars, node.origin().map(Arc::from)));
-    mode::set_context(old);
-    call::tuple_of(py, made?)
+    let apply = || graph::apply(node.function().clone(), &vars, node.origin().map(Arc::from));
+    call::tuple_of(py, errors::run(py, || mode::in_context(node.context(), apply))?)
 }

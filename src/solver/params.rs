@@ -97,7 +97,8 @@ impl Entries {
 
     fn check_retained(&self, name: &str, v: &Variable) -> Result<()> {
         let Some(i) = self.position(name) else { return Ok(()) };
-        let (old, new) = (self.list[i].param.shape(), v.shape());
+        let entry = &self.list[i]; // whose shape may have changed since the states were made
+        let (old, new) = (entry.state.arrays.first().map_or_else(|| entry.param.shape(), |a| a.1.shape()), v.shape());
         if old == new {
             return Ok(());
         }

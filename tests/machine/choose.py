@@ -154,7 +154,8 @@ class Chooser:
 
     def forget(self) -> Any:
         ops = tuple(self.rng.choice(("sin", "tanh", "square", "sigmoid")) for _ in range(self.rng.randint(1, 4)))
-        return [dict(new=self.new(), x=self.pick(), ops=ops)]
+        i = self.pick(lambda i, r: self.largest(i) < 3)
+        return i and [dict(new=self.new(), x=i, ops=ops)]
 
     # Changes
 

@@ -142,7 +142,7 @@ class Runner(Changes):
         if len(set(cells.values())) < len(cells):  # unlinked copies: NNabla and nnrs take them for one variable
             raise Skip
         before = set(behind(twins))
-        self.sources += twins
+        self.sources += [*twins, *all_of(twins)]
         start = [Var(np.full(r.shape, 1.0 if seed is None else float(seed))) for r in twins]
         found = reverse(list(zip(twins, start, strict=True)))
         with modes(mode, False):

@@ -59,6 +59,7 @@ fn gather(target: &VarRef) -> Result<()> {
                 nodes.push(f);
             }
             Some(_) => {}
+            None if v.is_shed() => return Err(gone(&v)), // it has lost its history
             None => materialize(&v)?,
         }
     }
