@@ -119,7 +119,9 @@ pub fn create(name: &str, args: Vec<(&'static str, ArgValue)>) -> Result<super::
     let found = super::SOLVERS.iter().find(|d| d.name == name);
     let def = found.ok_or_else(|| {
         let names: Vec<_> = super::SOLVERS.iter().map(|d| d.name).collect();
-        Error::arg("name", format!("one of {}", names.join(", "))).actual(format!("'{name}'"))
+        Error::arg("name", format!("one of {}", names.join(", ")))
+            .actual(format!("'{name}'"))
+            .function("solver::create")
     })?;
     if let Some((unknown, _)) = args.iter().find(|(n, _)| def.args.iter().all(|a| a.name != *n)) {
         return Err(Error::new(ErrorKind::Type, format!("no argument '{unknown}'")).function(def.name));
