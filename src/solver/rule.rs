@@ -8,6 +8,11 @@ use smallvec::SmallVec;
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Everything that is known about a solver before it is made.
+///
+/// ```
+/// let adam = nnrs::solver::Adam::DEF;
+/// assert_eq!((adam.name, adam.rate, adam.states), ("Adam", "alpha", ["var", "mean"].as_slice()));
+/// ```
 pub struct SolverDef {
     /// NNabla's name.
     pub name: &'static str,
@@ -26,6 +31,11 @@ pub struct SolverDef {
 }
 
 /// What changes from one update to the next.
+///
+/// ```
+/// use nnrs::solver::{Rule, Sgd, Step};
+/// assert_eq!(Sgd::default().scalars(&Step { t: 1, learning_rate: 0.5, weight_decay: None }), [0.5]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Number of this update, from 1; each parameter has its own.

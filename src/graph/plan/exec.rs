@@ -28,6 +28,11 @@ pub(crate) fn fusion() -> bool {
 }
 
 /// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
+///
+/// ```
+/// let old = nnrs::graph::set_fusion(false);
+/// assert!(!nnrs::graph::set_fusion(old)); // it was off
+/// ```
 pub fn set_fusion(on: bool) -> bool {
     FUSION.set(on)
 }
