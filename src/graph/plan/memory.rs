@@ -65,6 +65,9 @@ impl Plans {
 }
 
 /// Plans forward and backward of `y` and adds up their buffers step by step.
+///
+/// # Errors
+/// A function behind `y` does not take the shapes that its inputs have now, or refuses a gradient that is asked for.
 pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Report> {
     let play = match Plans::new(y, options, clear_buffer)? {
         Some(plans) => plans.play(),
