@@ -73,6 +73,11 @@ pub(crate) fn set_names(f: fn() -> BTreeMap<usize, String>) {
 }
 
 /// What the allocator holds, in bytes.
+///
+/// ```
+/// let stats = nnrs::array::alloc::stats();
+/// assert!(stats.peak >= stats.live && stats.limit >= stats.live);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes in use by arrays.

@@ -42,6 +42,11 @@ pub use view::{GradMut, Output, Run, View, ViewMut};
 pub type Shapes = SmallVec<[Shape; 1]>;
 
 /// Which data a backward kernel reads, as bit masks over inputs and outputs.
+///
+/// ```
+/// use nnrs::{function::{Function, Needs}, functions as f};
+/// assert_eq!(f::Affine::default().needs(&[true, false]), Some(Needs { x: 0b10, y: 0 })); // gx reads the weight
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Bit k: the data of input k.
