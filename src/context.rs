@@ -88,6 +88,14 @@ impl Context {
     ///
     /// # Errors
     /// None of the backends is there.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// let context = Context::new(vec!["tpu:float".into(), "cpu:double".into()], String::new(), "0".into())?;
+    /// assert_eq!(context.dtype(), DType::F64);
+    /// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
         let mut why = None;
         for site in backend.iter().filter_map(|b| parse(b, &device_id)) {
@@ -103,11 +111,21 @@ impl Context {
     }
 
     /// The element type of results.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F16)?.dtype(), DType::F16);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.site.dtype
     }
 
     /// The GPU on which functions run; `None` for the CPU.
+    ///
+    /// ```
+    /// assert!(nnrs::Context::default_cpu().gpu().is_none());
+    /// ```
     pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
         self.site.place.gpu()
     }
@@ -118,17 +136,34 @@ impl Context {
     }
 
     /// The type in which kernels compute: double for double, float for all others.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F16)?.compute_dtype(), DType::F32);
+    /// assert_eq!(Context::cpu(DType::F64)?.compute_dtype(), DType::F64);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn compute_dtype(&self) -> DType {
         self.site.compute_dtype()
     }
 
     /// The context `cpu:float`.
+    ///
+    /// ```
+    /// let context = nnrs::Context::default_cpu();
+    /// assert_eq!((context.backend[0].as_str(), context.dtype()), ("cpu:float", nnrs::DType::F32));
+    /// ```
     pub fn default_cpu() -> Arc<Context> {
         DEFAULT.clone()
     }
 }
 
 /// The type in which kernels compute when results are stored as `dtype`.
+///
+/// ```
+/// use nnrs::{context::compute_dtype, DType};
+/// assert_eq!((compute_dtype(DType::BF16), compute_dtype(DType::F64)), (DType::F32, DType::F64));
+/// ```
 pub fn compute_dtype(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }

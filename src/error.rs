@@ -38,6 +38,14 @@ pub enum ErrorKind {
 }
 
 /// `Result` with [`Error`].
+///
+/// ```
+/// fn half(n: i64) -> nnrs::Result<i64> {
+///     if n % 2 == 0 { Ok(n / 2) } else { Err(nnrs::Error::arg("n", "an even number").actual(n)) }
+/// }
+/// assert_eq!((half(4)?, half(3).is_err()), (2, true));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of nnrs: the function and the argument by their names, what was expected, what came, and what to do. One
@@ -66,6 +74,12 @@ struct Inner {
 
 impl Error {
     /// An error that says what was expected (or, for kinds without an expectation, what happened).
+    ///
+    /// ```
+    /// use nnrs::{Error, ErrorKind};
+    /// let error = Error::new(ErrorKind::Io, "the disk is full");
+    /// assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is full"));
+    /// ```
     pub fn new(kind: ErrorKind, expected: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -81,26 +95,51 @@ impl Error {
     }
 
     /// Shape error about argument `arg`; say what was expected: `Error::shape("weight", "2 dimensions")`.
+    ///
+    /// ```
+    /// let error = nnrs::Error::shape("weight", "2 dimensions").actual(3);
+    /// assert_eq!(error.to_string(), "argument 'weight': expected 2 dimensions, got 3");
+    /// assert_eq!(error.kind(), nnrs::ErrorKind::Shape);
+    /// ```
     pub fn shape(arg: &str, expected: impl Into<String>) -> Error {
         Error::new(ErrorKind::Shape, expected).argument(arg)
     }
 
     /// Error about the value of argument `arg`.
+    ///
+    /// ```
+    /// let error = nnrs::Error::arg("axis", "an axis between 0 and 2").actual(5);
+    /// assert_eq!(error.to_string(), "argument 'axis': expected an axis between 0 and 2, got 5");
+    /// assert_eq!(error.kind(), nnrs::ErrorKind::Argument);
+    /// ```
     pub fn arg(arg: &str, expected: impl Into<String>) -> Error {
         Error::new(ErrorKind::Argument, expected).argument(arg)
     }
 
     /// The graph is not in a state that allows this.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Error::graph("it was not computed yet").kind(), nnrs::ErrorKind::Graph);
+    /// ```
     pub fn graph(what: impl Into<String>) -> Error {
         Error::new(ErrorKind::Graph, what)
     }
 
     /// Not available here.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Error::unsupported("no GPU here").kind(), nnrs::ErrorKind::Unsupported);
+    /// ```
     pub fn unsupported(what: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, what)
     }
 
     /// An error of user code (a Python exception, say) that passes through the engine.
+    ///
+    /// ```
+    /// let error = nnrs::Error::external(Box::new(7), "the user's callback failed");
+    /// assert_eq!((error.kind(), error.to_string().as_str()), (nnrs::ErrorKind::External, "the user's callback failed"));
+    /// ```
     pub fn external(payload: Box<dyn Any + Send + Sync>, what: impl Into<String>) -> Error {
         let mut e = Error::new(ErrorKind::External, what);
         e.0.payload = Some(payload);
@@ -108,18 +147,33 @@ impl Error {
     }
 
     /// The argument that is wrong, by its name.
+    ///
+    /// ```
+    /// let error = nnrs::Error::new(nnrs::ErrorKind::Type, "expected a list").argument("axes");
+    /// assert_eq!(error.to_string(), "argument 'axes': expected a list");
+    /// ```
     pub fn argument(mut self, arg: &str) -> Error {
         self.0.argument = Some(arg.to_string());
         self
     }
 
     /// What came instead of what was expected.
+    ///
+    /// ```
+    /// let error = nnrs::Error::arg("p", "a number below 1").actual(2.5);
+    /// assert_eq!(error.to_string(), "argument 'p': expected a number below 1, got 2.5");
+    /// ```
     pub fn actual(mut self, actual: impl fmt::Display) -> Error {
         self.0.actual = Some(actual.to_string());
         self
     }
 
     /// An index or label that came; what a float became that is none (NaN, infinite, too large) is called so.
+    ///
+    /// ```
+    /// let error = |i| nnrs::Error::arg("x", "an index below 3").actual_index(i).to_string();
+    /// assert!(error(7).ends_with("got 7") && error(i64::MIN).contains("a number that is no index"));
+    /// ```
     pub fn actual_index(self, i: i64) -> Error {
         match i {
             i64::MIN | i64::MAX => self.actual("a number that is no index (NaN, infinite or too large)"),
@@ -128,35 +182,62 @@ impl Error {
     }
 
     /// What the reader may do about it.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Error::graph("no data").hint("call forward").to_string(), "no data\n  hint: call forward");
+    /// ```
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.0.hint = Some(hint.into());
         self
     }
 
     /// The function, by its Python name; the engine fills it in if the function did not.
+    ///
+    /// ```
+    /// let error = nnrs::Error::graph("no data").function("affine").function("the engine");
+    /// assert_eq!(error.to_string(), "affine: no data");
+    /// ```
     pub fn function(mut self, name: impl Into<String>) -> Error {
         self.0.function.get_or_insert(name.into());
         self
     }
 
     /// All inputs with shapes and types; the engine fills it in.
+    ///
+    /// ```
+    /// let error = nnrs::Error::graph("no data").inputs("x (2, 3) float32");
+    /// assert_eq!(error.to_string(), "no data\n  inputs: x (2, 3) float32");
+    /// ```
     pub fn inputs(mut self, inputs: impl Into<String>) -> Error {
         self.0.inputs.get_or_insert(inputs.into());
         self
     }
 
     /// The script line that made the node; the engine fills it in.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Error::graph("no data").origin("train.py:7").to_string(), "no data\n  made at: train.py:7");
+    /// ```
     pub fn origin(mut self, origin: impl Into<String>) -> Error {
         self.0.origin.get_or_insert(origin.into());
         self
     }
 
     /// What went wrong, in one word.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Error::arg("axis", "an axis").kind(), nnrs::ErrorKind::Argument);
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
     /// True if memory was used up or its limit was reached.
+    ///
+    /// ```
+    /// use nnrs::{Error, ErrorKind};
+    /// assert!(Error::new(ErrorKind::OutOfMemory, "no memory").is_out_of_memory() && !Error::graph("").is_out_of_memory());
+    /// ```
     pub fn is_out_of_memory(&self) -> bool {
         self.0.kind == ErrorKind::OutOfMemory
     }
@@ -165,6 +246,13 @@ impl Error {
     ///
     /// # Errors
     /// This error itself, if not.
+    ///
+    /// ```
+    /// use nnrs::Error;
+    /// assert_eq!(Error::external(Box::new(7), "user code").into_payload()?.downcast_ref::<i32>(), Some(&7));
+    /// assert_eq!(Error::graph("no data").into_payload().unwrap_err().to_string(), "no data");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn into_payload(self) -> Result<Box<dyn Any + Send + Sync>> {
         let mut inner = self.0;
         match inner.payload.take() {

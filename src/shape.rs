@@ -30,21 +30,39 @@ impl Shape {
     }
 
     /// Number of axes.
+    ///
+    /// ```
+    /// assert_eq!((nnrs::Shape::from([2, 3]).ndim(), nnrs::Shape::default().ndim()), (2, 0));
+    /// ```
     pub fn ndim(&self) -> usize {
         self.0.len()
     }
 
     /// Elements from `axis` to the end.
+    ///
+    /// ```
+    /// let s = nnrs::Shape::from([2, 3, 4]);
+    /// assert_eq!((s.size_from(1), s.size_from(3)), (12, 1));
+    /// ```
     pub fn size_from(&self, axis: usize) -> usize {
         product(&self.0[axis.min(self.0.len())..])
     }
 
     /// Elements before `axis`.
+    ///
+    /// ```
+    /// let s = nnrs::Shape::from([2, 3, 4]);
+    /// assert_eq!((s.size_to(2), s.size_to(0)), (6, 1));
+    /// ```
     pub fn size_to(&self, axis: usize) -> usize {
         product(&self.0[..axis.min(self.0.len())])
     }
 
     /// Row-major strides, in elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Shape::from([2, 3, 4]).strides().as_slice(), [12, 4, 1]);
+    /// ```
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.0.len());
         for i in (1..self.0.len()).rev() {
@@ -57,6 +75,12 @@ impl Shape {
     ///
     /// # Errors
     /// Its byte count would not fit an address.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Shape::from([2, 3]).checked()?, [2, 3].into());
+    /// assert!(nnrs::Shape::from([1 << 40, 1 << 40]).checked().is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn checked(self) -> Result<Shape> {
         self.check().map(|()| self)
     }
@@ -74,6 +98,13 @@ impl Shape {
     ///
     /// # Errors
     /// There is no such axis.
+    ///
+    /// ```
+    /// let s = nnrs::Shape::from([2, 3]);
+    /// assert_eq!((s.axis(1, "axis")?, s.axis(-2, "axis")?), (1, 0));
+    /// assert!(s.axis(2, "axis").unwrap_err().to_string().starts_with("argument 'axis'"));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn axis(&self, axis: i64, arg: &str) -> Result<usize> {
         let n = self.ndim() as i64;
         let a = if axis < 0 { axis + n } else { axis };
@@ -87,16 +118,33 @@ impl Shape {
     }
 
     /// Adds an axis of size `d` at the end.
+    ///
+    /// ```
+    /// let mut s = nnrs::Shape::from([2]);
+    /// s.push(3);
+    /// assert_eq!(s, [2, 3].into());
+    /// ```
     pub fn push(&mut self, d: usize) {
         self.0.push(d);
     }
 
     /// The sizes, to be changed.
+    ///
+    /// ```
+    /// let mut s = nnrs::Shape::from([2, 3]);
+    /// s.as_mut_slice()[0] = 5;
+    /// assert_eq!(s, [5, 3].into());
+    /// ```
     pub fn as_mut_slice(&mut self) -> &mut [usize] {
         &mut self.0
     }
 
     /// NumPy's broadcasting of two shapes; `None` if they do not fit.
+    ///
+    /// ```
+    /// let s = nnrs::Shape::from([2, 1, 3]);
+    /// assert_eq!((s.broadcast(&[4, 1].into()), s.broadcast(&[2].into())), (Some([2, 4, 3].into()), None));
+    /// ```
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let n = self.ndim().max(other.ndim());
         let at = |s: &Shape, i: usize| if i + s.ndim() < n { 1 } else { s[i + s.ndim() - n] };

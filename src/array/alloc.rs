@@ -11,6 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Alignment of every block: a cache line, and an AVX-512 vector.
+///
+/// ```
+/// use nnrs::array::alloc::{ALIGN, Block};
+/// assert_eq!(Block::new(100)?.ptr() as usize % ALIGN, 0);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub const ALIGN: usize = 64;
 /// Blocks up to this size are cached per thread, without a lock.
 const SMALL: usize = 4096;
@@ -67,6 +73,11 @@ pub(crate) fn set_names(f: fn() -> BTreeMap<usize, String>) {
 }
 
 /// What the allocator holds, in bytes.
+///
+/// ```
+/// let stats = nnrs::array::alloc::stats();
+/// assert!(stats.peak >= stats.live && stats.limit >= stats.live);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes in use by arrays.
@@ -82,6 +93,13 @@ pub struct Stats {
 }
 
 /// Current statistics.
+///
+/// ```
+/// use nnrs::array::alloc::{stats, Block};
+/// let (before, _block) = (stats(), Block::new(1000)?);
+/// assert!(stats().live - before.live >= 1000 && stats().blocks - before.blocks == 1);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn stats() -> Stats {
     Stats {
         live: LIVE.load(Relaxed),
@@ -93,6 +111,15 @@ pub fn stats() -> Stats {
 }
 
 /// Starts a new peak measurement.
+///
+/// ```
+/// use nnrs::array::alloc::{reset_peak, stats, Block};
+/// drop(Block::new(1 << 20)?);
+/// assert!(stats().peak > stats().live);
+/// reset_peak();
+/// assert_eq!(stats().peak, stats().live);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn reset_peak() {
     PEAK.store(LIVE.load(Relaxed), Relaxed);
 }
@@ -110,11 +137,30 @@ pub fn set_limit(bytes: usize) {
 }
 
 /// Fills freed blocks with a pattern, so that a use after freeing shows (for debugging).
+///
+/// ```
+/// use nnrs::{array::{alloc, Data}, DType};
+/// alloc::set_poison(true);
+/// let data = Data::new(DType::U8, 64)?;
+/// unsafe { data.slice_mut::<u8>().fill(0) }; // SAFETY: nobody else has it
+/// drop(data);
+/// assert_ne!(Data::new(DType::U8, 64)?.as_slice::<u8>(), [0; 64]); // the same block again
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_poison(on: bool) {
     POISON.store(on, Relaxed);
 }
 
 /// Gives all cached blocks of the shared cache, and the small ones of this thread, back to the system.
+///
+/// ```
+/// use nnrs::array::alloc::{clear_cache, stats, Block};
+/// drop(Block::new(1 << 20)?);
+/// assert!(stats().cached >= 1 << 20);
+/// clear_cache();
+/// assert_eq!(stats().cached, 0);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn clear_cache() {
     let freed = std::mem::take(&mut lock().free);
     for (bytes, blocks) in freed {
@@ -146,6 +192,11 @@ impl Drop for Labelled {
 }
 
 /// Bytes that a request really takes.
+///
+/// ```
+/// use nnrs::array::alloc::rounded;
+/// assert_eq!((rounded(1), rounded(65), rounded((1 << 20) + 1)), (64, 128, (1 << 20) + 4096));
+/// ```
 pub fn rounded(bytes: usize) -> usize {
     let step = if bytes < 1 << 20 { ALIGN } else { 4096 };
     bytes.clamp(1, IMPOSSIBLE).next_multiple_of(step)
@@ -167,6 +218,15 @@ pub struct Block {
 
 impl Block {
     /// A block of at least `bytes` bytes, content undefined.
+    ///
+    /// # Errors
+    /// Not enough memory, or the [limit](set_limit) is reached.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::array::alloc::Block::new(100)?.bytes(), 128);
+    /// assert!(nnrs::array::alloc::Block::new(usize::MAX).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn new(bytes: usize) -> Result<Block> {
         let block = Block::nowhere(bytes);
         block.take_host()?;
@@ -186,11 +246,21 @@ impl Block {
     }
 
     /// Where the memory begins; aligned to [`ALIGN`]. Null while only a GPU has it.
+    ///
+    /// ```
+    /// assert!(!nnrs::array::alloc::Block::new(100)?.ptr().is_null());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn ptr(&self) -> *mut u8 {
         self.host.load(Relaxed)
     }
 
     /// Its size: what was asked for, rounded up.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::array::alloc::Block::new(100)?.bytes(), 128);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn bytes(&self) -> usize {
         rounded(self.bytes)
     }
@@ -350,6 +420,11 @@ pub(crate) fn shortage(
 }
 
 /// Bytes as a person reads them.
+///
+/// ```
+/// use nnrs::array::alloc::human;
+/// assert_eq!((human(7), human(1536)), ("7 B".into(), "1.5 KiB".into()));
+/// ```
 pub fn human(bytes: usize) -> String {
     let (n, unit) = match bytes {
         0..1024 => return format!("{bytes} B"),

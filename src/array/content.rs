@@ -17,6 +17,9 @@ pub(crate) enum Found {
 impl NdArray {
     /// Sets all elements to `value`, lazily.
     ///
+    /// # Errors
+    /// Not enough memory, which only a part of another array needs.
+    ///
     /// ```
     /// let a = nnrs::NdArray::new([2].into());
     /// a.fill(1.5)?;
@@ -34,6 +37,9 @@ impl NdArray {
     }
 
     /// Sets all elements to 0, lazily.
+    ///
+    /// # Errors
+    /// As [`NdArray::fill`].
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
@@ -59,6 +65,9 @@ impl NdArray {
 
     /// The content as memory of type `dtype` for reading: no copy if it is so already; otherwise converted beside it.
     ///
+    /// # Errors
+    /// Not enough memory.
+    ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1.5f32], [1].into())?;
     /// assert_eq!(a.read(nnrs::DType::F64)?.as_slice::<f64>(), [1.5]);
@@ -70,6 +79,9 @@ impl NdArray {
     }
 
     /// The memory of the array for reading and writing, converted to `dtype` for good.
+    ///
+    /// # Errors
+    /// Not enough memory.
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
@@ -90,6 +102,9 @@ impl NdArray {
     }
 
     /// The memory for writing all of it as `dtype`; its content is undefined until then.
+    ///
+    /// # Errors
+    /// Not enough memory.
     ///
     /// ```
     /// let a = nnrs::NdArray::new([2].into());

@@ -10,6 +10,14 @@ use crate::with_dtype;
 use std::sync::Arc;
 
 /// Memory of one element type, on the host or on a GPU, that lives as long as this value.
+///
+/// ```
+/// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+/// let data = a.read(nnrs::DType::F32)?;
+/// drop(a);
+/// assert_eq!(data.as_slice::<f32>(), [1.0, 2.0]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Data {
     block: Arc<Block>,
@@ -31,6 +39,16 @@ pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
 
 impl Data {
     /// Fresh memory on the host, content undefined.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let data = nnrs::array::Data::new(nnrs::DType::I32, 3)?;
+    /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: nobody else has it
+    /// assert_eq!(data.as_slice::<i32>(), [7, 7, 7]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn new(dtype: DType, len: usize) -> Result<Data> {
         Data::new_at(Place::Host, dtype, len)
     }
@@ -136,16 +154,32 @@ impl Data {
     }
 
     /// The element type.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::array::Data::new(nnrs::DType::I32, 3)?.dtype(), nnrs::DType::I32);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::array::Data::new(nnrs::DType::I32, 3)?.len(), 3);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// True if there are no elements.
+    ///
+    /// ```
+    /// use nnrs::{array::Data, DType};
+    /// assert!(Data::new(DType::I32, 0)?.is_empty() && !Data::new(DType::I32, 3)?.is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -154,6 +188,12 @@ impl Data {
     ///
     /// # Panics
     /// If it is on a GPU.
+    ///
+    /// ```
+    /// let data = nnrs::array::Data::new(nnrs::DType::F32, 3)?;
+    /// assert_eq!(data.ptr() as *const f32, data.as_slice::<f32>().as_ptr());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn ptr(&self) -> *mut u8 {
         assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
         (self.base + self.offset * self.dtype.size()) as *mut u8
@@ -164,6 +204,15 @@ impl Data {
     }
 
     /// A copy in another element type.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let data = nnrs::NdArray::from_slice(&[1i32, -2], [2].into())?.read(nnrs::DType::I32)?;
+    /// assert_eq!(data.converted(nnrs::DType::F64)?.as_slice::<f64>(), [1.0, -2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn converted(&self, dtype: DType) -> Result<Data> {
         let data = Data::new_at(self.place, dtype, self.len)?;
         data.take(self)?;
@@ -180,6 +229,18 @@ impl Data {
     }
 
     /// Copies (and converts) the elements of `src`, which has as many.
+    ///
+    /// # Panics
+    /// If `src` has another number of elements, or one of the two is on a GPU.
+    ///
+    /// ```
+    /// use nnrs::{array::Data, DType};
+    /// let (a, b) = (Data::new(DType::F32, 2)?, Data::new(DType::U8, 2)?);
+    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: nobody else has it
+    /// b.copy_from(&a);
+    /// assert_eq!(b.as_slice::<u8>(), [1, 2]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn copy_from(&self, src: &Data) {
         assert_eq!(self.len, src.len, "copy between arrays of one size");
         convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
@@ -200,7 +261,13 @@ impl Data {
     /// The elements for reading.
     ///
     /// # Panics
-    /// If `T` is not their type.
+    /// If `T` is not their type, or they are on a GPU.
+    ///
+    /// ```
+    /// let data = nnrs::NdArray::from_slice(&[1.5f32, 2.0], [2].into())?.read(nnrs::DType::F32)?;
+    /// assert_eq!(data.as_slice::<f32>(), [1.5, 2.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn as_slice<T: Element>(&self) -> &[T] {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
@@ -215,7 +282,7 @@ impl Data {
     /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
     ///
     /// # Panics
-    /// If `T` is not their type.
+    /// If `T` is not their type, or they are on a GPU.
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;

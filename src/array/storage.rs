@@ -69,6 +69,13 @@ impl State {
 /// Elements shared by arrays. All access goes through [`Data`], which keeps the memory alive.
 ///
 /// Two threads that write one array at the same time get mixed numbers, as with NumPy; never a crash.
+///
+/// ```
+/// let a = nnrs::NdArray::from_slice(&[1i32, 2, 3], [3].into())?;
+/// let storage = a.narrow(0, 1, 1)?.storage();
+/// assert_eq!((storage.size(), storage.dtype(), storage.modification_count()), (3, nnrs::DType::I32, a.modification_count()));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub struct Storage {
     size: usize,
     state: Mutex<State>,
@@ -100,16 +107,34 @@ impl Storage {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).storage().size(), 6);
+    /// ```
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// The element type; float32 while there is no content.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::NdArray::from_slice(&[1u8], [1].into())?.storage().dtype(), nnrs::DType::U8);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.state().dtype
     }
 
     /// Bytes of memory that are really held.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([100].into());
+    /// a.fill(1.0)?;
+    /// assert_eq!(a.storage().bytes(), 0); // a constant needs none
+    /// a.modify(nnrs::DType::F32)?;
+    /// assert!(a.storage().bytes() >= 400);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn bytes(&self) -> usize {
         match &self.state().content {
             Content::Bytes(b) => b.bytes(),
@@ -118,6 +143,14 @@ impl Storage {
     }
 
     /// How often the content was written (or may have been).
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// let before = a.storage().modification_count();
+    /// a.fill(1.0)?;
+    /// assert!(a.storage().modification_count() > before);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn modification_count(&self) -> u64 {
         self.modified.load(Relaxed)
     }
@@ -127,11 +160,27 @@ impl Storage {
     }
 
     /// True if there is nothing to read.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// assert!(a.storage().is_empty());
+    /// a.fill(1.0)?;
+    /// assert!(!a.storage().is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         matches!(self.state().content, Content::Empty)
     }
 
     /// True if the content is a lazy zero.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[0.0f32], [1].into())?;
+    /// assert!(!a.storage().is_zero()); // memory, whatever is in it
+    /// a.zero()?;
+    /// assert!(a.storage().is_zero());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn is_zero(&self) -> bool {
         matches!(self.state().content, Content::Zero)
     }
@@ -146,6 +195,12 @@ impl Storage {
     }
 
     /// True if `clear` was called since the last content.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::new([2].into());
+    /// a.clear();
+    /// assert!(a.storage().is_cleared() && !nnrs::NdArray::new([2].into()).storage().is_cleared());
+    /// ```
     pub fn is_cleared(&self) -> bool {
         self.state().cleared
     }
@@ -159,6 +214,13 @@ impl Storage {
     }
 
     /// Drops the content; the next reading finds zeros.
+    ///
+    /// ```
+    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// a.storage().clear();
+    /// assert!(a.storage().is_empty() && a.to_vec::<f32>()? == [0.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn clear(&self) {
         let dtype = self.dtype();
         self.replace(State { cleared: true, ..State::new(dtype, Content::Empty) });

@@ -42,6 +42,11 @@ pub use view::{GradMut, Output, Run, View, ViewMut};
 pub type Shapes = SmallVec<[Shape; 1]>;
 
 /// Which data a backward kernel reads, as bit masks over inputs and outputs.
+///
+/// ```
+/// use nnrs::{function::{Function, Needs}, functions as f};
+/// assert_eq!(f::Affine::default().needs(&[true, false]), Some(Needs { x: 0b10, y: 0 })); // gx reads the weight
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Bit k: the data of input k.
@@ -146,20 +151,32 @@ impl Needs {
 /// ```
 pub trait Function: Described + Any + Send + Sync {
     /// Shapes of the outputs; every check of shapes and arguments, with helpful errors.
+    ///
+    /// # Errors
+    /// Shapes or arguments that the function does not take.
     fn infer(&self, x: &[Shape]) -> Result<Shapes>;
 
     /// Computes the outputs. Kernels see `f32` or `f64` (`run.dtype`), and `i64` for index inputs; half types are
     /// converted by the engine.
+    ///
+    /// # Errors
+    /// Data that the function does not take, such as an index out of range; not enough memory; a function without a kernel.
     fn forward(&self, _run: &Run, _x: &[View], _y: &mut [ViewMut]) -> Result<()> {
         Err(crate::Error::unsupported("this function has no CPU kernel").function(self.def().snake))
     }
 
     /// The gradient as a graph: for each input the gradient, or `None` where there is none.
+    ///
+    /// # Errors
+    /// What the functions of the graph say; a function without a gradient.
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Err(crate::Error::unsupported("this function has no gradient").function(self.def().snake))
     }
 
     /// The fast path: writes or adds the gradients that are asked for. Called only if `needs` is not `None`.
+    ///
+    /// # Errors
+    /// As [`Function::forward`].
     fn backward(
         &self,
         _run: &Run,
@@ -293,11 +310,33 @@ pub struct Grad {
 }
 
 /// Applies `f` to `inputs`.
+///
+/// # Errors
+/// As [`graph::apply`](crate::graph::apply).
+///
+/// ```
+/// use nnrs::{function::call, functions as f, Variable};
+/// let y = call(f::Abs {}, &[&Variable::from_slice(&[-1.0f32], [1].into())?])?;
+/// y[0].forward()?;
+/// assert_eq!((y.len(), y[0].to_vec::<f32>()?), (1, vec![1.0]));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn call(f: impl Function, inputs: &[&Variable]) -> Result<Vec<Variable>> {
     crate::graph::apply(Arc::new(f), inputs, None)
 }
 
 /// Applies `f`, which has one output.
+///
+/// # Errors
+/// As [`call`].
+///
+/// ```
+/// use nnrs::{function::call_one, functions as f, Variable};
+/// let y = call_one(f::LeakyReLU { alpha: 0.5, ..Default::default() }, &[&Variable::from_slice(&[-1.0f32], [1].into())?])?;
+/// y.forward()?;
+/// assert_eq!(y.to_vec::<f32>()?, [-0.5]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn call_one(f: impl Function, inputs: &[&Variable]) -> Result<Variable> {
     let mut outputs = call(f, inputs)?;
     Ok(outputs.swap_remove(0))

@@ -39,6 +39,9 @@ impl FunctionRef {
 
     /// Computes the data of `y` from the data of `x`; both as [`FunctionRef::setup`] left them.
     ///
+    /// # Errors
+    /// Other shapes than [`FunctionRef::setup`] gave; what the function says; the graph is running already.
+    ///
     /// ```
     /// use nnrs::{functions as f, Variable};
     /// let double = f::mul_scalar(&Variable::new([2]), f::MulScalar { val: 2.0, inplace: false })?.parent().unwrap();
@@ -54,6 +57,9 @@ impl FunctionRef {
 
     /// As [`FunctionRef::forward`], with the random numbers of the last forward, and without side effects (running
     /// statistics stay).
+    ///
+    /// # Errors
+    /// As [`FunctionRef::forward`].
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};

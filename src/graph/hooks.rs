@@ -19,9 +19,31 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// A hook: called with the function; an error ends the run.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, FunctionHook, When};
+/// use nnrs::{functions as f, Variable};
+/// let no_exp: FunctionHook = std::sync::Arc::new(|f| match f.name() {
+///     "exp" => Err(nnrs::Error::graph("not here")),
+///     _ => Ok(()),
+/// });
+/// hooks::set(When::Before, "no exp", no_exp);
+/// let x = Variable::new([2]);
+/// assert!(f::exp(&x)?.forward().is_err() && f::sin(&x)?.forward().is_ok());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub type FunctionHook = Arc<dyn Fn(&super::FunctionRef) -> Result<()> + Send + Sync>;
 
 /// When a hook is called.
+///
+/// ```
+/// use nnrs::graph::hooks::{self, When};
+/// use nnrs::{functions as f, Variable};
+/// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+/// hooks::set(When::After, "stop", std::sync::Arc::new(|_| Err(nnrs::Error::graph("stop"))));
+/// assert!(y.forward().is_err() && y.raw_data().to_vec::<f32>()? == [1.0]); // the function has run
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Before the function (or, for solvers, the parameter).

@@ -38,27 +38,7 @@ pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
 pub(crate) use owners::{Root, owned_by};
 pub(crate) use plan::AnyProgram;
-///
-/// ```
-/// use nnrs::{functions as f, graph::{memory_fit, memory_plan}, ForwardOptions, Variable};
-/// let mut y = Variable::new([64, 64]).with_need_grad(true);
-/// for _ in 0..8 {
-///     y = f::sin(&f::affine(&y, &Variable::new([64, 64]).with_need_grad(true), None, f::Affine::default())?)?;
-/// }
-/// let budget = memory_plan(&y, ForwardOptions::default(), true)?.peak * 9 / 10;
-/// let fit = memory_fit(&y, budget, ForwardOptions::default(), true)?;
-/// assert!(fit.peak <= budget && !fit.chosen.is_empty());
-/// # Ok::<(), nnrs::Error>(())
-/// ```
 pub use plan::memory_fit;
-///
-/// ```
-/// use nnrs::{functions as f, graph::memory_plan, ForwardOptions, Variable};
-/// let x = Variable::new([1000]).with_need_grad(true);
-/// let report = memory_plan(&f::sin(&x)?, ForwardOptions::default(), false)?;
-/// assert!(report.leaves >= 8000 && report.peak >= report.leaves); // data and gradient of x, at least
-/// # Ok::<(), nnrs::Error>(())
-/// ```
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
 pub use rules::{GradientRule, register_gradient, unregister_gradient};

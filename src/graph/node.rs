@@ -306,6 +306,9 @@ pub(crate) fn describe_inputs(
 
 /// Applies a function to variables: makes the node, shapes the outputs, and computes them if auto_forward is on.
 ///
+/// # Errors
+/// Inputs that the function does not take; what the function says where it computes at once.
+///
 /// ```
 /// use nnrs::{functions as f, graph, Variable};
 /// let x = Variable::from_slice(&[-1.0f32, 1.0], [2].into())?;
@@ -319,6 +322,9 @@ pub fn apply(function: Arc<dyn Function>, inputs: &[&Variable], origin: Option<A
 }
 
 /// As [`apply`], with arrays for the outputs' data.
+///
+/// # Errors
+/// As [`apply`]; another number of arrays than the function has outputs, or other shapes.
 ///
 /// ```
 /// use nnrs::{functions as f, graph, NdArray, Variable};

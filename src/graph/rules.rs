@@ -9,6 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A gradient as a graph: for each input its gradient, or `None` where none flows.
+///
+/// ```
+/// use nnrs::graph::{register_gradient, unregister_gradient, GradientRule};
+/// let straight_through: GradientRule = std::sync::Arc::new(|_, g| Ok(vec![Some(g.gy[0].clone())]));
+/// assert!(register_gradient("Round", straight_through).is_none() && unregister_gradient("Round").is_some());
+/// ```
 pub type GradientRule = Arc<dyn Fn(&FunctionRef, &Grad) -> Result<Vec<Option<Variable>>> + Send + Sync>;
 
 static RULES: Mutex<BTreeMap<String, GradientRule>> = Mutex::new(BTreeMap::new());

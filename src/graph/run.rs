@@ -59,6 +59,14 @@ impl Default for BackwardOptions {
 }
 
 /// A hook of one run: an error stops the run.
+///
+/// ```
+/// use nnrs::{functions as f, graph::{ForwardRun, RunHook}, Variable};
+/// let pre: RunHook = Some(&|f| Err(nnrs::Error::graph(format!("before {}", f.name()))));
+/// let error = f::exp(&Variable::new([2]))?.forward_with(ForwardRun { pre, ..Default::default() }).unwrap_err();
+/// assert_eq!(error.to_string(), "before exp");
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub type RunHook<'a> = Option<&'a dyn Fn(&FunctionRef) -> Result<()>>;
 
 /// All that can be said about a forward run; [`ForwardOptions`] alone make one too.

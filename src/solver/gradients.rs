@@ -7,6 +7,9 @@ use crate::error::Result;
 impl Solver {
     /// Adds `rate` times the weight to each gradient; where the solver fuses the two, sets the rate of the next update.
     ///
+    /// # Errors
+    /// A gradient or a state of another size than its parameter; not enough memory.
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -21,6 +24,9 @@ impl Solver {
     }
 
     /// As [`Solver::weight_decay`], with hooks (which are not called where the decay is fused).
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay`], and what a hook says, which ends the work.
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
@@ -45,6 +51,9 @@ impl Solver {
 
     /// Scales each gradient whose L2 norm is above `norm` down to that norm (each parameter on its own).
     ///
+    /// # Errors
+    /// As [`Solver::weight_decay`].
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -59,6 +68,9 @@ impl Solver {
     }
 
     /// As [`Solver::clip_grad_by_norm`], with hooks.
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay_hooked`].
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
@@ -79,6 +91,9 @@ impl Solver {
 
     /// Multiplies all gradients by `scale`.
     ///
+    /// # Errors
+    /// As [`Solver::weight_decay`].
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -93,6 +108,9 @@ impl Solver {
     }
 
     /// As [`Solver::scale_grad`], with hooks.
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay_hooked`].
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
@@ -113,6 +131,9 @@ impl Solver {
 
     /// True if a gradient holds an infinity.
     ///
+    /// # Errors
+    /// As [`Solver::weight_decay`].
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -128,6 +149,9 @@ impl Solver {
     }
 
     /// As [`Solver::check_inf_grad`], with hooks.
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay_hooked`].
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
@@ -147,6 +171,9 @@ impl Solver {
 
     /// True if a gradient holds a NaN.
     ///
+    /// # Errors
+    /// As [`Solver::weight_decay`].
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -162,6 +189,9 @@ impl Solver {
     }
 
     /// As [`Solver::check_nan_grad`], with hooks.
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay_hooked`].
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};
@@ -181,6 +211,9 @@ impl Solver {
 
     /// True if a gradient holds an infinity or a NaN.
     ///
+    /// # Errors
+    /// As [`Solver::weight_decay`].
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -196,6 +229,9 @@ impl Solver {
     }
 
     /// As [`Solver::check_inf_or_nan_grad`], with hooks.
+    ///
+    /// # Errors
+    /// As [`Solver::weight_decay_hooked`].
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};

@@ -5,6 +5,12 @@ pub use crate::graph::hooks::When;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A hook of one call.
+///
+/// ```
+/// use nnrs::solver::hooks::Hook;
+/// let stop: Hook = Some(&|| Err(nnrs::Error::graph("stop")));
+/// assert!(stop.is_some_and(|hook| hook().is_err()));
+/// ```
 pub type Hook<'a> = Option<&'a dyn Fn() -> Result<()>>;
 
 /// The hooks of one call.
@@ -30,6 +36,13 @@ pub struct Hooks<'a> {
 }
 
 /// A hook of all solvers.
+///
+/// ```
+/// use nnrs::solver::hooks::{self, GlobalHook, When};
+/// let hook: GlobalHook = std::sync::Arc::new(|| Ok(()));
+/// hooks::set(When::Before, "nothing", hook.clone());
+/// assert_eq!(std::sync::Arc::strong_count(&hook), 2);
+/// ```
 pub type GlobalHook = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 type List = Vec<(String, GlobalHook)>;
@@ -47,6 +60,19 @@ pub(super) fn hold() -> impl Sized {
 }
 
 /// Sets the hook of name `key`, which all solvers call; in the place of the one that had this name.
+///
+/// ```
+/// use nnrs::solver::{Sgd, Solver, hooks::{self, When}};
+/// use nnrs::Variable;
+/// let (w, solver) = (Variable::new([2]).with_need_grad(true), Solver::new(Sgd::default()));
+/// w.grad().fill(1.0)?;
+/// solver.set_parameters(&[("w".into(), w)], Default::default())?;
+/// hooks::set(When::Before, "stop", std::sync::Arc::new(|| Err(nnrs::Error::graph("stop"))));
+/// assert!(solver.update().unwrap_err().to_string().contains("stop"));
+/// hooks::set(When::Before, "stop", std::sync::Arc::new(|| Ok(()))); // in the place of the other
+/// solver.update()?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set(when: When, key: &str, hook: GlobalHook) {
     let mut hooks = list(when);
     let old = match hooks.iter_mut().find(|(k, _)| k == key) {
@@ -62,6 +88,19 @@ pub fn set(when: When, key: &str, hook: GlobalHook) {
 }
 
 /// Removes the hook of name `key`, if there is one.
+///
+/// ```
+/// use nnrs::solver::{Sgd, Solver, hooks::{self, When}};
+/// use nnrs::Variable;
+/// let (w, solver) = (Variable::new([2]).with_need_grad(true), Solver::new(Sgd::default()));
+/// w.grad().fill(1.0)?;
+/// solver.set_parameters(&[("w".into(), w)], Default::default())?;
+/// hooks::set(When::After, "stop", std::sync::Arc::new(|| Err(nnrs::Error::graph("stop"))));
+/// hooks::unset(When::After, "stop");
+/// hooks::unset(When::After, "nobody knows it");
+/// solver.update()?;
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn unset(when: When, key: &str) {
     let mut hooks = list(when);
     let old = hooks.iter().position(|(k, _)| k == key).map(|i| hooks.remove(i));

@@ -68,6 +68,11 @@ pub(crate) fn hold() -> impl Sized {
 }
 
 /// All solvers, in the order of the documentation.
+///
+/// ```
+/// let names: Vec<&str> = nnrs::solver::SOLVERS.iter().map(|solver| solver.name).collect();
+/// assert_eq!(names, ["Sgd", "Momentum", "Nesterov", "Adam", "AdamW"]);
+/// ```
 pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Adam::DEF, AdamW::DEF];
 
 /// A solver: parameters, their states, and the rule that updates them.
@@ -239,6 +244,9 @@ impl Solver {
 
     /// Zeroes all gradients, lazily: no memory is touched.
     ///
+    /// # Errors
+    /// Not enough memory, which a gradient that is a part of another array may need.
+    ///
     /// ```
     /// use nnrs::{solver::{Sgd, Solver}, Variable};
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
@@ -271,6 +279,9 @@ impl Solver {
     }
 
     /// As [`Solver::update`], with hooks around the work on each parameter.
+    ///
+    /// # Errors
+    /// As [`Solver::update`], and what a hook says, which ends the update: the parameters before it are updated then.
     ///
     /// ```
     /// use nnrs::{solver::{Hooks, Sgd, Solver}, Variable};

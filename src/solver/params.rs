@@ -6,6 +6,17 @@ use crate::graph::Variable;
 use std::collections::HashMap;
 
 /// What `set_parameters` keeps of the parameters that are there.
+///
+/// ```
+/// use nnrs::{solver::{Keep, Sgd, Solver}, Variable};
+/// let (a, b, solver) = (Variable::new([2]), Variable::new([2]), Solver::new(Sgd::default()));
+/// solver.set_parameters(&[("a".into(), a)], Keep::Nothing)?;
+/// solver.set_parameters(&[("b".into(), b.clone())], Keep::Others)?;
+/// assert_eq!(solver.get_parameters().len(), 2);
+/// solver.set_parameters(&[("b".into(), b)], Keep::Nothing)?;
+/// assert_eq!(solver.get_parameters().len(), 1);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing: the new ones take the place of all (NNabla's `reset=True`).
@@ -18,6 +29,15 @@ pub enum Keep {
 }
 
 /// The state of one parameter.
+///
+/// ```
+/// use nnrs::{solver::{Adam, Solver}, Variable};
+/// let solver = Solver::new(Adam::default());
+/// solver.set_parameters(&[("w".into(), Variable::new([2]))], Default::default())?;
+/// let state = solver.get_states().swap_remove(0).1;
+/// assert_eq!((state.t, state.arrays[0].0.as_str(), state.arrays[1].0.as_str()), (0, "var", "mean"));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Default, Debug)]
 pub struct State {
     /// Updates done.

@@ -8,6 +8,11 @@ use smallvec::SmallVec;
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Everything that is known about a solver before it is made.
+///
+/// ```
+/// let adam = nnrs::solver::Adam::DEF;
+/// assert_eq!((adam.name, adam.rate, adam.states), ("Adam", "alpha", ["var", "mean"].as_slice()));
+/// ```
 pub struct SolverDef {
     /// NNabla's name.
     pub name: &'static str,
@@ -26,6 +31,11 @@ pub struct SolverDef {
 }
 
 /// What changes from one update to the next.
+///
+/// ```
+/// use nnrs::solver::{Rule, Sgd, Step};
+/// assert_eq!(Sgd::default().scalars(&Step { t: 1, learning_rate: 0.5, weight_decay: None }), [0.5]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Number of this update, from 1; each parameter has its own.
@@ -68,6 +78,33 @@ impl<V: Vector> Number for V {
 }
 
 /// An update rule of `S` states and `K` numbers a step.
+///
+/// ```
+/// use nnrs::solver::{Number, Rule, Solver, Step};
+/// use nnrs::{solver, Variable};
+///
+/// solver! {
+///     /// `w = w - lr g^2`.
+///     Squared, rate lr, states []
+///     args { lr: f64 = 0.5, "Learning rate." }
+/// }
+/// impl Rule<0, 1> for Squared {
+///     fn scalars(&self, step: &Step) -> [f64; 1] {
+///         [step.learning_rate]
+///     }
+///     #[inline(always)]
+///     fn formula<N: Number>(w: N, g: N, []: [N; 0], [lr]: [N; 1]) -> (N, [N; 0]) {
+///         (w - lr * g.square(), [])
+///     }
+/// }
+///
+/// let (w, solver) = (Variable::from_slice(&[1.0f32], [1].into())?.with_need_grad(true), Solver::new(Squared::default()));
+/// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
+/// w.grad().fill(3.0)?;
+/// solver.update()?;
+/// assert_eq!(w.to_vec::<f32>()?, [-3.5]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub trait Rule<const S: usize, const K: usize>: Declared + Send + Sync + 'static {
     /// The numbers of a step.
     fn scalars(&self, step: &Step) -> [f64; K];
@@ -78,6 +115,12 @@ pub trait Rule<const S: usize, const K: usize>: Declared + Send + Sync + 'static
 }
 
 /// What every solver can say of itself; written by the `solver!` macro.
+///
+/// ```
+/// use nnrs::{function::ArgValue, solver::{Declared, Sgd}};
+/// let sgd = Sgd { lr: 0.5 };
+/// assert_eq!((sgd.def().name, sgd.arguments()), ("Sgd", vec![("lr", ArgValue::Float(0.5))]));
+/// ```
 pub trait Declared {
     /// What is known about solvers of this kind.
     fn def(&self) -> &'static SolverDef;
@@ -88,6 +131,13 @@ pub trait Declared {
 }
 
 /// An argument's type that knows how NNabla holds it.
+///
+/// ```
+/// use nnrs::solver::Held;
+/// let mut rate = 0.1;
+/// rate.round_to_float();
+/// assert_eq!(rate, 0.1f32 as f64);
+/// ```
 pub trait Held {
     /// Rounds to float if it is a number.
     fn round_to_float(&mut self);

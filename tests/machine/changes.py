@@ -65,12 +65,16 @@ class Changes(Machine):
         u.cell = r.cell
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u
 
+    def is_dropped(self, r: Var) -> bool:
+        """True if dropout reads it: the mask is known by what is not 0, and it must not come to have zeros."""
+        return any(f.op == "dropout" and r in f.x for f in self.functions.values())
+
     def do_cut(self, i: int) -> None:
         v, r = self.get(i)
         f = r.parent
         if f is None or i in self.frozen or not self.reference.is_settled([r]) or id(f) in self.random:
             raise Skip
-        if f in behind(self.sources):  # a gradient graph of ours may read other variables of its source
+        if f in behind(self.sources) or self.is_dropped(r):  # a gradient graph of ours may read other variables
             raise Skip
         v.parent = None
         self.together = True
@@ -81,7 +85,7 @@ class Changes(Machine):
         (v, r), (w, s) = self.get(i), self.get(other)
         if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
             raise Skip
-        if r is s or self.is_shared(r) or self.is_shared(s):  # unlinked copies: finding 14
+        if r is s or self.is_shared(r) or self.is_shared(s) or self.is_dropped(r):  # unlinked copies: finding 14
             raise Skip
         possible = s.parent is not None and r.shape == s.shape and not any(r in f.x for f in behind([s]))
         try:

@@ -28,6 +28,12 @@ pub(crate) fn fusion() -> bool {
 }
 
 /// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
+///
+/// ```
+/// let old = nnrs::graph::set_fusion(false);
+/// assert!(!nnrs::graph::set_fusion(true)); // it was off
+/// nnrs::graph::set_fusion(old);
+/// ```
 pub fn set_fusion(on: bool) -> bool {
     FUSION.set(on)
 }
@@ -58,7 +64,18 @@ impl Hooks<'_> {
 
 static INTERRUPT: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
-/// Sets what is asked between functions whether to stop (Ctrl-C).
+/// Sets what is asked between functions whether to stop (Ctrl-C): its error ends the run. What was set first stays.
+///
+/// ```
+/// use nnrs::graph::{set_interrupt, ForwardRun, FunctionRef};
+/// use nnrs::{functions as f, Error, ErrorKind, Variable};
+/// set_interrupt(|| Err(Error::new(ErrorKind::External, "Ctrl-C")));
+/// let y = f::sin(&f::exp(&Variable::new([1 << 16]))?)?;
+/// let slow = |_: &FunctionRef| Ok(std::thread::sleep(std::time::Duration::from_millis(60)));
+/// let error = y.forward_with(ForwardRun { pre: Some(&slow), ..Default::default() }).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::External);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn set_interrupt(f: fn() -> Result<()>) {
     let _ = INTERRUPT.set(f);
 }

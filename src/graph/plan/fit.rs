@@ -38,6 +38,18 @@ const TRIES: usize = 48;
 ///
 /// # Errors
 /// If no choice that is tried fits; the marks are then as before.
+///
+/// ```
+/// use nnrs::{functions as f, graph::{memory_fit, memory_plan}, ForwardOptions, Variable};
+/// let mut y = Variable::new([64, 64]).with_need_grad(true);
+/// for _ in 0..8 {
+///     y = f::sin(&f::affine(&y, &Variable::new([64, 64]).with_need_grad(true), None, f::Affine::default())?)?;
+/// }
+/// let budget = memory_plan(&y, ForwardOptions::default(), true)?.peak * 9 / 10;
+/// let fit = memory_fit(&y, budget, ForwardOptions::default(), true)?;
+/// assert!(fit.peak <= budget && !fit.chosen.is_empty());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: bool) -> Result<Fit> {
     let Some(plans) = Plans::new(y, options, clear_buffer)? else {
         return Err(

@@ -14,6 +14,13 @@ use crate::shape::Shape;
 use std::sync::Arc;
 
 /// Memory of a forward and backward run.
+///
+/// ```
+/// use nnrs::{functions as f, graph::memory_plan, ForwardOptions, Variable};
+/// let report = memory_plan(&f::sin(&Variable::new([1000]))?, ForwardOptions::default(), false)?;
+/// assert!(report.largest.iter().all(|(bytes, what)| *bytes <= report.peak && !what.is_empty()));
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Most bytes that arrays of the graph take at once, leaves included.
@@ -65,6 +72,17 @@ impl Plans {
 }
 
 /// Plans forward and backward of `y` and adds up their buffers step by step.
+///
+/// # Errors
+/// A function behind `y` does not take the shapes that its inputs have now, or refuses a gradient that is asked for.
+///
+/// ```
+/// use nnrs::{functions as f, graph::memory_plan, ForwardOptions, Variable};
+/// let x = Variable::new([1000]).with_need_grad(true);
+/// let report = memory_plan(&f::sin(&x)?, ForwardOptions::default(), false)?;
+/// assert!(report.leaves >= 8000 && report.peak >= report.leaves); // data and gradient of x, at least
+/// # Ok::<(), nnrs::Error>(())
+/// ```
 pub fn plan(y: &Variable, options: ForwardOptions, clear_buffer: bool) -> Result<Report> {
     let play = match Plans::new(y, options, clear_buffer)? {
         Some(plans) => plans.play(),

@@ -221,11 +221,22 @@ pub struct Closed(std::collections::HashSet<u64>);
 
 impl Closed {
     /// True if the function with this [id](super::FunctionRef::id) is in the set.
+    ///
+    /// ```
+    /// let mut closed = nnrs::graph::Closed::default();
+    /// closed.insert(7);
+    /// assert!(closed.contains(7) && !closed.contains(8));
+    /// ```
     pub fn contains(&self, id: u64) -> bool {
         self.0.contains(&id)
     }
 
     /// Adds a function by its id; false if it was there.
+    ///
+    /// ```
+    /// let mut closed = nnrs::graph::Closed::default();
+    /// assert!(closed.insert(7) && !closed.insert(7));
+    /// ```
     pub fn insert(&mut self, id: u64) -> bool {
         self.0.insert(id)
     }
@@ -235,11 +246,22 @@ impl Closed {
     }
 
     /// How many functions are in the set.
+    ///
+    /// ```
+    /// let mut closed = nnrs::graph::Closed::default();
+    /// [7, 8, 7].map(|id| closed.insert(id));
+    /// assert_eq!(closed.len(), 2);
+    /// ```
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// True if no function is in the set.
+    ///
+    /// ```
+    /// let mut closed = nnrs::graph::Closed::default();
+    /// assert!(closed.is_empty() && closed.insert(7) && !closed.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -17,6 +17,13 @@ impl Variable {
     }
 
     /// Whether a gradient is computed for this variable: as set, or inherited from what it was computed from.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]);
+    /// assert!(!x.need_grad() && f::exp(&x.with_need_grad(true))?.need_grad());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn need_grad(&self) -> bool {
         self.node().need_grad()
     }
@@ -141,6 +148,12 @@ impl Variable {
     }
 
     /// Whether data and gradient stay whatever the clear flags say.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_persistent(true);
+    /// assert!(x.persistent() && !nnrs::Variable::new([2]).persistent());
+    /// ```
     pub fn persistent(&self) -> bool {
         self.node().lock().persistent
     }
@@ -163,6 +176,12 @@ impl Variable {
 
     /// Whether the data stays whatever the clear flags say. The gradient may go, which is the difference from
     /// [`Variable::persistent`].
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_prohibit_clear_data(true);
+    /// assert!(x.prohibit_clear_data() && !x.persistent());
+    /// ```
     pub fn prohibit_clear_data(&self) -> bool {
         self.node().lock().prohibit_clear_data
     }
@@ -186,6 +205,12 @@ impl Variable {
     }
 
     /// Whether another value may take this variable's place (see [`Variable::supersede`]). True unless set otherwise.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_allow_modify_data(false);
+    /// assert!(!x.allow_modify_data() && nnrs::Variable::new([2]).allow_modify_data());
+    /// ```
     pub fn allow_modify_data(&self) -> bool {
         !self.node().lock().fixed
     }
@@ -212,6 +237,12 @@ impl Variable {
     }
 
     /// Whether the data is dropped in the forward pass and computed again for the backward pass.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_recompute(true);
+    /// assert!(x.recompute() && !nnrs::Variable::new([2]).recompute());
+    /// ```
     pub fn recompute(&self) -> bool {
         self.node().lock().recompute
     }

@@ -108,26 +108,48 @@ impl Variable {
     }
 
     /// A number that identifies the variable, in order of creation. Clones of a handle have the same.
+    ///
+    /// ```
+    /// let (a, b) = (nnrs::Variable::new([2]), nnrs::Variable::new([2]));
+    /// assert!(a.id() < b.id() && a.id() == a.clone().id());
+    /// ```
     pub fn id(&self) -> u64 {
         self.node.id
     }
 
     /// True if both handles are of one variable.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// assert!(x.is(&x.clone()) && !x.is(&x.unlinked()));
+    /// ```
     pub fn is(&self, other: &Variable) -> bool {
         Arc::ptr_eq(&self.node, &other.node)
     }
 
     /// The sizes of the axes; row-major.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Variable::new([2, 3]).shape(), [2, 3].into());
+    /// ```
     pub fn shape(&self) -> Shape {
         self.node.shape()
     }
 
     /// Number of elements; 1 for shape ().
+    ///
+    /// ```
+    /// assert_eq!((nnrs::Variable::new([2, 3]).size(), nnrs::Variable::new([]).size()), (6, 1));
+    /// ```
     pub fn size(&self) -> usize {
         self.shape().size()
     }
 
     /// Number of axes.
+    ///
+    /// ```
+    /// assert_eq!(nnrs::Variable::new([2, 3]).ndim(), 2);
+    /// ```
     pub fn ndim(&self) -> usize {
         self.shape().ndim()
     }
@@ -152,6 +174,14 @@ impl Variable {
     }
 
     /// The data array as it is, without computing anything again: empty where the engine did not keep it.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let y = f::sin(&f::exp(&Variable::new([2]))?)?;
+    /// y.forward()?; // exp's output is held by nobody: it is not kept
+    /// assert!(y.parent().unwrap().inputs()[0].raw_data().storage().is_empty());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn raw_data(&self) -> NdArray {
         self.node.data()
     }
@@ -183,11 +213,32 @@ impl Variable {
 
     /// The gradient array, of the data's shape; made, as zeros, when first asked for. [`backward`](Variable::backward) adds
     /// to it.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::from_slice(&[0.0f32], [1].into())?.with_need_grad(true);
+    /// let y = f::exp(&x)?;
+    /// y.forward()?;
+    /// assert_eq!(x.grad().to_vec::<f32>()?, [0.0]);
+    /// y.backward()?;
+    /// assert_eq!(x.grad().to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn grad(&self) -> NdArray {
         self.node.grad()
     }
 
     /// True if the last backward run did not keep this variable's gradient.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let x = Variable::new([2]).with_need_grad(true);
+    /// let y = f::sin(&f::exp(&x)?)?;
+    /// y.forward()?;
+    /// y.backward()?; // exp's output is held by nobody
+    /// assert!(y.parent().unwrap().inputs()[0].grad_was_dropped() && !x.grad_was_dropped());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn grad_was_dropped(&self) -> bool {
         let arrays = self.node.core.lock();
         arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.storage().is_empty())
@@ -211,6 +262,14 @@ impl Variable {
     ///
     /// # Errors
     /// Another shape.
+    ///
+    /// ```
+    /// use nnrs::{NdArray, Variable};
+    /// let x = Variable::new([2]);
+    /// x.set_grad(NdArray::from_slice(&[1.0f32, 2.0], [2].into())?)?;
+    /// assert!(x.grad().to_vec::<f32>()? == [1.0, 2.0] && x.set_grad(NdArray::new([3].into())).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn set_grad(&self, grad: NdArray) -> Result<()> {
         let shape = self.shape();
         if grad.shape() != shape {
@@ -228,6 +287,12 @@ impl Variable {
     ///
     /// # Errors
     /// As [`Variable::data`].
+    ///
+    /// ```
+    /// let x = nnrs::Variable::from_slice(&[1.5f32, 2.0], [2].into())?;
+    /// assert_eq!((x.to_vec::<f64>()?, x.to_vec::<i32>()?), (vec![1.5, 2.0], vec![1, 2]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn to_vec<T: crate::dtype::Element>(&self) -> Result<Vec<T>> {
         self.data()?.to_vec()
     }
@@ -245,6 +310,13 @@ impl Variable {
     }
 
     /// Sets [`Variable::name`].
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_name("pixels");
+    /// x.set_name("colours");
+    /// assert_eq!(x.name().as_deref(), Some("colours"));
+    /// ```
     pub fn set_name(&self, name: &str) {
         let name: Arc<str> = name.into();
         self.node.lock().name = Some(name.clone());
@@ -257,17 +329,33 @@ impl Variable {
     }
 
     /// What the user keeps with the variable.
+    ///
+    /// ```
+    /// assert!(nnrs::Variable::new([2]).info().is_none());
+    /// ```
     pub fn info(&self) -> Option<Info> {
         self.node.lock().info.clone()
     }
 
     /// Keeps anything with the variable.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// x.set_info(Some(std::sync::Arc::new("first layer")));
+    /// assert_eq!(x.info().unwrap().downcast_ref::<&str>(), Some(&"first layer"));
+    /// ```
     pub fn set_info(&self, info: Option<Info>) {
         let old = std::mem::replace(&mut self.node.lock().info, info);
         drop(old); // outside of the lock: it may be anything
     }
 
     /// How many variables share this one's arrays: itself and its unlinked copies.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]);
+    /// let copy = x.unlinked();
+    /// assert_eq!((x.sharers(), copy.sharers(), nnrs::Variable::new([2]).sharers()), (2, 2, 1));
+    /// ```
     pub fn sharers(&self) -> usize {
         Arc::strong_count(&self.node.core)
     }
@@ -328,12 +416,22 @@ impl Variable {
     }
 
     /// As [`Variable::unlinked`], with `need_grad` set.
+    ///
+    /// ```
+    /// let x = nnrs::Variable::new([2]).with_need_grad(true);
+    /// assert!(x.unlinked_with(None).need_grad() && !x.unlinked_with(Some(false)).need_grad());
+    /// ```
     pub fn unlinked_with(&self, need_grad: Option<bool>) -> Variable {
         let need_grad = need_grad.or(Some(self.need_grad()));
         Variable::handle(VarNode::over(self.node.core.clone(), need_grad))
     }
 
     /// Equal for a variable and its unlinked copies: they are one variable to a user.
+    ///
+    /// ```
+    /// let (x, y) = (nnrs::Variable::new([2]), nnrs::Variable::new([2]));
+    /// assert!(x.identity() == x.unlinked().identity() && x.identity() != y.identity());
+    /// ```
     pub fn identity(&self) -> u64 {
         self.node.core.id
     }
@@ -342,6 +440,14 @@ impl Variable {
     ///
     /// # Errors
     /// A shape of another size; as [`Variable::data`].
+    ///
+    /// ```
+    /// let x = nnrs::Variable::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// let row = x.view([1, 2].into())?;
+    /// x.data()?.fill(3.0)?;
+    /// assert!(row.to_vec::<f32>()? == [3.0, 3.0] && x.view([3].into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
@@ -353,8 +459,8 @@ impl Variable {
         Ok(Variable::handle(v))
     }
 
-    /// A variable of its own with a copy of the data, without history: `need_grad` as set here, and with `copy_grad` a
-    /// copy of the gradient too.
+    /// A variable of its own with a copy of the data, `need_grad` as set here, and with `copy_grad` a copy of the gradient
+    /// too. The name, what [`Variable::info`] gives, the other flags and the history are not copied.
     ///
     /// # Errors
     /// As [`Variable::data`]; not enough memory.
