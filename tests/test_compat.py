@@ -88,5 +88,7 @@ def test_logger_is_silent():
 def test_modules_are_there_without_an_import_of_their_own():
     code = "import nnrs as nn; nn.functions.relu, nn.variable.Variable, nn.context.Context, nn.utils, nn.solvers"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    code = "import nnrs as nn\nfrom nnrs.auto_forward import set_auto_forward\nwith nn.auto_forward(): pass"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     with pytest.raises(AttributeError, match="nonsense"):
         _ = nn.nonsense

@@ -15,13 +15,10 @@ from ._contexts import (
 )
 from ._core import Context, Error, NdArray, Variable, get_num_threads
 from ._modes import (
-    auto_forward,
     context_scope,
     forward_all,
-    get_auto_forward,
     get_current_context,
     no_grad,
-    set_auto_forward,
     set_default_context,
     set_function_post_hook,
     set_function_pre_hook,
@@ -35,6 +32,7 @@ from ._modes import (
     unset_solver_pre_hook,
 )
 from ._version import __version__, show_versions
+from .auto_forward import auto_forward, get_auto_forward, set_auto_forward
 from .core.module import Module
 from .core.sequential import Sequential
 from .grad import grad
