@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_reused_and_counted() {
+    fn blocks_are_reused_and_counted_and_impossible_sizes_are_an_error() {
         let a = Block::new(5_000_000).unwrap();
         let p = a.ptr();
         drop(a);
@@ -448,10 +448,7 @@ mod tests {
         assert_eq!(b.ptr(), p);
         assert_eq!(b.ptr() as usize % ALIGN, 0);
         assert!(stats().live >= 5_000_000 && stats().peak >= 5_000_000);
-    }
-
-    #[test]
-    fn impossible_sizes_are_an_error() {
+        // Here, since it empties the cache.
         for bytes in [isize::MAX as usize - 4096, usize::MAX, usize::MAX / 2, isize::MAX as usize / 2] {
             assert!(Block::new(bytes).err().is_some_and(|e| e.is_out_of_memory()), "{bytes}");
         }
