@@ -274,16 +274,15 @@ impl Ready {
             (f.conv_math)(self.conv, math) == 0
                 && choose(*handle, a, b, self.conv, to, CHOICES as i32, &mut found, choices.as_mut_ptr()) == 0
         };
-        let known = |choice: &&Choice| {
-            let exact = math != FMA_MATH || choice.math == FMA_MATH;
-            choice.status == 0 && choice.deterministic == 1 && exact
-        };
+        let known = |choice: &&Choice| choice.status == 0 && choice.deterministic == 1;
         for choice in choices[..found.clamp(0, CHOICES as i32) as usize].iter().filter(known) {
             let mut bytes = 0;
+            // Whatever a choice says, the description decides whether TF32 is allowed: by the default type it is.
+            let math = if math == FMA_MATH { FMA_MATH } else { choice.math };
             // SAFETY: as above.
             let fits = asked
                 && unsafe {
-                    (f.conv_math)(self.conv, choice.math) == 0
+                    (f.conv_math)(self.conv, math) == 0
                         && size(*handle, a, b, self.conv, to, choice.algorithm, &mut bytes) == 0
                 };
             if fits && bytes <= WORKSPACE {
