@@ -1,4 +1,4 @@
-//! Matrix products: crate `gemm` on fixed tiles of C, so that the thread count cannot change a result.
+//! Matrix products: the crates of `gemm` on fixed tiles of C, so that the thread count cannot change a result.
 //!
 //! The tiles, and so the order of every element's sum, depend on the sizes alone.
 
@@ -9,7 +9,8 @@ use super::conv::lanes::{Choose, Lanes, dispatch};
 use super::conv::scratch;
 use super::conv::tile::Tiles;
 use super::pool;
-use crate::dtype::Real;
+use crate::dtype::{DType, Real};
+use gemm_common::Parallelism;
 
 /// What happens to the destination's old values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,33 +273,26 @@ impl<T: Real> Product<T> {
         }
     }
 
+    #[rustfmt::skip]
     unsafe fn crate_gemm(&self, output: Output) {
-        let Product { m, n, k, a, b, c } = *self;
-        let read = output == Output::Accumulate;
-        let none = gemm::Parallelism::None;
-        // SAFETY: as the caller promised; the crate takes f32 and f64, the two types that are Real.
-        unsafe {
-            gemm::gemm(
-                m,
-                n,
-                k,
-                c.data,
-                c.cs,
-                c.rs,
-                read,
-                a.data,
-                a.cs,
-                a.rs,
-                b.data,
-                b.cs,
-                b.rs,
-                T::ONE,
-                T::ONE,
-                false,
-                false,
-                false,
-                none,
-            );
+        // The crate's kernels go along C's columns.
+        let Product { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
+        let (read, none) = (output == Output::Accumulate, Parallelism::None);
+        macro_rules! product {
+            ($f:path, $t:ty) => {{
+                let (a_data, b_data, c_data) = (a.data as *const $t, b.data as *const $t, c.data as *mut $t);
+                // SAFETY: as the caller promised; T is this type.
+                unsafe {
+                    $f()(
+                        m, n, k, c_data, c.cs, c.rs, read, a_data, a.cs, a.rs, b_data, b.cs, b.rs,
+                        1.0, 1.0, false, false, false, none,
+                    );
+                }
+            }};
+        }
+        match T::DTYPE {
+            DType::F64 => product!(gemm_f64::gemm::f64::get_gemm_fn, f64),
+            _ => product!(gemm_f32::gemm::f32::get_gemm_fn, f32),
         }
     }
 
