@@ -1,6 +1,7 @@
 // CUDA C as C++, for tests where there is no GPU: one fiber a thread, blocks one after the other. What a GPU would leave
-// undefined is an error here: a barrier that some threads never reach, shared memory read before it is written or beyond
-// its end, and (by pages without access around each block of memory, see src/cuda/emulate.rs) accesses beyond an array.
+// undefined is an error here: a barrier that some threads never reach, shared memory read before it is written, beyond its
+// end or while another thread writes it, and (by pages without access around each block of memory, see
+// src/cuda/emulate.rs) accesses beyond an array.
 #ifndef NNRS_EMULATE
 #define NNRS_EMULATE
 
@@ -38,6 +39,7 @@ struct Fiber {
   void *sp;
   State state;
   uint3 index;
+  unsigned barriers;  // how often this thread has met those of its warp, by __syncwarp()
 };
 
 static Fiber fibers[THREADS];
@@ -47,6 +49,7 @@ static void *home;               // the scheduler's stack pointer
 static jmp_buf failure;
 static char message[512];
 static unsigned launches;
+static uint64_t phase, block;    // barriers and blocks so far; the phase in which this block began
 static bool running;
 
 [[noreturn]] static void fail(const char *format, ...) {
@@ -106,34 +109,123 @@ static int lane() { return now % warpSize; }
 static int warp_begin() { return now - lane(); }
 static int warp_end() { int e = warp_begin() + warpSize; return e < count ? e : count; }
 
-// ---- Shared memory, which knows what was written.
+// ---- Shared memory, which knows who has used it, and when.
 
-struct Reset {
-  Reset *next;
-  static Reset *all;
-  Reset() : next(all) { all = this; }
-  virtual void reset() = 0;
+const int WARP = -1, BLOCK = -2;
+
+// Who has used an element in one way: a thread, several of a warp, several of the block; and when the last time.
+struct Use {
+  int who, warp;
+  unsigned barriers;
+  uint64_t phase;
+
+  // Whether it is over for all threads before this thread goes on: a barrier lies between.
+  bool is_over() const {
+    if (who == now || phase != emulate::phase) return true;
+    return who != BLOCK && warp == now / warpSize && barriers != fibers[now].barriers;
+  }
+  void add() {
+    int me = now;
+    if (!is_over()) me = who == BLOCK || warp != now / warpSize ? BLOCK : WARP;
+    *this = {me, now / warpSize, fibers[now].barriers, emulate::phase};
+  }
 };
-Reset *Reset::all = nullptr;
+
+#ifdef __SANITIZE_THREAD__
+// Built with -fsanitize=thread, the compiler tells of each access to memory. Two threads may not use a byte of an array, one
+// of them writing, unless they are of one block and a barrier lies between. What they use is forgotten after a launch.
+struct Byte {
+  uintptr_t at;
+  uint64_t launch;
+  Use written, read, counted;
+};
+static const size_t BYTES = (size_t)1 << 23;
+static Byte *used;
+static uint64_t began;           // the phase before the first block's
+static bool inside;              // a hook is at work
+static volatile bool atomic;     // the accesses are those of an atomic operation
+extern "C" __attribute__((visibility("hidden"))) char __ehdr_start, _end;
+
+#define NNRS_PLAIN __attribute__((no_sanitize("thread")))
+NNRS_PLAIN static void access(void *p, size_t n, bool write) {
+  if (inside || !running || now < 0) return;
+  char *c = (char *)p;
+  if ((c >= stacks && c < stacks + THREADS * STACK) || (c >= &__ehdr_start && c < &_end)) return;
+  inside = true;
+  for (size_t i = 0; i < n; ++i) {
+    uintptr_t at = (uintptr_t)c + i;
+    size_t k = at * 0x9E3779B97F4A7C15ull >> 41;
+    size_t tries = 0;
+    while (used[k].launch == launches && used[k].at != at) {
+      if (++tries == BYTES) fail("a launch uses more memory than can be watched");
+      k = (k + 1) % BYTES;
+    }
+    Byte &b = used[k];
+    if (b.launch != launches) memset(&b, 0, sizeof b), b.at = at, b.launch = launches;
+    auto apart = [&](const Use &u, const char *what) NNRS_PLAIN {
+      if (u.phase > began && (u.phase < block || !u.is_over()))
+        fail("memory at %p %s by another thread, and no barrier lies between", (void *)at, what);
+    };
+    if (atomic) {
+      apart(b.written, "is counted up after it was written");
+      apart(b.read, "is counted up after it was read");
+      b.counted.add();
+      continue;
+    }
+    apart(b.counted, "is used after it was counted up");
+    apart(b.written, "is used after it was written");
+    if (write) apart(b.read, "is written after it was read");
+    (write ? b.written : b.read).add();
+  }
+  inside = false;
+}
+
+struct Atomic {
+  Atomic() { atomic = true; }
+  ~Atomic() { atomic = false; }
+};
+#else
+struct Atomic {};
+#endif
 
 template <class T, int N>
-struct Shared : Reset {
+struct Shared {
   T values[N];
-  bool written[N];
-
-  void reset() override { memset(written, 0, sizeof written); }
+  Use written[N], read[N], counted[N];  // counted: by atomic operations
 
   struct Element {
     Shared &of;
     long long i;
+
+    void apart(const Use &u, const char *what) const {
+      if (!u.is_over()) fail("index %lld of shared memory %s by another thread, and no barrier lies between", i, what);
+    }
+    void see() const {
+      if (of.written[i].phase < block) fail("shared memory is read before it is written, at index %lld", i);
+      apart(of.written[i], "is read after it was written");
+    }
     operator T() const {
-      if (!of.written[i]) fail("shared memory is read before it is written, at index %lld", i);
+      see();
+      apart(of.counted[i], "is read after it was counted up");
+      of.read[i].add();
       return of.values[i];
     }
-    T operator=(T v) const { of.written[i] = true; return of.values[i] = v; }
+    T operator=(T v) const {
+      apart(of.written[i], "is written after it was written");
+      apart(of.read[i], "is written after it was read");
+      apart(of.counted[i], "is written after it was counted up");
+      of.written[i].add();
+      return of.values[i] = v;
+    }
     T operator=(const Element &other) const { return *this = (T)other; }
     T operator+=(T v) const { return *this = (T)*this + v; }
-    T *operator&() const { (void)(T)*this; return &of.values[i]; }
+    // For an atomic operation.
+    T *operator&() const {
+      see();
+      apart(of.read[i], "is counted up after it was read");
+      of.counted[i].add();
+      return &of.values[i];
+    }
   };
 
   Element operator[](long long i) {
@@ -153,10 +245,10 @@ static void enter() {
 }
 
 static void run_block() {
-  for (Reset *r = Reset::all; r; r = r->next) r->reset();
+  block = ++phase;
   for (int t = 0; t < count; ++t) {
     unsigned x = t % blockDim.x, y = t / blockDim.x % blockDim.y, z = t / (blockDim.x * blockDim.y);
-    fibers[t] = {prepare(stacks + (t + 1) * STACK, enter), READY, {x, y, z}};
+    fibers[t] = {prepare(stacks + (t + 1) * STACK, enter), READY, {x, y, z}, 0};
   }
   // In turn upwards and downwards: who relies on an order is found out.
   bool down = launches & 1;
@@ -182,6 +274,7 @@ static void run_block() {
     for (int t = 0; t < count; ++t) waiting += fibers[t].state == AT_BARRIER;
     if (waiting == count) {
       for (int t = 0; t < count; ++t) fibers[t].state = READY;
+      ++phase;
       moved = true;
     }
     if (!moved) fail("%d of %d threads wait at a barrier that the others do not reach", count - done, count);
@@ -212,13 +305,21 @@ static const char *launch(void (*kernel)(void **), const unsigned *grid, void **
   sigaction(SIGSEGV, &action, &old[0]);
   sigaction(SIGBUS, &action, &old[1]);
   call = kernel, arguments = args, running = true, ++launches;
+#ifdef __SANITIZE_THREAD__
+  if (!used) used = (Byte *)calloc(BYTES, sizeof(Byte));
+  began = phase, inside = atomic = false;
+#endif
   const char *wrong = nullptr;
   if (setjmp(failure)) {
     wrong = message;
   } else {
-    for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
-      for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-        for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_block();
+    // In turn from the first to the last and back, as above.
+    uint64_t all = (uint64_t)gridDim.x * gridDim.y * gridDim.z;
+    for (uint64_t k = 0; k < all; ++k) {
+      uint64_t b = launches & 2 ? all - 1 - k : k;
+      blockIdx = {(unsigned)(b % gridDim.x), (unsigned)(b / gridDim.x % gridDim.y), (unsigned)(b / gridDim.x / gridDim.y)};
+      run_block();
+    }
   }
   running = false;
   sigaction(SIGSEGV, &old[0], nullptr);
@@ -246,20 +347,40 @@ static void unpack(void (*kernel)(A...), void **args) {
     return emulate::launch([](void **a) { emulate::unpack(name, a); }, grid, args);             \
   }
 
+#ifdef __SANITIZE_THREAD__
+extern "C" {
+#define NNRS_HOOK(n)                                                                        \
+  NNRS_PLAIN void __tsan_read##n(void *p) { emulate::access(p, n, false); }                 \
+  NNRS_PLAIN void __tsan_write##n(void *p) { emulate::access(p, n, true); }                 \
+  NNRS_PLAIN void __tsan_unaligned_read##n(void *p) { emulate::access(p, n, false); }       \
+  NNRS_PLAIN void __tsan_unaligned_write##n(void *p) { emulate::access(p, n, true); }
+NNRS_HOOK(1) NNRS_HOOK(2) NNRS_HOOK(4) NNRS_HOOK(8) NNRS_HOOK(16)
+NNRS_PLAIN void __tsan_read_range(void *p, size_t n) { emulate::access(p, n, false); }
+NNRS_PLAIN void __tsan_write_range(void *p, size_t n) { emulate::access(p, n, true); }
+NNRS_PLAIN void __tsan_init() {}
+NNRS_PLAIN void __tsan_func_entry(void *) {}
+NNRS_PLAIN void __tsan_func_exit() {}
+}
+#endif
+
 // ---- What CUDA C has built in.
 
 inline void __syncthreads() { emulate::wait(emulate::AT_BARRIER); }
-inline void __syncwarp(unsigned = 0xffffffffu) { emulate::wait(emulate::AT_WARP); }
+inline void __syncwarp(unsigned = 0xffffffffu) {
+  emulate::wait(emulate::AT_WARP);
+  ++emulate::fibers[emulate::now].barriers;
+}
 
 namespace emulate {
 static uint64_t words[THREADS];
 
-// Each lane's value where all of the warp can read it; reading must be over before the next exchange.
+// Each lane's value where all of the warp can read it; reading must be over before the next exchange. The lanes wait for
+// each other, which makes what one has written to shared memory no more visible to the others than on a GPU.
 template <class T>
 static void show(T v) {
   static_assert(sizeof v <= 8, "a word");
   memcpy(&words[now], &v, sizeof v);
-  __syncwarp();
+  wait(AT_WARP);
 }
 template <class T>
 static T seen(int lane_) {
@@ -267,7 +388,7 @@ static T seen(int lane_) {
   if (lane_ < 0 || t >= warp_end()) t = now;
   T v;
   memcpy(&v, &words[t], sizeof v);
-  __syncwarp();
+  wait(AT_WARP);
   return v;
 }
 }  // namespace emulate
@@ -284,17 +405,17 @@ inline unsigned __ballot_sync(unsigned, int p) {
     memcpy(&b, &emulate::words[t], 1);
     bits |= (unsigned)b << (t - emulate::warp_begin());
   }
-  __syncwarp();
+  emulate::wait(emulate::AT_WARP);
   return bits;
 }
 inline int __any_sync(unsigned m, int p) { return __ballot_sync(m, p) != 0; }
 
-template <class T> inline T atomicAdd(T *at, T v) { T old = *at; *at = old + v; return old; }
-template <class T> inline T atomicMax(T *at, T v) { T old = *at; *at = old > v ? old : v; return old; }
-template <class T> inline T atomicMin(T *at, T v) { T old = *at; *at = old < v ? old : v; return old; }
-template <class T> inline T atomicExch(T *at, T v) { T old = *at; *at = v; return old; }
-template <class T> inline T atomicCAS(T *at, T was, T v) { T old = *at; if (old == was) *at = v; return old; }
-template <class T> inline T atomicOr(T *at, T v) { T old = *at; *at = old | v; return old; }
+template <class T> inline T atomicAdd(T *at, T v) { emulate::Atomic a; T old = *at; *at = old + v; return old; }
+template <class T> inline T atomicMax(T *at, T v) { emulate::Atomic a; T old = *at; *at = old > v ? old : v; return old; }
+template <class T> inline T atomicMin(T *at, T v) { emulate::Atomic a; T old = *at; *at = old < v ? old : v; return old; }
+template <class T> inline T atomicExch(T *at, T v) { emulate::Atomic a; T old = *at; *at = v; return old; }
+template <class T> inline T atomicCAS(T *at, T was, T v) { emulate::Atomic a; T old = *at; if (old == was) *at = v; return old; }
+template <class T> inline T atomicOr(T *at, T v) { emulate::Atomic a; T old = *at; *at = old | v; return old; }
 inline void __threadfence() {}
 
 template <class T> inline T __ldg(const T *at) { return *at; }

@@ -15,8 +15,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 const RUNTIME: &str = include_str!("../../cuda/emulate.hpp");
-const FLAGS: [&str; 8] =
-    ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-w", "-fvisibility=hidden"];
+const FLAGS: [&str; 7] =
+    ["-std=c++17", "-O1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-w", "-fvisibility=hidden"];
 const PAGE: usize = 4096;
 /// What fresh memory is filled with: as a float it is NaN.
 const FRESH: u8 = 0xFF;
@@ -51,8 +51,17 @@ struct LibraryCall {
     work: Arc<Mutex<Work>>,
 }
 
+fn is_set(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|v| v == "1")
+}
+
 fn has_libraries() -> bool {
-    std::env::var("NNRS_CUDA_LIBRARIES").is_ok_and(|v| v == "1")
+    is_set("NNRS_CUDA_LIBRARIES")
+}
+
+/// The compiler's flags. With NNRS_EMULATE_RACES=1 it tells of each access to memory, and `emulate.hpp` looks for races.
+fn flags() -> impl Iterator<Item = &'static str> {
+    FLAGS.into_iter().chain(is_set("NNRS_EMULATE_RACES").then_some("-fsanitize=thread"))
 }
 
 /// What it asks for beside the arrays, to be found when it is missing.
@@ -295,7 +304,7 @@ fn open_kernels(library: &Path) -> Result<Loaded> {
 /// The library of a file of kernels, compiled if it is not there yet.
 fn built(stem: &str, source: &str) -> Result<PathBuf> {
     let mut hash = DefaultHasher::new();
-    (RUNTIME, HEADERS, source, FLAGS).hash(&mut hash);
+    (RUNTIME, HEADERS, source, flags().collect::<Vec<_>>()).hash(&mut hash);
     let folder = std::env::temp_dir().join(format!("nnrs-emulate-{:016x}", hash.finish()));
     let library = folder.join(format!("{stem}.so"));
     if !library.exists() {
@@ -319,7 +328,8 @@ fn compile(folder: &Path, stem: &str, source: &str, library: &Path) -> Result<()
     kernels(&plain).for_each(|name| whole += &format!("NNRS_ENTRY({name})\n"));
     std::fs::write(own.join("all.cpp"), whole).map_err(text)?;
     let output = format!("{stem}.so");
-    cxx(&own, &[&FLAGS[..], &["-o", &output, "all.cpp"]].concat())?;
+    cxx(&own, &flags().chain(["-c", "all.cpp"]).collect::<Vec<_>>())?;
+    cxx(&own, &["-shared", "-o", &output, "all.o"])?;
     std::fs::create_dir_all(folder).map_err(text)?;
     std::fs::rename(own.join(&output), library).map_err(text)?;
     std::fs::remove_dir_all(&own).map_err(text)
