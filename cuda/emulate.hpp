@@ -133,14 +133,15 @@ struct Use {
 
 #ifdef __SANITIZE_THREAD__
 // Built with -fsanitize=thread, the compiler tells of each access to memory. Two threads may not use a byte of an array, one
-// of them writing, unless they are of one block and a barrier lies between. What they use is forgotten after a launch.
+// of them writing, unless they are of one block and a barrier lies between. A launch's first BYTES / 2 bytes are watched.
 struct Byte {
   uintptr_t at;
   uint64_t launch;
   Use written, read, counted;
 };
-static const size_t BYTES = (size_t)1 << 23;
+static const size_t BYTES = (size_t)1 << 21;
 static Byte *used;
+static size_t filled;
 static uint64_t began;           // the phase before the first block's
 static bool inside;              // a hook is at work
 static volatile bool atomic;     // the accesses are those of an atomic operation
@@ -154,14 +155,13 @@ NNRS_PLAIN static void access(void *p, size_t n, bool write) {
   inside = true;
   for (size_t i = 0; i < n; ++i) {
     uintptr_t at = (uintptr_t)c + i;
-    size_t k = at * 0x9E3779B97F4A7C15ull >> 41;
-    size_t tries = 0;
-    while (used[k].launch == launches && used[k].at != at) {
-      if (++tries == BYTES) fail("a launch uses more memory than can be watched");
-      k = (k + 1) % BYTES;
-    }
+    size_t k = at * 0x9E3779B97F4A7C15ull >> 43;
+    while (used[k].launch == launches && used[k].at != at) k = (k + 1) % BYTES;
     Byte &b = used[k];
-    if (b.launch != launches) memset(&b, 0, sizeof b), b.at = at, b.launch = launches;
+    if (b.launch != launches) {
+      if (filled == BYTES / 2) continue;
+      ++filled, memset(&b, 0, sizeof b), b.at = at, b.launch = launches;
+    }
     auto apart = [&](const Use &u, const char *what) NNRS_PLAIN {
       if (u.phase > began && (u.phase < block || !u.is_over()))
         fail("memory at %p %s by another thread, and no barrier lies between", (void *)at, what);
@@ -307,7 +307,7 @@ static const char *launch(void (*kernel)(void **), const unsigned *grid, void **
   call = kernel, arguments = args, running = true, ++launches;
 #ifdef __SANITIZE_THREAD__
   if (!used) used = (Byte *)calloc(BYTES, sizeof(Byte));
-  began = phase, inside = atomic = false;
+  began = phase, filled = 0, inside = atomic = false;
 #endif
   const char *wrong = nullptr;
   if (setjmp(failure)) {
