@@ -35,6 +35,7 @@ pub(crate) mod normalize;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 pub(crate) mod pad;
+mod patience;
 pub(crate) mod places;
 pub(crate) mod pooling;
 pub(crate) mod program;
@@ -43,6 +44,7 @@ pub(crate) mod range;
 #[cfg(feature = "cuda")]
 mod real;
 pub(crate) mod reduce;
+pub(crate) mod replays;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 #[cfg(feature = "cuda")]
@@ -50,13 +52,13 @@ mod staging;
 mod team;
 mod vendor;
 
-pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
 #[cfg(all(feature = "cuda", feature = "python"))]
 pub(crate) use library::set_package_folders;
 pub(crate) use memory::Memory;
+pub use replays::{graphs, set_graphs};
 pub use vendor::{set_libraries, set_tf32, tf32};
 
 use crate::error::{Error, Result};
