@@ -30,8 +30,9 @@ LINES = 30
 ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", "--maxfail=20", "-p", "no:cacheprovider"]
-GPU = ["", "_captures", "_random", "_numbers", "_libraries", "_compiled"]
-GPU_TESTS = [f"tests/test_gpu{name}.py" for name in GPU]
+# Each list in a process of its own: what one has compiled the other must not find.
+GPU = [["", "_captures", "_random", "_numbers"], ["_libraries", "_compiled"]]
+GPU_TESTS = [[f"tests/test_gpu{name}.py" for name in names] for names in GPU]
 FUNCTIONS = "tests/test_functions.py"
 DIGITS = ["--context", "cudnn", "--at-least", "0.98", "--output-dir", "out/gpu"]
 # Ends with 2 if there is no GPU, and with 3 if something is missing without which the other parts say too little.
@@ -90,13 +91,13 @@ def tests(quick: bool) -> list[list[str]]:
 
 
 def parts(quick: bool) -> list[Part]:
-    gpu_tests = ["tests/test_gpu_numbers.py", "-k", "dropout"] if quick else GPU_TESTS
+    gpu_tests = [["tests/test_gpu_numbers.py", "-k", "dropout"]] if quick else GPU_TESTS
     bench = [PYTHON, "benches/gpu.py", *(["--small", "--rounds", "1", "--case", "mlp"] if quick else ["--rounds", "7"])]
     sanitizer = shutil.which("compute-sanitizer")
     checked = [*PYTEST, "tests/test_gpu.py", "-k", "training_is or stay_apart or two_devices"]
     return [
         Part("devices", [[PYTHON, "-c", DEVICES]], 40),
-        Part("GPU tests", [[*PYTEST, *gpu_tests]], 100),
+        Part("GPU tests", [[*PYTEST, *words] for words in gpu_tests], 100),
         Part("bench", [bench], 220),
         Part("digits", [digits(quick)], 50),
         Part("functions and graphs", tests(quick), 130),
