@@ -63,7 +63,9 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
     ['cpu:half', 'cpu:float']
     """
     if ext_name == "cuda.cudnn":
-        warnings.warn("nnrs: get_extension_context: 'cuda.cudnn' is the old name of 'cudnn'", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "nnrs: get_extension_context: 'cuda.cudnn' is the old name of 'cudnn'", FutureWarning, stacklevel=2
+        )
         ext_name = "cudnn"
     made: Context = _module("get_extension_context", ext_name).context(**kw)
     return made
