@@ -25,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DEADLINE = 570
+LEAST = 5  # seconds in which a part is worth beginning
 LINES = 30
 # Plugins that a machine has beside (coverage, parallel runs) are none of ours; a warning of theirs would be an error.
 ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -150,7 +151,7 @@ def run(part: Part, limit: float) -> tuple[str, str, list[int | None]]:
     """What became of a part, the end of what it printed, and the exit statuses."""
     if part.missing:
         return f"NOT RUN: {part.missing}", "", []
-    if limit < 5:
+    if limit < LEAST:
         return "NOT RUN: the time was over", "", []
     start = time.monotonic()
     runs = [Run.start(command) for command in part.commands]
