@@ -49,6 +49,10 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
     return context
 
 
+def __getattr__(name: str) -> Any:
+    raise missing_name("nnrs.ext.cuda", name, _LATER)
+
+
 def array_classes() -> list[str]:
     """Names of the kinds of arrays."""
     return ["CudaCachedArray", "CudaArray", "CudaDlpackArray"]
@@ -167,7 +171,3 @@ def synchronize(device_id: str | int = "0", **kw: Any) -> None:
 def device_synchronize(device: str | int = "0") -> None:
     """Wait until a GPU has done all its work."""
     _core.cuda_synchronize(int(device))
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name("nnrs.ext.cuda", name, _LATER)
