@@ -15,8 +15,6 @@ CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11 python3
 PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/dev/null 2>&1 && echo "$$p" && break; done))
 
 PIP_QUIET := -q --disable-pip-version-check
-GPU_TESTS := $(filter-out %/test_machine.py %/test_examples.py %/test_docs.py %/test_ptx.py %/test_cuda_source.py \
-  %/test_gpu.py %/test_gpu_random.py %/test_gpu_captures.py %/test_signatures.py,$(wildcard tests/test_*.py))
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
@@ -41,14 +39,8 @@ bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick -
 gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one report in out/gpu-check.txt
 	@tools/gpu_check.sh $(ARGS)
 
-gpu-bundle: dist/.built ## Put into gpu-bundle/ what gpu-check needs on a machine without a network
-	rm -rf gpu-bundle && mkdir -p gpu-bundle
-	cp dist/*.whl gpu-bundle/
-	.venv/bin/pip download $(PIP_QUIET) -d gpu-bundle --only-binary=:all: --platform manylinux_2_28_x86_64 \
-	  --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --python-version $(or $(GPU_PYTHON),3.12) numpy pytest maturin
-	cargo vendor --locked -q target/vendor >/dev/null && rm -rf target/vendor/windows*
-	tar -cJf gpu-bundle/crates.tar.xz -C target vendor
-	@du -sh gpu-bundle
+gpu-bundle: dist/.built ## Put into gpu-bundle/ what gpu-check needs on a machine without a network (GPU_PYTHON=3.12)
+	.venv/bin/python tools/gpu_bundle.py $(GPU_PYTHON)
 
 wheel: dist/.built ## Build the release wheel into dist/
 	@ls -l dist/*.whl
@@ -79,10 +71,11 @@ lint-python: .venv-test/.installed
 	.venv-test/bin/python -m mypy.stubtest nnrs._core
 	.venv-test/bin/python tools/generate.py --check
 
-# The CUDA backend on an emulated GPU: its own tests, then every function and the graph tests with the CUDA context.
+# The CUDA backend on an emulated GPU: its own tests, then every function and the graph tests with the CUDA context (but
+# for what tests/conftest.py leaves out).
 test-gpu: .venv-test/.installed
-	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py
-	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest $(GPU_TESTS)
+	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py tests/test_gpu_numbers.py
+	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_functions.py -k "leaky_relu or where"
 	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate --test gpu

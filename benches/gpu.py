@@ -269,12 +269,31 @@ def bandwidth() -> float:
     return 2 * 4 * (1 << 28) / min(seconds)
 
 
-def measure(row: Row, kind: str, rounds: int, peak: float) -> str:
-    steps = {name: build(kind) for name, build in row.nnrs.items()}
-    if torch and torch.cuda.is_available():
-        steps |= {name: build(kind) for name, build in row.rivals.items()}
-    for step in steps.values():
-        timed(step, 6)  # plans, caches, captures
+def prepared(build: Callable[[str], Step], kind: str) -> Step:
+    """A step that has its plans, caches and captures."""
+    step = build(kind)
+    timed(step, 6)
+    return step
+
+
+def rivals(row: Row, kind: str) -> tuple[dict[str, Step], dict[str, str]]:
+    """Those of the row that work here, and why others do not: nnrs is measured all the same."""
+    steps, missing = {}, {}
+    for name, build in row.rivals.items():
+        try:
+            if not torch or not torch.cuda.is_available():
+                raise RuntimeError("no torch with CUDA" if torch else "no torch")
+            steps[name] = prepared(build, kind)
+        except Exception as e:  # whatever another's code says
+            missing[name] = f"{type(e).__name__}: {e}".splitlines()[0]
+    return steps, missing
+
+
+def measure(row: Row, kind: str, rounds: int, peak: float) -> tuple[str, bool]:
+    """The row's text, and whether all that it compares with was there."""
+    steps = {name: prepared(build, kind) for name, build in row.nnrs.items()}
+    others, missing = rivals(row, kind)
+    steps |= others
     once = {name: max(1, int(0.05 / max(timed(step, 1), 1e-6))) for name, step in steps.items()}
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
@@ -292,7 +311,10 @@ def measure(row: Row, kind: str, rounds: int, peak: float) -> str:
         size = 4 if kind == "float" or row.name == "adam" else 2
         share = row.bytes * size / own / peak
         text += f" | {share:.2f} of bandwidth{' ok' if share >= row.least_share else f' MISS ({row.least_share:.2f})'}"
-    return text
+    elif row.bytes:
+        missing["bandwidth"] = "torch measures it"
+    text += "".join(f" | {name} NOT MEASURED ({why})" for name, why in missing.items())
+    return text, not missing
 
 
 def main() -> int:
@@ -311,12 +333,14 @@ def main() -> int:
             if (args.case and row.name != args.case) or (row.name == "adam" and kind != "float"):
                 continue
             try:
-                print(measure(row, kind, args.rounds, peak), flush=True)
+                text, whole = measure(row, kind, args.rounds, peak)
+                failed += not whole
+                print(text, flush=True)
             except Exception as e:  # the other rows are worth having
                 failed += 1
                 print(f"{row.name:9} {kind:9} failed: {type(e).__name__}: {e}", flush=True)
     print("functions that ran on the host:", ", ".join(cuda.functions_on_host()) or "none")
-    return failed
+    return min(failed, 1)
 
 
 if __name__ == "__main__":

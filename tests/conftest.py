@@ -21,6 +21,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+# Run on their own (with other settings), or of sources, documents and the CPU alone.
+NOT_ON_GPU = "cuda_source docs emulation examples fake_driver gpu* machine ptx signatures".split()
+collect_ignore_glob = [] if BACKEND == "cpu" else [f"test_{name}.py" for name in NOT_ON_GPU]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate", action="store_true", help="write tests/golden/errors.txt anew")
 

@@ -1,5 +1,6 @@
 """`import nnabla` finds nnrs after `compat.install()`; contexts are found by name."""
 
+import inspect
 import logging
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 import nnrs as nn
+from gpu_helpers import needs_gpu
 from nnrs import ext_utils
 
 
@@ -67,6 +69,34 @@ def test_without_a_gpu_asking_for_one_is_one_error():
         done.stdout,
         done.stderr,
     )
+
+
+def test_both_names_of_the_cuda_backend_have_the_same_functions():
+    from nnrs.ext import cuda, cudnn
+
+    names = {
+        n for n in vars(cuda) if inspect.isfunction(getattr(cuda, n)) and getattr(cuda, n).__module__ == cuda.__name__
+    }
+    assert {n for n in names if n[0] != "_"} - {"made"} == set(cudnn.__all__)
+    assert all(getattr(cuda, n) is getattr(cudnn, n) for n in cudnn.__all__ if n != "context")
+    for module in (cuda, cudnn):
+        with pytest.raises(AttributeError, match="StreamEventHandler is not in this version of nnrs yet; NNabla 1.39"):
+            _ = module.StreamEventHandler
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+            _ = module.nonsense
+
+
+@needs_gpu
+def test_the_old_name_of_cudnn_and_the_names_of_contexts():
+    script = (
+        "import nnrs as nn\nfrom nnrs.ext_utils import get_extension_context as get\n"
+        "for name in ('cuda', 'cuda.cudnn', 'cudnn'):\n    print(get(name).backend, nn.available_contexts)\n"
+    )
+    done = run(script)
+    assert "'cuda.cudnn' is the old name of 'cudnn'" in done.stderr, done
+    cuda, *cudnn = [line for line in done.stdout.splitlines() if line[0] == "["]
+    assert cuda == "['cuda:float', 'cpu:float'] ['cpu', 'cuda']"
+    assert cudnn[0] == cudnn[1] == "['cudnn:float', 'cuda:float', 'cpu:float'] ['cpu', 'cuda', 'cudnn']"
 
 
 @pytest.mark.host

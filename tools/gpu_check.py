@@ -1,84 +1,194 @@
-"""All GPU tests and the GPU bench on the machine it runs on, as one report.
+"""All GPU tests and the GPU bench on the machine it runs on, as one report, within one deadline.
 
-    python tools/gpu_check.py [--quick] [--output FILE]
+    python tools/gpu_check.py [--quick] [--part WORD] [--deadline SECONDS] [--output FILE]
 
-Runs with the nnrs that this Python imports. Each part has a time limit; the report says what failed, and goes on.
+Runs with the nnrs that this Python imports. What matters most comes first, and what a part leaves of its share of the
+time is there for the later ones. The report is written after each part; without a GPU it ends with the first one. A
+part that did not run is NOT RUN, which counts as failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1"}
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider"]
-FUNCTIONS = ["tests/test_functions.py", "-k", "forward or first or second or accumulate"]
-GRAPHS = ["tests/test_graph.py", "tests/test_recompute.py", "tests/test_solvers.py", "tests/test_hooks.py"]
-GPU = ["tests/test_gpu.py", "tests/test_gpu_random.py", "tests/test_gpu_captures.py", "tests/test_gpu_libraries.py"]
-DESCRIBE = """
+DEADLINE = 570
+LEAST = 5  # seconds in which a part is worth beginning
+LINES = 30
+# Plugins that a machine has beside (coverage, parallel runs) are none of ours; a warning of theirs would be an error.
+ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+PYTHON = sys.executable
+PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", "--maxfail=20", "-p", "no:cacheprovider"]
+# Each list in a process of its own: what one has compiled the other must not find.
+GPU = [["", "_captures", "_random", "_numbers"], ["_libraries", "_compiled"]]
+GPU_TESTS = [[f"tests/test_gpu{name}.py" for name in names] for names in GPU]
+FUNCTIONS = "tests/test_functions.py"
+DIGITS = ["--context", "cudnn", "--at-least", "0.98", "--output-dir", "out/gpu"]
+# Ends with 2 if there is no GPU, and with 3 if something is missing without which the other parts say too little.
+DEVICES = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
 from nnrs.ext import cuda
-print(*map(cuda.device_name, cuda.get_devices()), sep="\\n")
-print(cuda.libraries(), cuda.why_no_library())
-"""
-
-
-def parts(quick: bool) -> list[tuple[str, list[str], int]]:
-    """Title, command, limit in seconds."""
-    python = sys.executable
-    digits = [python, "examples/digits.py", "--context", "cudnn", "--at-least", "0.98", "--output-dir", "out/gpu"]
-    # They are too large for the bundle.
-    if missing := [name for name in ("sklearn", "matplotlib", "tqdm", "h5py") if find_spec(name) is None]:
-        digits = [python, "-c", f"print('not run: this Python has no', {', '.join(missing)!r})"]
-    found = [
-        ("devices", [python, "-c", DESCRIBE], 60),
-        ("GPU tests", [*PYTEST, *GPU], 120),
-        ("functions against NumPy", [*PYTEST, *(FUNCTIONS[:1] + ["-k", "forward"] if quick else FUNCTIONS)], 240),
-        ("graphs", [*PYTEST, *GRAPHS], 120),
-        ("digits", digits, 120),
-        ("bench", [python, "benches/gpu.py", "--rounds", "3" if quick else "7"], 300),
-    ]
-    if tool := shutil.which("compute-sanitizer"):
-        check = [tool, "--error-exitcode", "9", *PYTEST, *GPU]
-        found.append(("compute-sanitizer", check, 180))
-    return found
-
-
-def run(command: list[str], limit: int) -> tuple[str, str]:
-    """What became of a command, and the end of what it printed."""
-    start = time.monotonic()
+try:
+    print(*map(cuda.device_name, cuda.get_devices()), sep="\\n")
+except RuntimeError as e:
+    print(str(e).splitlines()[0])
+    sys.exit(2)
+print("Python", sys.version.split()[0], sys.executable)
+missing = []
+for name in ("numpy", "torch", "torchvision"):
     try:
-        done = subprocess.run(command, cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=limit, check=False)
-        status = "ok" if done.returncode == 0 else f"FAILED ({done.returncode})"
-        output = done.stdout + done.stderr
-    except subprocess.TimeoutExpired as e:
-        status, output = f"STOPPED after {limit} s", str(e.stdout or "")
-    except OSError as e:
-        status, output = "not there", str(e)
-    lines = output.strip().splitlines()
-    return f"{status}, {time.monotonic() - start:.0f} s", "\n".join(lines[-30:])
+        print(name, version(name))
+    except PackageNotFoundError:
+        missing.append(f"{name}: no such package")
+for name, file in cuda.libraries().items():
+    print(name, file)
+missing += [f"{name}: {why}" for name, why in cuda.why_no_library().items() if name != "NCCL"]
+print(*(f"MISSING {text}" for text in missing), sep="\\n")
+sys.exit(3 if missing else 0)
+"""
+NO_GPU = 2
+
+
+@dataclass
+class Part:
+    """Commands that run side by side, and their share of the time beside the parts that come later."""
+
+    title: str
+    commands: list[list[str]]
+    share: float
+    missing: str = ""  # why it cannot run
+
+
+def digits(quick: bool) -> list[str]:
+    """The example; by way of stand-ins where its packages, which are too large to carry, are missing."""
+    is_there = all(find_spec(name) for name in ("sklearn", "matplotlib", "tqdm", "h5py"))
+    script = "examples/digits.py" if is_there else "tools/gpu_digits.py"
+    few = ["--epochs", "1", "--at-least", "0.05"] if quick else []
+    return [PYTHON, script, *DIGITS, *few]
+
+
+def tests(quick: bool) -> list[list[str]]:
+    """All functions and graphs with the GPU's context (`tests/conftest.py` leaves out what speaks of the CPU), in parts
+    that are about as long.
+    """
+    graphs = [*PYTEST, f"--ignore={FUNCTIONS}", "tests"]
+    if quick:
+        return [[*PYTEST, FUNCTIONS, "-k", "forward and (tanh or affine)"], [*PYTEST, "tests/test_row_sizes.py"]]
+    chosen = ["forward", "second or grad_equals", "not forward and not second and not grad_equals"]
+    return [*([*PYTEST, FUNCTIONS, "-k", words] for words in chosen), graphs]
+
+
+def parts(quick: bool) -> list[Part]:
+    gpu_tests = [["tests/test_gpu_numbers.py", "-k", "dropout"]] if quick else GPU_TESTS
+    bench = [PYTHON, "benches/gpu.py", *(["--small", "--rounds", "1", "--case", "mlp"] if quick else ["--rounds", "7"])]
+    sanitizer = shutil.which("compute-sanitizer")
+    checked = [*PYTEST, "tests/test_gpu.py", "-k", "training_is or stay_apart or two_devices"]
+    return [
+        Part("devices", [[PYTHON, "-c", DEVICES]], 40),
+        Part("GPU tests", [[*PYTEST, *words] for words in gpu_tests], 100),
+        Part("bench", [bench], 220),
+        Part("digits", [digits(quick)], 50),
+        Part("functions and graphs", tests(quick), 130),
+        Part(
+            "compute-sanitizer",
+            [[sanitizer or "compute-sanitizer", "--error-exitcode", "9", *checked]],
+            30,
+            "" if sanitizer else "this machine has no compute-sanitizer",
+        ),
+    ]
+
+
+@dataclass
+class Run:
+    """A command that was started."""
+
+    process: subprocess.Popen[bytes]
+    output: tempfile._TemporaryFileWrapper
+
+    @staticmethod
+    def start(command: list[str]) -> Run:
+        file = tempfile.NamedTemporaryFile()
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=ENV, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+        )
+        return Run(process, file)
+
+    def finish(self, seconds: float) -> tuple[int | None, str]:
+        """Its exit status, None if it had to be stopped, and the end of what it printed."""
+        try:
+            status: int | None = self.process.wait(max(seconds, 0))
+        except subprocess.TimeoutExpired:
+            status = None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # also what it left behind
+        self.process.wait()
+        self.output.seek(0)
+        lines = self.output.read().decode(errors="replace").strip().splitlines()
+        return status, "\n".join(lines[-LINES:])
+
+
+def outcome(statuses: list[int | None], limit: float) -> str:
+    failed = [s for s in statuses if s]
+    if None in statuses:
+        return f"STOPPED after {limit:.0f} s"
+    return f"FAILED ({', '.join(map(str, failed))})" if failed else "ok"
+
+
+def run(part: Part, limit: float) -> tuple[str, str, list[int | None]]:
+    """What became of a part, the end of what it printed, and the exit statuses."""
+    if part.missing:
+        return f"NOT RUN: {part.missing}", "", []
+    if limit < LEAST:
+        return "NOT RUN: the time was over", "", []
+    start = time.monotonic()
+    runs = [Run.start(command) for command in part.commands]
+    ends = [r.finish(start + limit - time.monotonic()) for r in runs]
+    statuses = [status for status, _ in ends]
+    took = f", {time.monotonic() - start:.0f} s"
+    return outcome(statuses, limit) + took, "\n".join(text for _, text in ends), statuses
+
+
+def reports(chosen: list[Part], deadline: float) -> Iterator[tuple[bool, str]]:
+    """Of each part whether it went well, and its report."""
+    end = time.monotonic() + deadline
+    for i, part in enumerate(chosen):
+        weight = part.share / sum(p.share for p in chosen[i:])
+        status, output, statuses = run(part, (end - time.monotonic()) * weight)
+        if part.title == "devices" and statuses == [NO_GPU]:
+            yield False, f"== devices: FAILED, and nothing else was run: {output}"
+            return
+        yield status.startswith("ok"), f"== {part.title}: {status}\n{output}\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer cases")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each part, to try this script")
+    parser.add_argument("--part", help="only the parts with this word in the title, after `devices`")
+    parser.add_argument("--deadline", type=float, default=DEADLINE, help="seconds for all of it")
     parser.add_argument("--output", type=Path, help="also write the report there")
     args = parser.parse_args()
-    report, failed = [], 0
-    for title, command, limit in parts(args.quick):
-        status, output = run(command, limit)
-        failed += not status.startswith(("ok", "not there"))
-        report.append(f"== {title}: {status}\n{output}\n")
-        print(report[-1], flush=True)
-    if args.output:
-        args.output.write_text("\n".join(report))
-    return failed
+    chosen = [p for p in parts(args.quick) if not args.part or p.title == "devices" or args.part in p.title]
+    report, failed = "", 0
+    for well, text in reports(chosen, args.deadline):
+        failed += not well
+        report += text + "\n"
+        print(text, flush=True)
+        if args.output:
+            args.output.write_text(report)
+    return min(failed, 1)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# Installs nnrs and what its tests need into .venv-gpu, then runs tools/gpu_check.py. Takes everything from gpu-bundle/ if
-# that is there (wheels, crates); the wheel in it is used as it is unless NNRS_BUILD=1 asks for a build from source.
+# Installs nnrs and what its tests need into target/gpu-site, then runs tools/gpu_check.py. Takes everything from
+# gpu-bundle/ if that is there (wheels, crates); the wheel in it is used as it is unless NNRS_BUILD=1 asks for a build from
+# source. It is this machine's own Python that runs, so what it has beside (torch, NVIDIA's wheels) is seen, also in a
+# virtual environment, of which another environment would see nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
-# What the machine has beside (torch, scikit-learn) is seen too.
-"$python" -m venv --system-site-packages .venv-gpu
-pip=(.venv-gpu/bin/python -m pip install -q --disable-pip-version-check)
+site=$PWD/target/gpu-site
+rm -rf "$site" && mkdir -p "$site" out
+pip=("$python" -m pip install -q --disable-pip-version-check --upgrade --target "$site")
 if [ -d gpu-bundle ]; then pip+=(--no-index --find-links gpu-bundle); fi
 if [ -d gpu-bundle ] && [ "${NNRS_BUILD:-0}" != 1 ]; then
-  "${pip[@]}" --force-reinstall --no-deps gpu-bundle/nnrs-*.whl
+  "${pip[@]}" --no-deps gpu-bundle/nnrs-*.whl
 else
   "${pip[@]}" maturin
   if [ -f gpu-bundle/crates.tar.xz ]; then
-    mkdir -p target && tar -xJf gpu-bundle/crates.tar.xz -C target
-    export CARGO_HOME=$PWD/target/cargo-home && mkdir -p "$CARGO_HOME"
-    printf '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "%s/target/vendor"\n' "$PWD" >"$CARGO_HOME/config.toml"
+    rm -rf target/vendor target/cargo-home && tar -xJf gpu-bundle/crates.tar.xz -C target
+    export CARGO_HOME=$PWD/target/cargo-home CARGO_NET_OFFLINE=true
   fi
   rm -rf target/wheels-gpu
-  .venv-gpu/bin/maturin build --release --locked --out target/wheels-gpu --interpreter .venv-gpu/bin/python
-  "${pip[@]}" --force-reinstall --no-deps target/wheels-gpu/*.whl
+  PYTHONPATH=$site "$site/bin/maturin" build --release --locked --out target/wheels-gpu --interpreter "$python"
+  "${pip[@]}" --no-deps target/wheels-gpu/*.whl
 fi
-"${pip[@]}" numpy pytest
-mkdir -p out
-exec .venv-gpu/bin/python tools/gpu_check.py --output out/gpu-check.txt "$@"
+"${pip[@]}" numpy pytest h5py || "$python" -c 'import numpy, pytest, h5py' # a bundle for another Python has no fitting NumPy
+export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+exec "$python" tools/gpu_check.py --output out/gpu-check.txt "$@"

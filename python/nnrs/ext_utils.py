@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -48,7 +49,8 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
     """The context of a backend, for `nnrs.set_default_context` or `nnrs.context_scope`.
 
     Args:
-        ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn' (the last two are the same here).
+        ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn' (the last two are the same here). 'cuda.cudnn' is the
+            last one's old name: a FutureWarning.
         **kw: `device_id` (number of the GPU; ignored on the CPU) and `type_config`: 'float', 'half', 'bfloat16' or
             'double'.
 
@@ -60,5 +62,10 @@ def get_extension_context(ext_name: str, **kw: Any) -> Context:
     >>> get_extension_context("cpu", type_config="half", device_id="0").backend
     ['cpu:half', 'cpu:float']
     """
+    if ext_name == "cuda.cudnn":
+        warnings.warn(
+            "nnrs: get_extension_context: 'cuda.cudnn' is the old name of 'cudnn'", FutureWarning, stacklevel=2
+        )
+        ext_name = "cudnn"
     made: Context = _module("get_extension_context", ext_name).context(**kw)
     return made

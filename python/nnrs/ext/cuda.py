@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .._contexts import add_available_context
 from .._core import Context, Variable
-from .._errors import ArgumentError, message
+from .._errors import ArgumentError, message, missing_name
 from ..memory import Stats
 
+# NNabla's names that are still to come: they raise an AttributeError that says so.
+_LATER = "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils"
 _TYPES = ("float", "half", "bfloat16", "double")
 
 
@@ -40,7 +43,14 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
     backends = [f"{name}:{type_config}" for name in names]
     if type_config != "float":
         backends += [f"{name}:float" for name in names]
-    return Context([*backends, "cpu:float"], "CudaCachedArray", str(device_id))
+    context = Context([*backends, "cpu:float"], "CudaCachedArray", str(device_id))
+    for name in reversed(names):
+        add_available_context(name)
+    return context
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name("nnrs.ext.cuda", name, _LATER)
 
 
 def array_classes() -> list[str]:
