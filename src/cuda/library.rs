@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char};
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// A library that is used where it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,14 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-static FOLDERS: OnceLock<fn() -> Vec<PathBuf>> = OnceLock::new();
+/// The folders in which Python's packages lie. They are told, never asked for: a library is looked for under locks that a
+/// thread with the GIL may wait for.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Sets who knows the folders in which Python's packages lie.
+/// Tells the folders in which Python's packages lie.
 #[cfg(feature = "python")]
-pub(crate) fn set_package_folders(f: fn() -> Vec<PathBuf>) {
-    let _ = FOLDERS.set(f);
+pub(crate) fn set_package_folders(folders: Vec<PathBuf>) {
+    *FOLDERS.lock().unwrap_or_else(|e| e.into_inner()) = folders;
 }
 
 impl Name {
@@ -87,7 +89,7 @@ impl Name {
 fn folders() -> Vec<PathBuf> {
     let own = std::env::var_os("NNRS_CUDA_LIBRARY_PATH");
     let own: Vec<PathBuf> = own.iter().flat_map(std::env::split_paths).collect();
-    let packages = FOLDERS.get().map_or_else(Vec::new, |f| f());
+    let packages = FOLDERS.lock().unwrap_or_else(|e| e.into_inner()).clone();
     let entries = packages.iter().filter_map(|p| std::fs::read_dir(p.join("nvidia")).ok()).flatten().flatten();
     let mut wheels: Vec<PathBuf> = entries.map(|e| e.path().join("lib")).filter(|p| p.is_dir()).collect();
     wheels.sort();

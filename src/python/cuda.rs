@@ -14,8 +14,6 @@ use std::ffi::CString;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     cuda::set_notice(tell);
-    #[cfg(feature = "cuda")]
-    cuda::set_package_folders(package_folders);
     m.add_function(wrap_pyfunction!(cuda_device_count, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_device, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory_stats, m)?)?;
@@ -35,15 +33,24 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
 }
 
-/// Where Python looks for packages: NVIDIA's wheels lie there.
+/// Tells the engine where Python looks for packages, since NVIDIA's wheels lie there. It is told when a GPU's context is
+/// made, and does not ask: whoever looks for a library holds what threads with the GIL wait for.
 #[cfg(feature = "cuda")]
-fn package_folders() -> Vec<std::path::PathBuf> {
-    Python::attach(|py| py.import("sys")?.getattr("path")?.extract()).unwrap_or_default()
+pub(crate) fn tell_folders(py: Python<'_>) -> PyResult<()> {
+    let path = py.import("sys")?.getattr("path")?;
+    cuda::set_package_folders(path.try_iter()?.flatten().filter_map(|p| p.extract().ok()).collect());
+    Ok(())
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn tell_folders(_: Python<'_>) -> PyResult<()> {
+    Ok(())
 }
 
 /// NVIDIA's libraries by name: the file that is used, or why there is none, and which of the two it is.
 #[pyfunction]
 fn cuda_libraries(py: Python<'_>, id: usize) -> PyResult<Vec<(&'static str, bool, String)>> {
+    tell_folders(py)?;
     let all = errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.libraries()))?;
     Ok(all.into_iter().map(|(name, found)| (name, found.is_ok(), found.unwrap_or_else(|why| why))).collect())
 }
