@@ -37,12 +37,16 @@ mod nvrtc;
 pub(crate) mod pad;
 pub(crate) mod places;
 pub(crate) mod pooling;
+#[cfg(feature = "cuda")]
+mod probe;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod range;
 #[cfg(feature = "cuda")]
 mod real;
 pub(crate) mod reduce;
+#[cfg(feature = "cuda")]
+mod retry;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 #[cfg(feature = "cuda")]
@@ -100,7 +104,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
             let (pool, modules, tables, calls, units, compiling) = Default::default();
-            &*Box::leak(Box::new(Gpu {
+            let gpu: &'static Gpu = Box::leak(Box::new(Gpu {
                 id,
                 driver,
                 pool,
@@ -112,16 +116,15 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 capturing: RwLock::new(()),
                 waits: AtomicU64::new(0),
                 forks: fork::count(),
-            }))
+            }));
+            gpu.driver.belongs_to(gpu);
+            gpu
         };
         Ok(drivers.into_iter().enumerate().map(gpu).collect())
     });
     match found {
         Ok(gpus) => Ok(gpus),
-        Err(why) => {
-            let e = Error::unsupported(format!("CUDA is not available: {why}"));
-            Err(e.hint("the driver (525 or later) comes from NVIDIA or the system's packages; pip install 'nnrs[cuda12]', or 'nnrs[cuda13]', adds NVIDIA's libraries"))
-        }
+        Err(why) => Err(Error::unsupported(format!("CUDA is not available: {why}"))),
     }
 }
 
@@ -141,8 +144,14 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
     if let Some(drivers) = emulate::open()? {
         return Ok(drivers);
     }
+    #[cfg(not(feature = "emulate"))]
+    if std::env::var("NNRS_CUDA").is_ok_and(|v| v.starts_with("emulate")) {
+        return Err(Error::unsupported(
+            "NNRS_CUDA=emulate wants a build with the feature 'emulate', which is for tests",
+        ));
+    }
     #[cfg(feature = "cuda")]
-    return real::open();
+    return probe::open();
     #[cfg(not(feature = "cuda"))]
     Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
 }
@@ -184,6 +193,17 @@ impl Gpu {
         self.driver.properties()
     }
 
+    /// Opens it, if it is not open yet. (In a forked process it cannot be used; to speak of it is no error.)
+    ///
+    /// # Errors
+    /// It cannot be used: too old, another process has it for itself, no memory.
+    pub fn open(&self) -> Result<()> {
+        if self.check_fork().is_err() {
+            return Ok(());
+        }
+        self.driver.inside(&mut || Ok(()))
+    }
+
     /// Waits until all work that was asked for is done.
     pub fn synchronize(&self) -> Result<()> {
         let _turn = self.turn_with_host()?;
@@ -196,8 +216,22 @@ impl Gpu {
     }
 
     fn wait(&self) -> Result<()> {
-        self.waits.fetch_add(1, Relaxed);
+        self.count_waits(1);
         self.driver.synchronize()
+    }
+
+    fn count_waits(&self, n: u64) {
+        self.waits.fetch_add(n, Relaxed);
+    }
+
+    /// Gives memory back that is kept for later, for what is not an array: kernels, CUDA graphs, libraries.
+    fn make_room(&self) {
+        self.clear_memory_cache();
+    }
+
+    /// The error where that was not enough.
+    fn shortage(&self, what: &str) -> Error {
+        self.pool().out_of_memory(self, 0, what)
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {

@@ -110,8 +110,10 @@ impl Context {
 
 fn made(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<crate::Context> {
     let made = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
-    if made.gpu().is_some() {
-        cuda::tell_folders(py)?;
+    match made.passed_over() {
+        None if made.gpu().is_some() => cuda::tell_folders(py)?,
+        None => {}
+        Some(why) => cuda::warn_of_host(py, &made, &why)?,
     }
     Ok(made)
 }
