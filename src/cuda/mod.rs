@@ -21,6 +21,8 @@ mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
 pub(crate) mod extreme;
+#[cfg(feature = "cuda")]
+mod faults;
 mod generated;
 pub(crate) mod kernels;
 pub(crate) mod labels;

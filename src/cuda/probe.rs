@@ -2,7 +2,8 @@
 //! anything is called, since cudarc panics at the first call of a function that is missing.
 
 use super::driver::Driver;
-use super::real::{Device, wrong};
+use super::faults::wrong;
+use super::real::Device;
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute, CUresult};

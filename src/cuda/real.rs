@@ -4,6 +4,7 @@
 use super::cublas::Cublas;
 use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
+use super::faults::{is_shortage, text, wrong};
 use super::library::{self, Name};
 use super::module::{Module, older};
 use super::nvrtc::Nvrtc;
@@ -13,7 +14,7 @@ use super::vendor::{Call, Prepared};
 use super::{Gpu, probe};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
-use cudarc::driver::sys::{self, CUresult};
+use cudarc::driver::sys;
 use std::ffi::{CString, c_void};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -211,8 +212,8 @@ impl Driver for Device {
         // SAFETY: the memory is written before it is read, by the engine's plan.
         match unsafe { result::malloc_sync(bytes) } {
             Ok(at) => Ok(Some(at)),
-            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) if d.staging().release() => self.alloc(bytes),
-            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
+            Err(e) if is_shortage(e) && d.staging().release() => self.alloc(bytes),
+            Err(e) if is_shortage(e) => Ok(None),
             Err(e) => Err(wrong("cuMemAlloc", e)),
         }
     }
@@ -381,51 +382,5 @@ impl Driver for Device {
 
     fn synchronize(&self) -> Result<()> {
         self.current()?.synchronize().map_err(|e| wrong("waiting for the GPU", e))
-    }
-}
-
-fn is_shortage(e: DriverError) -> bool {
-    e.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
-}
-
-/// What the driver calls an error.
-fn text(e: DriverError) -> String {
-    let text = |t: Result<&std::ffi::CStr, DriverError>| t.map_or("?".into(), |t| t.to_string_lossy().into_owned());
-    format!("{} ({})", text(e.error_string()), text(e.error_name()))
-}
-
-/// An error of the driver. After a fault on the device all later calls fail with it.
-pub(super) fn wrong(what: &str, e: DriverError) -> Error {
-    use CUresult::*;
-    let kind = match e.0 {
-        CUDA_ERROR_OUT_OF_MEMORY => ErrorKind::OutOfMemory,
-        CUDA_ERROR_STUB_LIBRARY | CUDA_ERROR_NO_DEVICE | CUDA_ERROR_INVALID_DEVICE | CUDA_ERROR_DEVICE_UNAVAILABLE => {
-            ErrorKind::Unsupported
-        }
-        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH | CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => ErrorKind::Unsupported,
-        CUDA_ERROR_NO_BINARY_FOR_GPU | CUDA_ERROR_INVALID_PTX | CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            ErrorKind::Unsupported
-        }
-        CUDA_ERROR_JIT_COMPILER_NOT_FOUND | CUDA_ERROR_NOT_SUPPORTED => ErrorKind::Unsupported,
-        _ => ErrorKind::Device,
-    };
-    let error = Error::new(kind, format!("CUDA: {what}: {}", text(e)));
-    match e.0 {
-        CUDA_ERROR_STUB_LIBRARY => error.hint(
-            "the libcuda.so that was found is the toolkit's stub, for linking alone: take its folder off LD_LIBRARY_PATH",
-        ),
-        CUDA_ERROR_ILLEGAL_ADDRESS
-        | CUDA_ERROR_ILLEGAL_INSTRUCTION
-        | CUDA_ERROR_INVALID_ADDRESS_SPACE
-        | CUDA_ERROR_INVALID_PC
-        | CUDA_ERROR_MISALIGNED_ADDRESS
-        | CUDA_ERROR_HARDWARE_STACK_ERROR
-        | CUDA_ERROR_ECC_UNCORRECTABLE
-        | CUDA_ERROR_ASSERT
-        | CUDA_ERROR_LAUNCH_FAILED
-        | CUDA_ERROR_LAUNCH_TIMEOUT => error.hint(
-            "a kernel has failed, this one or one before; the GPU is lost to this process: start it anew",
-        ),
-        _ => error,
     }
 }
