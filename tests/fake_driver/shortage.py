@@ -1,6 +1,6 @@
 """Out of memory outside of arrays: at a launch, when kernels are loaded, for pinned memory, for CUDA graphs.
 
-Run with the fake driver, which says no as often as its variables tell. The first time is survived; the second in a row is
+Run with the fake driver, which says no as often as its variables tell. Once is survived; twice in a row is
 a MemoryError that names arrays, and the next run is right.
 """
 
