@@ -227,11 +227,13 @@ impl Gpu {
     }
 
     /// Gives memory back that is kept for later, for what is not an array: kernels, CUDA graphs, libraries.
+    #[cfg(feature = "cuda")]
     fn make_room(&self) {
         self.clear_memory_cache();
     }
 
     /// The error where that was not enough.
+    #[cfg(feature = "cuda")]
     fn shortage(&self, what: &str) -> Error {
         self.pool().out_of_memory(self, 0, what)
     }
