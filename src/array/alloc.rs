@@ -213,6 +213,8 @@ pub struct Block {
     exports: AtomicUsize,
     /// How often another storage has come to share it.
     pub(super) shares: AtomicUsize,
+    /// How many plans keep it for their captured runs.
+    pub(super) held: AtomicUsize,
     pub(super) mirror: OnceLock<Box<Mutex<Mirror>>>,
 }
 
@@ -235,8 +237,9 @@ impl Block {
 
     /// A block without memory.
     pub(super) fn nowhere(bytes: usize) -> Block {
-        let (host, exports, shares) = (AtomicPtr::new(std::ptr::null_mut()), AtomicUsize::new(0), AtomicUsize::new(0));
-        Block { host, bytes, exports, shares, mirror: OnceLock::new() }
+        let host = AtomicPtr::new(std::ptr::null_mut());
+        let (exports, shares, held) = Default::default();
+        Block { host, bytes, exports, shares, held, mirror: OnceLock::new() }
     }
 
     /// Gives a block without memory on the host some, content undefined. Nobody else does so at the same time.

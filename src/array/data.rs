@@ -86,15 +86,21 @@ impl Data {
     /// Memory with what a lazy content stands for.
     pub(super) fn constant(content: &Content, place: Place, dtype: DType, len: usize) -> Result<Data> {
         let data = Data::new_at(place, dtype, len)?;
-        match content {
-            _ if place.gpu().is_some() => {
-                let value = if let Content::Fill(v) = content { *v } else { 0.0 };
-                cuda::kernels::fill(&data, value)?;
-            }
-            Content::Fill(v) => with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(*v))),
-            _ => data.bytes_mut().fill(0),
-        }
+        data.fill_with(content)?;
         Ok(data)
+    }
+
+    /// Writes what a lazy content stands for.
+    pub(super) fn fill_with(&self, content: &Content) -> Result<()> {
+        match content {
+            _ if self.place.gpu().is_some() => {
+                let value = if let Content::Fill(v) = content { *v } else { 0.0 };
+                cuda::kernels::fill(self, value)?;
+            }
+            Content::Fill(v) => with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v))),
+            _ => self.bytes_mut().fill(0),
+        }
+        Ok(())
     }
 
     /// The GPU that the memory is of.

@@ -124,8 +124,9 @@ impl Block {
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }
-        // Whoever has a view of the host's memory may have written it since.
-        let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && self.exports().load(Relaxed) > 0);
+        // Whoever has a view of the host's memory may have written it since; what is captured has just been brought.
+        let seen = self.exports().load(Relaxed) > 0 && !cuda::capture::is_capturing();
+        let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && seen);
         let copy = match mirror.copy.take() {
             Some(copy) => copy,
             None => Arc::new(gpu.alloc(self.asked())?),

@@ -52,7 +52,8 @@ pub fn compiler() -> bool {
     setting() != OFF
 }
 
-/// Says whether kernels are generated where there is a compiler; gives the old setting. Results are the same.
+/// Says whether kernels are generated where there is a compiler; gives the old setting. Results are the
+/// same but for the last digits of the math library's functions.
 pub fn set_compiler(on: bool) -> bool {
     let old = compiler();
     SETTING.store(on as u8, Relaxed);

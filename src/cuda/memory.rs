@@ -3,6 +3,7 @@
 
 use super::Gpu;
 use super::capture::{Turn, is_capturing};
+use super::replays;
 use crate::array::alloc::{self, Stats};
 use crate::error::{Error, Result};
 use crate::fork;
@@ -48,16 +49,14 @@ impl Gpu {
             return self.alloc_apart(bytes);
         }
         let bytes = self.rounded(bytes);
-        let mut pool = self.pool();
-        let own = pool.arena.as_mut().and_then(|a| a.free.get_mut(&bytes)).and_then(Vec::pop);
+        let own = self.pool().arena.as_mut().and_then(|a| a.free.get_mut(&bytes)).and_then(Vec::pop);
         let at = match own {
             Some(at) => at,
-            None => pool.take(self, bytes)?,
+            None => self.take(bytes)?,
         };
-        if let Some(arena) = &mut pool.arena {
+        if let Some(arena) = &mut self.pool().arena {
             arena.owned.insert(at);
         }
-        drop(pool);
         Ok(Memory { gpu: self, at, bytes })
     }
 
@@ -65,8 +64,18 @@ impl Gpu {
     pub(super) fn alloc_apart(&'static self, bytes: usize) -> Result<Memory> {
         self.check_fork()?;
         let bytes = self.rounded(bytes);
-        let at = self.pool().take(self, bytes)?;
-        Ok(Memory { gpu: self, at, bytes })
+        Ok(Memory { gpu: self, at: self.take(bytes)?, bytes })
+    }
+
+    /// A block of the pool. When there is none, captured runs that are not at work give theirs back.
+    fn take(&'static self, bytes: usize) -> Result<u64> {
+        loop {
+            let taken = self.pool().take(self, bytes);
+            match taken {
+                Err(e) if e.is_out_of_memory() && replays::give_back(self) => (),
+                taken => return taken,
+            }
+        }
     }
 
     /// What is asked for is rounded up, for more of it to fit again; not where a byte too far is to be found.

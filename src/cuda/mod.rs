@@ -37,6 +37,7 @@ pub(crate) mod normalize;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 pub(crate) mod pad;
+mod patience;
 pub(crate) mod places;
 pub(crate) mod pooling;
 #[cfg(feature = "cuda")]
@@ -47,6 +48,7 @@ pub(crate) mod range;
 #[cfg(feature = "cuda")]
 mod real;
 pub(crate) mod reduce;
+pub(crate) mod replays;
 #[cfg(feature = "cuda")]
 mod retry;
 pub(crate) mod softmax;
@@ -56,13 +58,13 @@ mod staging;
 mod team;
 mod vendor;
 
-pub use capture::{graphs, set_graphs};
 use driver::Driver;
 pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
 #[cfg(all(feature = "cuda", feature = "python"))]
 pub(crate) use library::set_package_folders;
 pub(crate) use memory::Memory;
+pub use replays::{graphs, set_graphs};
 pub use vendor::{set_libraries, set_tf32, tf32};
 
 use crate::error::{Error, Result};

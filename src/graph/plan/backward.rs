@@ -15,7 +15,7 @@ use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
 use crate::context::Site;
-use crate::cuda::{Gpu, capture::Replays};
+use crate::cuda::{Gpu, replays::Replays};
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;

@@ -7,7 +7,8 @@ use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
 use crate::array::NdArray;
 use crate::context::Site;
-use crate::cuda::{Gpu, capture::Replays};
+use crate::cuda::{Gpu, replays::Replays};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::tile::Walk;
 use crate::graph::node::FnNode;
@@ -89,7 +90,12 @@ pub(crate) fn captured_on<'a>(
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
     let by_kernels = |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none();
-    nodes.all(|n| n.context.gpu() == Some(gpu) && by_kernels(n)).then(|| (gpu, Replays::new(made())))
+    let mut double = false;
+    let all = nodes.all(|n| {
+        double |= n.context.dtype() == DType::F64;
+        n.context.gpu() == Some(gpu) && by_kernels(n)
+    });
+    all.then(|| (gpu, Replays::new(made(), double)))
 }
 
 pub(crate) struct PlanNode {

@@ -3,7 +3,7 @@
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{Data, Found, NdArray, Place, alloc};
 use crate::context::Site;
-use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::{Error, Result};

@@ -27,7 +27,7 @@ pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
-use crate::cuda::{Gpu, capture::Replays};
+use crate::cuda::{Gpu, replays::Replays};
 use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};

@@ -2,7 +2,7 @@
 
 use super::{Backward, Call, How, Step, Target, What};
 use crate::array::{Data, NdArray, Place, alloc};
-use crate::cuda::capture::{Circumstances, Replays};
+use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
