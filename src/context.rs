@@ -130,6 +130,12 @@ impl Context {
         self.site.place.gpu()
     }
 
+    /// Why the first of the candidates that this build knows was not taken, if so.
+    #[cfg(feature = "python")]
+    pub(crate) fn passed_over(&self) -> Option<Error> {
+        self.backend.iter().find_map(|b| parse(b, &self.device_id)).and_then(Result::err)
+    }
+
     /// Where functions compute.
     pub(crate) fn site(&self) -> Site {
         self.site
@@ -194,7 +200,9 @@ fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
 
 fn gpu(device_id: &str) -> Result<&'static cuda::Gpu> {
     let number = device_id.trim().parse().map_err(|_| Error::arg("device_id", "the number of a GPU").actual(device_id));
-    number.and_then(cuda::gpu)
+    let gpu = number.and_then(cuda::gpu)?;
+    gpu.open()?;
+    Ok(gpu)
 }
 
 fn type_config(dtype: DType) -> &'static str {

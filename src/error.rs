@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Io,
     /// Not available here. Python: RuntimeError.
     Unsupported,
+    /// A GPU has failed. Python: RuntimeError.
+    Device,
     /// Ctrl-C, or an error of the user's own code that is carried through.
     External,
 }

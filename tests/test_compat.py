@@ -65,10 +65,37 @@ def test_without_a_gpu_asking_for_one_is_one_error():
         "    except RuntimeError as e:\n        print(e)\n"
     )
     done = run(code, env={**os.environ, "NNRS_CUDA": "", "CUDA_VISIBLE_DEVICES": ""})
-    assert done.stdout.count("CUDA is not available: ") == done.stdout.count("nnrs[cuda12]") == 2 and not done.stderr, (
-        done.stdout,
-        done.stderr,
+    # What is wrong decides the advice: no driver, or one that shows no GPU.
+    advice = [done.stdout.count(text) for text in ("nnrs[cuda12]", "CUDA_VISIBLE_DEVICES is ''")]
+    assert done.stdout.count("CUDA is not available: ") == sum(advice) == max(advice) == 2, (done.stdout, done.stderr)
+    assert not done.stderr
+
+
+@pytest.mark.host
+def test_a_context_that_falls_back_to_the_host_says_so_once():
+    script = (
+        "import warnings, nnrs as nn\n"
+        "with warnings.catch_warnings(record=True) as said:\n"
+        "    warnings.simplefilter('always')\n"
+        "    nn.Context(['cpu:float', 'cudnn:float'], '', '77'), nn.Context(['tpu:float', 'cpu:float'], '', '77')\n"
+        "    assert not said\n"
+        "    for _ in range(2): nn.Context(['cudnn:float', 'cpu:float'], '', '77')\n"
+        "print(len(said), said[0].category.__name__, said[0].message)\n"
     )
+    done = run(script)
+    assert done.stdout.startswith(
+        "1 RuntimeWarning nnrs: Context(['cudnn:float', 'cpu:float'], device_id='77') computes on the host: "
+    ), done
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("wish", ["emulate:0", "emulate:x", "emulate:"])
+def test_a_wrong_wish_for_emulated_gpus_is_one_clear_error(wish):
+    script = "from nnrs.ext_utils import get_extension_context\nget_extension_context('cudnn')\n"
+    done = run(script, env={**os.environ, "NNRS_CUDA": wish})
+    assert "NNRS_CUDA" in done.stderr and "CUDA is not available: " in done.stderr, done.stderr
+    known = f"expected emulate:N with a number N, 1 or more, got {wish}"
+    assert known in done.stderr or "wants a build with the feature 'emulate'" in done.stderr, done.stderr
 
 
 def test_both_names_of_the_cuda_backend_have_the_same_functions():

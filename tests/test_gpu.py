@@ -354,3 +354,11 @@ def test_contexts_that_are_not_there():
         gpu(device_id=str(DEVICES))
     with pytest.raises(ValueError, match="argument 'type_config'"):
         gpu(type_config="int")
+
+
+@pytest.mark.parametrize("device", ["x", "-1", -1, 10**30, None])
+def test_what_is_asked_of_no_gpu_is_an_error_of_ours(device):
+    for ask in (cuda.device_name, cuda.memory_stats, cuda.host_waits, cuda.device_synchronize, cuda.libraries):
+        with pytest.raises(nn.Error, match=f"{ask.__name__}: argument 'device': expected one of '0'") as info:
+            ask(device)
+        assert isinstance(info.value, ValueError)

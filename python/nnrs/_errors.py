@@ -27,6 +27,10 @@ class OutOfMemoryError(Error, MemoryError):
     """Memory is used up, or its limit is reached."""
 
 
+class DeviceError(Error, RuntimeError):
+    """A GPU that has failed."""
+
+
 class FileError(Error, OSError):
     """A file that cannot be read or written."""
 

@@ -399,7 +399,7 @@ fn out_of_memory(bytes: usize, why: &str) -> Error {
         .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or raise nn.memory.set_limit")
 }
 
-/// The error where `bytes` are missing `place`; `blocks` there by size, address and label.
+/// The error where `bytes` (0: nobody knows how many) are missing `place`; `blocks` there by size, address and label.
 pub(crate) fn shortage(
     place: &str,
     bytes: usize,
@@ -415,9 +415,9 @@ pub(crate) fn shortage(
     };
     let names: Vec<_> = blocks.iter().take(5).map(|(n, p, l)| format!("{} {}", name(p, l), human(*n))).collect();
     let limit = if s.limit == usize::MAX { "none".to_string() } else { human(s.limit) };
+    let asked = if bytes == 0 { String::new() } else { format!("asked for {}, ", human(bytes)) };
     let what = format!(
-        "out of memory{place}: {why}; asked for {}, in use {}, cached {}, limit {limit}; the largest arrays: {}",
-        human(bytes),
+        "out of memory{place}: {why}; {asked}in use {}, cached {}, limit {limit}; the largest arrays: {}",
         human(s.live),
         human(s.cached),
         if names.is_empty() { "none".to_string() } else { names.join(", ") }

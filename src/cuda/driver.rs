@@ -1,6 +1,7 @@
 //! What the engine asks of a GPU: the one trait that stands between it and CUDA. The real device implements it, and for
 //! tests an emulated one, so that every launch, argument and copy is checked where there is no GPU.
 
+use super::Gpu;
 use super::module::Module;
 use super::vendor::{Call, Prepared};
 use crate::error::Result;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 pub(crate) trait Driver: Send + Sync {
     /// What the device is.
     fn properties(&self) -> &Properties;
+
+    /// Says whose driver it is: who has memory to give back, and counts.
+    fn belongs_to(&self, _gpu: &'static Gpu) {}
 
     /// New memory, aligned to 256 bytes (16 where it is emulated); `None` if there is not enough.
     fn alloc(&self, bytes: usize) -> Result<Option<u64>>;
@@ -54,8 +58,8 @@ pub(crate) trait Driver: Send + Sync {
     /// `args` point to values of the types of the kernel's parameters; pointers among them are valid for what it does.
     unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()>;
 
-    /// Makes the device this thread's, for libraries.
-    fn enter(&self) -> Result<()>;
+    /// Does `work` while the device is this thread's, for libraries. The device is open then.
+    fn inside(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 
     /// The device's context, by which another device finds its memory.
     fn context(&self) -> Result<u64>;
@@ -63,7 +67,7 @@ pub(crate) trait Driver: Send + Sync {
     /// NVIDIA's libraries by name: the file that is used, or why there is none.
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>>;
 
-    /// Has a library choose how to do a call; `None` if there is none for it.
+    /// Has a library choose how to do a call; `None` if there is none for it. Out of memory: there is none just now.
     fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>>;
 
     /// Waits for all work.

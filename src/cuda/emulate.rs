@@ -108,8 +108,8 @@ pub(super) fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     if word != "emulate" {
         return Ok(None);
     }
-    let count: usize =
-        number.parse().map_err(|_| Error::arg("NNRS_CUDA", "emulate:N with a number N").actual(&wish))?;
+    let wrong = || Error::arg("NNRS_CUDA", "emulate:N with a number N, 1 or more").actual(&wish);
+    let count: usize = number.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
     let device = |_| {
         let (name, memory) = ("emulated".to_string(), 4 << 30);
         let properties = Properties { name, capability: (8, 0), memory, processors: 2, emulated: true };
@@ -221,8 +221,8 @@ impl Driver for Emulated {
         message.map_or(Ok(()), |m| Err(wrong(&m)))
     }
 
-    fn enter(&self) -> Result<()> {
-        Ok(())
+    fn inside(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
     }
 
     fn context(&self) -> Result<u64> {

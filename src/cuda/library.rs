@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char};
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// A library that is used where it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,14 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-static FOLDERS: OnceLock<fn() -> Vec<PathBuf>> = OnceLock::new();
+/// The folders in which Python's packages lie. They are told, never asked for: a library is looked for under locks that a
+/// thread with the GIL may wait for.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Sets who knows the folders in which Python's packages lie.
+/// Tells the folders in which Python's packages lie.
 #[cfg(feature = "python")]
-pub(crate) fn set_package_folders(f: fn() -> Vec<PathBuf>) {
-    let _ = FOLDERS.set(f);
+pub(crate) fn set_package_folders(folders: Vec<PathBuf>) {
+    *FOLDERS.lock().unwrap_or_else(|e| e.into_inner()) = folders;
 }
 
 impl Name {
@@ -62,11 +64,7 @@ impl Name {
             let _ = (Name::CublasLt.open(), Name::Nvrtc.open());
         }
         let (_, title, files) = *self.entry();
-        // The driver decides which generation its libraries may be of.
-        let newest = match super::real::version() / 1000 {
-            0 => usize::MAX, // no driver: nothing will be called
-            generation => generation as usize,
-        };
+        let newest = super::probe::generation().unwrap_or(usize::MAX);
         let generation = |f: &str| f.rsplit('.').next().and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
         let files = || files.iter().copied().filter(|f| generation(f) <= newest);
         let loaded = files().find_map(|f| open(Path::new(f), libc::RTLD_NOLOAD));
@@ -77,8 +75,8 @@ impl Name {
             let names: Vec<&str> = files().collect();
             let places: Vec<String> = folders.iter().map(|d| d.display().to_string()).collect();
             let places = if places.is_empty() { String::new() } else { format!("in {}, nor ", places.join(", ")) };
-            let extra = if newest == 12 { "nnrs[cuda12]" } else { "nnrs[cuda13] (or nnrs[cuda12])" };
-            format!("{title} was not found: {} is neither loaded, nor {places}where the system looks for libraries; pip install '{extra}' brings it", names.join(" or "))
+            let extra = if newest == 12 { "'nnrs[cuda12]'" } else { "'nnrs[cuda13]' (or 'nnrs[cuda12]')" };
+            format!("{title} was not found: {} is neither loaded, nor {places}where the system looks for libraries; pip install {extra} brings it", names.join(" or "))
         })
     }
 }
@@ -86,8 +84,8 @@ impl Name {
 /// Where the wheels put the libraries, and what NNRS_CUDA_LIBRARY_PATH names.
 fn folders() -> Vec<PathBuf> {
     let own = std::env::var_os("NNRS_CUDA_LIBRARY_PATH");
-    let own: Vec<PathBuf> = own.iter().flat_map(std::env::split_paths).collect();
-    let packages = FOLDERS.get().map_or_else(Vec::new, |f| f());
+    let own: Vec<PathBuf> = own.iter().flat_map(std::env::split_paths).filter(|p| !p.as_os_str().is_empty()).collect();
+    let packages = FOLDERS.lock().unwrap_or_else(|e| e.into_inner()).clone();
     let entries = packages.iter().filter_map(|p| std::fs::read_dir(p.join("nvidia")).ok()).flatten().flatten();
     let mut wheels: Vec<PathBuf> = entries.map(|e| e.path().join("lib")).filter(|p| p.is_dir()).collect();
     wheels.sort();

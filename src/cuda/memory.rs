@@ -197,7 +197,7 @@ impl Pool {
         }
     }
 
-    fn out_of_memory(&self, gpu: &Gpu, bytes: usize, why: &str) -> Error {
+    pub(super) fn out_of_memory(&self, gpu: &Gpu, bytes: usize, why: &str) -> Error {
         let blocks = self.live.iter().map(|(at, (n, label))| (*n, *at as usize, *label)).collect();
         alloc::shortage(&format!(" on {gpu}"), bytes, why, &self.stats(), blocks)
             .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or a smaller batch")

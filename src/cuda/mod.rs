@@ -21,6 +21,8 @@ mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
 pub(crate) mod extreme;
+#[cfg(feature = "cuda")]
+mod faults;
 mod generated;
 pub(crate) mod kernels;
 pub(crate) mod labels;
@@ -38,6 +40,8 @@ pub(crate) mod pad;
 mod patience;
 pub(crate) mod places;
 pub(crate) mod pooling;
+#[cfg(feature = "cuda")]
+mod probe;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod range;
@@ -45,6 +49,8 @@ pub(crate) mod range;
 mod real;
 pub(crate) mod reduce;
 pub(crate) mod replays;
+#[cfg(feature = "cuda")]
+mod retry;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 #[cfg(feature = "cuda")]
@@ -102,7 +108,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
         let drivers = open().map_err(|e| e.to_string())?;
         let gpu = |(id, driver)| {
             let (pool, modules, tables, calls, units, compiling) = Default::default();
-            &*Box::leak(Box::new(Gpu {
+            let gpu: &'static Gpu = Box::leak(Box::new(Gpu {
                 id,
                 driver,
                 pool,
@@ -114,16 +120,15 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 capturing: RwLock::new(()),
                 waits: AtomicU64::new(0),
                 forks: fork::count(),
-            }))
+            }));
+            gpu.driver.belongs_to(gpu);
+            gpu
         };
         Ok(drivers.into_iter().enumerate().map(gpu).collect())
     });
     match found {
         Ok(gpus) => Ok(gpus),
-        Err(why) => {
-            let e = Error::unsupported(format!("CUDA is not available: {why}"));
-            Err(e.hint("the driver (525 or later) comes from NVIDIA or the system's packages; pip install 'nnrs[cuda12]', or 'nnrs[cuda13]', adds NVIDIA's libraries"))
-        }
+        Err(why) => Err(Error::unsupported(format!("CUDA is not available: {why}"))),
     }
 }
 
@@ -143,8 +148,14 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
     if let Some(drivers) = emulate::open()? {
         return Ok(drivers);
     }
+    #[cfg(not(feature = "emulate"))]
+    if std::env::var("NNRS_CUDA").is_ok_and(|v| v.starts_with("emulate")) {
+        return Err(Error::unsupported(
+            "NNRS_CUDA=emulate wants a build with the feature 'emulate', which is for tests",
+        ));
+    }
     #[cfg(feature = "cuda")]
-    return real::open();
+    return probe::open();
     #[cfg(not(feature = "cuda"))]
     Err(Error::unsupported("this build was made without it (Rust: the feature 'cuda')"))
 }
@@ -186,6 +197,17 @@ impl Gpu {
         self.driver.properties()
     }
 
+    /// Opens it, if it is not open yet. (In a forked process it cannot be used; to speak of it is no error.)
+    ///
+    /// # Errors
+    /// It cannot be used: too old, another process has it for itself, no memory.
+    pub fn open(&self) -> Result<()> {
+        if self.check_fork().is_err() {
+            return Ok(());
+        }
+        self.driver.inside(&mut || Ok(()))
+    }
+
     /// Waits until all work that was asked for is done.
     pub fn synchronize(&self) -> Result<()> {
         let _turn = self.turn_with_host()?;
@@ -198,8 +220,24 @@ impl Gpu {
     }
 
     fn wait(&self) -> Result<()> {
-        self.waits.fetch_add(1, Relaxed);
+        self.count_waits(1);
         self.driver.synchronize()
+    }
+
+    fn count_waits(&self, n: u64) {
+        self.waits.fetch_add(n, Relaxed);
+    }
+
+    /// Gives memory back that is kept for later, for what is not an array: kernels, CUDA graphs, libraries.
+    #[cfg(feature = "cuda")]
+    fn make_room(&self) {
+        self.clear_memory_cache();
+    }
+
+    /// The error where that was not enough.
+    #[cfg(feature = "cuda")]
+    fn shortage(&self, what: &str) -> Error {
+        self.pool().out_of_memory(self, 0, what)
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {

@@ -30,12 +30,14 @@ impl Module {
             Some((number.parse::<u32>().ok()?, ptx))
         });
         let best = parts.filter(|(n, _)| *n <= own).max_by_key(|(n, _)| *n);
-        let older = || {
-            let e = Error::unsupported(format!("the GPU's compute capability is {major}.{minor}"));
-            e.hint("7.0 (Volta) or later is needed")
-        };
-        best.map(|(_, ptx)| ptx.to_string()).ok_or_else(older)
+        best.map(|(_, ptx)| ptx.to_string()).ok_or_else(|| older((major, minor)))
     }
+}
+
+/// The error for a GPU for which there are no kernels.
+pub(super) fn older((major, minor): (u32, u32)) -> Error {
+    let e = Error::unsupported(format!("the GPU's compute capability is {major}.{minor}"));
+    e.hint("7.0 (Volta) or later is needed")
 }
 
 macro_rules! modules {

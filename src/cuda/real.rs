@@ -4,24 +4,32 @@
 use super::cublas::Cublas;
 use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
-use super::library;
-use super::module::Module;
+use super::faults::{is_shortage, text, wrong};
+use super::library::{self, Name};
+use super::module::{Module, older};
 use super::nvrtc::Nvrtc;
+use super::retry::Opening;
 use super::staging::Staging;
 use super::vendor::{Call, Prepared};
+use super::{Gpu, probe};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
-use cudarc::driver::sys::{self, CUresult};
+use cudarc::driver::sys;
 use std::ffi::{CString, c_void};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// What the kernels' PTX needs: CUDA 12.0, which came with driver 525.
-const OLDEST: i32 = 12000;
+/// What the kernels' PTX needs of a GPU.
+const VOLTA: (u32, u32) = (7, 0);
 
-struct Device {
+pub(super) struct Device {
     properties: Properties,
+    ordinal: i32,
     device: sys::CUdevice,
-    opened: OnceLock<Result<Opened, String>>,
+    opened: OnceLock<Opened>,
+    opening: Mutex<()>,
+    /// Whose driver it is.
+    gpu: OnceLock<&'static Gpu>,
 }
 
 /// What a device has once it is used.
@@ -31,112 +39,153 @@ struct Opened {
     /// For constants.
     side: sys::CUstream,
     staging: Mutex<Staging>,
-    cublas: Found<Cublas>,
-    cudnn: Found<Cudnn>,
+    cublas: Opening<Cublas>,
+    cudnn: Opening<Cudnn>,
 }
-
-/// A library, or why there is none.
-type Found<T> = OnceLock<Result<Arc<T>, String>>;
 
 // SAFETY: contexts and streams are handles that any thread may use; each call makes the context its thread's own.
 unsafe impl Send for Opened {}
 // SAFETY: as above.
 unsafe impl Sync for Opened {}
 
-/// All devices of the machine that `CUDA_VISIBLE_DEVICES` leaves.
-pub(super) fn open() -> Result<Vec<Box<dyn Driver>>> {
-    // SAFETY: the library's constructors are the driver's own.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(Error::unsupported(
-            "NVIDIA's driver was not found: libcuda.so.1 is in none of the places where the system looks for libraries",
-        ));
-    }
-    // Whatever the library lacks is a panic in cudarc; here it is an error.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let opened = std::panic::catch_unwind(devices);
-    std::panic::set_hook(hook);
-    opened.unwrap_or_else(|_| Err(Error::unsupported("NVIDIA's driver is too old: it lacks functions of CUDA 12.0")))
+/// A device that is this thread's. Dropped, it puts back the context that was: others in the process (PyTorch) choose
+/// their device by it.
+struct Current<'a> {
+    opened: &'a Opened,
+    before: Option<sys::CUcontext>,
 }
 
-/// The version of CUDA that the driver is for: 12000 for 12.0. 0 without a driver.
-pub(super) fn version() -> i32 {
-    // SAFETY: the library's constructors are the driver's own.
-    if !unsafe { sys::is_culib_present() } {
-        return 0;
-    }
-    let mut version = 0;
-    // SAFETY: a valid place for the number.
-    match unsafe { sys::cuDriverGetVersion(&mut version) }.result() {
-        Ok(()) => version,
-        Err(_) => 0,
+impl Deref for Current<'_> {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        self.opened
     }
 }
 
-fn devices() -> Result<Vec<Box<dyn Driver>>> {
-    result::init().map_err(|e| wrong("cuInit", e))?;
-    let version = version();
-    if version < OLDEST {
-        let found = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
-        return Err(Error::unsupported(format!(
-            "NVIDIA's driver is for {found}; 12.0 (driver 525) or later is needed"
-        )));
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // SAFETY: it was current, and calls in between leave contexts alone.
+            let _ = unsafe { result::ctx::set_current(before) };
+        }
     }
-    let count = result::device::get_count().map_err(|e| wrong("cuDeviceGetCount", e))?;
-    if count == 0 {
-        return Err(Error::unsupported("NVIDIA's driver knows no GPU (see CUDA_VISIBLE_DEVICES)"));
-    }
-    (0..count).map(|i| Ok(Box::new(Device::find(i)?) as Box<dyn Driver>)).collect()
 }
 
 impl Device {
     /// The device's name and limits. Nothing of it is used yet.
-    fn find(ordinal: i32) -> Result<Device> {
-        use sys::CUdevice_attribute::*;
+    pub(super) fn find(ordinal: i32) -> Result<Device> {
         let device = result::device::get(ordinal).map_err(|e| wrong("cuDeviceGet", e))?;
         let name = result::device::get_name(device).map_err(|e| wrong("cuDeviceGetName", e))?;
+        let capability = probe::capability(device).map_err(|e| wrong("cuDeviceGetAttribute", e))?;
+        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         // SAFETY: the device is there.
-        let attribute =
-            |a| unsafe { result::device::get_attribute(device, a) }.map_err(|e| wrong("cuDeviceGetAttribute", e));
-        let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32;
-        let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32;
-        let processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-        // SAFETY: the device is there.
-        let memory = unsafe { result::device::total_mem(device) }.map_err(|e| wrong("cuDeviceTotalMem", e))?;
-        let properties = Properties { name, capability: (major, minor), memory, processors, emulated: false };
-        Ok(Device { properties, device, opened: OnceLock::new() })
+        let (processors, memory) =
+            unsafe { (result::device::get_attribute(device, count), result::device::total_mem(device)) };
+        let processors = processors.map_err(|e| wrong("cuDeviceGetAttribute", e))? as usize;
+        let memory = memory.map_err(|e| wrong("cuDeviceTotalMem", e))?;
+        let properties = Properties { name, capability, memory, processors, emulated: false };
+        let (opened, opening, gpu) = Default::default();
+        Ok(Device { properties, ordinal, device, opened, opening, gpu })
     }
 
     /// What the device has, opened when it is first used; its context is then this thread's.
-    fn current(&self) -> Result<&Opened> {
-        let opened = self.opened.get_or_init(|| Opened::new(self.device).map_err(|e| e.to_string()));
-        let opened = opened.as_ref().map_err(Error::unsupported)?;
+    fn current(&self) -> Result<Current<'_>> {
+        let before = result::ctx::get_current().map_err(|e| wrong("cuCtxGetCurrent", e))?;
+        let opened = self.opened()?;
+        if before == Some(opened.context) {
+            return Ok(Current { opened, before: None });
+        }
         // SAFETY: the context is kept to the process's end.
         unsafe { result::ctx::set_current(opened.context) }.map_err(|e| wrong("cuCtxSetCurrent", e))?;
-        Ok(opened)
+        // Where there was none, that of the first GPU may stay: it is what CUDA's runtime takes by itself.
+        let before = (before.is_some() || self.ordinal != 0).then(|| before.unwrap_or(std::ptr::null_mut()));
+        Ok(Current { opened, before })
+    }
+
+    /// Only success is kept: who had the memory, or the device for himself, may give it back.
+    fn opened(&self) -> Result<&Opened> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let _one = self.opening.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        if self.properties.capability < VOLTA {
+            return Err(older(self.properties.capability));
+        }
+        let before = result::ctx::get_current().map_err(|e| wrong("cuCtxGetCurrent", e))?;
+        let opened = Opened::new(self.device);
+        // SAFETY: it was current.
+        let _ = unsafe { result::ctx::set_current(before.unwrap_or(std::ptr::null_mut())) };
+        let name = format!("opening GPU {} ({})", self.ordinal, self.properties.name);
+        Ok(self.opened.get_or_init({
+            let opened = opened.map_err(|e| wrong(&name, e))?;
+            || opened
+        }))
+    }
+
+    /// Does what the device may lack memory for: then once more, when arrays and copies have given back what they keep.
+    fn enough<T>(&self, what: &str, work: impl Fn() -> Result<T, DriverError>) -> Result<T> {
+        let done = match work() {
+            Err(e) if is_shortage(e) => {
+                self.flush();
+                work()
+            }
+            done => done,
+        };
+        done.map_err(|e| match self.gpu.get() {
+            Some(gpu) if is_shortage(e) => gpu.shortage(&format!("CUDA: {what}: {}", text(e))),
+            _ => wrong(what, e),
+        })
+    }
+
+    fn flush(&self) {
+        if let Some(gpu) = self.gpu.get() {
+            gpu.make_room();
+        }
+        if let Some(d) = self.opened.get() {
+            d.staging().release();
+        }
+    }
+
+    /// A library that is open, or why it is not. Most often it lacks memory, which the pool may have.
+    fn library<T>(
+        &self,
+        name: Name,
+        opening: &Opening<T>,
+        open: impl Fn() -> Result<T, String>,
+    ) -> Result<Arc<T>, String> {
+        name.open()?;
+        opening.get(|| {
+            open().or_else(|_| {
+                self.flush();
+                open()
+            })
+        })
+    }
+
+    fn cublas(&self, d: &Opened) -> Result<Arc<Cublas>, String> {
+        self.library(Name::CublasLt, &d.cublas, || Cublas::open(d.stream as *mut c_void))
+    }
+
+    fn cudnn(&self, d: &Opened) -> Result<Arc<Cudnn>, String> {
+        self.library(Name::Cudnn, &d.cudnn, || Cudnn::open(d.stream as *mut c_void))
     }
 }
 
 impl Opened {
-    fn new(device: sys::CUdevice) -> Result<Opened> {
+    fn new(device: sys::CUdevice) -> Result<Opened, DriverError> {
         let create = || result::stream::create(result::stream::StreamKind::NonBlocking);
         // SAFETY: the device is there; its primary context is kept to the process's end.
         unsafe {
-            let context = result::primary_ctx::retain(device).map_err(|e| wrong("cuDevicePrimaryCtxRetain", e))?;
-            result::ctx::set_current(context).map_err(|e| wrong("cuCtxSetCurrent", e))?;
-            let streams = create().and_then(|stream| Ok((stream, create()?, Staging::new(stream)?)));
-            let (stream, side, staging) = streams.map_err(|e| wrong("cuStreamCreate", e))?;
-            let (cublas, cudnn) = Default::default();
-            Ok(Opened { context, stream, side, staging: Mutex::new(staging), cublas, cudnn })
+            let context = result::primary_ctx::retain(device)?;
+            result::ctx::set_current(context)?;
+            let (stream, side) = (create()?, create()?);
+            let staging = Mutex::new(Staging::new(stream)?);
+            Ok(Opened { context, stream, side, staging, cublas: Opening::default(), cudnn: Opening::default() })
         }
-    }
-
-    fn cublas(&self) -> &Result<Arc<Cublas>, String> {
-        self.cublas.get_or_init(|| Cublas::open(self.stream as *mut c_void).map(Arc::new))
-    }
-
-    fn cudnn(&self) -> &Result<Arc<Cudnn>, String> {
-        self.cudnn.get_or_init(|| Cudnn::open(self.stream as *mut c_void).map(Arc::new))
     }
 
     fn staging(&self) -> MutexGuard<'_, Staging> {
@@ -154,13 +203,17 @@ impl Driver for Device {
         &self.properties
     }
 
+    fn belongs_to(&self, gpu: &'static Gpu) {
+        let _ = self.gpu.set(gpu);
+    }
+
     fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
         let d = self.current()?;
         // SAFETY: the memory is written before it is read, by the engine's plan.
         match unsafe { result::malloc_sync(bytes) } {
             Ok(at) => Ok(Some(at)),
-            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) if d.staging().release() => self.alloc(bytes),
-            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
+            Err(e) if is_shortage(e) && d.staging().release() => self.alloc(bytes),
+            Err(e) if is_shortage(e) => Ok(None),
             Err(e) => Err(wrong("cuMemAlloc", e)),
         }
     }
@@ -168,13 +221,19 @@ impl Driver for Device {
     unsafe fn free(&self, at: u64, _bytes: usize) {
         // What fails here has failed before, and was reported then. Freeing waits for the device's work.
         // SAFETY: the caller's promise.
-        let _ = self.enter().map(|()| unsafe { result::free_sync(at) });
+        let _ = self.current().map(|_d| unsafe { result::free_sync(at) });
     }
 
     unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
         let d = self.current()?;
-        // SAFETY: the caller's promise.
-        unsafe { d.staging().upload(to, from, bytes) }.map_err(|e| wrong("copy to the GPU", e))
+        self.enough("copy to the GPU", || {
+            let mut staging = d.staging();
+            // SAFETY: the caller's promise.
+            let sent = unsafe { staging.upload(to, from, bytes) };
+            let waits = std::mem::take(&mut staging.waits);
+            self.gpu.get().inspect(|gpu| gpu.count_waits(waits));
+            sent
+        })
     }
 
     unsafe fn download(&self, to: *mut u8, from: u64, bytes: usize) -> Result<()> {
@@ -207,50 +266,50 @@ impl Driver for Device {
     }
 
     fn load(&self, module: &Module) -> Result<Loaded> {
-        self.enter()?;
+        let _d = self.current()?;
         let ptx = module.ptx(self.properties.capability)?;
         let ptx = CString::new(ptx).map_err(|_| Error::graph(format!("the PTX of {} has a zero byte", module.stem)))?;
         // SAFETY: PTX as text that ends with a zero byte.
-        let loaded = unsafe { result::module::load_data(ptx.as_ptr() as *const c_void) };
-        loaded.map(|m| Loaded(m as u64)).map_err(|e| wrong(&format!("loading the kernels of {}", module.stem), e))
+        let load = || unsafe { result::module::load_data(ptx.as_ptr() as *const c_void) };
+        self.enough(&format!("loading the kernels of {}", module.stem), load).map(|m| Loaded(m as u64))
     }
 
     fn compile(&self, source: &str) -> Result<Option<Loaded>> {
         let Ok(nvrtc) = Nvrtc::get() else { return Ok(None) };
-        self.enter()?;
+        let _d = self.current()?;
         let load = |image: &[u8]| {
             // SAFETY: machine code, or PTX that ends with a zero byte.
-            let loaded = unsafe { result::module::load_data(image.as_ptr() as *const c_void) };
-            loaded.map(|m| Loaded(m as u64)).map_err(|e| wrong("loading a generated kernel", e))
+            let load = || unsafe { result::module::load_data(image.as_ptr() as *const c_void) };
+            self.enough("loading a generated kernel", load).map(|m| Loaded(m as u64))
         };
         nvrtc.compiled(source, self.properties.capability, load).map(Some)
     }
 
     fn kernel(&self, module: Loaded, name: &str) -> Result<Kernel> {
-        self.enter()?;
+        let _d = self.current()?;
         let text = CString::new(name).map_err(|_| Error::graph("a kernel's name has a zero byte"))?;
         // SAFETY: a module that `load` gave, which stays loaded.
-        let found = unsafe { result::module::get_function(module.0 as sys::CUmodule, text) };
-        found.map(|f| Kernel(f as u64)).map_err(|e| wrong(&format!("looking for the kernel {name}"), e))
+        let find = || unsafe { result::module::get_function(module.0 as sys::CUmodule, text.clone()) };
+        self.enough(&format!("looking for the kernel {name}"), find).map(|f| Kernel(f as u64))
     }
 
     unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()> {
         let d = self.current()?;
         let ([x, y, z], [i, j, k]) = (grid.blocks, grid.threads);
-        // SAFETY: the caller's promise.
-        let done =
-            unsafe { result::launch_kernel(kernel.0 as sys::CUfunction, (x, y, z), (i, j, k), 0, d.stream, args) };
-        done.map_err(|e| wrong("starting a kernel", e))
+        let (kernel, args) = (kernel.0 as sys::CUfunction, std::cell::RefCell::new(args));
+        // SAFETY: the caller's promise. (Kernels reserve memory for what their threads spill.)
+        let launch =
+            || unsafe { result::launch_kernel(kernel, (x, y, z), (i, j, k), 0, d.stream, &mut args.borrow_mut()) };
+        self.enough("starting a kernel", launch)
     }
 
     unsafe fn upload_constant(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {
         let d = self.current()?;
         // SAFETY: the caller's promise; the copy goes by a stream of its own and is waited for.
-        let done = unsafe {
+        self.enough("copy to the GPU", || unsafe {
             let source = std::slice::from_raw_parts(from, bytes);
             result::memcpy_htod_async(to, source, d.side).and_then(|()| result::stream::synchronize(d.side))
-        };
-        done.map_err(|e| wrong("copy to the GPU", e))
+        })
     }
 
     fn begin_capture(&self) -> Result<()> {
@@ -263,54 +322,59 @@ impl Driver for Device {
 
     fn end_capture(&self) -> Result<Captured> {
         let d = self.current()?;
+        // SAFETY: the stream is kept to the process's end.
+        let graph = unsafe { result::stream::end_capture(d.stream) }.map_err(|e| wrong("ending a CUDA graph", e))?;
         // SAFETY: the graph is made into one that can be launched, and then dropped.
-        let made = unsafe {
-            result::stream::end_capture(d.stream).and_then(|graph| {
-                let mut ready = std::mem::MaybeUninit::uninit();
-                let made = sys::cuGraphInstantiateWithFlags(ready.as_mut_ptr(), graph, 0).result();
-                let _ = result::graph::destroy(graph);
-                made.map(|()| ready.assume_init())
-            })
-        };
-        made.map(|ready| Captured(ready as u64)).map_err(|e| wrong("making a CUDA graph", e))
+        let made = self.enough("making a CUDA graph", || unsafe {
+            let mut ready = std::mem::MaybeUninit::uninit();
+            sys::cuGraphInstantiateWithFlags(ready.as_mut_ptr(), graph, 0).result().map(|()| ready.assume_init())
+        });
+        // SAFETY: as above.
+        let _ = unsafe { result::graph::destroy(graph) };
+        made.map(|ready| Captured(ready as u64))
     }
 
     unsafe fn replay(&self, captured: Captured) -> Result<()> {
         let d = self.current()?;
         // SAFETY: the caller's promise.
-        let done = unsafe { result::graph::launch(captured.0 as sys::CUgraphExec, d.stream) };
-        done.map_err(|e| wrong("starting a CUDA graph", e))
+        let launch = || unsafe { result::graph::launch(captured.0 as sys::CUgraphExec, d.stream) };
+        self.enough("starting a CUDA graph", launch)
     }
 
     fn forget(&self, captured: Captured) {
         // SAFETY: a graph of `end_capture`, which nobody uses any more.
-        let _ = self.enter().map(|()| unsafe { result::graph::exec_destroy(captured.0 as sys::CUgraphExec) });
+        let _ = self.current().map(|_d| unsafe { result::graph::exec_destroy(captured.0 as sys::CUgraphExec) });
     }
 
-    fn enter(&self) -> Result<()> {
-        self.current().map(drop)
+    fn inside(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let _d = self.current()?;
+        work()
     }
 
     fn context(&self) -> Result<u64> {
-        self.current().map(|d| d.context as u64)
+        self.opened().map(|d| d.context as u64)
     }
 
     fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
         let d = self.current()?;
-        Ok(match call {
-            Call::Product(p) => d.cublas().as_ref().ok().and_then(|lib| lib.prepare(p)),
-            Call::Convolution(c) => d.cudnn().as_ref().ok().and_then(|lib| lib.prepare(c)),
-        })
+        let (name, ready) = match call {
+            Call::Product(p) => (Name::CublasLt, self.cublas(&d).map(|lib| lib.prepare(p))),
+            Call::Convolution(c) => (Name::Cudnn, self.cudnn(&d).map(|lib| lib.prepare(c))),
+        };
+        match ready {
+            Ok(ready) => Ok(ready),
+            Err(_) if name.open().is_err() => Ok(None),
+            Err(why) => Err(Error::new(ErrorKind::OutOfMemory, why)),
+        }
     }
 
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let d = self.current()?;
         let mut all = library::report();
-        let [cublas, cudnn] = [d.cublas().as_ref().err(), d.cudnn().as_ref().err()];
-        let failed = [cublas.map(String::as_str), cudnn.map(String::as_str), Nvrtc::get().err()];
+        let failed = [self.cublas(&d).err(), self.cudnn(&d).err(), Nvrtc::get().err().map(String::from)];
         for ((_, found), why) in all.iter_mut().zip(failed) {
             if let Some(why) = why {
-                *found = Err(why.to_string());
+                *found = Err(why);
             }
         }
         Ok(all)
@@ -318,21 +382,5 @@ impl Driver for Device {
 
     fn synchronize(&self) -> Result<()> {
         self.current()?.synchronize().map_err(|e| wrong("waiting for the GPU", e))
-    }
-}
-
-/// An error of the driver. After a fault on the device all later calls fail with it.
-fn wrong(what: &str, e: DriverError) -> Error {
-    let text = |t: Result<&std::ffi::CStr, DriverError>| t.map_or("?".into(), |t| t.to_string_lossy().into_owned());
-    let kind = match e.0 {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => ErrorKind::OutOfMemory,
-        _ => ErrorKind::Unsupported,
-    };
-    let error = Error::new(kind, format!("CUDA: {what}: {} ({})", text(e.error_string()), text(e.error_name())));
-    match e.0 {
-        CUresult::CUDA_ERROR_STUB_LIBRARY => error.hint(
-            "the libcuda.so that was found is the toolkit's stub, for linking alone: take its folder off LD_LIBRARY_PATH",
-        ),
-        _ => error,
     }
 }

@@ -2,6 +2,7 @@
 //! memory of its own on the device, and is moved to its place there when the device's work comes to it: so the next batch
 //! is on its way while the device still computes with this one.
 
+use super::retry::Tries;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::ffi::c_void;
@@ -13,12 +14,18 @@ const PARTS: usize = 8;
 const LARGE: usize = 256 << 10;
 const LARGEST: usize = 256 << 20;
 
+/// Taken in turn: the second array of a step does not wait until the first has been moved on.
+const LANDINGS: usize = 2;
+
 /// A device's memory for copies.
 pub(super) struct Staging {
     /// For copies by the device's stream, and by that of the copies.
     main: Ring,
     copies: Ring,
-    landing: Option<Landing>,
+    landings: [Option<Landing>; LANDINGS],
+    next: usize,
+    /// How often the host has waited, since somebody took the number.
+    pub(super) waits: u64,
 }
 
 /// Pinned memory for the copies of one stream. Its parts are filled in turn.
@@ -28,6 +35,8 @@ struct Ring {
     /// The part that is being filled, and how many of its bytes are.
     now: usize,
     used: usize,
+    /// Where pinned memory was refused, as some containers do.
+    refused: Tries,
 }
 
 struct Part {
@@ -63,7 +72,8 @@ impl Staging {
     /// For copies between the work of `main`, the context being current.
     pub(super) fn new(main: sys::CUstream) -> Result<Staging, DriverError> {
         let copies = result::stream::create(result::stream::StreamKind::NonBlocking)?;
-        Ok(Staging { main: Ring::new(main), copies: Ring::new(copies), landing: None })
+        let (main, copies) = (Ring::new(main), Ring::new(copies));
+        Ok(Staging { main, copies, landings: [None, None], next: 0, waits: 0 })
     }
 
     /// Copies to the device. The bytes are read when it returns; they arrive in order with the work of the main stream.
@@ -74,9 +84,9 @@ impl Staging {
         let landing = if (LARGE..=LARGEST).contains(&bytes) { self.landing(bytes)? } else { None };
         // SAFETY: the caller's promise; the landing has as many bytes.
         unsafe {
-            let Some((at, arrived, taken)) = landing else { return self.main.send(to, from, bytes) };
+            let Some((at, arrived, taken)) = landing else { return self.main.send(to, from, bytes, &mut self.waits) };
             wait(self.copies.stream, taken)?;
-            self.copies.send(at, from, bytes)?;
+            self.copies.send(at, from, bytes, &mut self.waits)?;
             record(arrived, self.copies.stream)?;
             wait(self.main.stream, arrived)?;
             result::memcpy_dtod_async(to, at, bytes, self.main.stream)?;
@@ -84,44 +94,59 @@ impl Staging {
         }
     }
 
-    /// A landing of `bytes` at least: where it is, and its events. `None` if there is no memory for one.
+    /// The next landing, with `bytes` at least: where it is, and its events. `None` if there is no memory for one.
     fn landing(&mut self, bytes: usize) -> Result<Option<(u64, sys::CUevent, sys::CUevent)>, DriverError> {
-        if self.landing.as_ref().is_none_or(|l| l.bytes < bytes) {
-            self.release();
+        self.next = (self.next + 1) % LANDINGS;
+        let landing = &mut self.landings[self.next];
+        if landing.as_ref().is_none_or(|l| l.bytes < bytes) {
+            landing.take().into_iter().for_each(Landing::release);
             // SAFETY: written before it is read.
             let Ok(at) = (unsafe { result::malloc_sync(bytes) }) else { return Ok(None) };
-            self.landing = Some(Landing { at, bytes, arrived: event()?, taken: event()? });
+            *landing = Some(Landing { at, bytes, arrived: event()?, taken: event()? });
         }
-        Ok(self.landing.as_ref().map(|l| (l.at, l.arrived, l.taken)))
+        Ok(landing.as_ref().map(|l| (l.at, l.arrived, l.taken)))
     }
 
-    /// Gives the landing's memory back; true if there was some.
+    /// Gives the landings' memory back; true if there was some.
     pub(super) fn release(&mut self) -> bool {
-        let Some(l) = self.landing.take() else { return false };
+        let all = self.landings.iter_mut().filter_map(Option::take);
+        all.map(Landing::release).count() > 0
+    }
+}
+
+impl Landing {
+    fn release(self) {
         // What fails here has failed before, and was reported then. Freeing waits for the device's work.
         // SAFETY: nobody uses it from now on.
         unsafe {
-            let _ = result::free_sync(l.at);
-            let _ = result::event::destroy(l.arrived);
-            let _ = result::event::destroy(l.taken);
+            let _ = result::free_sync(self.at);
+            let _ = result::event::destroy(self.arrived);
+            let _ = result::event::destroy(self.taken);
         }
-        true
     }
 }
 
 impl Ring {
     fn new(stream: sys::CUstream) -> Ring {
-        Ring { stream, parts: Vec::new(), now: 0, used: 0 }
+        Ring { stream, parts: Vec::new(), now: 0, used: 0, refused: Tries::default() }
     }
 
-    /// Copies part by part, by way of the pinned memory.
+    /// Copies part by part, by way of the pinned memory. Without any it goes from where it lies, and is waited for.
     ///
     /// # Safety
     /// Both sides must be valid for `bytes`.
-    unsafe fn send(&mut self, to: u64, from: *const u8, bytes: usize) -> Result<(), DriverError> {
+    unsafe fn send(&mut self, to: u64, from: *const u8, bytes: usize, waits: &mut u64) -> Result<(), DriverError> {
         for begin in (0..bytes).step_by(PART) {
             let n = PART.min(bytes - begin);
-            let (room, done) = self.room(n)?;
+            let Some((room, done)) = self.room(n, waits)? else {
+                *waits += 1;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let rest = std::slice::from_raw_parts(from.add(begin), bytes - begin);
+                    result::memcpy_htod_async(to + begin as u64, rest, self.stream)?;
+                    return result::stream::synchronize(self.stream);
+                }
+            };
             // SAFETY: the caller's promise; there is room for n bytes, which no copy reads any more.
             unsafe {
                 std::ptr::copy_nonoverlapping(from.add(begin), room, n);
@@ -132,32 +157,49 @@ impl Ring {
         Ok(())
     }
 
-    /// Room for so many bytes, and the event to record when they are on their way.
-    fn room(&mut self, bytes: usize) -> Result<(*mut u8, sys::CUevent), DriverError> {
-        if self.parts.is_empty() || self.used + bytes > PART {
-            self.turn()?;
+    /// Room for so many bytes, and the event to record when they are on their way. `None` without pinned memory.
+    fn room(&mut self, bytes: usize, waits: &mut u64) -> Result<Option<(*mut u8, sys::CUevent)>, DriverError> {
+        if (self.parts.is_empty() || self.used + bytes > PART) && !self.turn(waits)? {
+            return Ok(None);
         }
         let part = &self.parts[self.now];
         // SAFETY: it lies in the part.
         let room = unsafe { (part.memory as *mut u8).add(self.used) };
         self.used = (self.used + bytes).next_multiple_of(256);
-        Ok((room, part.done))
+        Ok(Some((room, part.done)))
     }
 
-    /// Goes on to the next part, once the device has read it.
-    fn turn(&mut self) -> Result<(), DriverError> {
-        if self.parts.len() < PARTS {
-            // SAFETY: pinned memory, kept to the process's end.
-            let memory = unsafe { result::malloc_host(PART, 0)? };
-            self.parts.push(Part { memory, done: event()? });
+    /// Goes on to another part: a new one, or the next, once the device has read it. False if there is none at all.
+    fn turn(&mut self, waits: &mut u64) -> Result<bool, DriverError> {
+        if let Some(part) = self.more()? {
+            self.parts.push(part);
             self.now = self.parts.len() - 1;
+        } else if self.parts.is_empty() {
+            return Ok(false);
         } else {
-            self.now = (self.now + 1) % PARTS;
+            self.now = (self.now + 1) % self.parts.len();
             self.used = PART; // nothing of it, should this fail
+            let done = self.parts[self.now].done;
             // SAFETY: an event of ours.
-            unsafe { result::event::synchronize(self.parts[self.now].done)? };
+            unsafe {
+                if result::event::query(done).is_err() {
+                    *waits += 1;
+                    result::event::synchronize(done)?;
+                }
+            }
         }
         self.used = 0;
-        Ok(())
+        Ok(true)
+    }
+
+    /// One more part, if there may be one.
+    fn more(&mut self) -> Result<Option<Part>, DriverError> {
+        if self.parts.len() == PARTS || !self.refused.again() {
+            return Ok(None);
+        }
+        // SAFETY: pinned memory, kept to the process's end.
+        let Ok(memory) = (unsafe { result::malloc_host(PART, 0) }) else { return Ok(None) };
+        self.refused = Tries::default();
+        Ok(Some(Part { memory, done: event()? }))
     }
 }

@@ -123,6 +123,9 @@ impl Scales {
 /// The calls of a device that were prepared, or for which there is no library.
 pub(super) type Calls = HashMap<Call, Option<Arc<dyn Prepared>>>;
 
+/// How many: each is some descriptions of the library's, and soon made again.
+const CALLS: usize = 4096;
+
 static TF32: Switch = Switch::new("NNRS_TF32", false);
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
@@ -161,15 +164,21 @@ impl Gpu {
         if !ENABLED.load(Relaxed) {
             return Ok(false);
         }
-        let Some(ready) = self.prepared(call)? else { return Ok(false) };
+        let ready = match self.prepared(call) {
+            Err(e) if e.is_out_of_memory() => return Ok(false),
+            ready => ready?,
+        };
+        let Some(ready) = ready else { return Ok(false) };
         let workspace = match self.alloc(ready.workspace()) {
             Err(e) if e.is_out_of_memory() => return Ok(false),
             memory => memory?,
         };
         let _turn = self.turn()?;
-        self.driver.enter()?;
-        // SAFETY: the caller's promise; the workspace goes to later work at the earliest.
-        unsafe { ready.perform(arrays.map(Data::address), workspace.address())? };
+        let arrays = arrays.map(Data::address);
+        self.driver.inside(&mut || {
+            // SAFETY: the caller's promise; the workspace goes to later work at the earliest.
+            unsafe { ready.clone().perform(arrays, workspace.address()) }
+        })?;
         Ok(true)
     }
 
@@ -180,6 +189,9 @@ impl Gpu {
         }
         self.check_fork()?;
         let ready = self.driver.prepare(&call)?;
+        if calls.len() >= CALLS {
+            calls.clear();
+        }
         calls.insert(call, ready.clone());
         Ok(ready)
     }

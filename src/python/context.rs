@@ -1,6 +1,6 @@
 //! `nnrs.Context`.
 
-use super::errors;
+use super::{cuda, errors};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl Context {
 
     /// Sets the fields; functions made before keep the context that they were made in.
     fn set(&self, py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<()> {
-        let made = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
+        let made = made(py, backend, array_class, device_id)?;
         *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
         Ok(())
     }
@@ -48,8 +48,7 @@ impl Context {
         let backend = backend.map_or_else(|| Ok(vec!["cpu:float".into()]), |v| backends(&v))?;
         let array_class = array_class.map_or_else(|| Ok(String::new()), |v| text(&v, "array_class"))?;
         let device_id = device_id.map_or_else(|| Ok("0".into()), |v| text(&v, "device_id"))?;
-        let inner = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
-        Ok(Context::new(Arc::new(inner)))
+        Ok(Context::new(Arc::new(made(py, backend, array_class, device_id)?)))
     }
 
     /// Candidates as `device:type`; the first one that this build knows is taken.
@@ -107,6 +106,16 @@ impl Context {
         let c = self.get();
         Ok((py.get_type::<Context>().into_any(), (c.backend.clone(), c.array_class.clone(), c.device_id.clone())))
     }
+}
+
+fn made(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<crate::Context> {
+    let made = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
+    match made.passed_over() {
+        None if made.gpu().is_some() => cuda::tell_folders(py)?,
+        None => {}
+        Some(why) => cuda::warn_of_host(py, &made, &why)?,
+    }
+    Ok(made)
 }
 
 /// A list of str.

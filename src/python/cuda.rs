@@ -11,13 +11,13 @@ use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     cuda::set_notice(tell);
-    #[cfg(feature = "cuda")]
-    cuda::set_package_folders(package_folders);
     m.add_function(wrap_pyfunction!(cuda_device_count, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_device, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_open, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory_stats, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory_reset_peak, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory_set_limit, m)?)?;
@@ -35,15 +35,24 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
 }
 
-/// Where Python looks for packages: NVIDIA's wheels lie there.
+/// Tells the engine where Python looks for packages, since NVIDIA's wheels lie there. It is told when a GPU's context is
+/// made, and does not ask: whoever looks for a library holds what threads with the GIL wait for.
 #[cfg(feature = "cuda")]
-fn package_folders() -> Vec<std::path::PathBuf> {
-    Python::attach(|py| py.import("sys")?.getattr("path")?.extract()).unwrap_or_default()
+pub(crate) fn tell_folders(py: Python<'_>) -> PyResult<()> {
+    let path = py.import("sys")?.getattr("path")?;
+    cuda::set_package_folders(path.try_iter()?.flatten().filter_map(|p| p.extract().ok()).collect());
+    Ok(())
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn tell_folders(_: Python<'_>) -> PyResult<()> {
+    Ok(())
 }
 
 /// NVIDIA's libraries by name: the file that is used, or why there is none, and which of the two it is.
 #[pyfunction]
 fn cuda_libraries(py: Python<'_>, id: usize) -> PyResult<Vec<(&'static str, bool, String)>> {
+    tell_folders(py)?;
     let all = errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.libraries()))?;
     Ok(all.into_iter().map(|(name, found)| (name, found.is_ok(), found.unwrap_or_else(|why| why))).collect())
 }
@@ -81,6 +90,25 @@ fn tell(function: &'static str) {
         // A warning that is an error to this user is not the run's.
         let _ = PyErr::warn(py, &category, &text, 1);
     });
+}
+
+/// A warning, once, for a context that names a GPU first but computes on the host.
+pub(crate) fn warn_of_host(py: Python<'_>, made: &crate::Context, why: &Error) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Relaxed) {
+        return Ok(());
+    }
+    let (all, id, why) = (made.backend.join("', '"), &made.device_id, why.to_string());
+    let why = why.lines().next().unwrap_or_default();
+    let text = format!("nnrs: Context(['{all}'], device_id='{id}') computes on the host: {why}");
+    let text = CString::new(text).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
+}
+
+/// Opens a GPU, if it is not open yet.
+#[pyfunction]
+fn cuda_open(py: Python<'_>, id: usize) -> PyResult<()> {
+    errors::detached(py, || cuda::gpu(id).and_then(|gpu| gpu.open()))
 }
 
 /// How many GPUs there are; an error that says why there is none.

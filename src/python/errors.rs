@@ -20,6 +20,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Format => "FormatError",
         ErrorKind::Io => "FileError",
         ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Device => "DeviceError",
         _ => "GraphError",
     }
 }

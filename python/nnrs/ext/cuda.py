@@ -35,10 +35,7 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
     if type_config not in _TYPES:
         expected = "one of " + ", ".join(repr(known) for known in _TYPES)
         raise ArgumentError(message("get_extension_context", "type_config", expected, repr(type_config)))
-    devices = get_devices()
-    if str(device_id) not in devices:
-        expected = "one of " + ", ".join(repr(known) for known in devices)
-        raise ArgumentError(message("get_extension_context", "device_id", expected, repr(device_id)))
+    _core.cuda_open(_number("get_extension_context", device_id, "device_id"))
     names = ["cudnn", "cuda"] if first == "cudnn" else ["cuda"]
     backends = [f"{name}:{type_config}" for name in names]
     if type_config != "float":
@@ -51,6 +48,15 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
 
 def __getattr__(name: str) -> Any:
     raise missing_name("nnrs.ext.cuda", name, _LATER)
+
+
+def _number(function: str, device: str | int, argument: str = "device") -> int:
+    """The number of a GPU that is there."""
+    devices = get_devices()
+    if str(device) not in devices:
+        expected = "one of " + ", ".join(repr(known) for known in devices)
+        raise ArgumentError(message(function, argument, expected, repr(device)))
+    return int(device)
 
 
 def array_classes() -> list[str]:
@@ -70,22 +76,22 @@ def get_devices() -> list[str]:
 
 def device_name(device: str | int = "0") -> str:
     """What its maker calls a GPU."""
-    return _core.cuda_device(int(device))[0]
+    return _core.cuda_device(_number("device_name", device))[0]
 
 
 def memory_stats(device: str | int = "0") -> Stats:
     """Bytes that arrays hold on a GPU; see `nnrs.memory.stats`."""
-    return Stats(**_core.cuda_memory_stats(int(device)))  # type: ignore[arg-type]
+    return Stats(**_core.cuda_memory_stats(_number("memory_stats", device)))  # type: ignore[arg-type]
 
 
 def reset_memory_peak(device: str | int = "0") -> None:
     """Start a new measurement of a GPU's peak."""
-    _core.cuda_memory_reset_peak(int(device))
+    _core.cuda_memory_reset_peak(_number("reset_memory_peak", device))
 
 
 def set_memory_limit(limit: int | None, device: str | int = "0") -> None:
     """Let arrays hold `limit` bytes together on a GPU at most (None: no limit); beyond it a MemoryError is raised."""
-    _core.cuda_memory_set_limit(int(device), limit)
+    _core.cuda_memory_set_limit(_number("set_memory_limit", device), limit)
 
 
 def clear_memory_cache() -> None:
@@ -119,12 +125,12 @@ def libraries(device: str | int = "0") -> dict[str, str | None]:
     They are looked for among what is loaded, in the folders of `NNRS_CUDA_LIBRARY_PATH`, in the `nvidia-*` wheels
     beside us, and where the system looks. Without them kernels of nnrs do the same, slower; see `why_no_library`.
     """
-    return {name: text if found else None for name, found, text in _core.cuda_libraries(int(device))}
+    return {name: text if found else None for name, found, text in _core.cuda_libraries(_number("libraries", device))}
 
 
 def why_no_library(device: str | int = "0") -> dict[str, str]:
     """For each of NVIDIA's libraries that is not used: what was looked for, where, and the extra that brings it."""
-    return {name: text for name, found, text in _core.cuda_libraries(int(device)) if not found}
+    return {name: text for name, found, text in _core.cuda_libraries(_number("why_no_library", device)) if not found}
 
 
 def set_libraries(on: bool) -> bool:
@@ -142,12 +148,12 @@ def set_compiler(on: bool) -> bool:
 
 def compiled_kernels(device: str | int = "0") -> int:
     """How many kernels were compiled, or taken from the disk, for element-wise work."""
-    return _core.cuda_generated(int(device))[0]
+    return _core.cuda_generated(_number("compiled_kernels", device))[0]
 
 
 def why_not_compiled(device: str | int = "0") -> list[str]:
     """What the compiler said where it failed; such work is done step by step instead."""
-    return _core.cuda_generated(int(device))[1]
+    return _core.cuda_generated(_number("why_not_compiled", device))[1]
 
 
 def set_tf32(on: bool) -> bool:
@@ -160,14 +166,14 @@ def host_waits(device: str | int = "0") -> int:
 
     A training step that does not read its loss adds none. (The step that captures a CUDA graph waits once.)
     """
-    return _core.cuda_host_waits(int(device))
+    return _core.cuda_host_waits(_number("host_waits", device))
 
 
 def synchronize(device_id: str | int = "0", **kw: Any) -> None:
     """Wait until a GPU has done all its work."""
-    device_synchronize(device_id)
+    _core.cuda_synchronize(_number("synchronize", device_id, "device_id"))
 
 
 def device_synchronize(device: str | int = "0") -> None:
     """Wait until a GPU has done all its work."""
-    _core.cuda_synchronize(int(device))
+    _core.cuda_synchronize(_number("device_synchronize", device))
