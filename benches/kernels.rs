@@ -43,12 +43,12 @@ fn products() {
         let mut unsplit = |rsb: isize, csb: isize| {
             // SAFETY: the slices have the sizes that the call says.
             time(|| unsafe {
-                let (n, k) = (n as isize, k as isize);
                 let (cp, ap, bp) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
-                let none = gemm::Parallelism::None;
-                gemm::gemm(
-                    m, n as usize, k as usize, cp, 1, n, false, ap, 1, k, bp, csb, rsb, 1.0f32, 1.0, false, false,
-                    false, none,
+                let none = gemm_common::Parallelism::None;
+                // Column by column: the transposed product.
+                gemm_f32::gemm::f32::get_gemm_fn()(
+                    n, m, k, cp, n as isize, 1, false, bp, rsb, csb, ap, k as isize, 1, 1.0, 1.0, false, false, false,
+                    none,
                 );
             })
         };

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 # Run on their own (with other settings), or of sources, documents and the CPU alone.
-NOT_ON_GPU = "cuda_source docs emulation examples fake_driver gpu* machine ptx signatures".split()
+NOT_ON_GPU = "cuda_source docs emulation examples fake_driver* gpu* machine ptx signatures".split()
 collect_ignore_glob = [] if BACKEND == "cpu" else [f"test_{name}.py" for name in NOT_ON_GPU]
 
 

@@ -51,6 +51,13 @@ def test_functions(built: Path, tmp_path: Path) -> None:
     run_tests(built, tmp_path, ["tests/test_functions.py", "-k", "(forward or first) and not half"], "cudnn")
 
 
+# Scripts that need a process of their own, or several.
+@pytest.mark.parametrize("name", ["current_context", "first_library", "two_inputs"])
+def test_script(built: Path, tmp_path: Path, name: str) -> None:
+    done = fake_driver.run([f"tests/fake_driver/{name}.py"], fake_driver.environment(built, devices=2), tmp_path)
+    assert (done.status, done.output) == (0, "fine\n"), done.errors[-2000:]
+
+
 # ---- Errors of the driver
 
 

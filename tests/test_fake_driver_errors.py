@@ -1,5 +1,5 @@
 """Errors of the driver: shortages are met wherever they come, only success of opening is kept, and the driver is probed
-before anything is called. Not collected by itself: `pytest tests/fake_driver/mended.py`.
+before anything is called.
 """
 
 from __future__ import annotations
