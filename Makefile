@@ -19,7 +19,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle
+.PHONY: gpu-check gpu-bundle races
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,11 @@ test-gpu: .venv-test/.installed
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_functions.py -k "leaky_relu or where"
 	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate --test gpu
+
+races: .venv-test/.installed ## Look for threads of a kernel that use one number of an array without a barrier between
+	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_numbers.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest --ignore=tests/test_huge_graphs.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 
 # Last, and pytest last in it: its summary ends the output.
 test-python: .venv-test/.installed
