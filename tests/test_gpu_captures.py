@@ -275,3 +275,89 @@ def test_captured_runs_give_their_memory_back() -> None:
     for _ in range(200):
         y.forward(clear_buffer=True)
     assert replays(y)[0] > 0
+
+
+@pytest.mark.parametrize("extra", [0, 10_000, 400_000])
+def test_what_fits_without_captured_runs_fits_with_them(extra: int) -> None:
+    """Training, and an evaluation of twice the batch now and then, with just enough memory."""
+
+    def net(batch: int) -> tuple[nn.Variable, nn.Variable]:
+        x = nn.Variable((batch, 64))
+        h = x
+        for i in range(4):
+            h = F.tanh(PF.affine(h, 64, name=f"a{i}", w_init=numbers(64, 64, seed=i)))
+        return x, F.mean(h * h)
+
+    def run(limit: int | None) -> tuple[list[float], int]:
+        nn.clear_parameters()
+        cuda.clear_memory_cache()
+        base = cuda.memory_stats().live
+        cuda.reset_memory_peak()
+        cuda.set_memory_limit(None if limit is None else base + limit)
+        (x, y), (v, z) = net(128), net(256)
+        solver = S.Adam(1e-3)
+        solver.set_parameters(nn.get_parameters())
+        losses = []
+        for step in range(14):
+            x.d = numbers(128, 64, seed=step)
+            solver.zero_grad()
+            y.forward(clear_no_need_grad=True)
+            y.backward(clear_buffer=True)
+            solver.update()
+            losses.append(float(y.d))
+            if step % 3 == 2:
+                v.d = numbers(256, 64, seed=step)
+                z.forward(clear_buffer=True)
+                losses.append(float(z.d))
+        return losses, cuda.memory_stats().peak - base
+
+    before = cuda.set_graphs(False)
+    try:
+        expected, peak = run(None)
+        cuda.set_graphs(True)
+        assert run(peak + extra)[0] == expected
+    finally:
+        cuda.set_graphs(before)
+        cuda.set_memory_limit(None)
+
+
+def test_a_view_of_a_weight_does_not_change_it() -> None:
+    """What was not kept is computed again, though somebody has a view of a weight that the GPU has written."""
+    w = variable(numbers(3, 5), need_grad=True)
+    h = F.affine(variable(numbers(4, 3)), w)
+    y = F.sum(F.tanh(h))
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"w": w})
+    view = w.d
+    for _ in range(3):
+        solver.zero_grad()
+        y.forward(clear_no_need_grad=True)
+        y.backward(clear_buffer=True)
+        solver.update()
+    y.forward(clear_no_need_grad=True, clear_buffer=True)
+    found = h.d.copy()
+    np.testing.assert_allclose(found, numbers(4, 3) @ w.d, rtol=1e-4, atol=1e-5)
+    assert view.shape == (3, 5)
+
+
+@pytest.mark.skipif(DEVICES < 2, reason="one GPU")
+def test_two_devices_replay_with_one_weight() -> None:
+    """A run whose array has just left for the other device is an ordinary one."""
+    w, wrong = variable(np.ones((8, 8))), []
+
+    def work(device: str) -> None:
+        with nn.context_scope(get_extension_context("cudnn", device_id=device)):
+            y = F.sum(F.affine(variable(np.ones((4, 8))), w))
+        try:
+            for _ in range(300):
+                y.forward()
+                assert y.d == 256
+        except Exception as e:
+            wrong.append(e)
+
+    threads = [threading.Thread(target=work, args=(device,)) for device in ("0", "1")]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(120)
+    assert not wrong and not any(t.is_alive() for t in threads)

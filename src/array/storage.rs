@@ -399,11 +399,16 @@ impl Storage {
     /// it for writing, or it was only shown and has the same sum.
     pub(crate) fn is_as_at(&self, count: u64) -> bool {
         let now = self.modification_count();
-        if now == count && !self.is_exported() {
+        if now == count && (!self.is_exported() || self.is_away()) {
             return true;
         }
         let shown = self.state().shown;
         shown.is_some_and(|s| (s.from..=s.to).contains(&count) && s.to == now && self.content_sum() == Some(s.sum))
+    }
+
+    /// True if it is on a GPU alone: nobody has changed it by a view.
+    fn is_away(&self) -> bool {
+        matches!(&self.state().content, Content::Bytes(b) if b.is_away())
     }
 
     fn content_sum(&self) -> Option<u64> {
@@ -411,7 +416,6 @@ impl Storage {
         let Content::Bytes(block) = s.content.clone() else { return None };
         let dtype = s.dtype;
         drop(s);
-        // What is on a GPU alone, nobody has changed by a view.
         let data = if block.is_away() { None } else { Data::over(block, dtype, Place::Host, Access::Read).ok() };
         data.map(|data| data.whole(self.size).sum())
     }

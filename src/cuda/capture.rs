@@ -102,9 +102,14 @@ impl Variant {
             && (!c.reads_saved || self.saved.iter().zip(c.saved).all(|(then, s)| keeps(then, &saving(s))))
     }
 
-    pub(super) fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
+    /// Brings what the host has written to where the run reads it.
+    pub(super) fn bring(&self, c: &Circumstances) -> Result<()> {
         let before = c.arrays.iter().zip(&self.before);
-        before.filter_map(|(a, k)| Some((a, k.as_ref()?))).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
+        before.filter_map(|(a, k)| Some((a, k.as_ref()?))).try_for_each(|(a, k)| k.bring(c.gpu, a))
+    }
+
+    /// Does the run again, with arrays that were brought.
+    pub(super) fn replay(&self, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
         self.draws.make(c.saved)?;
         {
             let _turn = self.gpu.turn()?;

@@ -126,6 +126,12 @@ impl Launch {
 const TABLES: usize = 4096;
 
 impl Gpu {
+    /// Drops the tables, which are made again when they are wanted; false if there are none.
+    pub(super) fn forget_tables(&self) -> bool {
+        let tables = std::mem::take(&mut *self.tables());
+        !tables.is_empty()
+    }
+
     /// The bytes in device memory. Equal ones are uploaded once: a graph that runs again has the same addresses.
     ///
     /// They go there in order with the other work, which may still use the memory for something else; or, while a run is

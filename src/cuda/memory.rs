@@ -67,12 +67,12 @@ impl Gpu {
         Ok(Memory { gpu: self, at: self.take(bytes)?, bytes })
     }
 
-    /// A block of the pool. When there is none, captured runs that are not at work give theirs back.
+    /// A block of the pool. When there is none, tables and captured runs that are not at work give theirs back.
     fn take(&'static self, bytes: usize) -> Result<u64> {
         loop {
             let taken = self.pool().take(self, bytes);
             match taken {
-                Err(e) if e.is_out_of_memory() && replays::give_back(self) => (),
+                Err(e) if e.is_out_of_memory() && (self.forget_tables() || replays::give_back(self)) => (),
                 taken => return taken,
             }
         }

@@ -85,10 +85,14 @@ impl Replays {
             drop(state);
             return compute();
         }
-        self.settle(&mut state, c)?;
+        if self.settle(&mut state, c).is_err() {
+            drop(state);
+            return compute();
+        }
         let before: Vec<Kept> = c.arrays.iter().map(|a| a.storage().keep()).collect();
         if let Some(v) = state.variants.iter().position(|v| v.fits(c, &before)) {
-            return state.replay(v, c, finish);
+            drop(before);
+            return replay(state, v, c, compute, finish);
         }
         let mark = |(i, k): (usize, &Kept)| if self.made[i] { 0 } else { k.mark() };
         let marks: Vec<usize> = before.iter().enumerate().map(mark).collect();
@@ -102,7 +106,7 @@ impl Replays {
             advice => {
                 let given_up = if advice == Advice::GiveUp { state.give_up() } else { Vec::new() };
                 drop(state);
-                drop(given_up);
+                drop((given_up, before)); // what the run gives up on the way is to be free at once
                 return run_settled(advice == Advice::RunSettled, compute);
             }
         }
@@ -110,7 +114,7 @@ impl Replays {
             Ok(v) => {
                 state.add(v, &self.state);
                 let newest = state.variants.len() - 1;
-                state.variants[newest].replay(c, finish)
+                replay(state, newest, c, compute, finish)
             }
             Err(e) => {
                 state.patience.failed(e.to_string());
@@ -145,6 +149,24 @@ impl Replays {
     }
 }
 
+/// Replays a variant that fits, or runs as ever if an array has left for another GPU meanwhile.
+fn replay(
+    mut state: MutexGuard<'_, State>,
+    variant: usize,
+    c: &Circumstances,
+    compute: &mut dyn FnMut() -> Result<()>,
+    finish: &mut dyn FnMut(),
+) -> Result<()> {
+    if state.variants[variant].bring(c).is_err() {
+        drop(state);
+        return compute();
+    }
+    state.patience.replayed();
+    state.replays += 1;
+    state.last = CLOCK.fetch_add(1, Relaxed);
+    state.variants[variant].replay(c, finish)
+}
+
 /// An ordinary run; `settled`: the next one will be captured.
 fn run_settled(settled: bool, compute: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     set_settled(settled);
@@ -154,13 +176,6 @@ fn run_settled(settled: bool, compute: &mut dyn FnMut() -> Result<()>) -> Result
 }
 
 impl State {
-    fn replay(&mut self, variant: usize, c: &Circumstances, finish: &mut dyn FnMut()) -> Result<()> {
-        self.patience.replayed();
-        self.replays += 1;
-        self.last = CLOCK.fetch_add(1, Relaxed);
-        self.variants[variant].replay(c, finish)
-    }
-
     /// Adds a captured run; `own` is where this state is.
     fn add(&mut self, v: Variant, own: &Arc<Mutex<State>>) {
         if self.variants.len() == VARIANTS {

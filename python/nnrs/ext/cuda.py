@@ -8,6 +8,7 @@ from .. import _core
 from .._contexts import add_available_context
 from .._core import Context, Variable
 from .._errors import ArgumentError, message, missing_name
+from .._modes import whole_number
 from ..memory import Stats
 
 # NNabla's names that are still to come: they raise an AttributeError that says so.
@@ -91,6 +92,8 @@ def reset_memory_peak(device: str | int = "0") -> None:
 
 def set_memory_limit(limit: int | None, device: str | int = "0") -> None:
     """Let arrays hold `limit` bytes together on a GPU at most (None: no limit); beyond it a MemoryError is raised."""
+    if limit is not None:
+        limit = min(whole_number("set_memory_limit", "limit", limit, 0), 2**63 - 1)
     _core.cuda_memory_set_limit(_number("set_memory_limit", device), limit)
 
 
