@@ -81,7 +81,7 @@ def test_training_is_that_of_the_cpu(solver):
     np.testing.assert_allclose(on_gpu, on_cpu, rtol=2e-4)
     for name, value in here.items():
         np.testing.assert_allclose(there[name], value, rtol=2e-3, atol=1e-5)
-    assert len(graphs) == 2 and all("captured, replayed" in line and "0 times" not in line for line in graphs), graphs
+    assert len(graphs) == 2 and all("captured, replayed" in line and " 0 times" not in line for line in graphs), graphs
 
 
 def test_graphs_off_is_the_same_to_the_bit():
