@@ -81,11 +81,7 @@ impl Replays {
         finish: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut state = self.lock();
-        if !graphs() || is_capturing() || state.patience.rests() {
-            drop(state);
-            return compute();
-        }
-        if self.settle(&mut state, c).is_err() {
+        if !graphs() || is_capturing() || state.patience.rests() || self.settle(&mut state, c).is_err() {
             drop(state);
             return compute();
         }
@@ -192,7 +188,7 @@ impl State {
         }
     }
 
-    /// What was captured and the numbers' memory, to be dropped without the lock.
+    /// What was captured, to be dropped without the lock.
     fn give_up(&mut self) -> Vec<Variant> {
         self.cells.clear();
         std::mem::take(&mut self.variants)
