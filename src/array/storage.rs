@@ -187,11 +187,7 @@ impl Storage {
 
     /// The number that all elements have, if the content is kept as such.
     pub(crate) fn constant(&self) -> Option<f64> {
-        match self.state().content {
-            Content::Zero => Some(0.0),
-            Content::Fill(v) => Some(v),
-            _ => None,
-        }
+        self.state().content.number()
     }
 
     /// True if `clear` was called since the last content.
@@ -444,6 +440,15 @@ impl Storage {
 }
 
 impl Content {
+    /// The number that all elements have, if it is kept as such.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Content::Zero => Some(0.0),
+            Content::Fill(v) => Some(*v),
+            _ => None,
+        }
+    }
+
     /// The same memory, or the same constant.
     pub(super) fn is(&self, other: &Content) -> bool {
         match (self, other) {
