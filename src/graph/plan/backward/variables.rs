@@ -61,7 +61,7 @@ impl Backward {
         let adds = |t: &Target| match t.how {
             How::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
             How::Write => false,
-            How::Add => true,
+            How::Add | How::Own => true,
         };
         let mut list: Vec<bool> = targets.iter().map(|t| t.as_ref().is_some_and(adds)).collect();
         for (i, t) in targets.iter().enumerate() {
