@@ -214,11 +214,16 @@ impl NdArray {
         self.layout().storage.is_empty()
     }
 
-    /// See [`Storage::mark`]; only what is watched has something to note.
+    /// A function has read it: what is there is noted, and from now on who looks at it (see [`Storage::mark`]).
     pub(crate) fn mark(&self) {
-        if self.layout().storage.was_shown() {
-            self.storage().mark();
+        let layout = self.layout();
+        layout.storage.watch();
+        if !layout.storage.was_shown() {
+            return;
         }
+        let storage = layout.storage.clone();
+        drop(layout);
+        storage.mark();
     }
 
     /// Has a content that was given up made again: see [`Storage::fetch`].
@@ -318,6 +323,28 @@ impl NdArray {
 impl std::fmt::Debug for NdArray {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NdArray({}, {})", self.shape(), self.dtype())
+    }
+}
+
+/// While it lives, some arrays that user code is about to fill read as zeros: what was lost is not made again.
+pub(crate) struct Unset(Vec<(Arc<Storage>, Absent)>);
+
+impl Unset {
+    pub(crate) fn new<'a>(arrays: impl Iterator<Item = &'a NdArray>) -> Unset {
+        let unset = |a: &NdArray| {
+            let storage = a.storage();
+            let absent = storage.swap_absent(Absent::Unset);
+            (storage, absent)
+        };
+        Unset(arrays.map(unset).collect())
+    }
+}
+
+impl Drop for Unset {
+    fn drop(&mut self) {
+        for (storage, absent) in self.0.drain(..).rev() {
+            drop(storage.swap_absent(absent));
+        }
     }
 }
 

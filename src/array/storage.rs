@@ -285,6 +285,16 @@ impl Storage {
         drop(old);
     }
 
+    /// Says what it stands for while it is empty; gives what that was.
+    pub(crate) fn swap_absent(&self, absent: Absent) -> Absent {
+        std::mem::replace(&mut self.state().absent, absent)
+    }
+
+    /// The content is what it was at a time, made again.
+    pub(crate) fn set_modified(&self, time: u64) {
+        self.modified.store(time, Relaxed);
+    }
+
     /// What an empty storage stands for; `None` if it is not empty.
     pub(crate) fn absent(&self) -> Option<Absent> {
         let s = self.state();

@@ -334,13 +334,15 @@ impl Node {
         x.chain(y).map(|(_, &v)| v).collect()
     }
 
-    /// What the backward pass of the function on its own reads.
+    /// What the backward pass of the function on its own reads, as NNabla says it: of functions of several inputs not the
+    /// output, which ours may take as a short cut (`div2`).
     pub(crate) fn own_backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
         let Some(e) = self.f.function.elementwise() else { return self.backward_reads(g) };
         let backward = &elementwise::rules(e, self.x.len()).backward;
         let wanted: SmallVec<[Vec<bool>; 4]> =
             self.wants(g).iter().enumerate().filter(|(_, w)| **w).map(|(i, _)| backward.uses(i)).collect();
-        let is_read = |k: usize| wanted.iter().any(|uses| uses[k]);
+        let n = self.x.len();
+        let is_read = |k: usize| (k < n || n == 1) && wanted.iter().any(|uses| uses[k]);
         self.x.iter().chain(&self.y).enumerate().filter(|(k, _)| is_read(*k)).map(|(_, &v)| v).collect()
     }
 

@@ -127,11 +127,15 @@ impl Search {
             mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))
         };
         let done = self.functions.iter().try_for_each(&mut run);
-        let is_target = |m: &&Made| Arc::ptr_eq(&m.array.storage(), target);
-        let found = made.iter().find(is_target).map(|m| note_remade(&m.by));
-        made.iter().filter(|m| found.is_none() || !is_target(m)).for_each(Made::drop_again);
-        done?;
-        found.ok_or_else(gone)
+        let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);
+        made.iter().filter(|m| !is_target(m)).for_each(Made::drop_again);
+        let Some(found) = made.iter().find(is_target) else { return done.and_then(|()| Err(gone())) };
+        if self.is_checked {
+            target.set_modified(found.by.ran());
+            target.watch(); // more may be made of it
+        }
+        note_remade(&found.by);
+        Ok(())
     }
 }
 

@@ -35,7 +35,7 @@ impl Backward {
             let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
             self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
-            again.for_each(|&v| drop(self.slots[v as usize].data.release()));
+            again.for_each(|&v| self.slots[v as usize].drop_data(false));
         }
         result
     }
@@ -150,7 +150,7 @@ impl Backward {
                 mode::again(|| again.what.run(node, &self.slots, true))?;
                 more.iter().for_each(|&v| self.forget(v));
             }
-            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.release()));
+            again.free.iter().for_each(|&v| self.slots[v as usize].drop_data(false));
         }
         Ok(())
     }
