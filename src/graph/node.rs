@@ -212,9 +212,10 @@ impl FnNode {
     /// The outputs; those that were dropped come back.
     pub(crate) fn outputs(self: &Arc<FnNode>) -> SmallVec<[VarRef; 1]> {
         let mut links = self.links();
-        let inherited = links.inputs.iter().any(|x| x.need_grad());
+        let Links { inputs, outputs, .. } = &mut *links;
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
+                let inherited = inputs.iter().any(|x| x.need_grad());
                 let core = slot.kept.take().or_else(|| slot.core.upgrade());
                 let v = VarNode::revived(slot.id, core, slot.data.clone());
                 let mut s = v.lock();
@@ -225,7 +226,7 @@ impl FnNode {
                 v
             })
         };
-        links.outputs.iter_mut().enumerate().map(revive).collect()
+        outputs.iter_mut().enumerate().map(revive).collect()
     }
 
     /// An output, if it is alive.
