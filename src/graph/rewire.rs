@@ -1,14 +1,15 @@
 //! Graph surgery: putting one variable in another's place, cutting history.
 
-use super::node::FnNode;
+use super::node::{FnNode, mirror};
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Variable {
-    /// Puts the graph that reads `self` on top of `var`: the arrays and the parent function of `var` become those of
-    /// `self`, whatever made `self` before is dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
+    /// Puts the graph that reads `self` on top of `var`: the arrays, the parent function, `need_grad` and
+    /// [`allow_modify_data`](Variable::allow_modify_data) of `var` become those of `self`, whatever made `self` before is
+    /// dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
     /// `xa -> A -> ya` and `xb -> B -> yb` into `xb -> B -> xa -> A -> ya`.
     ///
     /// # Errors
@@ -41,13 +42,41 @@ impl Variable {
                 .function("rewire_on"));
         }
         self.take_place(var);
+        self.set_need_grad(var.need_grad_setting());
+        self.set_allow_modify_data(var.allow_modify_data());
+        self.mark_need_setup();
         Ok(())
     }
 
     /// Makes the parent of `var` compute `self`, which takes the arrays of `var` too.
     fn take_place(&self, var: &Variable) {
-        let Some((parent, i)) = var.node().lock().parent.take() else { return };
+        let Some((parent, i)) = var.node().lock().take_parent() else { return };
         self.node().take_arrays(var.node());
+        self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
+        self.become_output(parent, i);
+        var.mirrors().iter().for_each(|f| f.replace_input(var.node(), self.node()));
+        let plans = std::mem::take(&mut var.node().lock().plans);
+        var.node().changed();
+        drop(plans);
+    }
+
+    /// Is no output of `f` any more; the copies of the output are those of what takes its place.
+    fn leave(&self, f: &Arc<FnNode>, i: usize) {
+        f.lose_output(i, self.node());
+        let mirrors = self.mirrors();
+        if !mirrors.is_empty() {
+            let output = &f.outputs()[i];
+            mirrors.iter().for_each(|m| m.replace_input(self.node(), output));
+        }
+    }
+
+    /// The functions that copy this variable to those that have [its parent](Variable::set_parent) too.
+    fn mirrors(&self) -> Vec<Arc<FnNode>> {
+        self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).filter(|f| f.mirror).collect()
+    }
+
+    /// Makes output `i` of `parent` this variable; what has made it before is dropped.
+    fn become_output(&self, parent: Arc<FnNode>, i: u32) {
         parent.replace_output(i as usize, self.node());
         let old = {
             let mut s = self.node().lock();
@@ -55,17 +84,15 @@ impl Variable {
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
-        self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
         if let Some((f, i)) = &old.0 {
-            f.lose_output(*i as usize, self.node());
+            self.leave(f, *i as usize);
         }
-        let plans = std::mem::take(&mut var.node().lock().plans);
         self.node().changed();
-        var.node().changed();
-        drop((old, plans, super::plan::take_joint_plans())); // what they own may be freed with them
+        drop((old, super::plan::take_joint_plans())); // what they own may be freed with them
     }
 
-    /// Makes `f` the function that computes this variable, as its first output of this shape.
+    /// Gives this variable the parent `f`: it is a copy of the first output of `f` of its shape from now on, which stays the
+    /// output. The copy shows what it has until it runs, and passes its gradient on to the output.
     ///
     /// # Errors
     /// `f` has no output of this shape, or is computed from this variable.
@@ -76,20 +103,27 @@ impl Variable {
     /// let (y, z) = (f::exp(&x)?, Variable::new([1]));
     /// z.set_parent(&y.parent().unwrap())?;
     /// z.forward()?;
-    /// assert_eq!(z.to_vec::<f32>()?, [1.0]);
+    /// assert_eq!((z.to_vec::<f32>()?, y.to_vec::<f32>()?), (vec![1.0], vec![1.0]));
+    /// assert_eq!(z.parent().unwrap().id(), y.parent().unwrap().id());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_parent(&self, f: &super::FunctionRef) -> Result<()> {
-        let shape = self.shape();
-        match f.outputs().into_iter().find(|y| y.shape() == shape) {
-            Some(y) => self.rewire_on(&y),
-            None => {
-                let shapes: Vec<String> = f.outputs().iter().map(|y| y.shape().to_string()).collect();
-                Err(Error::shape("parent", format!("a function with an output of shape {shape}"))
-                    .actual(shapes.join(", "))
-                    .function("Variable.parent"))
-            }
+        if self.parent().is_some_and(|parent| parent.id() == f.id()) {
+            return Ok(());
         }
+        let (shape, outputs) = (self.shape(), f.outputs());
+        let Some(y) = outputs.iter().find(|y| y.shape() == shape) else {
+            let shapes: Vec<String> = outputs.iter().map(|y| y.shape().to_string()).collect();
+            return Err(Error::shape("parent", format!("a function with an output of shape {shape}"))
+                .actual(shapes.join(", "))
+                .function("Variable.parent"));
+        };
+        if reaches(y.node(), self.node()) {
+            return Err(Error::graph("this would make a cycle: the function is computed from the variable")
+                .function("Variable.parent"));
+        }
+        self.become_output(mirror(y.node(), self.node()), 0);
+        Ok(())
     }
 
     /// Gives this variable the value `new`, which was computed from it: the function that made `new` makes this variable
@@ -171,10 +205,10 @@ impl Variable {
     pub fn cut(&self) {
         let old = {
             let mut s = self.node().lock();
-            (s.parent.take(), std::mem::take(&mut s.plans))
+            (s.take_parent(), std::mem::take(&mut s.plans))
         };
         if let (Some((f, i)), _) = &old {
-            f.lose_output(*i as usize, self.node());
+            self.leave(f, *i as usize);
         }
         self.node().changed();
         drop(old);
