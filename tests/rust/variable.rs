@@ -396,8 +396,12 @@ fn visits_in_the_order_of_running() {
     assert_eq!(closed.len(), 3);
     assert_eq!(walk(&b, &mut closed, false), ["abs"], "the start is visited all the same");
     let (mut names, start) = (Vec::new(), h.parent().unwrap());
-    a.visit_function_recursive(&start, &mut Closed::default(), false, |f| Ok(names.push(f.name()))).unwrap();
-    a.visit_function_backward(&start, |f| Ok(names.push(f.name())), &[]).unwrap();
+    let mut note = |f: &FunctionRef| {
+        names.push(f.name());
+        Ok(())
+    };
+    a.visit_function_recursive(&start, &mut Closed::default(), false, &mut note).unwrap();
+    a.visit_function_backward(&start, &mut note, &[]).unwrap();
     assert_eq!(names, ["exp", "exp"]);
     a.forward().unwrap();
     assert_eq!(walk(&a, &mut Closed::default(), true), ["sin"], "exp's data is there");
