@@ -204,6 +204,10 @@ impl FnNode {
         self.links().outputs.get(i)?.var.upgrade()
     }
 
+    pub(crate) fn living_outputs(&self) -> SmallVec<[VarRef; 1]> {
+        self.links().outputs.iter().filter_map(|slot| slot.var.upgrade()).collect()
+    }
+
     pub(crate) fn output_dropped(&self, i: usize, data: NdArray, core: &Arc<Core>) {
         if let Some(slot) = self.links().outputs.get_mut(i) {
             (slot.data, slot.core) = (data, Arc::downgrade(core));
@@ -283,7 +287,6 @@ impl FnNode {
         register(new, self);
     }
 
-    /// Moves output `i` to another variable.
     /// The variable is not this function's output any more, which gets an array of its own if it runs again.
     pub(crate) fn lose_output(&self, i: usize, v: &VarRef) {
         let mut links = self.links();
@@ -294,6 +297,7 @@ impl FnNode {
         }
     }
 
+    /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
         links.outputs[i] = Slot::new(new);

@@ -1,8 +1,10 @@
 //! Graph surgery: putting one variable in another's place, cutting history.
 
 use super::node::{FnNode, mirror};
+use super::plan::Cache;
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -54,7 +56,7 @@ impl Variable {
         self.node().take_arrays(var.node());
         self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
         self.become_output(parent, i);
-        var.mirrors().iter().for_each(|f| f.replace_input(var.node(), self.node()));
+        var.mirrors().iter().for_each(|f| reread(f, var.node(), self.node()));
         let plans = std::mem::take(&mut var.node().lock().plans);
         var.node().changed();
         drop(plans);
@@ -66,7 +68,7 @@ impl Variable {
         let mirrors = self.mirrors();
         if !mirrors.is_empty() {
             let output = &f.outputs()[i];
-            mirrors.iter().for_each(|m| m.replace_input(self.node(), output));
+            mirrors.iter().for_each(|m| reread(m, self.node(), output));
         }
     }
 
@@ -157,7 +159,7 @@ impl Variable {
         }
         let earlier = self.readers_of_old(new);
         let old = self.split_off();
-        earlier.iter().for_each(|f| f.replace_input(self.node(), old.node()));
+        earlier.iter().for_each(|f| reread(f, self.node(), old.node()));
         self.take_place(new);
         self.set_need_grad(None);
         Ok(())
@@ -236,4 +238,27 @@ impl Variable {
 fn reaches(from: &VarRef, what: &VarRef) -> bool {
     let nodes = super::plan::collect(std::slice::from_ref(from));
     nodes.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
+}
+
+/// Lets `f` read `new` in the place of `old`. Plans of what `f` computes own `old`, which may soon be computed from there.
+fn reread(f: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
+    f.replace_input(old, new);
+    if old.is_planned() {
+        drop(take_plans_after(f));
+    }
+}
+
+fn take_plans_after(f: &Arc<FnNode>) -> Vec<Cache> {
+    let (mut plans, mut seen, mut todo) = (Vec::new(), HashSet::new(), vec![f.clone()]);
+    while let Some(f) = todo.pop() {
+        if !seen.insert(f.id) {
+            continue;
+        }
+        for y in f.living_outputs() {
+            let mut s = y.lock();
+            plans.push(std::mem::take(&mut s.plans));
+            todo.extend(s.consumers.iter().filter_map(|c| c.upgrade()));
+        }
+    }
+    plans
 }

@@ -342,6 +342,10 @@ impl VarNode {
         self.planned.store(true, Relaxed);
     }
 
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planned.load(Relaxed)
+    }
+
     /// Tells plans that something about this variable changed.
     pub(crate) fn changed(&self) {
         self.version.fetch_add(1, Relaxed);

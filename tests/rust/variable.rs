@@ -204,32 +204,6 @@ fn persistent_keeps_data_and_gradient() {
 }
 
 #[test]
-fn parents() {
-    let x = var(&[3.0]);
-    let (y, z) = (twice(&x), Variable::new([1]));
-    assert!(!x.has_parent() && x.parent().is_none() && y.has_parent());
-    let function = y.parent().unwrap();
-    assert_eq!((function.name(), x.rank(), y.rank(), twice(&y).rank()), ("mul_scalar", 0, 1, 2));
-    assert!(function.inputs()[0].is(&x) && function.outputs()[0].is(&y));
-    z.set_parent(&function).unwrap();
-    assert!(z.has_parent() && y.has_parent() && z.rank() == 1 && function.outputs()[0].is(&y));
-    assert_eq!(z.parent().unwrap().id(), function.id());
-    z.forward().unwrap();
-    z.backward().unwrap();
-    assert_eq!((values(&z), values(&y), gradient(&x)), (vec![6.0], vec![6.0], vec![2.0]));
-    assert!(y.function_references().is_empty(), "the copy is no function of the user's");
-    y.cut();
-    assert!(y.parent().is_none() && z.parent().unwrap().id() == function.id());
-    let wrong = text(Variable::new([4]).set_parent(&z.parent().unwrap()));
-    assert!(wrong.contains("a function with an output of shape (4,), got (1,)"), "{wrong}");
-    let cycle = text(x.set_parent(&twice(&z).parent().unwrap()));
-    assert!(cycle.contains("cycle"), "{cycle}");
-    z.cut();
-    assert!(!z.has_parent() && values(&z) == [6.0]);
-    assert!(text(z.forward()).starts_with("forward: the variable has no parent"));
-}
-
-#[test]
 fn function_references_do_not_keep_functions() {
     let x = var(&[1.0]);
     let (a, b) = (f::sin(&x).unwrap(), (&x + &x).unwrap());
@@ -414,25 +388,4 @@ fn visits_in_the_order_of_running() {
         Err(nnrs::Error::graph(format!("at {}", f.name())))
     });
     assert_eq!((text(stopped), count), ("at exp".into(), 1));
-}
-
-#[test]
-fn rewiring() {
-    let (xa, xb) = (var(&[1.0]), var(&[2.0]));
-    let (ya, yb) = (f::exp(&xa).unwrap(), twice(&xb));
-    xa.rewire_on(&yb).unwrap();
-    ya.forward().unwrap();
-    ya.backward().unwrap();
-    assert_eq!(values(&ya), [4f32.exp()]);
-    assert!((gradient(&xb)[0] - 2.0 * 4f32.exp()).abs() < 1e-4 && !yb.has_parent());
-    assert!(text(xa.rewire_on(&Variable::new([2]))).contains("expected shape (1,), got (2,)"));
-    assert!(text(xa.rewire_on(&Variable::new([1]))).contains("var has no parent"));
-    let fixed = twice(&xb);
-    fixed.set_need_grad(false);
-    fixed.set_allow_modify_data(false);
-    xa.rewire_on(&fixed).unwrap();
-    xb.grad().zero().unwrap();
-    ya.forward().unwrap();
-    ya.backward().unwrap();
-    assert_eq!((xa.need_grad_setting(), xa.allow_modify_data(), gradient(&xb)), (Some(false), false, vec![0.0]));
 }
