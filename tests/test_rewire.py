@@ -244,6 +244,33 @@ def test_the_output_goes_another_way():
     close(x.g, np.cos(np.exp(X)) * np.exp(X))
 
 
+def test_an_output_on_top_of_its_copy():
+    x, y, z = adopted()
+    f, top = y.parent, F.sin(z)
+    y.rewire_on(top)
+    assert y.parent.name == "Sin" and z.parent == f and f.outputs != [y]
+    train(y, x)
+    close(y.d, np.sin(np.exp(X)))
+    close(x.g, np.cos(np.exp(X)) * np.exp(X))
+    again = F.cos(z)
+    y.parent = again.parent
+    assert y.parent.name == "Cos" and z.parent == f
+    y.forward()
+    close(y.d, np.cos(np.exp(X)))
+
+
+@pytest.mark.parametrize("other_way", [False, True])
+def test_an_output_and_its_copy_on_each_other(other_way):
+    x, y, z = adopted()
+    f = y.parent
+    h, var = (z, y) if other_way else (y, z)
+    h.rewire_on(var)
+    assert h.parent == f and var.parent is None
+    train(h, x)
+    close(h.d, np.exp(X))
+    close(x.g, np.exp(X))
+
+
 def test_rewired_on_what_was_given_a_parent():
     x, y, z = adopted()
     new = leaf(X)

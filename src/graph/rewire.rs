@@ -80,9 +80,10 @@ impl Variable {
     /// Makes output `i` of `parent` this variable; what has made it before is dropped.
     fn become_output(&self, parent: Arc<FnNode>, i: u32) {
         parent.replace_output(i as usize, self.node());
+        let inherited = parent.inputs().iter().any(|x| x.need_grad()); // one may be this variable, until it leaves its parent
         let old = {
             let mut s = self.node().lock();
-            s.inherit(parent.inputs().iter().any(|x| x.need_grad()));
+            s.inherit(inherited);
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
@@ -234,10 +235,10 @@ impl Variable {
     }
 }
 
-/// True if `from` is computed from `what`.
+/// True if `from` is computed from `what`; its copies are computed from its parent, and stay so when it gets another one.
 fn reaches(from: &VarRef, what: &VarRef) -> bool {
     let nodes = super::plan::collect(std::slice::from_ref(from));
-    nodes.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
+    nodes.iter().any(|f| !f.mirror && f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
 }
 
 /// Lets `f` read `new` in the place of `old`. Plans of what `f` computes own `old`, which may soon be computed from there.
