@@ -38,8 +38,11 @@ impl Drop for NdArray {
 #[pymethods]
 impl NdArray {
     #[new]
-    #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None)")]
+    #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None, *sizes)")]
     fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
+        if args.len() > 1 && kwargs.is_none_or(|k| k.is_empty()) {
+            return Ok(NdArray::new(Array::new(convert::shape("NdArray", args)?)));
+        }
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
         let size = shape.as_ref().filter(|s| s.is_instance_of::<PyInt>()).map(|s| PyTuple::new(s.py(), [s]));
         let shape = size.transpose()?.map(Bound::into_any).or(shape);
@@ -180,7 +183,7 @@ impl NdArray {
         py: Python<'_>,
         dtype: &Bound<'_, PyAny>,
         ctx: Option<&Bound<'_, PyAny>>,
-        write_only: bool,
+        #[pyo3(from_py_with = convert::flag)] write_only: bool,
     ) -> PyResult<usize> {
         let _ = ctx;
         let dtype = convert::dtype_of(dtype)?;
@@ -312,6 +315,12 @@ impl NdArray {
             (true, 1) => scalar(py, &self.array).map(|v| v != 0.0),
             (true, _) => Err(operators::no_truth(py)),
         }
+    }
+
+    /// Whether a comparison gave this array.
+    #[getter]
+    fn _is_comparison(&self) -> bool {
+        self.is_comparison.load(Relaxed)
     }
 
     fn __repr__(&self) -> String {

@@ -141,12 +141,8 @@ impl Function {
         }
     }
 
-    fn __str__(&self) -> &'static str {
+    fn __repr__(&self) -> &'static str {
         self.f.class_name()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<{} rank={}>", self.f.class_name(), self.f.rank())
     }
 
     fn __hash__(&self) -> u64 {
@@ -238,8 +234,15 @@ impl Function {
     /// >>> x.g.tolist()
     /// [4.0, 6.0]
     #[pyo3(signature = (inputs, outputs, accum=None))]
-    fn backward(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>, accum: Option<Vec<bool>>) -> PyResult<()> {
-        let (x, y, accum) = (vars(&inputs), vars(&outputs), accum.unwrap_or_default());
+    fn backward(
+        &self,
+        py: Python<'_>,
+        inputs: Vars<'_>,
+        outputs: Vars<'_>,
+        accum: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<()> {
+        let accum = accum.iter().flatten().map(convert::flag).collect::<PyResult<Vec<_>>>()?;
+        let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.backward(&x, &y, &accum))
     }
 
@@ -275,7 +278,7 @@ impl Function {
     /// >>> y.d.tolist()
     /// [5.0]
     fn set_active_input_mask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mask: Vec<bool> = mask.try_iter()?.map(|m| m?.is_truthy()).collect::<PyResult<_>>()?;
+        let mask: Vec<bool> = mask.try_iter()?.map(|m| convert::flag(&m?)).collect::<PyResult<_>>()?;
         errors::run(py, || self.f.set_active_inputs(&mask))
     }
 }
@@ -316,12 +319,12 @@ impl Function {
 
     /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), else 0. Functions with
     /// `inplace=True` never change what anybody can still read, so they say 0 too.
-    fn inplace_data(&self, i: usize) -> u8 {
+    fn inplace_data(&self, i: i64) -> u8 {
         (self.f.function().is_view() && i == 0) as u8
     }
 
     /// The output that lies in the memory of input `i`, if one does (see `inplace_data`); else 0, as in NNabla.
-    fn inplace_data_with(&self, i: usize) -> usize {
+    fn inplace_data_with(&self, i: i64) -> usize {
         let _ = i;
         0
     }
