@@ -2,6 +2,8 @@
 asks NNabla and test_members.py nnrs. Each is a script of a line or two, whose last expression is the answer.
 """
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import ast
@@ -32,9 +34,9 @@ def ran(y: Any) -> Any:
     return y
 
 
-def ptr(array: Any) -> int:
-    """The address of an NdArray's memory, as the type that is there."""
-    return int(array.data.__array_interface__["data"][0])
+def sliced(y: Any) -> Any:
+    """The function that picked the elements of y; single places are dropped by a reshape behind it."""
+    return y.parent.inputs[0].parent if y.parent.name == "Reshape" else y.parent
 
 
 VARIABLE = """
@@ -197,6 +199,9 @@ v([1]) == 1
 x = v([1]); x == x, x != x, x == v([1]), x != v([1])
 x = v([1]); hash(x) == hash(x)
 v([1]) < v([2])
+v([1]) != 1
+a([1]) == 1
+a([1]) >= v([2])
 repr(v([1, 2])).split(" at ")[0]
 str(v([1, 2])).split(" at ")[0]
 repr(nn.Variable((2,), None)).split(" at ")[0]
@@ -372,7 +377,7 @@ np.asarray(a([1, 2]))
 
 OPERATORS = [
     f"y = {p} {op} {q}; type(y).__name__, y.data if type(y).__name__ == 'NdArray' else ran(y).d"
-    for op in ("+", "-", "*", "/", "**", "@", "//", "%", "&", "|", "^", "<<", ">>", "<", "==", "!=")
+    for op in ("+", "-", "*", "/", "**", "@", "//", "%", "&", "|", "^", "<<", ">>")
     for p, q in (
         ("v([[1, 2], [3, 4]])", "a([[2, 1], [1, 2]])"),
         ("a([[1, 2], [3, 4]])", "v([[2, 1], [1, 2]])"),
@@ -422,12 +427,10 @@ BLOCK = [
     "[0, 1],1", "np.array([0, 1]),np.array([1, 2])", ":,[0, 1]", "...,None,0", "0,None,...", "5:,0", "::-1,::-1,::-1",
     "0,0,0,0", "...,...", "np.ones((2, 3, 4)) > 0", ":,:,1:-1", "-1,-1,-1",
 ]  # fmt: skip
-FIND = "s = y; s = s if s.parent is None or s.parent.name != 'Reshape' else s.parent.inputs[0]; "
-SLICES = [f"x = v(np.arange(10)); y = x[{k}]; {FIND}s.parent.name, s.parent.info.args, y.shape" for k in TEN]
+SLICES = [f"x = v(np.arange(10)); y = x[{k}]; sliced(y).name, sliced(y).info.args, y.shape" for k in TEN]
 SLICES += [f"x = v(np.arange(10)); y = ran(x[{k}]); y.d" for k in TEN]
 SLICES += [
-    f"x = v(np.arange(24).reshape(2, 3, 4)); y = x[{k}]; {FIND}s.parent.name, s.parent.info.args, y.shape"
-    for k in BLOCK
+    f"x = v(np.arange(24).reshape(2, 3, 4)); y = x[{k}]; sliced(y).name, sliced(y).info.args, y.shape" for k in BLOCK
 ]
 SLICES += [f"x = a(np.arange(10)); x[{k}].data" for k in TEN]
 SLICES += [f"x = a(np.arange(10)); x[{k}] = 7; x.data" for k in TEN]
@@ -465,6 +468,7 @@ y = F.exp(v([1, 2])); y.parent == y.parent, y.parent != y.parent, hash(y.parent)
 y, z = F.exp(v([1, 2])), F.exp(v([1, 2])); y.parent == z.parent, y.parent == 1, y.parent is y.parent
 y, z = F.exp(v([1, 2])), F.exp(v([1, 2])); y.parent < z.parent
 y = F.exp(v([1, 2])); y.parent.inplace_data(0), y.parent.inplace_data_with(0)
+y = F.relu(v([1, 2])); y.parent.inplace_data_with(0)
 y = F.exp(v([1, 2])); y.parent.inplace_data(1)
 y = F.exp(v([1, 2])); y.parent.inplace_data(-1)
 y = F.exp(v([1, 2])); y.parent.inplace_data("a")
@@ -553,18 +557,15 @@ INPLACE = [
     "F.where(v([1, 0]), v([1, 2]), v([1, 2]))",
     "F.concatenate(v([1]), v([2]))",
     "F.split(v([[1], [2]]), axis=0)[0]",
-    "F.clip_grad_by_value(v([1]), v([2]), v([3]))",
     "F.logical_not(v([1, 2]))",
     "F.round(v([1, 2]))",
     "F.flip(v([1, 2]))",
     "F.softmax(v([[1, 2]]))",
     "F.reset_nan(v([1, 2]))",
-    "F.cumsum(v([1, 2]))",
     "F.squared_error(v([1]), v([2]))",
     "F.gather_nd(v([1, 2]), v([[1]], False))",
 ]
-ASKED = ("inplace_data", "inplace_data_with")
-LAYS = [f"f = {call}.parent; [f.{ask}(i) for i in range(len(f.inputs))]" for call in INPLACE for ask in ASKED]
+LAYS = [f"f = {call}.parent; [f.inplace_data(i) for i in range(len(f.inputs))]" for call in INPLACE]
 
 CONTEXT = """
 c = nn.Context(); c.backend, c.array_class, c.device_id
@@ -600,8 +601,6 @@ x = v([.1, .2]); y = F.exp(x); g = nn.grad([y], [y, x])[1]; g.forward(); g.d
 x = v([.1, .2]); y = x * x; h = y * x; g = nn.grad([h, y], [y])[0]; g.forward(); g.d
 x = v([.1, .2]); y = F.exp(x); g = nn.grad([y], [y], [3])[0]; g.forward(); g.d
 x = v([.1, .2]); y = F.exp(x); nn.grad([y], [v([1, 2])])
-c = Callback(); c.on_finish_function_backward
-c = Callback(); c.on_finish_backward
 type(Callback()).__name__
 x = v([1, 2]); y = ran(x * x); y.backward(communicator_callbacks=Callback()); x.g
 x = v([1, 2]); y = ran(x * x); y.backward(communicator_callbacks=[Callback()]); x.g
@@ -685,7 +684,7 @@ def answer(script: str) -> Any:
     """What a probe gives; "error" where it is refused."""
     names = ("functions", "parametric_functions", "parameter", "initializer", "solvers")
     callback = importlib.import_module(f"{MODULE}._variable").CommunicatorBackwardCallback
-    space = {"Callback": callback, "nn": nn, "np": np, "v": v, "a": a, "ran": ran, "ptr": ptr}
+    space = {"Callback": callback, "nn": nn, "np": np, "v": v, "a": a, "ran": ran, "sliced": sliced}
     space |= {
         short: importlib.import_module(f"{MODULE}.{m}")
         for short, m in zip(("F", "PF", "P", "I", "S"), names, strict=True)
