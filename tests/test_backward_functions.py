@@ -133,7 +133,8 @@ def test_inputs_that_are_not_given_have_their_shapes_alone():
 @pytest.mark.parametrize("call, kind, words", [
     (lambda x: registry["Exp"]([], [x], [x.shape], [None], [x.shape]), ValueError, "one for each of 1 outputs"),
     (lambda x: registry["MulScalar"]([x], [x], [x.shape], [None], [x.shape], val="a"), TypeError, "argument 'val'"),
-    (lambda x: registry["Affine"]([x], [x], [x.shape], [None], [x.shape]), TypeError, "affine: expected at least 2 inputs"),
+    (lambda x: registry["Affine"]([x], [x], [x.shape], [None], [x.shape]), TypeError, "at least 2 inputs"),
+    (lambda x: registry["Exp"]([x], [x], [x.shape], [None], [x.shape], a=1), TypeError, "keyword argument 'a'"),
     (lambda x: registry.__setitem__("Exp", 3), TypeError, "argument 'func': expected a function, got int 3"),
 ])  # fmt: skip
 def test_wrong_calls(call, kind, words):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -24,8 +24,8 @@ __all__ = [
     "parametric_function_api",
 ]
 
-# An NdArray is computed at once, with the parameters' values of now.
-A = TypeVar("A", Variable, NdArray)
+# An NdArray is computed at once and gives an NdArray; the types tell of Variables: the decorator cannot tell them apart.
+Input: TypeAlias = Variable | NdArray
 Apply = Callable[[Variable], Variable] | None
 Rng: TypeAlias = "np.random.RandomState | None"
 ParamInit = dict[str, Initializer] | None
@@ -120,7 +120,7 @@ def _beta_gamma(shape: list[int], init: ParamInit, fixed: bool, no_bias: bool, n
     [("W", "Weight matrix.", "(inmaps, *n_outmaps)", True), ("b", "Bias.", "n_outmaps", True)],
 )
 def affine(
-    inp: A,
+    inp: Input,
     n_outmaps: int | Sequence[int],
     base_axis: int = 1,
     w_init: Initializer = None,
@@ -130,7 +130,7 @@ def affine(
     with_bias: bool = True,
     apply_w: Apply = None,
     apply_b: Apply = None,
-) -> A:
+) -> Variable:
     """Affine layer (fully connected layer), `y = x W + b`.
 
     Args:
@@ -163,7 +163,7 @@ def affine(
         w_init = _glorot(inmaps, math.prod(outmaps), (1, 1), rng)
     w = _parameter("W", [inmaps, *outmaps], w_init, fix_parameters, apply_w)
     b = _bias(outmaps, b_init, fix_parameters, apply_b) if with_bias else None
-    return cast(A, F.affine(x, w, b, base_axis))
+    return cast(Variable, F.affine(x, w, b, base_axis))
 
 
 @parametric_function_api(
@@ -174,7 +174,7 @@ def affine(
     ],
 )
 def convolution(
-    inp: A,
+    inp: Input,
     outmaps: int,
     kernel: Sequence[int],
     pad: Sequence[int] | None = None,
@@ -234,7 +234,7 @@ def convolution(
     shape = [maps, *window, depth] if channel_last else [maps, depth, *window]
     w = _parameter("W", shape, w_init, fix_parameters, apply_w)
     b = _bias([maps], b_init, fix_parameters, apply_b) if with_bias else None
-    return cast(A, F.convolution(x, w, b, base_axis, pad, stride, dilation, group, channel_last))
+    return cast(Variable, F.convolution(x, w, b, base_axis, pad, stride, dilation, group, channel_last))
 
 
 def _check_group(channels: int, outmaps: int, group: Any) -> None:
@@ -253,7 +253,7 @@ def _check_group(channels: int, outmaps: int, group: Any) -> None:
     ],
 )
 def batch_normalization(
-    inp: A,
+    inp: Input,
     axes: Sequence[int] = [1],
     decay_rate: float = 0.9,
     eps: float = 1e-5,
@@ -309,7 +309,7 @@ def batch_normalization(
     ],
 )
 def layer_normalization(
-    inp: A,
+    inp: Input,
     batch_axis: int | Sequence[int] = 0,
     eps: float = 1e-5,
     output_stat: bool = False,
@@ -352,7 +352,7 @@ def layer_normalization(
 
 @parametric_function_api("embed", [("W", "One row of features for each index.", "(n_inputs, n_features)", True)])
 def embed(
-    inp: A,
+    inp: Input,
     n_inputs: int,
     n_features: int,
     initializer: Initializer = None,
@@ -384,4 +384,4 @@ def embed(
     shape = [_size("embed", "n_inputs", n_inputs), _size("embed", "n_features", n_features)]
     if initializer is None:
         initializer = UniformInitializer((-math.sqrt(3.0), math.sqrt(3.0)))
-    return cast(A, F.embed(x, _parameter("W", shape, initializer, fix_parameters, apply_w)))
+    return cast(Variable, F.embed(x, _parameter("W", shape, initializer, fix_parameters, apply_w)))
