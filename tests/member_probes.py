@@ -647,6 +647,67 @@ y = F.mean(a([[1, 2], [3, 5]])); type(y).__name__, y.data
 y = F.split(a([[1], [2]]), axis=0); [type(q).__name__ for q in y]
 """
 
+SOLVER = """
+S.Adam().name, S.Sgd().name, S.AdamW().name
+S.Adam().learning_rate(), S.Sgd(lr=0.5).learning_rate()
+s = S.Adam(); s.set_learning_rate(0.5); s.learning_rate()
+s = S.Adam(); s.set_learning_rate("a")
+s = S.Adam(); s.info
+s = S.Adam(); s.get_parameters(), s.get_states()
+s = S.Adam(); s.set_parameters({"w": v([1, 2])}); list(s.get_parameters()), list(s.get_states())
+s = S.Adam(); s.set_parameters({"w": v([1, 2])}); sorted(s.get_states()["w"].pstate), s.get_states()["w"].t
+s = S.Momentum(); s.set_parameters({"w": v([1, 2])}); sorted(s.get_states()["w"].pstate)
+s = S.Sgd(); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.update(); w.d
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.weight_decay(0.5); s.update(); w.d
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.scale_grad(0.5); w.g
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = [3, 4]; s.clip_grad_by_norm(1); w.g
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = [3, np.inf]; s.check_inf_grad(), s.check_nan_grad(), s.check_inf_or_nan_grad()
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = [3, np.nan]; s.check_inf_grad(), s.check_nan_grad(), s.check_inf_or_nan_grad()
+s = S.Sgd(lr=1); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 3; s.zero_grad(); w.g
+s = S.Sgd(); s.set_parameters({"w": v([1, 2])}); s.remove_parameters(["w"]); list(s.get_parameters())
+s = S.Sgd(); s.set_parameters({"w": v([1, 2])}); s.remove_parameters(["nonsense"])
+s = S.Sgd(); s.set_parameters({"w": v([1, 2])}); s.clear_parameters(); list(s.get_parameters())
+s = S.Sgd(); s.set_parameters({"w": v([1, 2])}); s.set_parameters({"u": v([1, 2])}); list(s.get_parameters())
+s = S.Sgd(); s.set_parameters({"w": v([1, 2])}); s.set_parameters({"u": v([1, 2])}, reset=False); sorted(s.get_parameters())
+s = S.Sgd(); s.set_parameters([v([1, 2])])
+s = S.Sgd(); s.set_parameters({"w": 3})
+s = S.Sgd(); s.set_parameters({"w": v([1, 2], False)}); s.update()
+s = S.Sgd(); s.setup({"w": v([1, 2])})
+S.Sgd().weight_decay_is_fused(), S.AdamW().weight_decay_is_fused()
+names = []; s = S.Sgd(); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.update(update_pre_hook=lambda: names.append(1), update_post_hook=lambda: names.append(2)); names
+s = S.Sgd(); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.update(); s.get_states()["w"].t
+s = S.Adam(); w = v([1, 2]); s.set_parameters({"w": w}); w.g = 1; s.update(); t = s.get_states(); s.update(); s.set_states(t); s.get_states()["w"].t
+S.Adam(0.1, 0.5).learning_rate()
+S.Adam(alpha=0.1, beta1=0.5, nonsense=3)
+S.Momentum(lr=0.1, momentum=0.5).info
+"""
+
+TREE = """
+nn.get_parameters()
+P.get_parameter_or_create("a/b", (2,)); list(nn.get_parameters()), P.get_parameter("a/b").shape, P.get_parameter("b")
+P.get_parameter_or_create("a", (2,), need_grad=False); list(nn.get_parameters()), list(nn.get_parameters(grad_only=False))
+w = P.get_parameter_or_create("a", (2,)); w.need_grad, w.name, w.persistent
+w = P.get_parameter_or_create("a", (2,)); w == P.get_parameter("a"), w.data == P.get_parameter("a").data
+P.get_parameter_or_create("a", (2,)); P.get_parameter_or_create("a", (3,))
+P.get_parameter_or_create("a", (2,)); P.get_parameter_or_create("a").shape
+P.get_parameter_or_create("a", (2,)); P.get_parameter_or_create("a/b", (2,))
+P.get_parameter_or_create("a")
+P.get_parameter_or_create("a", (2,)); P.pop_parameter("a").shape, list(nn.get_parameters())
+P.pop_parameter("nonsense")
+P.set_parameter("a", v([1, 2])); P.get_parameter("a").d
+P.set_parameter("a", v([1, 2])); P.set_parameter("a", v([3, 4])); P.get_parameter("a").d
+P.get_parameter("nonsense")
+with nn.parameter_scope("s"): P.get_parameter_or_create("a", (2,)); names = list(nn.get_parameters())
+with nn.parameter_scope("s/t"): P.get_parameter_or_create("a", (2,))
+with nn.parameter_scope("s") as s: t = nn.get_current_parameter_scope() is s
+with nn.parameter_scope(3): pass
+with nn.parameter_scope(""): P.get_parameter_or_create("a", (2,))
+PF.affine(v([[1, 2]]), 3, name="x"); list(nn.get_parameters(path="p"))
+PF.affine(v([[1, 2]]), 3, name="x"); list(nn.get_parameters({}, "p"))
+PF.affine(v([[1, 2]]), 3, name="x"); nn.clear_parameters(); list(nn.get_parameters())
+PF.affine(v([[1, 2]]), 3, name="a/b"); list(nn.get_parameters())
+"""
+
 GROUPS: dict[str, list[str]] = {
     "variable": VARIABLE.strip().splitlines(),
     "array": ARRAY.strip().splitlines(),
@@ -654,6 +715,8 @@ GROUPS: dict[str, list[str]] = {
     "slices": SLICES,
     "function": FUNCTION.strip().splitlines() + LAYS,
     "context": CONTEXT.strip().splitlines(),
+    "solver": SOLVER.strip().splitlines(),
+    "parameter": TREE.strip().splitlines(),
     "elsewhere": ELSEWHERE.strip().splitlines(),
 }
 

@@ -40,6 +40,7 @@ DIFFERENT = {
     r"y = (PF\.embed|F\.batch_normalization)\(a\(.*": "NdArrays throughout",
     r".*(hash\(y\.parent\)|inplace_data_with\(0\)).*": "answers where NNabla has none",
     r"nn\.Context\(.*\) == nn\.Context\(.*\)": "contexts are equal by what they say",
+    r".*get_parameter_or_create\(\"a\"\)\.shape": "a parameter that is there has a shape",
     r".*callbacks=\(Callback\(\),\).*": "a tuple does as well as a list",
     # Less is taken.
     r".*\.tags = (3|None|\{\"a\": 3\}).*": "tags are text",

@@ -24,7 +24,7 @@ __all__ = [
     "parametric_function_api",
 ]
 
-# An NdArray is computed at once and gives an NdArray; the types tell of Variables: the decorator cannot tell them apart.
+# An NdArray is computed at once and gives an NdArray. The types tell of Variables: the decorator cannot tell which.
 Input: TypeAlias = Variable | NdArray
 Apply = Callable[[Variable], Variable] | None
 Rng: TypeAlias = "np.random.RandomState | None"
