@@ -5,6 +5,7 @@ use super::context::Context;
 use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
 use super::{call, convert, errors};
+use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -133,11 +134,12 @@ impl Function {
         self.f.origin().map(str::to_string)
     }
 
-    /// How many outputs the function has at least.
+    /// How many outputs the function has at least: 1, and 2 of `split`, as in NNabla; of a PythonFunction all that it has.
     fn min_outputs(&self) -> usize {
-        match self.f.function().def().outputs.iter().any(|o| o.variadic) {
-            true => self.f.outputs().len(),
-            false => 1,
+        match self.f.function().def().snake {
+            "split" => 2,
+            _ if UserFunction::of(&**self.f.function()).is_some() => self.f.outputs().len(),
+            _ => 1,
         }
     }
 
@@ -258,10 +260,11 @@ impl Function {
         self.setup(py, inputs, outputs)
     }
 
-    /// False: `recompute` needs no preparation, also for random functions, whose seed and counter the graph keeps.
+    /// Whether output `o` is drawn at random: NNabla wants `setup_recompute` before `recompute` then. nnrs needs no
+    /// preparation: the graph keeps seed and counter.
     fn need_setup_recompute(&self, o: usize) -> bool {
         let f = self.f.function();
-        o < self.f.outputs().len() && f.has_state() && !(0..self.f.inputs().len()).any(|i| f.updates_input(i))
+        o < self.f.outputs().len() && f.def().group == Group::Random && f.has_state()
     }
 
     /// Leaves out the inputs for which `mask` is false from now on: `add_n` and `mul_n` work on the others alone.
