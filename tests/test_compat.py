@@ -80,6 +80,7 @@ def test_modules_that_scripts_of_nnabla_name():
         "from nnabla._nd_array import NdArray\n"
         "import nnabla.solver as S, nnabla.solvers, nnabla.dtypes, numpy as np\n"
         "assert (Variable, Context, NdArray) == (nn.Variable, nn.Context, nn.NdArray)\n"
+        "assert nn._variable.Variable is Variable and nn.dtypes is nnabla.dtypes\n"
         "assert CommunicatorBackwardCallback is nn.communicators.CommunicatorBackwardCallback\n"
         "assert S.Adam is nnabla.solvers.Adam and S.Solver is nnabla.solvers.Solver\n"
         "from nnabla.solver import *\n"
