@@ -16,10 +16,12 @@ False
 
 from __future__ import annotations
 
-import configparser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
+
+if TYPE_CHECKING:
+    import configparser
 
 in_recomputing: bool
 nnabla_config: configparser.RawConfigParser
