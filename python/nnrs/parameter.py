@@ -63,6 +63,16 @@ def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, "set_parameter_from_proto")
 
 
+class Deferred:
+    """What makes an initializer, for callers who need one only if the parameter is new."""
+
+    def __init__(self, make: Callable[[], Initializer]) -> None:
+        self._make = make
+
+    def __call__(self) -> Initializer:
+        return self._make()
+
+
 @dataclass(eq=False)
 class VariableInfo:
     """What `info` of a parameter says: how it was made.
@@ -246,6 +256,8 @@ def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] |
     if shape is None:
         hint = "give a shape, or an array as initializer"
         raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
+    if isinstance(initializer, Deferred):
+        initializer = initializer()
     param = _initialized(function, name, shape, initializer)
     param.info = VariableInfo(initializer)
     param.name = parts[-1]

@@ -13,7 +13,7 @@ from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
 from ._parametric_api import parametric_function_api
 from .initializer import ConstantInitializer, UniformInitializer, calc_uniform_lim_glorot
-from .parameter import Initializer, get_parameter_or_create
+from .parameter import Deferred, Initializer, get_parameter_or_create
 
 __all__ = [
     "affine",
@@ -96,8 +96,8 @@ def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, 
 
 
 def _glorot(inmaps: int, outmaps: int, kernel: tuple[int, ...], rng: Rng) -> Initializer:
-    """The default initializer of weights."""
-    return UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng)
+    """The default initializer of weights; limits are worked out only if the weight is new."""
+    return Deferred(lambda: UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng))
 
 
 def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) -> Variable:
