@@ -375,6 +375,121 @@ import pickle; pickle.loads(pickle.dumps(a([1, 2]))).data
 np.asarray(a([1, 2]))
 """
 
+MORE = """
+x = a([1, 2]); x.fill(np.nan); x.data
+x = a([1, 2]); x.fill(1e300); x.data
+x = a([1, 2]); x.fill(True); x.data
+x = a([1, 2]); x.fill(np.float32(2)); x.data
+x = a([1, 2]); x.fill(np.array(2)); x.data
+x = a([1, 2]); x.fill(2**60); x.data
+x = a([1, 2]); x.fill(); x.data
+x = a([1, 2]); x.zero(1)
+x = v([1, 2]); x.d = np.float64(3); x.d.dtype.name, x.d
+x = v([1, 2]); x.d = np.array(3); x.d.dtype.name, x.d
+x = v([1, 2]); x.d = np.array(3.5, np.float16); x.d.dtype.name, x.d
+x = v([1, 2]); x.d = np.int64(3); x.d.dtype.name
+x = v([1, 2]); x.d = np.float16(3); x.d.dtype.name
+x = v([1, 2]); x.d = np.bool_(1); x.d.dtype.name
+x = v([1, 2]); x.d = np.array([3]); x.d.dtype.name
+x = v([1, 2]); x.g = np.array(3); x.g.dtype.name
+x = a([1, 2]); x.data = np.array(3); x.dtype
+x = a([1, 2]); x.data = np.array(True); x.dtype
+x = a([1, 2]); x.data = np.int8(3); x.dtype
+x = a([1, 2], np.int32); x.data = np.float64(3.5); x.dtype, x.data
+x = a(1); x.data = np.array(3); x.dtype
+x = v([1, 2]); x.d = True; x.d
+x = v([1, 2]); x.d = float("nan"); x.d
+x = v([1, 2]); x.d = 1j
+x = v([1, 2]); x.d = np.array([1j, 2])
+x = v([1, 2]); x.d = (3, 4); x.d
+x = v([1, 2]); x.d = [[3, 4]]; x.d
+x = v([1, 2]); x.d = [3]; x.d
+x = v([1, 2]); x.d[0] = 5; x.d
+x = v([1, 2]); x.d += 1; x.d
+x = v([1, 2]); x.g += 1; x.g
+x = v([1, 2]); d = x.d; x.d = 7; d
+x = v([1, 2]); d = x.d; x.d = np.array([7, 8]); d
+x = v([1, 2]); d = x.d; x.d = np.float32([7, 8]); d
+x = v([1, 2]); d = x.d; x.data.zero(); d, x.d
+x = v([1, 2]); d = x.d; x.data.fill(4); d, x.d
+x = v([1, 2]); d = x.d; x.data.cast(np.int32); d, x.d
+x = v([1, 2]); x.data.dtype, x.grad.clear_called, x.data.clear_called
+x = nn.Variable((2,)); x.data.modification_count
+x = v([1, 2]); x.reset_shape((1, 2)); x.data.shape, x.grad.shape
+x = v([1, 2]); y = F.exp(x); x.reset_shape((3,), True); x.d = 0; y.forward(); y.d
+x = v([1, 2]); y = F.exp(x); x.d = [0, 0]; y.forward(); y.d
+x = v([1, 2]); y = F.exp(x); y.d = 5; y.d
+x = v([1, 2]); y = F.exp(x); y.parent.inputs[0] == x, y.parent.outputs[0] == y
+x = v([1, 2]); y = F.exp(x); y.parent.inputs[0] is x
+x = v([1, 2]); y = F.exp(x); y2 = F.exp(x); y == y2
+x = v([1, 2]); y = F.exp(x); y.name = "q"; y.parent.outputs[0].name
+x = v([1, 2]); y = F.exp(x); y.persistent = True; y.parent.outputs[0].persistent
+x = v([1, 2]); y = F.exp(x); y.parent.outputs[0].need_grad
+x = v([1, 2]); y = F.exp(x); x.need_grad = False; y.need_grad
+x = v([1, 2]); y = ran(F.exp(x)); y.backward(); y.g
+x = v([1, 2]); y = ran(F.exp(x)); y.g = 3; y.backward(None); y.g
+x = v([1, 2]); y = ran(F.exp(x)); y.backward(0.0); x.g
+x = v([1, 2]); y = ran(F.exp(x)); y.backward(np.array(2.)); x.g
+x = v([1, 2]); y = ran(F.exp(x)); y.backward(clear_buffer=True); y.d
+x = v([1, 2]); y = F.exp(x); y.backward(); x.g
+x = v([1, 2]); x.g = 5; y = ran(F.exp(x) * 1); y.backward(); np.round(x.g, 3)
+x = v([1, 2]); x.grad.zero(); y = ran(F.exp(x) * 1); y.backward(); y.backward(); np.round(x.g, 3)
+x = v([1, 2]); y = F.exp(x); z = F.tanh(y); z.forward(clear_no_need_grad=True); z.backward(); np.round(x.g, 4)
+with nn.auto_forward(): y = F.exp(v([0, 0]))
+with nn.auto_forward(): y = v([1, 2]) + 1; d = y.d.tolist()
+nn.get_auto_forward()
+nn.get_current_context().backend, nn.get_current_context().array_class
+with nn.context_scope(nn.Context(["cpu:half", "cpu:float"])): y = F.exp(v([0, 0])); y.forward(); t = y.data.dtype
+nn.array_classes()
+nn.forward_all([]); 1
+nn.forward_all(3)
+x = v([1, 2]); y, z = F.exp(x), F.sin(x); nn.forward_all([y, z]); np.round(z.d, 4)
+x = v([1, 2]); y, z = F.exp(x), F.sin(x); nn.forward_all((y, z)); np.round(z.d, 4)
+x = v([1, 2]); nn.grad(F.sum(x * x), x)[0].shape
+x = v([1, 2]); nn.grad([F.sum(x * x)], [x], [1, 2])
+x = v([1, 2]); nn.grad([3], [x])
+x = v([1, 2]); nn.grad([F.sum(x * x)], [3])
+x = v([1, 2]); g = nn.grad([F.sum(x * x)], [x], 2)[0]; g.forward(); g.d
+x = v([1, 2]); g = nn.grad([x * x], [x], a([1., 2.]))[0]; g.forward(); g.d
+x = v([1, 2]); g = nn.grad([x * x], [x], [None])[0]; g.forward(); g.d
+x = v([1, 2]); y = x * x; g = nn.grad([y], [x])[0]; y.persistent, g.persistent, g.need_grad
+x = v([1, 2]); y = x * x; g = nn.grad([y], [x], persistent_outputs=[False])[0]; y.persistent
+x = v([1, 2]); y = x * x; g = nn.grad([y], [x], persistent_outputs=[True, True])[0]; y.persistent
+F.exp(x=v([0, 0])).shape
+F.exp(v([0, 0]), n_outputs=1).shape
+F.exp(v([0, 0]), outputs=[nn.NdArray((2,))]).shape
+b = nn.NdArray((2,)); F.exp(a([0, 0]), outputs=[b]); b.data
+b = nn.NdArray((3,)); y = F.exp(v([0, 0]), outputs=[b]); y.forward(); b.data
+F.exp(3)
+F.exp(np.zeros(2))
+F.exp([v([0, 0])])
+F.exp(None)
+F.exp(v([0]), v([0]))
+F.add2(v([0]), 1)
+F.sum(v([[1, 2]]), axis=(0, 1)).shape, F.sum(v([[1, 2]]), axis=-1).shape, F.sum(v([[1, 2]]), axis=[0]).shape
+F.sum(v([[1, 2]]), axis=3)
+F.sum(v([[1, 2]]), axis=None).shape
+F.reshape(v([1, 2]), (-1,)).shape, F.reshape(v([1, 2]), [2, 1]).shape
+F.reshape(v([1, 2]), (3,))
+F.transpose(v([[1, 2]]), (0, 0))
+F.concatenate(v([1]), v([2]), axis=0).shape
+F.split(v([[1, 2]]), axis=1)[1].shape
+F.stack(v([1]), v([2]), axis=1).shape
+F.broadcast(v([1]), (3,)).shape
+F.broadcast(v([1, 2]), (3,))
+F.slice(v([1, 2, 3]), start=(1,), stop=(3,), step=(1,)).shape
+F.pad(v([1, 2]), (1, 1)).shape
+F.one_hot(v([[1]], False), (3,)).shape
+F.softmax(v([1, 2]), axis=0).shape
+F.max(v([[1, 2]]), axis=1, with_index=True)[1].shape
+F.mean(v([1, 2]), keepdims=True).shape
+F.dropout(v([1, 2]), p=0).shape
+F.relu(v([1, 2]), True).shape
+F.constant(3, (2,)).shape
+F.constant(shape=(2,)).shape
+F.randn(shape=[2]).shape
+"""
+
 OPERATORS = [
     f"y = {p} {op} {q}; type(y).__name__, y.data if type(y).__name__ == 'NdArray' else ran(y).d"
     for op in ("+", "-", "*", "/", "**", "@", "//", "%", "&", "|", "^", "<<", ">>")
@@ -711,6 +826,7 @@ PF.affine(v([[1, 2]]), 3, name="a/b"); list(nn.get_parameters())
 GROUPS: dict[str, list[str]] = {
     "variable": VARIABLE.strip().splitlines(),
     "array": ARRAY.strip().splitlines(),
+    "more": MORE.strip().splitlines(),
     "operators": OPERATORS,
     "slices": SLICES,
     "function": FUNCTION.strip().splitlines() + LAYS,

@@ -400,8 +400,8 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
                 .function(function),
         )
     })?;
-    let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
-    let dtype = match (is_scalar, a.dtype()) {
+    let is_number = value.is_instance(&numpy.getattr("generic")?)?;
+    let dtype = match (is_number, a.dtype()) {
         (true, DType::BF16) => DType::F32,
         (true, d) => d,
         (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
