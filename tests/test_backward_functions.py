@@ -141,3 +141,11 @@ def test_wrong_calls(call, kind, words):
     with pytest.raises(kind, match=words) as e:
         call(leaf([1.0, 2.0]))
     assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("need_grad", [True, False])
+def test_a_rule_that_reads_outputs_has_them_in_auto_forward(need_grad):
+    with nn.auto_forward():
+        x = leaf([0.5], need_grad)
+        gx = registry["Tanh"]([leaf([2.0])], [x], [x.shape], [None], [x.shape])
+    np.testing.assert_allclose(gx.d, 2 * (1 - np.tanh([0.5]) ** 2), rtol=1e-6)

@@ -64,13 +64,13 @@ fn made_by(y: &Var, name: &str, x: &[Var]) -> Option<FunctionRef> {
     })
 }
 
-/// The function of this name over `x`, in a graph that nobody runs unless the rule reads the outputs.
+/// The function of this name over `x`; in a static graph nobody runs it unless the rule reads the outputs.
 fn applied(py: Python<'_>, name: &str, x: &[Var], arguments: &Bound<'_, PyDict>) -> PyResult<FunctionRef> {
     let unknown = || errors::raise(py, Error::arg("name", "the class name of a function").actual(name));
     let def = registry().find(|d| d.name == name).ok_or_else(unknown)?;
     let f = with_arguments(def, arguments)?;
     let refs: Vec<&Var> = x.iter().collect();
-    let made = errors::run(py, || mode::keeping_history(|| mode::statically(|| graph::apply(f, &refs, None))))?;
+    let made = errors::run(py, || mode::keeping_history(|| graph::apply(f, &refs, None)))?;
     made[0].parent().ok_or_else(unknown)
 }
 
