@@ -48,8 +48,7 @@ pub(crate) struct FnNode {
     pub(crate) function: Arc<dyn Function>,
     pub(crate) context: Arc<Context>,
     pub(crate) saved: crate::function::Saved,
-    /// Who runs this node now: 0 nobody, else a run's number.
-    pub(crate) busy: AtomicU64,
+    pub(crate) turn: Running,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
     pub(crate) user_code: bool,
     /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
@@ -62,12 +61,20 @@ pub(crate) struct FnNode {
     /// Words of the user's own.
     pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
-    /// The time at the end of the last run (see [`array::now`](crate::array::now)); 0 before the first.
-    ran: AtomicU64,
     /// The plan that ran this node last; nothing if it was run on its own.
     plan: Mutex<Weak<plan::Forward>>,
     /// An output was made again since, which the plan does not keep.
     pub(crate) is_remade: AtomicBool,
+}
+
+/// What each run reads and writes of each node, side by side in memory.
+#[derive(Default)]
+#[repr(C, align(16))]
+pub(crate) struct Running {
+    /// Who runs the node now: 0 nobody, else a run's number.
+    pub(crate) busy: AtomicU64,
+    /// The time at the end of the last run (see [`array::now`](crate::array::now)); 0 before the first.
+    ran: AtomicU64,
 }
 
 pub(crate) struct Links {
@@ -109,11 +116,11 @@ impl FnNode {
 
     /// When the last run ended, 0 before the first: what was written later is not of that run.
     pub(crate) fn ran(&self) -> u64 {
-        self.ran.load(Relaxed)
+        self.turn.ran.load(Relaxed)
     }
 
     pub(crate) fn set_ran(&self, time: u64) {
-        self.ran.store(time, Relaxed);
+        self.turn.ran.store(time, Relaxed);
     }
 
     /// The plan that ran it last, if that is still there.
@@ -542,12 +549,11 @@ fn unlinked(
         function,
         context,
         saved: Default::default(),
-        busy: AtomicU64::new(0),
+        turn: Running::default(),
         origin,
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
         links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0, marked: Vec::new() }),
-        ran: AtomicU64::new(0),
         plan: Mutex::default(),
         is_remade: AtomicBool::new(false),
     })

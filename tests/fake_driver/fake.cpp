@@ -267,7 +267,7 @@ static Function *function(const Module &module, const std::string &name) {
 
 API int cuModuleLoadData(Module **module, const void *image) {
   CALL_INSIDE(cuModuleLoadData);
-  if (anybody_captures()) violation("cuModuleLoadData while capturing");
+  if (this_thread_captures()) violation("cuModuleLoadData while capturing");
   *module = new Module{(const char *)image, current};
   return OK;
 }
@@ -328,7 +328,7 @@ API int cuStreamBeginCapture_v2(Stream *stream, int mode) {
   const int RELAXED = 2;
   if (mode != RELAXED) violation("a capture in which other threads may not allocate");
   if (int error = refuse_while_capturing(stream, "cuStreamBeginCapture")) return error;
-  stream->capturing = true, stream->spoilt = false;
+  stream->capturing = true, stream->spoilt = false, stream->capturer = std::this_thread::get_id();
   stream->captured.clear();
   return OK;
 }

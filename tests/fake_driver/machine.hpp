@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -203,6 +204,7 @@ struct Stream {
   Context *context;
   std::deque<Operation> waiting{};
   bool capturing = false, spoilt = false;
+  std::thread::id capturer{};
   Operations captured{};
 
   bool is_ready() const {
@@ -256,9 +258,10 @@ inline Result finish_all() {
   });
 }
 
-inline bool anybody_captures() {
+// Other threads may do as they like meanwhile: captures are relaxed.
+inline bool this_thread_captures() {
   for (Stream *s : streams)
-    if (s->capturing) return true;
+    if (s->capturing && s->capturer == std::this_thread::get_id()) return true;
   return false;
 }
 

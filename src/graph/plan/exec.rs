@@ -146,7 +146,7 @@ impl<'a> Turn<'a> {
     fn try_all(&mut self, nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<(), u64> {
         for f in nodes {
             let mut free = 0;
-            while let Err(owner) = f.busy.compare_exchange(free, me, Ordering::Acquire, Ordering::Relaxed) {
+            while let Err(owner) = f.turn.busy.compare_exchange(free, me, Ordering::Acquire, Ordering::Relaxed) {
                 let is_gone = owner >> FORKS_SHIFT != me >> FORKS_SHIFT && (owner ^ me) << (64 - FORKS_SHIFT) != 0;
                 if owner != 0 && !is_gone {
                     return Err(owner);
@@ -165,7 +165,7 @@ impl Drop for Turn<'_> {
             if let Some(time) = self.ran {
                 f.set_ran(time);
             }
-            f.busy.store(0, Ordering::Release);
+            f.turn.busy.store(0, Ordering::Release);
         }
     }
 }
