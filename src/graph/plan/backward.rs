@@ -199,6 +199,7 @@ impl Backward {
         let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
         b.check_labels()?;
         let mut steps = b.steps(&units);
+        keep_written(&g, &mut steps);
         again::schedule(&g, &units, b.stored(), &mut steps);
         if !key.hooked {
             ends::bring_forward(&g, &mut steps);
@@ -264,6 +265,13 @@ impl Backward {
             }
         }
     }
+}
+
+/// Leaves those gradients alone that are never arrays of their own, in the middle of a unit: there is nothing to free.
+fn keep_written(g: &Graph, steps: &mut [Step]) {
+    let mut written = vec![false; g.vars.len()];
+    steps.iter().flat_map(|s| s.what.targets()).for_each(|t| written[t.slot as usize] = true);
+    steps.iter_mut().for_each(|s| s.free_grads.retain(|v| written[*v as usize]));
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.

@@ -373,6 +373,9 @@ impl<'a> Builder<'a> {
         let mut ends: Vec<SmallVec<[u32; 2]>> = vec![SmallVec::new(); self.units.len()];
         for v in (0..self.g.vars.len() as u32).filter(|&v| !self.stays(v)) {
             let made = self.unit_of[v as usize];
+            if made.is_some_and(|u| self.units[u as usize].elementwise) && !self.exists(v) {
+                continue; // it is never an array of its own
+            }
             if let Some(u) = self.last_read[v as usize].max(made) {
                 ends[u as usize].push(v);
             }
