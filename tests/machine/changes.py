@@ -7,16 +7,17 @@ import numpy as np
 import nnrs as nn
 
 from . import engine
-from .machine import Machine, Mismatch, Skip
+from .handles import Handles
+from .machine import Mismatch, Skip, is_sink
 from .reference import Var, behind, needs
 
 
-class Changes(Machine):
+class Changes(Handles):
     """The machine with its changes."""
 
     def do_write(self, i: int, seed: int, how: str) -> None:
         v, r = self.get(i)
-        if i in self.frozen or i in self.random.values() or r.cell.base is not None:
+        if i in self.frozen or i in self.random.values() :
             raise Skip
         if r.cell.ran < 0:  # its array has no type yet
             raise Skip
@@ -26,43 +27,41 @@ class Changes(Machine):
         else:
             v.d = d
         self.reference.write(r, np.array(d, v.data.dtype).astype(float))  # a fresh array is float32
-        self.change()
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)
-        if value == 0 and r.cell.g_kept:
+        if value == 0 and r.grad.kept:
             v.grad.zero()
         else:
             v.g = value
-        r.cell.g = np.full(r.shape, float(value))
-        r.cell.g_kept = r.cell.g_known = True
+        r.grad.d = np.full(r.shape, float(value))
+        r.grad.kept = r.grad.known = True
 
     def do_need(self, i: int, value: bool | None) -> None:
         v, r = self.get(i)
         if i in self.frozen or (value is None and r.parent is None) or value == r.need:
             raise Skip
-        v.need_grad = r.need = value
-        r.need_stamp = self.change()
+        v.need_grad, r.need = value, None if value is None else bool(value)
+        r.need_stamp = self.reference.tick()
 
     def do_persistent(self, i: int, value: bool) -> None:
         v, r = self.get(i)
-        v.persistent = r.persistent = value
+        v.persistent, r.persistent = value, bool(value)
 
     def do_recompute(self, i: int, value: bool) -> None:
         v, r = self.get(i)
         if r.parent is None or i in self.frozen or i in self.random.values():
             raise Skip
-        v.recompute = r.recompute = value
-        self.change()
+        v.recompute, r.recompute = value, bool(value)
 
     def do_unlink(self, new: int, i: int, need: bool | None) -> None:
         v, r = self.get(i)
         if i in self.frozen or not self.reference.is_settled([r]):
             raise Skip
-        if r.ghost or r.recompute and not r.cell.planned:  # finding 22
+        if r.ghost or is_sink(r):
             raise Skip
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
-        u.cell = r.cell
+        u.cell, u.grad = r.cell, r.grad
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u
 
     def is_dropped(self, r: Var) -> bool:
@@ -79,11 +78,12 @@ class Changes(Machine):
         v.parent = None
         self.together = True
         self.reference.cut(r)
-        self.change()
 
     def do_rewire(self, i: int, other: int) -> None:
         (v, r), (w, s) = self.get(i), self.get(other)
         if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
+            raise Skip
+        if is_sink(r) or is_sink(s):
             raise Skip
         if r is s or self.is_shared(r) or self.is_shared(s) or self.is_dropped(r):  # unlinked copies: finding 14
             raise Skip
@@ -98,7 +98,6 @@ class Changes(Machine):
             raise Mismatch("rewire_on should be an error")
         self.reference.rewire(r, s)
         self.together = True
-        self.change()
 
     def do_reset(self, ids: list[int], n: int, seed: int) -> None:
         """Another first axis for some leaves, which share their arrays with nobody."""
@@ -116,14 +115,12 @@ class Changes(Machine):
             v.d = d
             v.g = 0
             self.reference.write(r, d)
-            r.cell.g = np.zeros(shape)
-            r.cell.g_kept = r.cell.g_known = True
-        self.change()
+            r.grad.d = np.zeros(shape)
+            r.grad.kept = r.grad.known = True
 
     def do_drop(self, i: int) -> None:
         self.get(i)
         if i in self.random.values():
             raise Skip
         del self.vars[i]
-        self.change()
         self.check_nodes()
