@@ -21,12 +21,14 @@ class Changes(Handles):
             raise Skip
         if r.cell.ran < 0:  # its array has no type yet
             raise Skip
-        d = engine.values(seed, r.shape)
+        d, dtype = engine.values(seed, r.shape), v.data.dtype if r.cell.kept else None
         if how == "view" and r.parent is None and r.cell.kept:
             v.d[...] = d
         else:
             v.d = d
         self.reference.write(r, np.array(d, v.data.dtype).astype(float))  # a fresh array is float32
+        if v.data.dtype != dtype:
+            r.cell.lost = self.reference.clock
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)

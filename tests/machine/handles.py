@@ -36,7 +36,13 @@ class Handles(Machine):
             raise Skip
         if how == "numpy" and not (cell.known and cell.kept and cell.ran > 0):
             raise Skip
-        self.arrays[new] = Held(taken(v.data if what == "d" else v.grad, how, r.shape), cell, how, self.reference.clock)
+        try:
+            array = taken(v.data if what == "d" else v.grad, how, r.shape)
+        except nn.Error as e:
+            if cell.kept or what == "d" and not self.may_refuse(r):
+                raise Mismatch(f"v{i}.{what}: {e}") from e
+            raise Skip from e
+        self.arrays[new] = Held(array, cell, how, self.reference.clock)
 
     def do_release(self, k: int) -> None:
         if k not in self.arrays:
@@ -68,9 +74,12 @@ class Handles(Machine):
         """What was cleared is computed again where a variable that lives leads to it; a gradient never is."""
         if cell.kept:
             return False
+        return not self.is_reached(cell) or self.is_gone(cell)
+
+    def is_reached(self, cell: Cell) -> bool:
+        """True if a variable that is held leads to the array."""
         every = [r for _, r in self.vars.values()]
-        reached = {id(r.cell) for r in [*every, *(x for f in behind(every) for x in f.x + f.y)]}
-        return id(cell) not in reached or self.is_gone(cell)
+        return any(r.cell is cell or r.grad is cell for r in [*every, *(x for f in behind(every) for x in f.x + f.y)])
 
     def do_share(self, i: int, other: int, what: str) -> None:
         """`v.grad = w.grad`, or `v.data = w.data` for a leaf."""

@@ -243,15 +243,17 @@ class Machine:
         return sum(v.cell is r.cell or v.grad is r.grad for v in every.values()) > 1
 
     def is_mixed(self, cell: Cell) -> bool:
-        """True if it was not kept, and an intermediate variable that it is computed from was written since.
+        """True if it was not kept, and the script wrote (or drew again) something between the leaves and it since.
 
-        Findings 19 and 28: nnrs looks at leaves only, and may compute it again from what is there now.
+        It may be computed again from what is there now: see docs/memory.md.
         """
         if cell.kept or cell.maker is None:
             return False
-        read = [x for f in behind(cell.maker.y) for x in f.x]
-        inner = [x for x in read if x.parent is not None or x.cell.ran > 0]
-        return any(max(x.cell.stamp, x.moved) > cell.ran for x in inner)
+        order = behind(cell.maker.y)
+        if any(id(f) in self.random and f.stamp > cell.ran for f in order):
+            return True
+        read = [x for f in order for x in f.x if x.cell.maker is not None]
+        return any(max(x.cell.wrote, x.cell.lent, x.moved) > cell.ran for x in read)
 
     def look(self, v: nn.Variable, r: Var) -> Any:
         """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""

@@ -27,7 +27,8 @@ class Cell:
         self.known = True  # False: nothing is said about it
         self.stamp = 0  # when it was written
         self.lent = 0  # when memory of it was lent that can be written
-        self.lost = 0  # when it was last not kept
+        self.lost = 0  # when it was last not kept, or had other memory
+        self.wrote = 0  # when the script wrote it, if no run has made it since
         self.ran = -1  # when a run made the data
         self.maker: Fn | None = None  # what computed it in the last run
 
@@ -146,7 +147,7 @@ class Reference:
         else:
             v.cell.d, v.grad.d, v.grad.known = d, np.zeros(d.shape), False
         v.cell.kept = v.cell.known = True
-        v.cell.stamp = self.tick()
+        v.cell.stamp = v.cell.wrote = self.tick()
 
     def evaluate(self, roots: Sequence[Var]) -> dict[int, Array]:
         """What a forward run would give each variable (by `id`); nothing changes."""
@@ -167,6 +168,7 @@ class Reference:
             for y in f.y:
                 self.write(y, found[id(y)])
                 y.cell.ran = y.cell.stamp = stamp
+                y.cell.wrote = 0
                 y.cell.maker = f
                 clear = clear_buffer or y.recompute or clear_no_need_grad and not needs(y, memo)
                 safe = id(y.cell) in held and not clear
