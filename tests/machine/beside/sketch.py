@@ -1,0 +1,135 @@
+"""What is known of a program without computing anything: who reads whom, what ran, what was written, what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False)
+class Cell:
+    """An array. `valid`: somebody has given it values."""
+
+    valid: bool = False
+    stamp: int = 0  # when the script or a run wrote it
+    ran: int = 0  # when a run made it
+    persistent: bool = False
+
+
+@dataclass(eq=False)
+class Var:
+    shape: tuple[int, ...]
+    need: bool | None = None
+    parent: Fn | None = None
+    data: Cell = field(default_factory=Cell)
+    grad: Cell = field(default_factory=Cell)
+    recompute: bool = False
+    moved: int = 0  # when its history or an array of it was changed
+
+    def needs(self) -> bool:
+        if self.need is not None:
+            return self.need
+        return self.parent is not None and any(x.needs() for x in self.parent.x)
+
+
+@dataclass(eq=False)
+class Fn:
+    op: str
+    x: list[Var]
+    y: list[Var] = field(default_factory=list)
+    args: dict[str, Any] = field(default_factory=dict)
+    ran: int = -1
+    opaque: bool = False  # of nn.grad: the two engines have other functions there
+
+
+def behind(roots: Iterable[Var]) -> list[Fn]:
+    """All functions behind the roots, those first that others need."""
+    order: list[Fn] = []
+    seen: set[int] = set()
+
+    def visit(f: Fn | None) -> None:
+        if f is None or id(f) in seen:
+            return
+        seen.add(id(f))
+        for x in f.x:
+            visit(x.parent)
+        order.append(f)
+
+    for v in roots:
+        visit(v.parent)
+    return order
+
+
+def variables(order: list[Fn]) -> list[Var]:
+    return list({id(v): v for f in order for v in (*f.x, *f.y)}.values())
+
+
+class Sketch:
+    """All variables of a program by their number, and a clock."""
+
+    def __init__(self) -> None:
+        self.vars: dict[int, Var] = {}
+        self.arrays: dict[int, Cell] = {}
+        self.clock = 0
+        self.needs_changed = False  # NNabla's inherited need_grad is behind from then on
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def held(self, cell: Cell) -> bool:
+        handles = [c for v in self.vars.values() for c in (v.data, v.grad)]
+        return cell.persistent or any(c is cell for c in (*handles, *self.arrays.values()))
+
+    def write(self, cell: Cell) -> None:
+        cell.valid, cell.stamp = True, self.tick()
+
+    def changed(self, v: Var) -> bool:
+        """True if something that it was computed from was changed since."""
+        return any(max(x.data.stamp, x.moved) > v.data.ran for f in behind([v]) for x in f.x) or v.moved > v.data.ran
+
+    def is_fresh(self, root: Var) -> bool:
+        """True if all behind the root ran since anything it reads changed."""
+        order = behind([root])
+        for f in order:
+            if f.ran < 0 or any(not x.data.valid or max(x.data.stamp, x.moved) > f.ran for x in f.x):
+                return False
+            if any(y.data.stamp > f.ran or y.data.ran != f.ran for y in f.y):
+                return False
+        return bool(order)
+
+    def is_runnable(self, roots: list[Var]) -> bool:
+        """True if the leaves have values and no array is in two places."""
+        every = variables(behind(roots))
+        made = {id(y) for f in behind(roots) for y in f.y}
+        cells = {id(c) for v in every for c in (v.data, v.grad)}
+        return len(cells) == 2 * len(every) and all(v.data.valid for v in every if id(v) not in made)
+
+    def run(self, order: list[Fn]) -> None:
+        now = self.tick()
+        for f in order:
+            f.ran = now
+            for y in f.y:
+                y.data.valid, y.data.stamp, y.data.ran = True, now, now
+
+    def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
+        """The functions that backward runs, and the variables that get a gradient."""
+        found = {id(root): root}
+        functions = []
+        for f in reversed(behind([root])):
+            x = [x for x in f.x if x.needs()]
+            if x and any(id(y) in found for y in f.y):
+                functions.append(f)
+                found.update({id(v): v for v in x})
+        return functions, list(found.values())
+
+    def backward(self, root: Var) -> None:
+        functions, found = self.reached(root)
+        got = {id(v) for v in found}
+        now = self.tick()
+        for f in functions:
+            for y in f.y:
+                y.grad.valid = id(y) in got
+        for v in found:
+            v.grad.valid, v.grad.stamp = True, now
