@@ -117,7 +117,7 @@ class Chooser:
         return [("write_grad", dict(i=self.pick(), value=self.rng.choice([0.0, 0.0, 2.0])))]
 
     def need(self) -> list[Step]:
-        return [("need", dict(i=self.pick(), value=self.rng.choice([self.truth(0.5), None])))] if not self.auto else []
+        return [("need", dict(i=self.pick(), value=self.truth(0.5)))] if not self.auto else []
 
     def persistent(self) -> list[Step]:
         return [("persistent", dict(i=self.pick(), value=self.truth(0.7)))]

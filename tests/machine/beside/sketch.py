@@ -15,6 +15,7 @@ class Cell:
     stamp: int = 0  # when the script or a run wrote it
     ran: int = 0  # when a run made it
     persistent: bool = False
+    cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
 
 
 @dataclass(eq=False)
@@ -72,6 +73,7 @@ class Sketch:
         self.vars: dict[int, Var] = {}
         self.arrays: dict[int, Cell] = {}
         self.clock = 0
+        self.rewired = False
         self.needs_changed = False  # NNabla's inherited need_grad is behind from then on
 
     def tick(self) -> int:
@@ -83,7 +85,7 @@ class Sketch:
         return cell.persistent or any(c is cell for c in (*handles, *self.arrays.values()))
 
     def write(self, cell: Cell) -> None:
-        cell.valid, cell.stamp = True, self.tick()
+        cell.valid, cell.cleared, cell.stamp = True, False, self.tick()
 
     def changed(self, v: Var) -> bool:
         """True if something that it was computed from was changed since."""
@@ -106,12 +108,15 @@ class Sketch:
         cells = {id(c) for v in every for c in (v.data, v.grad)}
         return len(cells) == 2 * len(every) and all(v.data.valid for v in every if id(v) not in made)
 
-    def run(self, order: list[Fn]) -> None:
+    def run(self, order: list[Fn], roots: list[Var] | None = None, all_of: bool = False, needless: bool = False) -> None:
+        """Runs functions; `all_of` and `needless`: the flags clear_buffer and clear_no_need_grad."""
         now = self.tick()
         for f in order:
             f.ran = now
             for y in f.y:
+                stays = y.data.persistent or any(y is root for root in roots or [])
                 y.data.valid, y.data.stamp, y.data.ran = True, now, now
+                y.data.cleared = not stays and (all_of or needless and not y.needs())
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
         """The functions that backward runs, and the variables that get a gradient."""
