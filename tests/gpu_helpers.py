@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -36,6 +37,22 @@ def works_on_gpu() -> Iterator[None]:
     with nn.context_scope(gpu()), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "nnrs: .* runs on the host")
         yield
+
+
+def replays(root: nn.Variable) -> list[int]:
+    """How often each plan of a root was replayed; -1: nothing is captured."""
+    words = [text.split() for text in cuda.graphs(root)]
+    return [int(w[w.index("replayed") + 1]) if "replayed" in w else -1 for w in words]
+
+
+@contextmanager
+def graphs(on: bool) -> Iterator[None]:
+    """With captured runs, or without."""
+    old = cuda.set_graphs(on)
+    try:
+        yield
+    finally:
+        cuda.set_graphs(old)
 
 
 def variable(values: object, need_grad: bool = False) -> nn.Variable:

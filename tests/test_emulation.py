@@ -4,12 +4,11 @@ import ctypes
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-CUDA = Path(__file__).parent.parent / "cuda"
-COMPILER = os.environ.get("CXX", "c++")
+from fake_driver import COMPILER, kernels_of
+
 THREADS = 64
 
 pytestmark = pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"there is no C++ compiler {COMPILER!r}")
@@ -64,30 +63,21 @@ def watches() -> bool:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     if not watches():
         pytest.skip(f"{COMPILER} does not tell of accesses to memory")
-    folder = tmp_path_factory.mktemp("watched")
-    text = '#include "emulate.hpp"\n'
+    text = ""
     for name, body in [*(race[:2] for race in RACES), *APART]:
         text += f"static void {name}(int *y) {{ NNRS_SHARED(int, s, 64); (void)s; int t = threadIdx.x; "
         text += f"y += 64 * (1 + blockIdx.x); {body} }}\nNNRS_ENTRY({name})\n"
-    (folder / "kernels.cpp").write_text(text)
-    command = [COMPILER, "-std=c++17", "-O1", "-fPIC", "-w", f"-I{CUDA}", "-fsanitize=thread", "-c", "kernels.cpp"]
-    subprocess.run(command, cwd=folder, check=True)
-    subprocess.run([COMPILER, "-shared", "-o", "kernels.so", "kernels.o"], cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "kernels.so"))
+    return ctypes.CDLL(str(kernels_of(text, "watched", tmp_path_factory.mktemp("watched"), "-fsanitize=thread")))
 
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("emulation")
-    text = '#include "emulate.hpp"\n'
+    text = ""
     for name, body, _ in [*WRONG, *RIGHT]:
         text += f"static void {name}(int *y) {{ NNRS_SHARED(int, s, 64); (void)s; int t = threadIdx.x; {body} }}\n"
         text += f"NNRS_ENTRY({name})\n"
     text += "static void last(int *y) { if (threadIdx.x == 0) *y = blockIdx.x; }\nNNRS_ENTRY(last)\n"
-    (folder / "kernels.cpp").write_text(text)
-    command = [COMPILER, "-std=c++17", "-O1", "-shared", "-fPIC", "-w", f"-I{CUDA}", "kernels.cpp", "-o", "kernels.so"]
-    subprocess.run(command, cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "kernels.so"))
+    return ctypes.CDLL(str(kernels_of(text, "kernels", tmp_path_factory.mktemp("emulation"))))
 
 
 def run(kernels: ctypes.CDLL, name: str, blocks: int = 1) -> tuple[str | None, list[int]]:

@@ -104,26 +104,6 @@ def test_what_is_to_be_installed_for_libraries(tmp_path: Path, settings: dict[st
     assert advice in text, text
 
 
-def test_the_current_context_of_others_stays(tmp_path: Path) -> None:
-    script = """
-import ctypes
-driver, contexts = ctypes.CDLL("libcuda.so.1"), [ctypes.c_void_p(), ctypes.c_void_p()]
-for i, context in enumerate(contexts):
-    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), i) == 0
-for context in contexts:
-    for device in "01":
-        assert driver.cuCtxSetCurrent(context) == 0
-        with nn.context_scope(get_extension_context("cudnn", device_id=device)):
-            y = F.exp(nn.Variable.from_numpy_array(np.zeros(3, np.float32)))
-        for _ in range(5):
-            y.forward()
-        assert y.d.tolist() == [1, 1, 1]
-        now = ctypes.c_void_p()
-        assert driver.cuCtxGetCurrent(ctypes.byref(now)) == 0 and now.value == context.value
-"""
-    use(tmp_path, script, devices=2)
-
-
 def test_libraries_are_first_wanted_with_and_without_the_gil(tmp_path: Path) -> None:
     """Who looks for a library must not want the GIL: it hung in one run of five."""
     script = """

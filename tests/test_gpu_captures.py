@@ -15,7 +15,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
-from gpu_helpers import DEVICES, needs_gpu, numbers, variable, works_on_gpu  # noqa: F401 (a fixture)
+from gpu_helpers import DEVICES, graphs, needs_gpu, numbers, replays, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.ext import cuda
 from nnrs.ext_utils import get_extension_context
 
@@ -127,12 +127,6 @@ def test_two_devices_share_an_array_while_the_cache_is_cleared():
     assert not errors, errors[0]
 
 
-def replays(root: nn.Variable) -> list[int]:
-    """How often the forward and the backward plan were replayed; -1: nothing is captured."""
-    words = [text.split() for text in cuda.graphs(root)]
-    return [int(w[w.index("replayed") + 1]) if "replayed" in w else -1 for w in words]
-
-
 Feed = Callable[[int, nn.Variable, nn.Variable], None]
 STEPS = 30
 
@@ -159,13 +153,10 @@ def train(feed: Feed, passes: int = 1, steps: int = STEPS) -> tuple[list[float],
 
 def both_ways(feed: Feed, passes: int = 1) -> list[int]:
     """Holds captured runs against those without; gives how often they were replayed."""
-    before = cuda.set_graphs(False)
-    try:
+    with graphs(False):
         expected, none = train(feed, passes)
-        cuda.set_graphs(True)
+    with graphs(True):
         losses, count = train(feed, passes)
-    finally:
-        cuda.set_graphs(before)
     assert losses == expected and none == [-1, -1]
     return count
 
@@ -311,13 +302,12 @@ def test_what_fits_without_captured_runs_fits_with_them(extra: int) -> None:
                 losses.append(float(z.d))
         return losses, cuda.memory_stats().peak - base
 
-    before = cuda.set_graphs(False)
-    try:
+    with graphs(False):
         expected, peak = run(None)
-        cuda.set_graphs(True)
-        assert run(peak + extra)[0] == expected
+    try:
+        with graphs(True):
+            assert run(peak + extra)[0] == expected
     finally:
-        cuda.set_graphs(before)
         cuda.set_memory_limit(None)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
-from gpu_helpers import DEVICES, cpu, gpu, needs_gpu, numbers, variable, works_on_gpu  # noqa: F401 (a fixture)
+from gpu_helpers import DEVICES, cpu, gpu, graphs, needs_gpu, numbers, replays, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.experimental.mixed_precision_training import DynamicLossScalingUpdater
 from nnrs.ext import cuda
 
@@ -64,19 +63,8 @@ def train_noisy(
 
 
 def is_replayed(y: nn.Variable, plans: int | None = None) -> bool:
-    lines = cuda.graphs(y)
-    return all("captured, replayed" in line and " 0 times" not in line for line in lines) and len(lines) == (
-        plans or len(lines)
-    )
-
-
-@contextmanager
-def graphs(on: bool) -> Iterator[None]:
-    old = cuda.set_graphs(on)
-    try:
-        yield
-    finally:
-        cuda.set_graphs(old)
+    counts = replays(y)
+    return all(n > 0 for n in counts) and len(counts) == (plans or len(counts))
 
 
 def reseed(k: int, x: nn.Variable) -> None:

@@ -113,8 +113,7 @@ def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: lis
 
     Args:
         *x: Variables, one at least.
-        one_input_grad: Whether the gradient of each input is 1; else it is what the input's `.g` holds. `backward`
-            with `clear_buffer=True` clears gradients that are not persistent before they are read.
+        one_input_grad: Whether the gradient of each input is 1; else it is what the input's `.g` holds.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -128,14 +127,7 @@ def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: lis
 
     if not x:
         raise ArgumentError(message("sink", "x", "one input at least", "none"))
-    given = [] if one_input_grad else [_over(v.grad) for v in x if isinstance(v, Variable)]
-    return F._sink(*x, *given, one_input_grad=one_input_grad, n_outputs=n_outputs, outputs=outputs)
-
-
-def _over(array: NdArray) -> Variable:
-    v = Variable(array.shape, need_grad=False)
-    v.data = array
-    return v
+    return F._sink(*x, one_input_grad=one_input_grad, n_outputs=n_outputs, outputs=outputs)
 
 
 def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:

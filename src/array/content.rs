@@ -51,7 +51,7 @@ impl NdArray {
         self.fill(0.0)
     }
 
-    /// Drops the content; the next reading finds zeros.
+    /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
@@ -131,6 +131,13 @@ impl NdArray {
 
     /// What there is to read, in the array's own type.
     pub(crate) fn find(&self, place: Place) -> Result<Found> {
+        match self.look_for(place)? {
+            Found::Nothing => self.storage().fetch().and_then(|()| self.look_for(place)),
+            found => Ok(found),
+        }
+    }
+
+    fn look_for(&self, place: Place) -> Result<Found> {
         let layout = self.layout();
         let (content, dtype) = layout.storage.look();
         let (offset, n) = (layout.offset, layout.shape.size());
@@ -171,6 +178,7 @@ impl NdArray {
         if Arc::ptr_eq(&storage, &from) || (n == m && m == from.size() && storage.adopt_shared(&from)) {
             return Ok(());
         }
+        from.fetch()?;
         if let Some(value) = from.constant() {
             return self.fill(value);
         }

@@ -93,10 +93,7 @@ impl Data {
     /// Writes what a lazy content stands for.
     pub(super) fn fill_with(&self, content: &Content) -> Result<()> {
         match content {
-            _ if self.place.gpu().is_some() => {
-                let value = if let Content::Fill(v) = content { *v } else { 0.0 };
-                cuda::kernels::fill(self, value)?;
-            }
+            _ if self.place.gpu().is_some() => cuda::kernels::fill(self, content.number().unwrap_or(0.0))?,
             Content::Fill(v) => with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v))),
             _ => self.bytes_mut().fill(0),
         }

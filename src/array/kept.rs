@@ -168,8 +168,7 @@ impl Storage {
         let (content, dtype) = self.look();
         let old = cell.as_ref().and_then(|k| k.block(dtype)).filter(|b| b.is_free()).cloned();
         let new = match &content {
-            Content::Zero if survives(0.0, dtype, double) => self.put(&content, old, dtype)?,
-            Content::Fill(v) if survives(*v, dtype, double) => self.put(&content, old, dtype)?,
+            number if number.number().is_some_and(|v| survives(v, dtype, double)) => self.put(number, old, dtype)?,
             Content::Bytes(b) if b.is_unseen_on_host() => match old {
                 Some(old) => self.send(b, old, dtype, gpu)?,
                 None => b.clone(),

@@ -19,6 +19,7 @@ pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use storage::{Content, Storage};
+pub(crate) use storage::{Absent, Maker, dropped_gradient, gone, now};
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///
@@ -35,7 +36,7 @@ struct Inner {
     layout: Mutex<Layout>,
     /// Handles that a user holds: an array that somebody may look at is not planned away.
     handles: AtomicU32,
-    /// Variables whose data it is.
+    /// Variables that have it as data or gradient.
     variables: AtomicU32,
 }
 
@@ -170,7 +171,7 @@ impl NdArray {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// How often the content was written (or may have been).
+    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
     ///
     /// ```
     /// let a = nnrs::NdArray::new([2].into());
@@ -192,7 +193,13 @@ impl NdArray {
         self.0.handles.load(Relaxed) > 0
     }
 
-    /// Somebody has the array, or a variable over it, who got it in the middle of a run.
+    /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
+    /// array that is a part or a view of it, or a view of another library.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.is_held() || self.is_shared() || self.layout().storage.is_exported()
+    }
+
+    /// As [`NdArray::is_observed`], for those who got it in the middle of a run.
     pub(crate) fn is_kept_by_user_code(&self) -> bool {
         self.is_held() || self.0.variables.load(Relaxed) > 1
     }
@@ -200,6 +207,31 @@ impl NdArray {
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1
+    }
+
+    /// True if there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.layout().storage.is_empty()
+    }
+
+    /// A function has read it: what is there is noted, and from now on who looks at it (see [`Storage::mark`]).
+    pub(crate) fn mark(&self) {
+        let layout = self.layout();
+        layout.storage.watch();
+        if !layout.storage.was_shown() {
+            return;
+        }
+        let storage = layout.storage.clone();
+        drop(layout);
+        storage.mark();
+    }
+
+    /// Has a content that was given up made again: see [`Storage::fetch`].
+    pub(crate) fn fetch(&self) -> Result<()> {
+        match self.is_empty() {
+            true => self.storage().fetch(),
+            false => Ok(()),
+        }
     }
 
     /// Another shape for the same elements; with `force` also another size, which drops the content.
@@ -222,7 +254,7 @@ impl NdArray {
                     .actual(&shape)
                     .hint("pass force=True to change the size"));
             }
-            place.storage = Arc::new(Storage::after(&place.storage, shape.size()));
+            place.storage = Arc::new(Storage::in_place_of_another(shape.size()));
             place.offset = 0;
         }
         place.shape = shape;
@@ -294,11 +326,33 @@ impl std::fmt::Debug for NdArray {
     }
 }
 
+/// While it lives, some arrays that user code is about to fill read as zeros: what was lost is not made again.
+pub(crate) struct Unset(Vec<(Arc<Storage>, Absent)>);
+
+impl Unset {
+    pub(crate) fn new<'a>(arrays: impl Iterator<Item = &'a NdArray>) -> Unset {
+        let unset = |a: &NdArray| {
+            let storage = a.storage();
+            let absent = storage.swap_absent(Absent::Unset);
+            (storage, absent)
+        };
+        Unset(arrays.map(unset).collect())
+    }
+}
+
+impl Drop for Unset {
+    fn drop(&mut self) {
+        for (storage, absent) in self.0.drain(..).rev() {
+            drop(storage.swap_absent(absent));
+        }
+    }
+}
+
 fn constant(value: f64) -> Content {
     if value == 0.0 { Content::Zero } else { Content::Fill(value) }
 }
 
-/// An array as a variable's data: it counts.
+/// An array as a variable's data or gradient: it counts.
 pub(crate) struct Owned(NdArray);
 
 impl Owned {

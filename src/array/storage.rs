@@ -4,10 +4,11 @@ use super::alloc::Block;
 use super::data::{Data, convert};
 use super::mirror::{Access, Place};
 use crate::dtype::{DType, Element};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::with_dtype;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What a storage holds.
 #[derive(Clone)]
@@ -22,9 +23,40 @@ pub enum Content {
     Bytes(Arc<Block>),
 }
 
+/// Who can make the content of a storage again that was given up.
+pub(crate) trait Maker: Send + Sync {
+    /// Makes it; leaves it empty if it was never there.
+    fn make(self: Arc<Self>, storage: &Arc<Storage>) -> Result<()>;
+
+    /// For who knows what it is.
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// What an empty storage stands for.
+#[derive(Clone, Default)]
+pub(crate) enum Absent {
+    /// Zeros: nothing was ever there, or the user has cleared it.
+    #[default]
+    Unset,
+    /// What a function has made, and can make again.
+    Made(Weak<dyn Maker>),
+    /// A gradient that a backward run has dropped.
+    Gradient,
+}
+
+/// The clock of all contents: each modification of a storage gets a time of its own.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// The time now: what is written later has a later one.
+pub(crate) fn now() -> u64 {
+    CLOCK.load(Relaxed)
+}
+
 pub(super) struct State {
     pub(super) dtype: DType,
     pub(super) content: Content,
+    /// What it stands for while it is empty.
+    pub(super) absent: Absent,
     /// Set by `clear`, unset by the next content.
     pub(super) cleared: bool,
     /// The memory may belong to another storage too: who writes first gets memory of its own.
@@ -33,7 +65,7 @@ pub(super) struct State {
     pub(super) shown: Option<Shown>,
 }
 
-/// The content's sum at one count of modifications; from then on to another one it was only shown.
+/// The content's sum at the time of a modification; from then on to another one it was only shown.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     from: u64,
@@ -43,7 +75,7 @@ pub(super) struct Shown {
 
 impl State {
     pub(super) fn new(dtype: DType, content: Content) -> State {
-        State { dtype, content, cleared: false, shared: false, shown: None }
+        State { dtype, content, absent: Absent::Unset, cleared: false, shared: false, shown: None }
     }
 
     /// Nobody else has the memory, as content or to work on it.
@@ -79,6 +111,7 @@ impl State {
 pub struct Storage {
     size: usize,
     state: Mutex<State>,
+    /// The time of the last modification; 0 without any.
     modified: AtomicU64,
     was_shown: AtomicBool,
     /// Some run has marked it: only then a sum will be asked for.
@@ -97,9 +130,11 @@ impl Storage {
         }
     }
 
-    /// An empty storage in the place of another: it goes on counting, so that nobody takes it for unchanged.
-    pub(super) fn after(old: &Storage, size: usize) -> Storage {
-        Storage { modified: AtomicU64::new(old.modification_count() + 1), ..Storage::new(size) }
+    /// An empty storage in the place of another, which nobody takes for unchanged.
+    pub(super) fn in_place_of_another(size: usize) -> Storage {
+        let new = Storage::new(size);
+        new.touch();
+        new
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -142,7 +177,7 @@ impl Storage {
         }
     }
 
-    /// How often the content was written (or may have been).
+    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
     ///
     /// ```
     /// let a = nnrs::NdArray::new([2].into());
@@ -156,7 +191,7 @@ impl Storage {
     }
 
     fn touch(&self) {
-        self.modified.fetch_add(1, Relaxed);
+        self.modified.store(CLOCK.fetch_add(1, Relaxed) + 1, Relaxed);
     }
 
     /// True if there is nothing to read.
@@ -187,11 +222,7 @@ impl Storage {
 
     /// The number that all elements have, if the content is kept as such.
     pub(crate) fn constant(&self) -> Option<f64> {
-        match self.state().content {
-            Content::Zero => Some(0.0),
-            Content::Fill(v) => Some(v),
-            _ => None,
-        }
+        self.state().content.number()
     }
 
     /// True if `clear` was called since the last content.
@@ -208,12 +239,15 @@ impl Storage {
     /// Puts another state in the place of this one. What was there is freed without the lock: a fork in between, which
     /// waits for the allocator, would leave it locked in the child.
     pub(super) fn replace(&self, state: State) {
-        let old = std::mem::replace(&mut *self.state(), state);
+        let mut now = self.state();
+        let absent = std::mem::take(&mut now.absent);
+        let old = std::mem::replace(&mut *now, State { absent, ..state });
+        drop(now);
         drop(old);
         self.touch();
     }
 
-    /// Drops the content; the next reading finds zeros.
+    /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
     ///
     /// ```
     /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
@@ -229,6 +263,57 @@ impl Storage {
     /// Gives the content up: nobody has an interest in it. Not a modification.
     pub(crate) fn release(&self) -> Content {
         std::mem::replace(&mut self.state().content, Content::Empty)
+    }
+
+    /// As [`Storage::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
+    pub(crate) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {
+        let mut s = self.state();
+        let is_known = matches!(&s.absent, Absent::Made(m) if m.ptr_eq(maker));
+        let before = (!is_known).then(|| std::mem::replace(&mut s.absent, Absent::Made(maker.clone())));
+        let old = std::mem::replace(&mut s.content, Content::Empty);
+        s.cleared |= clear;
+        drop(s);
+        drop((old, before));
+    }
+
+    /// Drops a gradient for good: reading it is an error until something is written.
+    pub(crate) fn lose_gradient(&self) {
+        let mut s = self.state();
+        let old = (std::mem::replace(&mut s.content, Content::Empty), std::mem::replace(&mut s.absent, Absent::Gradient));
+        s.cleared = true;
+        drop(s);
+        drop(old);
+    }
+
+    /// Says what it stands for while it is empty; gives what that was.
+    pub(crate) fn swap_absent(&self, absent: Absent) -> Absent {
+        std::mem::replace(&mut self.state().absent, absent)
+    }
+
+    /// The content is what it was at a time, made again.
+    pub(crate) fn set_modified(&self, time: u64) {
+        self.modified.store(time, Relaxed);
+    }
+
+    /// What an empty storage stands for; `None` if it is not empty.
+    pub(crate) fn absent(&self) -> Option<Absent> {
+        let s = self.state();
+        matches!(s.content, Content::Empty).then(|| s.absent.clone())
+    }
+
+    /// Has a content that was given up made again.
+    ///
+    /// # Errors
+    /// It cannot be: something that it was made from has changed, or is gone.
+    pub(crate) fn fetch(self: &Arc<Storage>) -> Result<()> {
+        match self.absent() {
+            None | Some(Absent::Unset) => Ok(()),
+            Some(Absent::Made(maker)) => match maker.upgrade() {
+                Some(maker) => maker.make(self),
+                None => Err(gone()),
+            },
+            Some(Absent::Gradient) => Err(dropped_gradient()),
+        }
     }
 
     /// Takes over memory of this storage's size.
@@ -284,7 +369,8 @@ impl Storage {
     }
 
     /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if somebody was faster.
-    fn own(&self, place: Place, dtype: DType) -> Result<Arc<Block>> {
+    fn own(self: &Arc<Storage>, place: Place, dtype: DType) -> Result<Arc<Block>> {
+        let mut is_asked = false;
         loop {
             let (content, from) = {
                 let mut s = self.state();
@@ -295,6 +381,10 @@ impl Storage {
                 }
                 (s.content.clone(), s.dtype)
             };
+            if matches!(content, Content::Empty) && !std::mem::replace(&mut is_asked, true) {
+                self.fetch()?;
+                continue;
+            }
             let data = match &content {
                 Content::Bytes(old) => {
                     Data::over(old.clone(), from, place, Access::Read)?.whole(self.size).converted(dtype)?
@@ -304,7 +394,9 @@ impl Storage {
             let mut s = self.state();
             if s.dtype == from && s.content.is(&content) {
                 let block = data.block().clone();
-                let old = std::mem::replace(&mut *s, State::new(dtype, Content::Bytes(block.clone())));
+                let absent = std::mem::take(&mut s.absent);
+                let new = State { absent, ..State::new(dtype, Content::Bytes(block.clone())) };
+                let old = std::mem::replace(&mut *s, new);
                 drop(s);
                 drop(old);
                 return Ok(block);
@@ -313,7 +405,7 @@ impl Storage {
     }
 
     /// Makes sure that there is memory in `dtype`, of this storage alone.
-    pub(super) fn lay_out(&self, dtype: DType) -> Result<()> {
+    pub(super) fn lay_out(self: &Arc<Storage>, dtype: DType) -> Result<()> {
         self.own(Place::Host, dtype).map(drop)
     }
 
@@ -323,7 +415,7 @@ impl Storage {
         (s.content.clone(), s.dtype)
     }
 
-    pub(super) fn read(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    pub(super) fn read(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let (content, now) = self.look();
         let part = |data: Data| data.part(offset, len);
         match content {
@@ -337,13 +429,13 @@ impl Storage {
         }
     }
 
-    pub(super) fn modify(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    pub(super) fn modify(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let data = Data::over(self.own(place, dtype)?, dtype, place, Access::Modify)?;
         self.touch();
         Ok(data.part(offset, len))
     }
 
-    pub(super) fn overwrite(&self, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    pub(super) fn overwrite(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         if len != self.size {
             return self.modify(place, dtype, offset, len);
         }
@@ -367,7 +459,8 @@ impl Storage {
 
     /// As `modify`, for somebody who will rather look at the elements than write them.
     #[cfg(feature = "python")]
-    pub(super) fn show(&self, dtype: DType) -> Result<Data> {
+    pub(super) fn show(self: &Arc<Storage>, dtype: DType) -> Result<Data> {
+        self.fetch()?;
         let before = self.modification_count();
         let data = self.modify(Place::Host, dtype, 0, self.size)?;
         self.was_shown.store(true, Relaxed);
@@ -381,29 +474,34 @@ impl Storage {
         Ok(data)
     }
 
-    /// The count of modifications, to be compared by [`is_as_at`](Storage::is_as_at).
-    pub(crate) fn mark(&self) -> u64 {
-        let count = self.modification_count();
+    /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
+    pub(crate) fn watch(&self) {
         self.was_marked.store(true, Relaxed);
-        if self.was_shown.load(Relaxed) {
-            let sum = self.content_sum();
-            self.was_shown.store(self.is_exported(), Relaxed);
-            let mut s = self.state();
-            let same = s.shown.filter(|shown| shown.to == count && Some(shown.sum) == sum);
-            s.shown = sum.map(|sum| Shown { from: same.map_or(count, |shown| shown.from), to: count, sum });
-        }
-        count
     }
 
-    /// True if the content is what it was when [`mark`](Storage::mark) gave `count`, as far as one can know: nobody had
-    /// it for writing, or it was only shown and has the same sum.
-    pub(crate) fn is_as_at(&self, count: u64) -> bool {
-        let now = self.modification_count();
-        if now == count && (!self.is_exported() || self.is_away()) {
+    /// Somebody has had the memory to look at since the last mark, or has it now.
+    pub(crate) fn was_shown(&self) -> bool {
+        self.was_shown.load(Relaxed)
+    }
+
+    /// Notes what there is now: somebody who has the memory to look at could write it without a word.
+    pub(crate) fn mark(&self) {
+        let (time, sum) = (self.modification_count(), self.content_sum());
+        self.was_shown.store(self.is_exported(), Relaxed);
+        let mut s = self.state();
+        let same = s.shown.filter(|shown| shown.to == time && Some(shown.sum) == sum);
+        s.shown = sum.map(|sum| Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });
+    }
+
+    /// True if the content is what it was at a time (see [`now`]), as far as one can know: nobody had it for writing since,
+    /// or it was only shown and has the same sum.
+    pub(crate) fn is_as_at(&self, time: u64) -> bool {
+        let modified = self.modification_count();
+        if modified <= time && (!self.is_exported() || self.is_away()) {
             return true;
         }
         let shown = self.state().shown;
-        shown.is_some_and(|s| (s.from..=s.to).contains(&count) && s.to == now && self.content_sum() == Some(s.sum))
+        shown.is_some_and(|s| s.from <= time && s.to == modified && self.content_sum() == Some(s.sum))
     }
 
     /// True if it is on a GPU alone: nobody has changed it by a view.
@@ -420,7 +518,7 @@ impl Storage {
         data.map(|data| data.whole(self.size).sum())
     }
 
-    pub(super) fn fill_part(&self, offset: usize, len: usize, value: f64) -> Result<()> {
+    pub(super) fn fill_part(self: &Arc<Storage>, offset: usize, len: usize, value: f64) -> Result<()> {
         let dtype = self.dtype();
         let data = self.modify(Place::Host, dtype, offset, len)?;
         with_dtype!(dtype, T => data.as_mut_slice::<T>().fill(T::from_f64(value)));
@@ -428,14 +526,14 @@ impl Storage {
     }
 
     /// Copies values in, converting to this storage's type; an empty storage takes theirs.
-    pub(super) fn write_from<T: Element>(&self, offset: usize, values: &[T]) -> Result<()> {
+    pub(super) fn write_from<T: Element>(self: &Arc<Storage>, offset: usize, values: &[T]) -> Result<()> {
         let dtype = if self.is_empty() { T::DTYPE } else { self.dtype() };
         let data = self.overwrite_or_modify(dtype, offset, values.len())?;
         convert(data.ptr(), dtype, values.as_ptr() as *const u8, T::DTYPE, values.len());
         Ok(())
     }
 
-    fn overwrite_or_modify(&self, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    fn overwrite_or_modify(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         match len == self.size {
             true => self.overwrite(Place::Host, dtype, offset, len),
             false => self.modify(Place::Host, dtype, offset, len),
@@ -443,7 +541,31 @@ impl Storage {
     }
 }
 
+/// What reading an intermediate value gives that nothing can make any more.
+pub(crate) fn gone() -> Error {
+    Error::graph(
+        "the data of this intermediate variable was not kept, and the graph that could compute it again is gone",
+    )
+    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data")
+}
+
+/// What reading a gradient gives that a backward run has dropped.
+pub(crate) fn dropped_gradient() -> Error {
+    Error::graph("the gradient of this intermediate variable was not kept by backward").hint(
+        "hold the Variable while backward runs, without clear_buffer, or set its persistent flag, to keep its gradient; to write it, assign .g",
+    )
+}
+
 impl Content {
+    /// The number that all elements have, if it is kept as such.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Content::Zero => Some(0.0),
+            Content::Fill(v) => Some(*v),
+            _ => None,
+        }
+    }
+
     /// The same memory, or the same constant.
     pub(super) fn is(&self, other: &Content) -> bool {
         match (self, other) {

@@ -2,7 +2,8 @@
 //!
 //! A replay is right only if every array is what it was when the run was captured: the same block, or the same constant.
 //! So a captured run knows the arrays as they were before it and as they are after it, keeps their memory, and holds what
-//! it frees on the way in an arena of its own. What differs from run to run without being an array, random numbers, lies in device memory (`draws.rs`).
+//! it frees on the way in an arena of its own. What differs from run to run without being an array, random numbers, lies in
+//! device memory (`draws.rs`).
 
 use super::draws::{self, Draws};
 use super::driver::Captured;
@@ -85,7 +86,11 @@ impl Variant {
         let (gpu, settings) = (c.gpu, vendor::settings());
         let of_account = |(i, k): (usize, Kept)| (!made[i] || k.is_among(&touched)).then(|| Held::new(k));
         let before = before.into_iter().enumerate().map(of_account).collect();
-        let after = after.into_iter().map(|k| k.map(|k| (k.shares(), Held::new(k))).map(|(n, k)| (k, n))).collect();
+        let with_shares = |k: Kept| {
+            let shares = k.shares();
+            (Held::new(k), shares)
+        };
+        let after = after.into_iter().map(|k| k.map(with_shares)).collect();
         Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
     }
 
@@ -179,9 +184,12 @@ pub(crate) fn touch(block: usize) {
     }
 }
 
-/// This thread's next run will be captured, or not.
-pub(super) fn set_settled(settled: bool) {
+/// An ordinary run; `settled`: the next one will be captured.
+pub(super) fn run_settled(settled: bool, compute: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     SETTLED.set(settled);
+    let done = catch_unwind(AssertUnwindSafe(compute));
+    SETTLED.set(false);
+    done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// True if this thread's next run will be captured, so that all it needs must be there.

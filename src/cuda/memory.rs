@@ -8,7 +8,6 @@ use crate::array::alloc::{self, Stats};
 use crate::error::{Error, Result};
 use crate::fork;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Free blocks by size, and statistics.
 #[derive(Default)]
@@ -67,15 +66,20 @@ impl Gpu {
         Ok(Memory { gpu: self, at: self.take(bytes)?, bytes })
     }
 
-    /// A block of the pool. When there is none, tables and captured runs that are not at work give theirs back.
+    /// A block of the pool. When there is none, others give theirs back.
     fn take(&'static self, bytes: usize) -> Result<u64> {
         loop {
             let taken = self.pool().take(self, bytes);
             match taken {
-                Err(e) if e.is_out_of_memory() && (self.forget_tables() || replays::give_back(self)) => (),
+                Err(e) if e.is_out_of_memory() && self.give_back() => (),
                 taken => return taken,
             }
         }
+    }
+
+    /// Has tables, or captured runs that are not at work, give their memory back to the pool; false if there are none.
+    pub(super) fn give_back(&self) -> bool {
+        self.forget_tables() || replays::give_back(self)
     }
 
     /// What is asked for is rounded up, for more of it to fit again; not where a byte too far is to be found.
@@ -239,14 +243,14 @@ impl Memory {
     /// `to` must be writable for `bytes`.
     pub(crate) unsafe fn download(&self, _: &Turn, to: *mut u8, bytes: usize) -> Result<()> {
         debug_assert!(bytes <= self.bytes);
-        self.gpu.waits.fetch_add(1, Relaxed);
+        self.gpu.count_waits(1);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.gpu.driver.download(to, self.at, bytes) }
     }
 
     /// Copies from another block of the same size, which is on another device, by who has the turn on both.
     pub(crate) fn copy_from(&self, _: [&Turn; 2], other: &Memory) -> Result<()> {
-        self.gpu.waits.fetch_add(1, Relaxed);
+        self.gpu.count_waits(1);
         // SAFETY: both have that many bytes.
         unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), Some(&*other.gpu.driver)) }
     }

@@ -231,7 +231,7 @@ impl Gpu {
     /// Gives memory back that is kept for later, for what is not an array: kernels, CUDA graphs, libraries.
     #[cfg(feature = "cuda")]
     fn make_room(&self) {
-        while replays::give_back(self) {}
+        while self.give_back() {}
         self.clear_memory_cache();
     }
 

@@ -119,11 +119,9 @@ impl Device {
         let opened = Opened::new(self.device);
         // SAFETY: it was current.
         let _ = unsafe { result::ctx::set_current(before.unwrap_or(std::ptr::null_mut())) };
-        let name = format!("opening GPU {} ({})", self.ordinal, self.properties.name);
-        Ok(self.opened.get_or_init({
-            let opened = opened.map_err(|e| wrong(&name, e))?;
-            || opened
-        }))
+        let name = || format!("opening GPU {} ({})", self.ordinal, self.properties.name);
+        let opened = opened.map_err(|e| wrong(&name(), e))?;
+        Ok(self.opened.get_or_init(|| opened))
     }
 
     /// Does what the device may lack memory for: then once more, when arrays and copies have given back what they keep.

@@ -1,14 +1,13 @@
 //! The runs of a plan that may be captured as CUDA graphs: which of them are, and which are replayed.
 
 use super::Gpu;
-use super::capture::{Variant, is_capturing, set_settled};
+use super::capture::{Variant, is_capturing, run_settled};
 use super::patience::{Advice, Patience};
 use crate::array::{Held, Kept, NdArray};
 use crate::error::Result;
 use crate::function::Saved;
 use crate::switch::Switch;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -45,7 +44,6 @@ struct State {
     replays: u64,
     /// When the last replay was, in replays of all plans.
     last: u64,
-    is_known: bool,
 }
 
 /// The plans that have captured runs, which give their memory back when there is no more.
@@ -163,29 +161,20 @@ fn replay(
     state.variants[variant].replay(c, finish)
 }
 
-/// An ordinary run; `settled`: the next one will be captured.
-fn run_settled(settled: bool, compute: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-    set_settled(settled);
-    let done = catch_unwind(AssertUnwindSafe(compute));
-    set_settled(false);
-    done.unwrap_or_else(|panic| resume_unwind(panic))
-}
-
 impl State {
     /// Adds a captured run; `own` is where this state is.
     fn add(&mut self, v: Variant, own: &Arc<Mutex<State>>) {
+        if self.variants.is_empty() {
+            let mut plans = PLANS.lock().unwrap_or_else(|e| e.into_inner());
+            plans.retain(|p| p.strong_count() > 0 && !std::ptr::eq(p.as_ptr(), Arc::as_ptr(own)));
+            plans.push(Arc::downgrade(own));
+        }
         if self.variants.len() == VARIANTS {
             self.variants.remove(0);
         }
         self.variants.push(v);
         self.patience.captured();
         self.last = CLOCK.fetch_add(1, Relaxed);
-        if !self.is_known {
-            self.is_known = true;
-            let mut plans = PLANS.lock().unwrap_or_else(|e| e.into_inner());
-            plans.retain(|p| p.strong_count() > 0);
-            plans.push(Arc::downgrade(own));
-        }
     }
 
     /// What was captured, to be dropped without the lock.

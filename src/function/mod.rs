@@ -263,6 +263,12 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
+    /// Whether the gradient of input `i` is what its variable's own gradient array holds when `backward` begins: the function
+    /// writes none, and one that the user has set is the seed there.
+    fn keeps_gradient(&self, _i: usize) -> bool {
+        false
+    }
+
     /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
     /// this shape, and whoever reads the gradient repeats it.
     fn grad_repeats(&self, _x: &Shape) -> Option<Shape> {

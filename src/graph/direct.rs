@@ -102,7 +102,8 @@ impl FunctionRef {
         let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
-        let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad() && flows(node, i)).collect();
+        let writes = |i: usize| flows(node, i) && !node.function.keeps_gradient(i);
+        let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad() && writes(i)).collect();
         let (x, y): (Vec<Variable>, Vec<Variable>) =
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
         if let Some(own) = node.function.on_variables() {

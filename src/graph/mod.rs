@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod mode;
 mod names;
 mod node;
+mod observe;
 mod operators;
 #[cfg(feature = "python")]
 mod owners;

@@ -2,7 +2,7 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::array::{NdArray, Place};
+use crate::array::{Maker, NdArray, Place};
 use crate::context::Context;
 use crate::cuda;
 use crate::dtype::DType;
@@ -11,7 +11,7 @@ use crate::function::{Def, Function, InputKind, Needs, OnGpu, Shapes};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 static LIVE: AtomicU64 = AtomicU64::new(0);
@@ -47,8 +47,12 @@ pub(crate) struct FnNode {
     /// Words of the user's own.
     pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
-    /// The plans that ran this node forward, the last one at the end.
-    pub(crate) plans: Mutex<SmallVec<[Weak<plan::Forward>; 2]>>,
+    /// The time at the end of the last run (see [`array::now`](crate::array::now)); 0 before the first.
+    ran: AtomicU64,
+    /// The plan that ran this node last; nothing if it was run on its own.
+    plan: Mutex<Weak<plan::Forward>>,
+    /// An output was made again since, which the plan does not keep.
+    pub(crate) is_remade: AtomicBool,
 }
 
 pub(crate) struct Links {
@@ -84,6 +88,37 @@ impl FnNode {
 
     pub(crate) fn inputs(&self) -> SmallVec<[VarRef; 2]> {
         self.links().inputs.clone()
+    }
+
+    /// When the last run ended, 0 before the first: what was written later is not of that run.
+    pub(crate) fn ran(&self) -> u64 {
+        self.ran.load(Relaxed)
+    }
+
+    pub(crate) fn set_ran(&self, time: u64) {
+        self.ran.store(time, Relaxed);
+    }
+
+    /// The plan that ran it last, if that is still there.
+    pub(crate) fn plan(&self) -> Option<Arc<plan::Forward>> {
+        self.lock_plan().upgrade()
+    }
+
+    pub(crate) fn lock_plan(&self) -> MutexGuard<'_, Weak<plan::Forward>> {
+        self.plan.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The arrays of the outputs, be the variables there or not.
+    pub(crate) fn output_arrays(&self) -> SmallVec<[NdArray; 2]> {
+        let array = |s: &Slot| s.var.upgrade().map_or_else(|| s.data.clone(), |v| v.data());
+        self.links().outputs.iter().map(array).collect()
+    }
+
+    /// True if inputs and outputs have the shapes that they had when it was set up.
+    pub(crate) fn is_set_up(&self) -> bool {
+        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
+        let outputs = self.output_arrays();
+        self.links().setup == fingerprint(&shapes, outputs.iter().map(NdArray::shape))
     }
 
     /// Where the function's forward kernel runs: on the context's device, if there is one for it.
@@ -180,9 +215,8 @@ impl FnNode {
         let inherited = links.inputs.iter().any(|x| x.need_grad());
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
-                let plan = plan::plans(self).last().cloned().unwrap_or_default();
                 let core = slot.kept.take().or_else(|| slot.core.upgrade());
-                let v = VarNode::revived(slot.id, core, slot.data.clone(), plan);
+                let v = VarNode::revived(slot.id, core, slot.data.clone());
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
                 s.inherited = inherited;
@@ -262,6 +296,12 @@ impl FnNode {
         let mut links = self.links();
         links.outputs[i] = Slot::new(new);
     }
+}
+
+/// Who makes the outputs of `f` again.
+pub(crate) fn maker(f: &Arc<FnNode>) -> Weak<dyn Maker> {
+    let f: Weak<FnNode> = Arc::downgrade(f);
+    f
 }
 
 impl Drop for FnNode {
@@ -417,7 +457,9 @@ fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Opti
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
         links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0 }),
-        plans: Mutex::default(),
+        ran: AtomicU64::new(0),
+        plan: Mutex::default(),
+        is_remade: AtomicBool::new(false),
     });
     if !(mode::auto_forward() && mode::no_grad()) {
         let inputs = node.inputs();

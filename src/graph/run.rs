@@ -153,9 +153,7 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
     hooks::with(run.pre, run.post, |h| {
         let key = plan::key(run.options, h.any());
         let Some(closed) = run.closed else {
-            let plan = plan::forward_plan(&roots, key)?;
-            plan.fetch_roots(&roots)?;
-            return plan.run(h);
+            return plan::forward_plan(&roots, key)?.run(h);
         };
         let plan = plan::forward_plan_after(&roots, key, closed)?;
         plan.run(h)?;

@@ -6,9 +6,9 @@ mod handle;
 
 pub use handle::Variable;
 
-use super::node::FnNode;
+use super::node::{FnNode, maker};
 use super::{plan, reap};
-use crate::array::{NdArray, Owned};
+use crate::array::{Absent, NdArray, Owned};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -48,13 +48,9 @@ pub(crate) struct Core {
     version: AtomicU64,
 }
 
-struct Arrays {
-    data: Owned,
-    grad: Option<NdArray>,
-    /// The plan that did not keep the data, and the variable's number in it.
-    elided: Option<(Weak<plan::Forward>, u64)>,
-    /// The variable whose memory it shows in another shape: what is missing there is missing here.
-    origin: Option<Arc<Core>>,
+pub(super) struct Arrays {
+    pub(super) data: Owned,
+    pub(super) grad: Option<Owned>,
     /// The last backward run did not keep the gradient.
     grad_elided: bool,
     /// What the last backward run with hooks began with here was cleared.
@@ -63,14 +59,7 @@ struct Arrays {
 
 impl Arrays {
     fn new(data: NdArray) -> Arrays {
-        Arrays {
-            data: Owned::new(data),
-            grad: None,
-            elided: None,
-            origin: None,
-            grad_elided: false,
-            seed_cleared: false,
-        }
+        Arrays { data: Owned::new(data), grad: None, grad_elided: false, seed_cleared: false }
     }
 }
 
@@ -95,17 +84,13 @@ impl Core {
         Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays::new(data)), version: AtomicU64::new(0) })
     }
 
-    pub(crate) fn set_elided(&self, plan: Option<(Weak<plan::Forward>, u64)>) {
-        self.lock().elided = plan;
-    }
-
     fn lock(&self) -> MutexGuard<'_, Arrays> {
         self.arrays.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// True if there is a gradient with a content.
+    /// True if there is a gradient with a content, or one that somebody looks at.
     pub(super) fn has_gradient(&self) -> bool {
-        self.lock().grad.as_ref().is_some_and(|g| !g.storage().is_empty())
+        self.lock().grad.as_ref().is_some_and(|g| !g.is_empty() || g.is_observed())
     }
 
     fn changed(&self) {
@@ -117,7 +102,7 @@ impl Core {
 pub(crate) struct VarNode {
     pub(crate) id: u64,
     core: Arc<Core>,
-    handles: AtomicU32,
+    pub(super) handles: AtomicU32,
     version: AtomicU64,
     /// Part of some plan: changes must be noticed.
     planned: AtomicBool,
@@ -177,19 +162,13 @@ impl VarNode {
     /// A variable without history over the data of `v` and another gradient.
     pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
         let node = VarNode::new(v.data(), Some(v.need_grad()));
-        let mut arrays = node.core.lock();
-        arrays.grad = Some(grad);
-        arrays.elided = v.elided();
-        drop(arrays);
+        node.core.lock().grad = Some(Owned::new(grad));
         node
     }
 
-    /// An output that was dropped, under its old number, with the `core` that unlinked copies still have; `plan` may have
-    /// its data computed again.
-    pub(crate) fn revived(id: u64, core: Option<Arc<Core>>, data: NdArray, plan: Weak<plan::Forward>) -> VarRef {
-        let missing = data.storage().is_empty() && plan.strong_count() > 0;
+    /// An output that was dropped, under its old number, with the `core` that unlinked copies still have.
+    pub(crate) fn revived(id: u64, core: Option<Arc<Core>>, data: NdArray) -> VarRef {
         let node = VarNode::numbered(id, core.unwrap_or_else(|| Core::new(data)), None);
-        node.set_elided(missing.then_some(plan));
         node.mark_planned();
         node
     }
@@ -236,6 +215,11 @@ impl VarNode {
         self.state.try_lock().ok()
     }
 
+    /// Its arrays, locked.
+    pub(super) fn arrays(&self) -> MutexGuard<'_, Arrays> {
+        self.core.lock()
+    }
+
     pub(crate) fn data(&self) -> NdArray {
         NdArray::clone(&self.core.lock().data)
     }
@@ -253,52 +237,30 @@ impl VarNode {
     pub(crate) fn grad(&self) -> NdArray {
         let mut s = self.core.lock();
         let shape = s.data.shape();
-        s.grad.get_or_insert_with(|| NdArray::new(shape)).clone()
+        NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::new(shape))))
     }
 
     /// The gradient array, if anybody asked for it yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
-        self.core.lock().grad.clone()
+        self.core.lock().grad.as_deref().cloned()
     }
 
     /// Puts another gradient array in the place of this one; gives the old one.
     pub(crate) fn swap_grad(&self, grad: Option<NdArray>) -> Option<NdArray> {
-        std::mem::replace(&mut self.core.lock().grad, grad)
+        let old = std::mem::replace(&mut self.core.lock().grad, grad.map(Owned::new));
+        old.as_deref().cloned()
     }
 
     /// Takes the arrays of another variable, and what is known of them.
     pub(crate) fn take_arrays(&self, other: &VarNode) {
-        let grad = Some(other.grad());
+        let grad = Some(Owned::new(other.grad()));
         let from = other.core.lock();
-        let arrays = Arrays {
-            data: Owned::new(NdArray::clone(&from.data)),
-            grad,
-            elided: from.elided.clone(),
-            origin: from.origin.clone(),
-            grad_elided: from.grad_elided,
-            seed_cleared: false,
-        };
+        let data = Owned::new(NdArray::clone(&from.data));
+        let arrays = Arrays { data, grad, grad_elided: from.grad_elided, seed_cleared: false };
         drop(from);
-        *self.core.lock() = arrays;
+        let old = std::mem::replace(&mut *self.core.lock(), arrays);
+        drop(old);
         self.core.changed();
-    }
-
-    /// The plan that did not keep the data, and the number under which the plan has it.
-    pub(crate) fn elided(&self) -> Option<(Weak<plan::Forward>, u64)> {
-        let (own, origin) = {
-            let arrays = self.core.lock();
-            (arrays.elided.clone(), arrays.origin.clone())
-        };
-        own.or_else(|| origin.and_then(|core| core.lock().elided.clone()))
-    }
-
-    pub(crate) fn set_elided(&self, plan: Option<Weak<plan::Forward>>) {
-        self.core.set_elided(plan.map(|p| (p, self.id)));
-    }
-
-    /// What unlinked copies share, also when the variable itself is gone.
-    pub(crate) fn core(&self) -> Weak<Core> {
-        Arc::downgrade(&self.core)
     }
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {
@@ -316,10 +278,6 @@ impl VarNode {
 
     pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {
         self.lock().parent.as_ref().map(|(f, _)| f.clone())
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.handles.load(Relaxed) > 0
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -348,28 +306,22 @@ impl VarNode {
 
     /// Drops the data if it can be computed again and nobody looks at it but the `own` handles of the caller.
     fn shed(&self, own: u32) {
-        if self.sheds.load(Relaxed) && self.lock().parent.is_some() && !self.is_observed_beyond(own) {
-            drop(self.data().release());
+        if !self.sheds.load(Relaxed) || self.observed_beyond(own).data {
+            return;
+        }
+        if let Some(f) = self.parent() {
+            self.data().storage().lose(&maker(&f), false);
         }
     }
 
-    /// Another variable or array has the same elements.
-    pub(crate) fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.core) > 1 || self.core.lock().data.is_shared()
+    /// An unlinked copy has its arrays too.
+    pub(super) fn is_copied(&self) -> bool {
+        Arc::strong_count(&self.core) > 1
     }
 
-    /// Somebody outside the graph may look at the variable or its array.
-    pub(crate) fn is_observed(&self) -> bool {
-        self.is_observed_beyond(0)
-    }
-
-    fn is_observed_beyond(&self, own_handles: u32) -> bool {
-        self.handles.load(Relaxed) > own_handles || self.data().is_held() || self.is_shared()
-    }
-
-    /// Its data went with its last handle.
-    pub(crate) fn is_shed(&self) -> bool {
-        self.sheds.load(Relaxed) && self.data().storage().is_empty()
+    /// Its data was not kept, and can be computed again.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.data().storage().absent(), Some(Absent::Made(_)))
     }
 
     pub(crate) fn need_grad(&self) -> bool {

@@ -140,11 +140,13 @@ def _kernels(source: Path, folder: Path) -> None:
     kernels_of("".join([f'#include "{source}"\n', *(f"NNRS_ENTRY({name})\n" for name in names)]), source.stem, folder)
 
 
-def kernels_of(source: str, name: str, folder: Path) -> None:
-    """A library with the kernels of a C++ source."""
-    whole = folder / f"{name}.cpp"
+def kernels_of(source: str, name: str, folder: Path, *flags: str) -> Path:
+    """A library with the kernels of a C++ source; `flags` are for the compiler, not for the linker."""
+    whole, compiled, library = (folder / f"{name}.{suffix}" for suffix in ("cpp", "o", "so"))
     whole.write_text(f'#include "emulate.hpp"\n{source}')
-    _compile([*KERNELS, "-shared", str(whole), "-o", str(folder / f"{name}.so")])
+    _compile([*KERNELS, *flags, "-c", str(whole), "-o", str(compiled)])
+    _compile(["-shared", str(compiled), "-o", str(library)])
+    return library
 
 
 def _compile(arguments: list[str]) -> str:

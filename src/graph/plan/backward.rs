@@ -7,7 +7,7 @@ mod tile;
 mod variables;
 
 use super::again;
-use super::build::{self as forward, Forward, PlanNode, Slot, captured_on, last_plan};
+use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Var, collect};
@@ -19,7 +19,7 @@ use crate::cuda::{Gpu, replays::Replays};
 use crate::error::Result;
 use crate::function::Needs;
 use crate::function::expr::ssa::MixMap;
-use crate::graph::variable::{Core, VarNode, VarRef};
+use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use build::Builder;
 use smallvec::SmallVec;
@@ -47,11 +47,12 @@ pub(crate) struct Backward {
     narrow: Vec<Option<Shape>>,
     pub(crate) steps: Vec<Step>,
     root: u32,
+    /// Variables whose own gradient is where the pass begins.
+    given: Vec<u32>,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
     unseen: Vec<Option<bool>>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
-    cores: Vec<Weak<Core>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
     /// When it last told the variables what it keeps.
@@ -151,6 +152,8 @@ pub(crate) enum How {
     Add,
     /// A leaf's gradient, which keeps what it had.
     Leaf,
+    /// Nothing is written: it is what the variable's own gradient holds.
+    Own,
 }
 
 /// The backward plan for `root`, from the cache if it is still right.
@@ -177,7 +180,7 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
 }
 
 fn last_forward(root: &VarRef) -> Option<Arc<Forward>> {
-    root.parent().and_then(|f| last_plan(&f))
+    root.parent()?.plan()
 }
 
 impl Backward {
@@ -199,10 +202,15 @@ impl Backward {
             ends::bring_forward(&g, &mut steps);
         }
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
-        let slots = g.vars.iter().map(Slot::new).collect();
+        let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
-        let grads: Vec<NdArray> =
-            g.vars.iter().zip(&narrow).map(|(v, narrow)| grad_array(v, narrow.as_ref(), key)).collect();
+        let targets = steps.iter().flat_map(|s| s.what.targets());
+        let given: Vec<u32> = targets.filter(|t| t.how == How::Own).map(|t| t.slot).collect();
+        let grad = |v: u32| match given.contains(&v) {
+            true => g.var(v).var.grad(),
+            false => grad_array(g.var(v), narrow[v as usize].as_ref(), key),
+        };
+        let grads: Vec<NdArray> = (0..g.vars.len() as u32).map(grad).collect();
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads));
         Ok(Backward {
             key,
@@ -216,9 +224,9 @@ impl Backward {
             forward_slots,
             adopted: AtomicU64::new(0),
             root: g.roots[0],
+            given,
             unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
-            cores: g.vars.iter().map(|v| v.var.core()).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y, keep: false }).collect(),
         })
     }
@@ -240,14 +248,17 @@ impl Backward {
     /// Tells the variables whether they will have a gradient after the run.
     fn adopt(&self) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
-        let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| *i as u32 != self.root);
+        let given = |v: u32| v == self.root || self.given.contains(&v);
+        let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| !given(*i as u32));
         for (v, unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, (*u)?))) {
             v.set_grad_elided(unseen);
-            if let Some(g) = v.existing_grad().filter(|g| unseen && !g.is_held()) {
-                drop(g.release()); // what an earlier run left there is no gradient of this one
-            }
-            if unseen && self.key.clear_buffer && (v.is_held() || v.existing_grad().is_some()) {
-                v.grad().clear();
+            let observed = v.observed().grad;
+            let old = v.existing_grad().filter(|_| unseen); // what an earlier run left there is no gradient of this one
+            match old {
+                _ if unseen && self.key.clear_buffer && observed => v.grad().storage().lose_gradient(),
+                Some(old) if self.key.clear_buffer => old.storage().lose_gradient(),
+                Some(old) if !observed => drop(old.release()),
+                _ => {}
             }
         }
     }
@@ -259,7 +270,7 @@ fn made(g: &Graph, steps: &[Step]) -> Vec<bool> {
     let mut made: Vec<bool> = (0..=2 * n).map(|i| (n..2 * n).contains(&i) && !g.vars[i - n].twin).collect();
     made[n + g.roots[0] as usize] = false;
     let targets = steps.iter().flat_map(|s| s.what.targets());
-    targets.filter(|t| t.how == How::Leaf).for_each(|t| made[n + t.slot as usize] = false);
+    targets.filter(|t| matches!(t.how, How::Leaf | How::Own)).for_each(|t| made[n + t.slot as usize] = false);
     made
 }
 
@@ -276,7 +287,7 @@ fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
                 .for_each(|(&x, _)| arrives[x as usize] = true);
         }
     }
-    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| !v.visible(key.clear_buffer))).collect()
+    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| !v.grad_is_visible(key.clear_buffer))).collect()
 }
 
 /// For each variable of `g` its slot in the forward run.
@@ -288,7 +299,7 @@ fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
 
 /// The array for a variable's gradient: the variable's own if somebody may look at it.
 fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
-    match v.visible(key.clear_buffer) || key.hooked {
+    match v.grad_is_visible(key.clear_buffer) || key.hooked {
         true => v.var.grad(),
         false => NdArray::new(narrow.unwrap_or(&v.shape).clone()),
     }

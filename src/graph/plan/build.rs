@@ -2,21 +2,21 @@
 
 use super::exec;
 use super::group::{self, Unit};
-use super::order::{Graph, Node, collect};
+use super::order::{Graph, Node, Var, collect};
 use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
 use super::{ForwardOptions, Watch};
-use crate::array::NdArray;
+use crate::array::{Maker, NdArray};
 use crate::context::Site;
 use crate::cuda::{Gpu, replays::Replays};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::expr::tile::Walk;
-use crate::graph::node::FnNode;
+use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,34 +29,6 @@ pub(crate) struct Key {
 
 /// How often plans have adopted nodes.
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
-
-/// The plan that ran `f` last, if it is still there.
-pub(super) fn last_plan(f: &FnNode) -> Option<Arc<Forward>> {
-    plans(f).last()?.upgrade()
-}
-
-/// The last plan that ran `f` and is still there.
-pub(super) fn living_plan(f: &FnNode) -> Option<Arc<Forward>> {
-    plans(f).iter().rev().find_map(Weak::upgrade)
-}
-
-/// The plans that ran `f`.
-pub(crate) fn plans(f: &FnNode) -> MutexGuard<'_, SmallVec<[Weak<Forward>; 2]>> {
-    f.plans.lock().unwrap_or_else(|e| e.into_inner())
-}
-
-/// Plans that a function remembers at most.
-const REMEMBERED: usize = 4;
-
-/// Notes that `plan` runs `f` now.
-fn remember(f: &FnNode, plan: &Arc<Forward>) {
-    let mut plans = plans(f);
-    plans.retain(|p| p.strong_count() > 0 && p.as_ptr() != Arc::as_ptr(plan));
-    if plans.len() == REMEMBERED {
-        plans.remove(0);
-    }
-    plans.push(Arc::downgrade(plan));
-}
 
 /// A compiled forward run.
 pub(crate) struct Forward {
@@ -72,8 +44,10 @@ pub(crate) struct Forward {
     pub(crate) steps: Vec<Step>,
     /// Slots whose data is there after the run.
     pub(crate) kept: Vec<bool>,
-    /// Leaf slots, and how often their data had been written at the end of the last run.
-    pub(crate) leaves: Vec<(u32, AtomicU64)>,
+    /// Leaves that functions read.
+    pub(crate) leaves: Vec<u32>,
+    /// Slots that somebody may look at and write: what is left out is made of them, so they are watched for changes.
+    pub(crate) watched: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
@@ -112,13 +86,25 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
     pub(crate) recompute: bool,
-    /// Its elements may change while the graph runs, other than by its producer.
-    pub(crate) twin: bool,
+    /// Who makes the data again when it was dropped; nothing for a leaf.
+    pub(super) maker: Option<Weak<dyn Maker>>,
 }
 
 impl Slot {
-    pub(crate) fn new(v: &super::order::Var) -> Slot {
-        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute, twin: v.twin }
+    pub(crate) fn new(g: &Graph, v: &Var) -> Slot {
+        let maker = v.producer.map(|n| maker(&g.nodes[n as usize].f));
+        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute, maker }
+    }
+
+    /// Drops data that no step reads any more; who reads it all the same has it made again. `clear`: the array says that it
+    /// was cleared. Data that somebody got hold of in the middle of the run stays, unless it is to be cleared.
+    pub(crate) fn drop_data(&self, clear: bool) {
+        match &self.maker {
+            _ if !clear && self.data.is_kept_by_user_code() => {}
+            Some(maker) => self.data.storage().lose(maker, clear),
+            None if clear => self.data.clear(),
+            None => drop(self.data.release()),
+        }
     }
 }
 
@@ -166,11 +152,12 @@ impl Forward {
         let mut b = Builder::new(&g, ranked.as_ref().unwrap_or(&units), key);
         b.keep_for_backward();
         let steps = b.steps();
-        let kept = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
-        let slots = g.vars.iter().map(Slot::new).collect();
+        let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
+        let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
+        let watched = watched(&g, &kept);
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
-        let leaves = (0..g.vars.len() as u32).filter(|&v| g.var(v).producer.is_none()).map(|v| (v, AtomicU64::new(0)));
+        let leaves = g.read().into_iter().filter(|&v| g.var(v).producer.is_none()).collect();
         let made = g.made_in_time();
         Ok(Forward {
             id: next_id(),
@@ -181,7 +168,8 @@ impl Forward {
             root_ids: roots.iter().map(|r| r.id).collect(),
             border,
             watch,
-            leaves: leaves.collect(),
+            leaves,
+            watched,
             made,
             nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
@@ -194,36 +182,58 @@ impl Forward {
 
     /// True if this plan was the last to run each function behind `root`.
     pub(crate) fn has_run(&self, root: &VarRef) -> bool {
-        collect(std::slice::from_ref(root)).iter().all(|f| last_plan(f).is_some_and(|p| p.id == self.id))
+        collect(std::slice::from_ref(root)).iter().all(|f| self.owns(f))
     }
 
-    /// Adopts the nodes again if another plan has run some of them since.
+    /// True if this plan was the last to run `f`.
+    fn owns(&self, f: &FnNode) -> bool {
+        std::ptr::eq(f.lock_plan().as_ptr(), self)
+    }
+
+    /// Adopts the nodes again if another plan has run some of them since, or something was made again.
     pub(crate) fn adopt_again(self: &Arc<Forward>) {
         let now = ADOPTIONS.load(Relaxed);
         if self.adopted.swap(now, Relaxed) == now {
             return;
         }
-        let other = |n: &PlanNode| last_plan(&n.f).is_none_or(|p| p.id != self.id);
-        if self.nodes.iter().any(other) {
+        if self.nodes.iter().any(|n| n.f.is_remade.load(Relaxed) || !self.owns(&n.f)) {
             self.adopt();
         }
     }
 
-    /// Tells nodes and variables of their plan.
+    /// Tells nodes of their plan, and drops what it does not keep.
     pub(crate) fn adopt(self: &Arc<Forward>) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         for n in &self.nodes {
-            remember(&n.f, self);
-            for (v, &slot) in n.f.outputs().iter().zip(&n.y) {
-                let kept = self.kept[slot as usize];
-                if !kept {
+            let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
+            drop(old);
+            n.f.is_remade.store(false, Relaxed);
+            for (i, &slot) in n.y.iter().enumerate() {
+                if let Some(v) = n.f.living_output(i) {
+                    v.sheds.store(false, Relaxed); // from now on plans decide
+                }
+                if !self.kept[slot as usize] {
                     self.drop_data(slot);
                 }
-                v.sheds.store(false, Relaxed); // from now on plans decide
-                v.set_elided((!kept).then(|| Arc::downgrade(self)));
             }
         }
+        self.watched.iter().for_each(|&v| self.slots[v as usize].data.storage().watch());
     }
+}
+
+/// Something was made again that plans do not keep: they look before they run.
+pub(crate) fn note_remade(f: &FnNode) {
+    f.is_remade.store(true, Relaxed);
+    ADOPTIONS.fetch_add(1, Relaxed);
+}
+
+/// Leaves, and what stays of what functions read whose outputs do not all stay.
+fn watched(g: &Graph, kept: &[bool]) -> Vec<u32> {
+    let mut watched: Vec<bool> = g.vars.iter().map(|v| v.producer.is_none()).collect();
+    for node in g.nodes.iter().filter(|n| n.y.iter().any(|&y| !kept[y as usize])) {
+        node.x.iter().filter(|&&x| kept[x as usize]).for_each(|&x| watched[x as usize] = true);
+    }
+    (0..g.vars.len() as u32).filter(|&v| watched[v as usize]).collect()
 }
 
 struct Builder<'a> {
@@ -238,6 +248,8 @@ struct Builder<'a> {
     outside: Vec<bool>,
     /// The backward pass reads it.
     backward: Vec<bool>,
+    /// The backward pass of some function, run on its own, would read it: `clear_no_need_grad` leaves it.
+    named: Vec<bool>,
 }
 
 impl<'a> Builder<'a> {
@@ -251,6 +263,7 @@ impl<'a> Builder<'a> {
             last_read: vec![None; n],
             outside: vec![false; n],
             backward: vec![false; n],
+            named: if key.options.clear_no_need_grad { named(g) } else { vec![false; n] },
         };
         for (u, unit) in units.iter().enumerate() {
             for &node in &unit.nodes {
@@ -270,8 +283,9 @@ impl<'a> Builder<'a> {
     /// Somebody may look at it after the run.
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
-        let cleared = o.clear_buffer || (o.clear_no_need_grad && !self.backward[v as usize]);
-        var.root || var.keeps_data || var.visible(cleared || var.recompute)
+        let is_read = || self.backward[v as usize] || self.named[v as usize];
+        let cleared = o.clear_buffer || (o.clear_no_need_grad && !is_read() && !var.is_exported());
+        var.root || var.keeps_data || var.data_is_visible(cleared || var.recompute)
     }
 
     /// Its data is there after the run.
@@ -306,9 +320,9 @@ impl<'a> Builder<'a> {
     /// What the backward pass of an element-wise unit will load. A function on its own may load its output, as in NNabla,
     /// rather than compute it again, unless that keeps more memory.
     fn loads(&self, unit: &Unit) -> Vec<u32> {
-        let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).held;
+        let arrives = |v: u32| self.outside[v as usize] || self.g.var(v).root || self.g.var(v).observed.any();
         let stored = |v: u32| self.stays(v) || self.backward[v as usize];
-        let seen = |v: u32| self.g.var(v).visible(false);
+        let seen = |v: u32| self.g.var(v).grad_is_visible(false);
         let with = |output: Option<u32>| {
             UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
         };
@@ -355,6 +369,15 @@ impl<'a> Builder<'a> {
         }
         ends
     }
+}
+
+/// What the backward passes of functions read, each on its own, as NNabla runs them.
+fn named(g: &Graph) -> Vec<bool> {
+    let mut named = vec![false; g.vars.len()];
+    for node in g.nodes.iter().filter(|n| !n.f.no_grad && n.is_active(g)) {
+        node.own_backward_reads(g).iter().for_each(|&v| named[v as usize] = true);
+    }
+    named
 }
 
 /// What runs a unit forward so that `sinks` are made; members of the unit that are `stored` are loaded.

@@ -1,7 +1,7 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
-use crate::array::{Data, Found, NdArray, Place, alloc};
+use crate::array::{self, Data, Found, NdArray, Place, alloc};
 use crate::context::Site;
 use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
@@ -11,7 +11,6 @@ use crate::fork;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
-use crate::graph::variable::VarRef;
 use crate::shape::Shape;
 use crate::switch::Switch;
 use smallvec::SmallVec;
@@ -169,20 +168,23 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        match self.replays.as_ref().filter(|_| !hooks.any()) {
-            Some((gpu, replays)) => self.run_captured(gpu, replays)?,
-            None => self.compute(hooks)?,
-        }
-        for (slot, count) in &self.leaves {
-            let now = self.slots[*slot as usize].data.storage().mark();
-            count.store(now, Ordering::Relaxed);
-        }
-        Ok(())
+        let mut steps = self.steps.len();
+        let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
+            Some((gpu, replays)) => self.run_captured(gpu, replays),
+            None => self.compute(hooks, &mut steps),
+        };
+        self.watched.iter().for_each(|&v| self.slots[v as usize].data.mark());
+        let (now, ran) = (array::now(), &self.units[..if done.is_ok() { self.units.len() } else { steps }]);
+        let nodes = ran.iter().flat_map(|u| &u.nodes).map(|&n| &self.nodes[n as usize].f);
+        nodes.for_each(|f| f.set_ran(now));
+        done
     }
 
-    fn compute(&self, hooks: &Hooks) -> Result<()> {
+    /// `steps`: how many were done.
+    fn compute(&self, hooks: &Hooks, steps: &mut usize) -> Result<()> {
         let mut interrupt = Interrupt::new();
-        for step in &self.steps {
+        for (i, step) in self.steps.iter().enumerate() {
+            *steps = i;
             self.step(step, hooks)?;
             interrupt.check(step.work(self))?;
         }
@@ -195,38 +197,19 @@ impl Forward {
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
         let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: false };
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
-        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)
+        replays.run(&c, &mut || self.compute(&Hooks::default(), &mut 0), finish)
     }
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
     fn fetch_leaves(&self) -> Result<()> {
-        for (slot, _) in self.leaves.iter().filter(|(slot, _)| !self.made.contains(slot)) {
-            let slot = &self.slots[*slot as usize];
-            if slot.data.storage().is_empty() {
-                let var = self.watch.owned().find(|v| v.id == slot.var_id);
-                var.map_or(Ok(()), super::materialize)?;
-            }
-        }
-        Ok(())
+        let mut leaves = self.leaves.iter().filter(|slot| !self.made.contains(slot));
+        leaves.try_for_each(|&slot| self.slots[slot as usize].data.fetch())
     }
 
-    /// As [`Self::fetch_leaves`] for leaves that are roots too, which the plan does not own.
-    pub(crate) fn fetch_roots(&self, roots: &[VarRef]) -> Result<()> {
-        let read = |r: &&VarRef| {
-            let slot = self.slot_of(r.id);
-            slot.is_some_and(|s| self.nodes.iter().any(|n| n.x.contains(&s)))
-        };
-        roots.iter().filter(|r| r.parent().is_none()).filter(read).try_for_each(super::materialize)
-    }
-
-    /// Frees a slot's data; where the user asked for clearing, the array says so.
+    /// Drops a slot's data; where the user asked for clearing, the array says so.
     pub(crate) fn drop_data(&self, slot: u32) {
         let slot = &self.slots[slot as usize];
-        match self.key.options == super::ForwardOptions::default() && !slot.recompute {
-            true if slot.data.is_kept_by_user_code() => {}
-            true => drop(slot.data.release()),
-            false => slot.data.clear(),
-        }
+        slot.drop_data(slot.recompute || self.key.options != super::ForwardOptions::default());
     }
 
     fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {

@@ -184,7 +184,7 @@ impl Play {
     fn forward(&mut self, plan: &Forward) {
         self.data = vec![None; plan.slots.len()];
         self.find_shared(plan.slots.iter().map(|s| &s.data));
-        for (v, _) in &plan.leaves {
+        for v in &plan.leaves {
             let slot = &plan.slots[*v as usize];
             let bytes = slot.data.storage().bytes().max(slot.shape.size() * slot.data.dtype().size());
             self.data[*v as usize] = self.leaf(&slot.data, bytes, format!("leaf {}", slot.shape));

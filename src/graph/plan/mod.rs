@@ -14,14 +14,13 @@ mod single;
 mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
-pub(crate) use build::{Forward, key, plans};
+pub(crate) use build::{Forward, key};
 pub(crate) use exec::{Hooks, How, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};
 pub(crate) use order::collect_before;
 pub(crate) use program::AnyProgram;
-pub(crate) use recompute::materialize;
 pub(crate) use single::{run_arrays, run_single};
 pub(crate) use variables::{settle, stand_ins};
 
@@ -139,7 +138,7 @@ impl Loose {
     }
 
     fn seen(&self) -> Option<u64> {
-        self.f.living_output(self.i).filter(|v| v.is_observed()).map(|v| v.version())
+        self.f.living_output(self.i).filter(|v| v.observed().any()).map(|v| v.version())
     }
 }
 
@@ -151,7 +150,7 @@ pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forw
 /// As [`forward_plan`], for the functions that are not `closed`; what these left out is computed first.
 pub(crate) fn forward_plan_after(roots: &[VarRef], key: build::Key, closed: &Closed) -> Result<Arc<Forward>> {
     let (functions, border) = order::collect_before(roots, |f, _| closed.contains(f.id));
-    border.iter().try_for_each(materialize)?;
+    border.iter().try_for_each(|v| v.data().fetch())?;
     let mut ids: Vec<u64> = border.iter().map(|v| v.id).collect();
     ids.sort_unstable();
     ids.dedup();

@@ -1,9 +1,10 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
 use crate::error::Result;
-use crate::function::Needs;
+use crate::function::{Needs, elementwise};
 use crate::function::expr::ssa::MixMap;
 use crate::graph::node::FnNode;
+use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -34,7 +35,7 @@ pub(crate) struct Var {
     /// The node that makes it, if that is part of the sub-graph.
     pub(crate) producer: Option<u32>,
     pub(crate) root: bool,
-    pub(crate) held: bool,
+    pub(crate) observed: Observed,
     pub(crate) persistent: bool,
     /// Its data stays whatever the clear flags say.
     pub(crate) keeps_data: bool,
@@ -44,6 +45,8 @@ pub(crate) struct Var {
     pub(crate) flows: bool,
     /// Some function writes its elements, and another one has them too; or its gradient, likewise.
     pub(crate) twin: bool,
+    /// Made from a twin: it could not be made again.
+    once: bool,
 }
 
 /// All functions behind `roots`, sorted.
@@ -81,7 +84,8 @@ pub(crate) fn collect_before(
     (functions, border)
 }
 
-fn by_rank(found: &mut [Arc<FnNode>]) {
+/// Sorts functions by rank, ties by creation.
+pub(super) fn by_rank(found: &mut [Arc<FnNode>]) {
     found.sort_by_key(|f| (f.rank(), f.id));
     if found.iter().any(|f| f.rank() != rank_of(f)) {
         refresh_ranks(found);
@@ -247,7 +251,7 @@ impl Graph {
             let at = g.nodes.len() as u32;
             let node = Node { f, x, y };
             if is_sink(&node.f) {
-                node.x.iter().for_each(|&x| g.vars[x as usize].keeps_data |= g.var(x).held);
+                node.x.iter().for_each(|&x| g.vars[x as usize].keeps_data |= g.var(x).observed.data);
             }
             let flows = node.flows(&g);
             let inherited = node.x.iter().any(|&x| g.vars[x as usize].var.need_grad());
@@ -275,6 +279,9 @@ impl Graph {
                 v.twin = of_gradient || twins.contains_key(&storage(&v.var));
                 v.recompute &= !v.twin;
             }
+            let changes = |&x: &u32| twins.contains_key(&storage(&g.vars[x as usize].var));
+            let once: Vec<u32> = g.nodes.iter().filter(|n| n.x.iter().any(changes)).flat_map(|n| n.y.clone()).collect();
+            once.iter().for_each(|&y| g.vars[y as usize].once = true);
         }
         Ok(g)
     }
@@ -284,6 +291,13 @@ impl Graph {
             self.vars.push(Var::new(v.clone()));
             (self.vars.len() - 1) as u32
         })
+    }
+
+    /// The variables that functions read.
+    pub(crate) fn read(&self) -> Vec<u32> {
+        let mut read = vec![false; self.vars.len()];
+        self.nodes.iter().flat_map(|n| &n.x).for_each(|&x| read[x as usize] = true);
+        (0..self.vars.len() as u32).filter(|&v| read[v as usize]).collect()
     }
 
     /// The gradient of the root is given, so its own `need_grad` does not matter.
@@ -320,6 +334,18 @@ impl Node {
         x.chain(y).map(|(_, &v)| v).collect()
     }
 
+    /// What the backward pass of the function on its own reads, as NNabla says it: of functions of several inputs not the
+    /// output, which ours may take as a short cut (`div2`).
+    pub(crate) fn own_backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
+        let Some(e) = self.f.function.elementwise() else { return self.backward_reads(g) };
+        let backward = &elementwise::rules(e, self.x.len()).backward;
+        let wanted: SmallVec<[Vec<bool>; 4]> =
+            self.wants(g).iter().enumerate().filter(|(_, w)| **w).map(|(i, _)| backward.uses(i)).collect();
+        let n = self.x.len();
+        let is_read = |k: usize| (k < n || n == 1) && wanted.iter().any(|uses| uses[k]);
+        self.x.iter().chain(&self.y).enumerate().filter(|(k, _)| is_read(*k)).map(|(_, &v)| v).collect()
+    }
+
     /// It reads or writes elements that another function writes: its place in the order matters.
     pub(crate) fn is_fixed(&self, g: &Graph) -> bool {
         self.x.iter().chain(&self.y).any(|&v| g.var(v).twin)
@@ -343,12 +369,13 @@ fn differentiable(f: &FnNode, i: usize) -> bool {
 
 impl Var {
     fn new(var: VarRef) -> Var {
-        let (held, flows, shape) = (var.is_observed(), var.need_grad(), var.shape());
+        let (observed, flows, shape) = (var.observed(), var.need_grad(), var.shape());
         let s = var.lock();
         let (persistent, keeps_data) = (s.persistent, s.keeps_data());
         let recompute = s.recompute && s.parent.is_some() && !keeps_data;
         drop(s);
-        Var { var, shape, producer: None, root: false, held, persistent, keeps_data, recompute, flows, twin: false }
+        let (producer, root, twin, once) = (None, false, false, false);
+        Var { var, shape, producer, root, observed, persistent, keeps_data, recompute, flows, twin, once }
     }
 
     /// The storage of its gradient, if that is computed and may be another variable's too.
@@ -357,8 +384,22 @@ impl Var {
         shared.then(|| Arc::as_ptr(&self.var.grad().storage()) as usize)
     }
 
-    /// Somebody may look at it after a run that drops what is `cleared`.
-    pub(crate) fn visible(&self, cleared: bool) -> bool {
-        self.producer.is_none() || self.persistent || self.twin || (self.held && !cleared)
+    /// Somebody may look at the data after a run that drops what is `cleared`.
+    pub(crate) fn data_is_visible(&self, cleared: bool) -> bool {
+        self.stays_anyway() || self.once || (self.observed.data && !cleared)
+    }
+
+    /// Likewise at the gradient.
+    pub(crate) fn grad_is_visible(&self, cleared: bool) -> bool {
+        self.stays_anyway() || (self.observed.grad && !cleared)
+    }
+
+    fn stays_anyway(&self) -> bool {
+        self.producer.is_none() || self.persistent || self.twin
+    }
+
+    /// A view of another library over the data is alive.
+    pub(crate) fn is_exported(&self) -> bool {
+        self.observed.data && self.var.data().storage().is_exported()
     }
 }

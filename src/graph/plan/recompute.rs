@@ -1,154 +1,166 @@
-//! Data that the engine did not keep, computed again when somebody wants it after all.
+//! Data that was not kept, made again when somebody wants it after all: by the nodes behind it, whoever ran them.
+//!
+//! Each node knows when it ran last, each array when it was written last. So a value can be made again as long as nothing
+//! behind it was written since its function ran, or what was written is the same: made again, by functions that draw no
+//! random numbers, from what has not changed either.
 
-use super::build::{Forward, PlanNode, Slot, living_plan};
+use super::build::note_remade;
 use super::exec::How;
+use super::order::by_rank;
 use super::single::run_arrays;
-use crate::array::NdArray;
+use crate::array::{Absent, Maker, NdArray, Storage, gone};
 use crate::error::{Error, Result};
 use crate::function::expr::ssa::MixMap;
 use crate::graph::mode;
-use crate::graph::variable::{VarNode, VarRef};
+use crate::graph::node::{FnNode, maker};
+use crate::graph::variable::VarRef;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 
-/// Makes sure that the data of a variable is there, if its plan left it out.
-pub(crate) fn materialize(v: &VarRef) -> Result<()> {
-    let Some((plan, id)) = pending(v)? else { return if v.is_shed() { gather(v) } else { Ok(()) } };
-    let slot = plan.slot_of(id).ok_or_else(|| gone(v))?;
-    let (nodes, reads) = plan.missing(slot);
-    plan.check_leaves(&nodes, &reads)?;
-    plan.compute_again(slot)?;
-    v.changed();
-    Ok(())
-}
-
-/// The plan that left the data out, if it is missing, and its number there.
-fn pending(v: &VarNode) -> Result<Option<(Arc<Forward>, u64)>> {
-    match v.elided() {
-        Some((plan, id)) if v.data().storage().is_empty() => {
-            plan.upgrade().or_else(|| other_plan(v, id)).map(|p| Some((p, id))).ok_or_else(|| gone(v))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// A plan that has run the same functions, when the one that ran them last has gone with its root.
-fn other_plan(v: &VarNode, id: u64) -> Option<Arc<Forward>> {
-    let plan = living_plan(&*v.parent()?)?;
-    let nodes = plan.missing(plan.slot_of(id)?).0;
-    plan.reads_as_now(&nodes).then_some(plan)
-}
-
-fn gone(v: &VarNode) -> Error {
-    let shape = v.shape();
-    Error::graph(format!(
-        "the data of this intermediate variable {shape} was not kept, and the graph that could compute it again is gone"
-    ))
-    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data")
-}
-
-/// Computes a shed variable by the functions behind it, without a plan; only its own data stays.
-fn gather(target: &VarRef) -> Result<()> {
-    let (mut nodes, mut todo) = (Vec::new(), vec![target.clone()]);
-    let mut seen: MixMap<u64, ()> = MixMap::default();
-    while let Some(v) = todo.pop() {
-        match v.parent().filter(|_| v.is_shed()) {
-            Some(f) if seen.insert(f.id, ()).is_none() => {
-                todo.extend(f.inputs());
-                nodes.push(f);
-            }
-            Some(_) => {}
-            None if v.is_shed() => return Err(gone(&v)), // it has lost its history
-            None => materialize(&v)?,
+impl Maker for FnNode {
+    fn make(self: Arc<Self>, storage: &Arc<Storage>) -> Result<()> {
+        match self.ran() {
+            0 => Ok(()), // it never ran: nothing was there
+            time => Search::new(Some(time), &self)?.run(storage),
         }
     }
-    nodes.sort_by_key(|f| (f.rank(), f.id));
-    let mut made: Vec<VarRef> = Vec::new();
-    for f in &nodes {
-        let outputs = f.outputs();
-        let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
-        let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
-        let absent = outputs.iter().filter(|v| v.is_shed() && !Arc::ptr_eq(v, target));
-        made.extend(absent.cloned());
-        mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))?;
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn std::any::Any + Send + Sync> {
+        self
     }
-    made.iter().for_each(|v| drop(v.data().release()));
-    Ok(())
 }
 
-impl Forward {
-    pub(crate) fn slot_of(&self, id: u64) -> Option<u32> {
-        self.slots.iter().position(|s| s.var_id == id).map(|i| i as u32)
+/// Makes `array` again from what is there now, changed or not.
+pub(super) fn make_from_now(maker: &Weak<dyn Maker>, array: &NdArray) -> Result<()> {
+    match node(maker) {
+        Some(f) if f.ran() > 0 => Search::new(None, &f)?.run(&array.storage()),
+        _ => array.fetch(),
+    }
+}
+
+fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
+    maker.upgrade()?.as_any().downcast().ok()
+}
+
+/// The functions to run, and what they read.
+struct Search {
+    functions: Vec<Arc<FnNode>>,
+    /// What was looked at, as it was at which time, and whether it will run.
+    seen: MixMap<usize, (u64, bool)>,
+    todo: Vec<Wanted>,
+    is_checked: bool,
+}
+
+/// An input, as it was at a time; read by a function that will run, or only part of what must not have changed.
+struct Wanted {
+    x: VarRef,
+    time: u64,
+    is_read: bool,
+}
+
+impl Search {
+    /// What must run for `f` to run. `time`: the values wanted are those of then; `None`: whatever is there.
+    fn new(time: Option<u64>, f: &Arc<FnNode>) -> Result<Search> {
+        let (functions, seen, todo) = (Vec::new(), MixMap::default(), Vec::new());
+        let mut search = Search { functions, seen, todo, is_checked: time.is_some() };
+        search.function(f, time.unwrap_or(u64::MAX), true)?;
+        while let Some(wanted) = search.todo.pop() {
+            search.input(&wanted)?;
+        }
+        by_rank(&mut search.functions);
+        Ok(search)
     }
 
-    /// Computes slot `target` and everything that is missing on the way; only `target` stays. What is there is not touched.
-    pub(crate) fn compute_again(&self, target: u32) -> Result<()> {
-        let (nodes, _) = self.missing(target);
-        let data = |v: u32| self.slots[v as usize].data.clone();
-        let mut made: SmallVec<[u32; 8]> = SmallVec::new();
-        for &n in &nodes {
-            let node = &self.nodes[n as usize];
-            let absent = |v: &u32| data(*v).storage().is_empty();
-            made.extend(node.y.iter().copied().filter(|v| *v != target && absent(v)));
-            let x: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| data(v)).collect();
-            let spare = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
-            let y: SmallVec<[NdArray; 2]> =
-                node.y.iter().map(|v| if absent(v) { data(*v) } else { spare(v) }).collect();
-            mode::again(|| run_arrays(&node.f, &x, &y, How::AGAIN)).map_err(|e| node.f.explain(e))?;
+    fn function(&mut self, f: &Arc<FnNode>, time: u64, is_read: bool) -> Result<()> {
+        let time = time.min(f.ran());
+        let (before, ran) = self.seen.get(&(Arc::as_ptr(f) as usize)).copied().unwrap_or((u64::MAX, false));
+        if before <= time && (ran || !is_read) {
+            return Ok(());
         }
-        made.iter().for_each(|&v| drop(data(v).release()));
+        if !f.is_set_up() {
+            return Err(changed());
+        }
+        self.seen.insert(Arc::as_ptr(f) as usize, (time.min(before), ran || is_read));
+        if is_read && !ran {
+            self.functions.push(f.clone());
+        }
+        // What a function only updates has no part in what it makes.
+        let reads = f.inputs().into_iter().enumerate().filter(|(i, _)| !f.function.updates_input(*i));
+        self.todo.extend(reads.map(|(_, x)| Wanted { x, time, is_read }));
         Ok(())
     }
 
-    /// True if functions of the plan still read what they read when the plan was made.
-    fn reads_as_now(&self, nodes: &[u32]) -> bool {
-        nodes.iter().map(|&n| &self.nodes[n as usize]).all(|n| {
-            let now = n.f.inputs();
-            now.len() == n.x.len() && now.iter().zip(&n.x).all(|(v, &x)| v.data().is(&self.slots[x as usize].data))
-        })
+    fn input(&mut self, wanted: &Wanted) -> Result<()> {
+        let &Wanted { ref x, time, is_read } = wanted;
+        let storage = x.data().storage();
+        let Some(absent) = storage.absent() else { return self.check(x, &storage, time) };
+        let Absent::Made(maker) = absent else { return storage.fetch() };
+        let Some(f) = node(&maker) else { return storage.fetch() };
+        if self.is_checked && f.ran() > time && draws(&f) {
+            return Err(changed());
+        }
+        self.function(&f, time, is_read)
     }
 
-    /// An error unless the leaves among `slots` are as they were when the plan last ran, and all arrays of `nodes` have the
-    /// plan's shapes.
-    fn check_leaves(&self, nodes: &[u32], slots: &[u32]) -> Result<()> {
-        let changed = self.leaves.iter().any(|(slot, count)| {
-            let Slot { data, twin, .. } = &self.slots[*slot as usize];
-            let written = *twin || !data.storage().is_as_at(count.load(Relaxed));
-            slots.contains(slot) && written
-        });
-        let fits = |v: &u32| self.slots[*v as usize].data.shape() == self.slots[*v as usize].shape;
-        let fit = nodes.iter().map(|&n| &self.nodes[n as usize]).all(|n| n.x.iter().chain(&n.y).all(fits));
-        match changed || !fit {
-            false => Ok(()),
-            true => Err(Error::graph(
-                "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",
-            )
-            .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data; or run forward again")),
+    /// An error unless what is there is what was there at `time`, or was made again from the same since.
+    fn check(&mut self, x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
+        if !self.is_checked || storage.is_as_at(time) {
+            return Ok(());
+        }
+        let is_of_run = |f: &Arc<FnNode>| f.ran() > time && storage.is_as_at(f.ran()) && !draws(f);
+        match x.parent().filter(is_of_run) {
+            Some(f) => self.function(&f, time, false),
+            None => Err(changed()),
         }
     }
 
-    /// The nodes to run, in order, and the slots that they read (what they only update has no part in what they make).
-    fn missing(&self, target: u32) -> (Vec<u32>, Vec<u32>) {
-        let mut made_by: MixMap<u32, u32> = MixMap::default();
-        for (n, node) in self.nodes.iter().enumerate() {
-            made_by.extend(node.y.iter().map(|&y| (y, n as u32)));
+    /// Runs the functions; of what they make only `target` stays, and what is there is not touched.
+    fn run(self, target: &Arc<Storage>) -> Result<()> {
+        let mut made: Vec<Made> = Vec::new();
+        let mut run = |f: &Arc<FnNode>| -> Result<()> {
+            let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
+            let outputs = f.output_arrays();
+            let y: SmallVec<[NdArray; 2]> =
+                outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::new(y.shape()) }).collect();
+            let own = outputs.into_iter().filter(|y| y.is_empty());
+            made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
+            mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))
+        };
+        let done = self.functions.iter().try_for_each(&mut run);
+        let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);
+        made.iter().filter(|m| !is_target(m)).for_each(Made::drop_again);
+        let Some(found) = made.iter().find(is_target) else { return done.and_then(|()| Err(gone())) };
+        if self.is_checked {
+            target.set_modified(found.by.ran());
+            target.watch(); // more may be made of it
         }
-        let (mut nodes, mut reads, mut todo) = (Vec::new(), Vec::new(), vec![(target, true)]);
-        let mut seen: MixMap<u32, ()> = MixMap::default();
-        while let Some((v, read)) = todo.pop() {
-            let there = !self.slots[v as usize].data.storage().is_empty();
-            match made_by.get(&v).filter(|_| !there) {
-                Some(&n) if seen.insert(n, ()).is_none() => {
-                    let PlanNode { f, x, .. } = &self.nodes[n as usize];
-                    nodes.push(n);
-                    todo.extend(x.iter().enumerate().map(|(i, &x)| (x, !f.function.updates_input(i))));
-                }
-                None if read => reads.push(v),
-                _ => {}
-            }
-        }
-        nodes.sort_unstable();
-        (nodes, reads)
+        note_remade(&found.by);
+        Ok(())
     }
+}
+
+/// An array that was made again.
+struct Made {
+    by: Arc<FnNode>,
+    array: NdArray,
+    is_cleared: bool,
+}
+
+impl Made {
+    fn drop_again(&self) {
+        self.array.storage().lose(&maker(&self.by), self.is_cleared);
+    }
+}
+
+/// Whether a function draws random numbers: run again, it gives others.
+fn draws(f: &FnNode) -> bool {
+    let updates = |i: usize| f.function.updates_input(i);
+    f.function.has_state() && !(0..f.inputs().len()).any(updates)
+}
+
+fn changed() -> Error {
+    Error::graph(
+        "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",
+    )
+    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data; or run forward again")
 }

@@ -2,8 +2,7 @@
 
 use super::exec::{Alive, How, call_function, source};
 use super::program::AnyProgram;
-use super::recompute::materialize;
-use crate::array::{NdArray, Place, alloc};
+use crate::array::{self, NdArray, Place, alloc};
 use crate::context::Site;
 use crate::cuda;
 use crate::dtype::DType;
@@ -21,12 +20,14 @@ use std::sync::Arc;
 /// Computes the outputs of a node whose inputs have (or can get) their data.
 pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     let inputs = node.inputs();
-    inputs.iter().try_for_each(materialize)?;
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
-    run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))
+    run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))?;
+    x.iter().for_each(NdArray::mark);
+    node.set_ran(array::now());
+    Ok(())
 }
 
 /// Runs a node's function on arrays.

@@ -1,6 +1,6 @@
 //! Runs functions that work on whole variables ([`OnVariables`]): they are given stand-ins over the plan's arrays.
 
-use crate::array::NdArray;
+use crate::array::{NdArray, Unset};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::OnVariables;
@@ -15,6 +15,7 @@ pub(crate) fn stand_ins<'a>(arrays: impl IntoIterator<Item = &'a NdArray>) -> Ve
 }
 
 pub(super) fn forward(f: &dyn OnVariables, x: &[&NdArray], y: &[&NdArray], dtype: DType) -> Result<()> {
+    let _unset = Unset::new(y.iter().copied());
     let (xs, ys) = (stand_ins(x.iter().copied()), stand_ins(y.iter().copied()));
     let arrays: SmallVec<[(&NdArray, Shape); 4]> = x.iter().chain(y).map(|&a| (a, a.shape())).collect();
     let done = mode::stored_in(dtype, || f.forward(&xs, &ys));

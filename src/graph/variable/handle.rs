@@ -1,9 +1,9 @@
 //! A user's handle to a variable.
 
 use super::{Info, VarNode, VarRef};
-use crate::array::{NdArray, Owned};
+use crate::array::{NdArray, Owned, dropped_gradient};
 use crate::error::{Error, Result};
-use crate::graph::{names, plan};
+use crate::graph::names;
 use crate::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -169,8 +169,9 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn data(&self) -> Result<NdArray> {
-        plan::materialize(&self.node)?;
-        Ok(self.node.data())
+        let data = self.node.data();
+        data.fetch()?;
+        Ok(data)
     }
 
     /// The data array as it is, without computing anything again: empty where the engine did not keep it.
@@ -205,8 +206,9 @@ impl Variable {
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
         let mut arrays = self.node.core.lock();
-        (arrays.data, arrays.elided, arrays.origin) = (Owned::new(data), None, None);
+        let old = std::mem::replace(&mut arrays.data, Owned::new(data));
         drop(arrays);
+        drop(old);
         self.node.core.changed();
         Ok(())
     }
@@ -246,8 +248,7 @@ impl Variable {
 
     /// What reading a gradient that was dropped gives.
     pub(crate) fn grad_is_gone(&self) -> Error {
-        Error::graph("the gradient of this intermediate variable was not kept by backward")
-            .hint("hold the Variable while backward runs, or set its persistent flag, to keep its gradient; to write it, assign .g")
+        dropped_gradient()
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
@@ -277,8 +278,10 @@ impl Variable {
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
         let mut arrays = self.node.core.lock();
-        (arrays.grad, arrays.grad_elided) = (Some(grad), false);
+        arrays.grad_elided = false;
+        let old = arrays.grad.replace(Owned::new(grad));
         drop(arrays);
+        drop(old);
         self.node.core.changed();
         Ok(())
     }
@@ -452,10 +455,7 @@ impl Variable {
         let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad()));
-        let origin = self.node.core.lock().origin.clone().unwrap_or_else(|| self.node.core.clone());
-        let mut arrays = v.core.lock();
-        (arrays.grad, arrays.origin) = (Some(grad), Some(origin));
-        drop(arrays);
+        v.core.lock().grad = Some(Owned::new(grad));
         Ok(Variable::handle(v))
     }
 

@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
     pub(super) fn new(g: &'a Graph, key: Key, forward: Option<(&Forward, &[Option<u32>])>) -> Builder<'a> {
         let kept = |v: usize| match forward {
             Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
-            None => !g.vars[v].var.is_shed(),
+            None => !g.vars[v].var.is_lost(),
         };
         let stored = g.vars.iter().enumerate().map(|(i, v)| v.producer.is_none() || kept(i)).collect();
         let mut read = vec![false; g.vars.len()];
@@ -77,8 +77,12 @@ impl<'a> Builder<'a> {
             return None;
         }
         let arrives: SmallVec<[bool; 2]> = node.y.iter().map(|&y| reached[y as usize]).collect();
+        let mut target = |(i, &x): (usize, &u32)| match node.f.function.keeps_gradient(i) {
+            true => self.given(x, reached),
+            false => self.target(x, reached),
+        };
         let targets: SmallVec<[Option<Target>; 4]> =
-            node.x.iter().zip(&wants).map(|(&x, &w)| w.then(|| self.target(x, reached))).collect();
+            node.x.iter().enumerate().zip(&wants).map(|(x, &wanted)| wanted.then(|| target(x))).collect();
         if node.f.function.is_view() {
             return targets[0].map(|t| What::View(n, t));
         }
@@ -96,7 +100,7 @@ impl<'a> Builder<'a> {
         }
         let shapes = |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &self.g.var(v).shape).collect() };
         let (x, y) = (shapes(&node.x), shapes(&node.y));
-        let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).visible(self.key.clear_buffer);
+        let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let alone = |t: &Target| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
         let at = |i: usize| {
             targets[i].filter(|t| t.how == How::Write && alone(t))?;
@@ -116,9 +120,15 @@ impl<'a> Builder<'a> {
         Target { slot: v, how, twice: false }
     }
 
+    /// A gradient that is there already.
+    fn given(&self, v: u32, reached: &mut [bool]) -> Target {
+        reached[v as usize] = true;
+        Target { slot: v, how: How::Own, twice: false }
+    }
+
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
         let arrives = |v: u32| reached[v as usize];
-        let seen = |v: u32| !self.g.var(v).root && self.g.var(v).visible(self.key.clear_buffer);
+        let seen = |v: u32| !self.g.var(v).root && self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let mut read = self.read.borrow_mut();
         let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
         back.loads().into_iter().for_each(|v| read[v as usize] = true);
@@ -139,7 +149,7 @@ impl<'a> Builder<'a> {
 
     fn step(&self, unit: &Unit, what: What) -> Step {
         let made = || unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
-        let free_grads = made().filter(|&v| !self.g.var(v).visible(self.key.clear_buffer)).collect();
+        let free_grads = made().filter(|&v| !self.g.var(v).grad_is_visible(self.key.clear_buffer)).collect();
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
         let free_data = made().filter(clears).collect();
         let reads = self.reads(&what);

@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
-use crate::graph::plan::build::{self as forward, PlanNode, last_plan};
+use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
-use crate::graph::plan::{materialize, run_arrays};
+use crate::graph::plan::recompute::make_from_now;
+use crate::graph::plan::run_arrays;
 use crate::graph::variable::Variable;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
-use std::sync::{Arc, Weak};
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -35,7 +35,7 @@ impl Backward {
             let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
             self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
-            again.for_each(|&v| drop(self.slots[v as usize].data.release()));
+            again.for_each(|&v| self.slots[v as usize].drop_data(false));
         }
         result
     }
@@ -85,7 +85,7 @@ impl Backward {
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f)?;
-        again.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        again.iter().for_each(|&v| self.forget(v));
         self.end(step);
         if self.key.clear_buffer && self.saves(node) {
             node.f.saved.clear();
@@ -98,8 +98,8 @@ impl Backward {
 
     /// Frees what ends with a step.
     fn end(&self, step: &Step) {
-        step.forget.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
-        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.free(&self.grads[v as usize]));
+        step.forget.iter().for_each(|&v| self.forget(v));
+        step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.drop_grad(v));
         step.free_data.iter().for_each(|&v| self.drop_data(v));
     }
 
@@ -114,23 +114,24 @@ impl Backward {
         }
     }
 
-    /// Clears data; whoever reads it all the same has it computed again, or is told that it is gone.
+    /// Clears data; whoever reads it all the same has it computed again.
     fn drop_data(&self, v: u32) {
-        let slot = &self.slots[v as usize];
-        slot.data.storage().clear();
-        let var = self.vars[v as usize].upgrade();
-        let Some(core) = self.cores[v as usize].upgrade().filter(|_| !var.as_ref().is_some_and(|v| v.is_shed())) else {
-            return;
-        };
-        let plan = var.and_then(|var| var.parent()).and_then(|f| last_plan(&f));
-        core.set_elided(Some((plan.map_or_else(Weak::new, |p| Arc::downgrade(&p)), slot.var_id)));
+        self.slots[v as usize].drop_data(true);
     }
 
-    /// Frees an array's memory; where the user asked for clearing, the array says so.
-    fn free(&self, a: &NdArray) {
+    /// Drops data that was made again; where the user asked for clearing, the array says so.
+    fn forget(&self, v: u32) {
+        self.slots[v as usize].drop_data(self.key.clear_buffer);
+    }
+
+    /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays for who
+    /// got hold of it in the middle of the run.
+    fn drop_grad(&self, v: u32) {
+        let grad = &self.grads[v as usize];
         match self.key.clear_buffer {
-            true => a.storage().clear(),
-            false => drop(a.release()),
+            true => grad.storage().lose_gradient(),
+            false if grad.is_kept_by_user_code() => {}
+            false => drop(grad.release()),
         }
     }
 
@@ -147,9 +148,9 @@ impl Backward {
                 let _label = alloc::label("output (computed again) of", node.f.name());
                 let more = self.restore(&again.what.reads(node))?; // another backward run may have cleared them
                 mode::again(|| again.what.run(node, &self.slots, true))?;
-                more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+                more.iter().for_each(|&v| self.forget(v));
             }
-            again.free.iter().for_each(|&v| drop(self.slots[v as usize].data.release()));
+            again.free.iter().for_each(|&v| self.slots[v as usize].drop_data(false));
         }
         Ok(())
     }
@@ -161,14 +162,14 @@ impl Backward {
             if !self.slots[v as usize].data.storage().is_empty() {
                 continue;
             }
-            let Some(var) = self.vars[v as usize].upgrade() else { continue };
-            let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
-            match forward.zip(self.forward_slots[v as usize]) {
-                Some((f, slot)) if !f.kept[slot as usize] => {
-                    f.compute_again(slot)?;
+            let slot = &self.slots[v as usize];
+            let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade()).zip(self.forward_slots[v as usize]);
+            match &slot.maker {
+                Some(maker) if forward.is_some_and(|(f, slot)| !f.kept[slot as usize]) => {
+                    make_from_now(maker, &slot.data)?;
                     again.push(v);
                 }
-                _ => materialize(&var)?,
+                _ => slot.data.fetch()?,
             }
         }
         Ok(again)
@@ -215,6 +216,7 @@ impl Backward {
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
         for (i, t) in c.targets.iter().enumerate() {
             gx.push(match t {
+                Some(t) if t.how == How::Own => None,
                 Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
                 Some(t) => Some(self.gradient(t, node, place, &mut late)?),
                 None => None,
@@ -244,14 +246,15 @@ impl Backward {
         let y: SmallVec<[NdArray; 2]> =
             node.y.iter().map(|&v| NdArray::new(self.slots[v as usize].shape.clone())).collect();
         mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
-        more.iter().for_each(|&v| self.free(&self.slots[v as usize].data));
+        more.iter().for_each(|&v| self.forget(v));
         Ok(())
     }
 
     /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
     fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
         let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
-        let fits = from.dtype() == dtype && from.size() == to.size() && from.is_exclusive() && to.is_empty();
+        let is_free = from.is_exclusive() && !self.grads[y as usize].is_kept_by_user_code();
+        let fits = from.dtype() == dtype && from.size() == to.size() && is_free && to.is_empty();
         if fits {
             to.adopt(dtype, from.release());
         }
@@ -296,7 +299,7 @@ impl Backward {
             How::Write => Output::Write,
             How::Add => Output::Accumulate,
             How::Leaf if storage.is_empty() || storage.is_zero() => Output::Write,
-            How::Leaf => Output::Accumulate,
+            How::Leaf | How::Own => Output::Accumulate,
         }
     }
 

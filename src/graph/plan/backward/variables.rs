@@ -1,7 +1,7 @@
 //! The gradient by functions that work on whole variables: they are given stand-ins over data and gradients.
 
 use super::{Backward, Call, How, Target};
-use crate::array::NdArray;
+use crate::array::{NdArray, Unset};
 use crate::error::Result;
 use crate::function::OnVariables;
 use crate::graph::mode;
@@ -21,6 +21,7 @@ impl Backward {
     /// The gradient by a function over variables.
     pub(super) fn variables(&self, node: &PlanNode, c: &Call, f: &dyn OnVariables, seed: &NdArray) -> Result<()> {
         let gx = self.arrays(&node.x, |i| c.targets[i].map(|t| self.grads[t.slot as usize].clone()));
+        let _unset = Unset::new(gx.iter());
         let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed)));
         let x: Vec<Variable> = node.f.inputs().iter().zip(&gx).map(|(v, g)| stand_in(v, g)).collect();
         let y: Vec<Variable> = node.f.outputs().iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
@@ -61,7 +62,7 @@ impl Backward {
         let adds = |t: &Target| match t.how {
             How::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
             How::Write => false,
-            How::Add => true,
+            How::Add | How::Own => true,
         };
         let mut list: Vec<bool> = targets.iter().map(|t| t.as_ref().is_some_and(adds)).collect();
         for (i, t) in targets.iter().enumerate() {

@@ -1,0 +1,46 @@
+//! Who may look at an array after a run: the one place that decides it. Plans, units, clearing and reviving ask here.
+//!
+//! An array is observed if one of these is alive: a handle of a variable that has it as data or gradient, a handle of the
+//! array, a view of NumPy's, another variable that shares it. Persistent variables stay whatever is asked. All other arrays
+//! may be left out, taken over or freed: what a living variable reaches by walking its graph is computed again
+//! (`plan/recompute.rs`).
+
+use super::variable::VarNode;
+use crate::array::NdArray;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Which arrays of a variable somebody outside the graph may look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Observed {
+    pub(crate) data: bool,
+    pub(crate) grad: bool,
+}
+
+impl Observed {
+    pub(crate) fn any(self) -> bool {
+        self.data || self.grad
+    }
+}
+
+impl VarNode {
+    pub(crate) fn observed(&self) -> Observed {
+        self.observed_beyond(0)
+    }
+
+    /// By others than the `own` handles of the caller.
+    pub(crate) fn observed_beyond(&self, own: u32) -> Observed {
+        if self.handles.load(Relaxed) > own || self.is_copied() {
+            return Observed { data: true, grad: true };
+        }
+        let arrays = self.arrays();
+        Observed {
+            data: arrays.data.is_observed(),
+            grad: arrays.grad.as_deref().is_some_and(NdArray::is_observed),
+        }
+    }
+
+    /// Another variable or array has the elements of its data.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_copied() || self.data().is_shared()
+    }
+}
