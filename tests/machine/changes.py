@@ -63,7 +63,7 @@ class Changes(Handles):
         if r.ghost or is_sink(r):
             raise Skip
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
-        u.cell, u.grad = r.cell, r.grad
+        u.cell, u.grad, u.core = r.cell, r.grad, r.core
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u
 
     def is_dropped(self, r: Var) -> bool:
@@ -87,7 +87,7 @@ class Changes(Handles):
             raise Skip
         if is_sink(r) or is_sink(s):
             raise Skip
-        if r is s or self.is_shared(r) or self.is_shared(s) or self.is_dropped(r):  # unlinked copies: finding 14
+        if r.core is s.core or r.ghost or s.ghost or self.is_dropped(r):
             raise Skip
         possible = s.parent is not None and r.shape == s.shape and not any(r in f.x for f in behind([s]))
         try:
@@ -98,7 +98,7 @@ class Changes(Handles):
             raise Skip from e
         if not possible:
             raise Mismatch("rewire_on should be an error")
-        self.reference.rewire(r, s)
+        self.reference.rewire(r, s, self.every())
         self.together = True
 
     def do_reset(self, ids: list[int], n: int, seed: int) -> None:

@@ -312,7 +312,7 @@ class Chooser:
 
     def walk(self) -> Any:
         i = self.pick(lambda i, r: r.parent is not None)
-        return i and [dict(i=i, seed=self.number(), what=self.rng.choice(["d", "d", "g", "both"]))]
+        return i and [dict(i=i, seed=self.number(), what=self.rng.choice(["d", "d", "g", "both"]), visit=self.rng.random() < 0.3)]
 
     def view(self) -> Any:
         return [dict(i=self.pick(lambda i, r: r.parent is None))] if self.m.vars else None

@@ -99,7 +99,7 @@ def line(kind: str, a: dict[str, Any]) -> str:
         "read": "a{k}  # read",
         "share": "v{i}.{what} = v{other}.{what}",
         "fresh": "v{i}.{what} = an array of numbers of {seed}",
-        "walk": "# all that v{i} leads to is read: {what}",
+        "walk": "# all that v{i} leads to is read: {what}, visit: {visit}",
         "fusion": "nn.set_fusion({on})",
         "threads": "nn.set_num_threads({n})",
         "check": "v{i}.d, v{i}.g",

@@ -10,7 +10,7 @@ import numpy as np
 import nnrs as nn
 
 from .machine import Machine, Mismatch, Skip
-from .reference import Cell, Var, behind
+from .reference import Cell, Var
 
 
 class Held:
@@ -78,8 +78,7 @@ class Handles(Machine):
 
     def is_reached(self, cell: Cell) -> bool:
         """True if a variable that is held leads to the array."""
-        every = [r for _, r in self.vars.values()]
-        return any(r.cell is cell or r.grad is cell for r in [*every, *(x for f in behind(every) for x in f.x + f.y)])
+        return any(r.cell is cell or r.grad is cell for r in self.every())
 
     def do_share(self, i: int, other: int, what: str) -> None:
         """`v.grad = w.grad`, or `v.data = w.data` for a leaf."""
@@ -110,13 +109,26 @@ class Handles(Machine):
         r.cell.ran = 0
         r.moved = self.reference.tick()
 
-    def do_walk(self, i: int, seed: int, what: str) -> None:
+    def do_walk(self, i: int, seed: int, what: str, visit: bool) -> None:
         """Reads all that can be reached from a variable, in any order."""
         v, r = self.get(i)
-        found = reachable(v, r)
+        found = self.visited(v) if visit else reachable(v, r)
         for k in np.random.default_rng(seed).permutation(len(found)):
             path, step, twin = found[k]
             self.check(f"{i}{path}", step(v), twin, what)
+
+
+    def visited(self, v: nn.Variable) -> list[tuple[str, Any, Var]]:
+        """What the functions that `visit` shows read and make, by the tags that the machine gave them."""
+        functions: list[Any] = []
+        v.visit(functions.append)
+        found = []
+        for f in functions:
+            twin = self.functions.get(f.tags.get("machine", ""))
+            for side, ends in (("inputs", twin.x), ("outputs", twin.y)) if twin else ():
+                plain = [(k, x) for k, x in enumerate(ends) if x.parent is None or x.parent.uid]
+                found += [(f" {f.name}.{side}[{k}]", lambda _, f=f, s=side, k=k: getattr(f, s)[k], x) for k, x in plain]
+        return found
 
 
 def taken(array: nn.NdArray, how: str, shape: tuple[int, ...]) -> Any:

@@ -238,9 +238,13 @@ class Machine:
             else:
                 self.close(f"v{i}.g", g, r.grad.d)
 
+    def every(self) -> list[Var]:
+        """All variables that are held or reached."""
+        held = [r for _, r in self.vars.values()]
+        return list({id(v): v for v in (*held, *(x for f in behind(held) for x in f.x + f.y))}.values())
+
     def is_shared(self, r: Var) -> bool:
-        every = {id(v): v for _, s in self.vars.values() for v in (s, *(x for f in behind([s]) for x in f.x + f.y))}
-        return sum(v.cell is r.cell or v.grad is r.grad for v in every.values()) > 1
+        return sum(v.cell is r.cell or v.grad is r.grad for v in self.every()) > 1
 
     def is_mixed(self, cell: Cell) -> bool:
         """True if it was not kept, and the script wrote (or drew again) something between the leaves and it since.

@@ -58,6 +58,7 @@ class Var:
         self.cell, self.grad, self.need, self.parent = Cell(d), Cell(np.zeros(d.shape)), need, parent
         self.persistent = self.recompute = False
         self.need_stamp = self.moved = 0  # when need_grad, and the history or the array, were changed
+        self.core = object()  # what it has in common with its unlinked copies
         self.ghost = False  # it lost its place by rewire_on, and shares an array with the one that has it now
 
     @property
@@ -215,14 +216,15 @@ class Reference:
         spare = Var(np.zeros(v.shape), parent=f)
         f.y[f.y.index(v)] = spare
 
-    def rewire(self, v: Var, w: Var) -> None:
-        """v takes the arrays and the history of w."""
+    def rewire(self, v: Var, w: Var, every: Iterable[Var]) -> None:
+        """v takes the arrays and the history of w; unlinked copies of v take the arrays."""
         if v.parent is not None:
             f = v.parent
             f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
         v.need, w.need = w.need, needs(w, {})
-        v.parent, v.cell, v.grad, v.need_stamp = w.parent, w.cell, w.grad, self.tick()
-        v.moved = v.need_stamp
+        v.parent, v.need_stamp = w.parent, self.tick()
+        for u in [u for u in every if u.core is v.core]:
+            u.cell, u.grad, u.core, u.moved = w.cell, w.grad, w.core, v.need_stamp
         w.ghost = True
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None

@@ -334,9 +334,10 @@ class Player:
         same = mine.clear_called == cleared or cell.cleared and mine.clear_called
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
-        if not cell.valid:
-            return
-        self.value(f"a{k}", mine, known, cell, refuses=cleared or cell.cleared)
+        lost = cleared or cell.cleared
+        owner = next((v for v in [*self.sketch.vars.values(), *every] if v.data is cell), None)
+        if cell.valid and not (owner and lost and self.sketch.is_mixed(owner)):
+            self.value(f"a{k}", mine, known, cell, lost and (owner is None or self.sketch.changed(owner)))
 
     def value(self, what: str, mine: Any, known: Any, cell: Cell, refuses: bool) -> None:
         self.read[id(cell)] = self.sketch.clock
@@ -355,7 +356,8 @@ class Player:
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
             refuses = lost and self.sketch.changed(r)
-            self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
+            if not lost or not self.sketch.is_mixed(r):
+                self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
             refuses = r.parent is not None and (not self.sketch.held(r.grad) or v[1].grad.clear_called)
             self.value(f"{name}.g", lambda: v[0].grad, v[2].grad, r.grad, refuses)

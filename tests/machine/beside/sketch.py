@@ -14,6 +14,7 @@ class Cell:
     valid: bool = False
     stamp: int = 0  # when the script or a run wrote it
     ran: int = 0  # when a run made it
+    wrote: int = 0  # when the script wrote it, if no run has made it since
     persistent: bool = False
     cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
 
@@ -86,10 +87,15 @@ class Sketch:
 
     def write(self, cell: Cell) -> None:
         cell.valid, cell.cleared, cell.stamp = True, False, self.tick()
+        cell.wrote = cell.stamp
 
     def changed(self, v: Var) -> bool:
-        """True if something that it was computed from was changed since."""
-        return any(max(x.data.stamp, x.moved) > v.data.ran for f in behind([v]) for x in f.x) or v.moved > v.data.ran
+        """True if something that it was computed from was changed by the script since."""
+        return any(max(x.data.wrote, x.moved) > v.data.ran for f in behind([v]) for x in f.x) or v.moved > v.data.ran
+
+    def is_mixed(self, v: Var) -> bool:
+        """True if the script wrote something between the leaves and it: "computed again from what is there"."""
+        return any(x.parent and x.data.wrote > v.data.ran for f in behind([v]) for x in f.x)
 
     def is_fresh(self, root: Var) -> bool:
         """True if all behind the root ran since anything it reads changed."""
@@ -115,7 +121,7 @@ class Sketch:
             f.ran = now
             for y in f.y:
                 stays = y.data.persistent or any(y is root for root in roots or [])
-                y.data.valid, y.data.stamp, y.data.ran = True, now, now
+                y.data.valid, y.data.stamp, y.data.ran, y.data.wrote = True, now, now, 0
                 y.data.cleared = not stays and (all_of or needless and not y.needs())
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
