@@ -202,7 +202,7 @@ class Machine:
 
     def is_gone(self, cell: Cell) -> bool:
         """True if what it was computed from has changed since, or can be written by a view."""
-        if cell.maker is None:
+        if cell.maker is None or any(v.cell is cell and v.moved > cell.ran for v in self.every()):
             return True
         viewed = {id(c) for _, c in self.views}
         read = [x for f in behind(cell.maker.y) for x in f.x]

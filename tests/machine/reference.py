@@ -225,14 +225,14 @@ class Reference:
         v.parent, v.need_stamp = w.parent, self.tick()
         for u in [u for u in every if u.core is v.core]:
             u.cell, u.grad, u.core, u.moved = w.cell, w.grad, w.core, v.need_stamp
-        w.ghost = True
+        w.ghost, w.moved = True, v.need_stamp
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None
 
     def is_fresh(self, roots: Sequence[Var]) -> bool:
         """True if everything behind the roots ran since anything that it depends on changed."""
         for f in behind(roots):
-            if f.stamp < 0 or any(x.cell.stamp > f.stamp or x.need_stamp > f.stamp for x in f.x):
+            if f.stamp < 0 or any(max(x.cell.stamp, x.need_stamp, x.moved) > f.stamp for x in f.x):
                 return False
             if any(y.cell.stamp != f.stamp or y.need_stamp > f.stamp or not y.cell.known for y in f.y):
                 return False

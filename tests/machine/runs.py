@@ -149,9 +149,11 @@ class Runner(Changes):
         if len(set(cells.values())) < len(cells):  # unlinked copies: NNabla and nnrs take them for one variable
             raise Skip
         before = set(behind(twins))
-        self.sources += [*twins, *all_of(twins)]
         start = [Var(np.full(r.shape, 1.0 if seed is None else float(seed))) for r in twins]
         found = reverse(list(zip(twins, start, strict=True)))
+        if bind and any(id(r) not in found or found[id(r)].parent is None for _, r in ins):  # the seed itself
+            raise Skip
+        self.sources += [*twins, *all_of(twins)]
         with modes(mode, False):
             got = nn.grad([v for v, _ in outs], [v for v, _ in ins], seed, bind_grad_output=bind)
         for v, r in outs:
@@ -160,7 +162,7 @@ class Runner(Changes):
             s = found.get(id(r))
             if g is None and s is not None:
                 raise Mismatch(f"nn.grad gives {g}, expected {s}")
-            if bind:  # to the new array, below
+            if bind:  # another array: that of the result, where it is one of a graph (below)
                 r.grad = Cell(np.zeros(r.shape))
                 r.grad.known = False
             if g is None or s is None or g.parent is None or s.parent is None:

@@ -96,7 +96,7 @@ class Player:
             raise Skip
         if op in BINARY and len({len(t.shape) for t in twins}) > 1:
             raise Skip  # "Two arrays of different numbers of axes broadcast as in NumPy"
-        if auto and not any(t.needs() for t in twins):
+        if auto and (not any(t.needs() for t in twins) or any(f.opaque for f in behind(twins))):
             raise Skip  # "Where no input needs a gradient, what is made keeps no history"
         if auto and any(not t.data.valid or self.sketch.changed(t) for t in twins):
             raise Skip
@@ -121,7 +121,7 @@ class Player:
 
     def do_unlink(self, new: int, i: int, need: Any) -> None:
         r = self.get(i)
-        if is_sink(r) or self.sketch.needs_changed:
+        if is_sink(r) or self.sketch.needs_changed or r.parent is not None and r.parent.opaque:
             raise Skip
         made = self.all("unlink", lambda e: e.vars[i].get_unlinked_variable(need_grad=need))
         for e, u in zip(self.engines, made):
@@ -271,8 +271,9 @@ class Player:
             r.parent.y[r.parent.y.index(r)] = Var(r.shape, parent=r.parent)
         r.parent, r.data, r.grad, r.need, r.moved = s.parent, s.data, s.grad, s.need, self.sketch.tick()
         r.recompute = s.recompute
-        self.sketch.rewired = True
+        self.sketch.rewired = self.sketch.needs_changed = True
         s.parent.y[s.parent.y.index(s)] = r
+        s.parent, s.moved = None, r.moved
         self.do_drop(other)  # "`b` keeps no part in the graph"
 
     def do_share(self, i: int, other: int, what: str) -> None:
@@ -359,7 +360,7 @@ class Player:
             if not lost or not self.sketch.is_mixed(r):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
-            refuses = r.parent is not None and (not self.sketch.held(r.grad) or v[1].grad.clear_called)
+            refuses = r.parent is not None and not self.sketch.held(r.grad) or v[1].grad.clear_called
             self.value(f"{name}.g", lambda: v[0].grad, v[2].grad, r.grad, refuses)
 
     def see_flags(self, name: str, v: list[Any], r: Var) -> None:

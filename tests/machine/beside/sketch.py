@@ -122,10 +122,10 @@ class Sketch:
             for y in f.y:
                 stays = y.data.persistent or any(y is root for root in roots or [])
                 y.data.valid, y.data.stamp, y.data.ran, y.data.wrote = True, now, now, 0
-                y.data.cleared = not stays and (all_of or needless and not y.needs())
+                y.data.cleared = not stays and (all_of or y.recompute or needless and not y.needs())
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
-        """The functions that backward runs, and the variables that get a gradient."""
+        """The functions that backward runs, and the variables that get a gradient: the root keeps its own."""
         found = {id(root): root}
         functions = []
         for f in reversed(behind([root])):
@@ -141,6 +141,6 @@ class Sketch:
         now = self.tick()
         for f in functions:
             for y in f.y:
-                y.grad.valid = id(y) in got
-        for v in found:
+                y.grad.valid = id(y) in got if y is not root else y.grad.valid
+        for v in (v for v in found if v is not root):
             v.grad.valid, v.grad.stamp = True, now
