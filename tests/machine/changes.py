@@ -17,7 +17,7 @@ class Changes(Handles):
 
     def do_write(self, i: int, seed: int, how: str) -> None:
         v, r = self.get(i)
-        if i in self.frozen or i in self.random.values() :
+        if i in self.frozen or i in self.random.values():
             raise Skip
         if r.cell.ran < 0:  # its array has no type yet
             raise Skip

@@ -16,7 +16,7 @@ UNARY = ("sin", "cos", "tanh", "sigmoid", "relu", "abs", "leaky_relu", "square",
 UNARY += ("add_scalar", "pow_scalar", "sin", "tanh", "mul_scalar")
 BINARY = ("add2", "sub2", "mul2", "maximum2", "add2", "mul2", "add_n")
 SHAPES = ((3, 2), (3, 2), (2,), (3, 1), (2, 3), (3, 3), (1,), (3,), (2, 1, 3), ())
-YES, NO = (True, True, 1, np.True_), (False, False, 0, np.False_)
+YES, NO = (True, True, True, 1, np.True_, "x"), (False, False, False, 0, np.False_, "")
 KINDS = {
     "leaf": 2, "unary": 8, "binary": 8, "moving": 5, "reducing": 3, "affine": 3, "random": 1, "forget": 1,
     "write": 6, "write_grad": 2, "need": 2, "persistent": 1, "recompute": 2, "rewire": 2, "unlink": 1, "cut": 0.5,
@@ -241,7 +241,12 @@ class Chooser:
             return step
         (y,) = step[1]["new"]
         roots = [y] if self.rng.random() < 0.6 else [self.pick(), y]
-        self.queue = [("forward", dict(roots=roots, clear_buffer=self.truth(0.2), clear_no_need_grad=self.truth(0.3), hooks=self.hooks()))]
+        self.queue = [
+            (
+                "forward",
+                dict(roots=roots, clear_buffer=self.truth(0.2), clear_no_need_grad=self.truth(0.3), hooks=self.hooks()),
+            )
+        ]
         if self.rng.random() < 0.3:
             self.queue.append(("backward", dict(i=y, seed=1, clear_buffer=self.truth(0.4), hooks="none")))
         self.queue.append(("drop", dict(i=y)))
@@ -312,7 +317,9 @@ class Chooser:
 
     def walk(self) -> Any:
         i = self.pick(lambda i, r: r.parent is not None)
-        return i and [dict(i=i, seed=self.number(), what=self.rng.choice(["d", "d", "g", "both"]), visit=self.rng.random() < 0.3)]
+        return i and [
+            dict(i=i, seed=self.number(), what=self.rng.choice(["d", "d", "g", "both"]), visit=self.rng.random() < 0.3)
+        ]
 
     def view(self) -> Any:
         return [dict(i=self.pick(lambda i, r: r.parent is None))] if self.m.vars else None

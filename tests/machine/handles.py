@@ -60,8 +60,8 @@ class Handles(Machine):
         cell = held.cell
         if not cell.known or held.shape != cell.d.shape or self.is_mixed(cell):
             return
-        if held.how == "numpy" and cell.lost > held.clock:  # the array has other memory now
-            return
+        if held.how != "plain" and cell.reshaped > held.clock or held.how == "numpy" and cell.lost > held.clock:
+            return  # the array has other memory now
         try:
             d = held.read()
         except nn.Error as e:
@@ -117,7 +117,6 @@ class Handles(Machine):
             path, step, twin = found[k]
             self.check(f"{i}{path}", step(v), twin, what)
 
-
     def visited(self, v: nn.Variable) -> list[tuple[str, Any, Var]]:
         """What the functions that `visit` shows read and make, by the tags that the machine gave them."""
         functions: list[Any] = []
@@ -146,7 +145,9 @@ def reachable(v: nn.Variable, r: Var) -> list[tuple[str, Any, Var]]:
         f = twin.parent
         if f is None or not f.uid or step(v).parent is None:  # a gradient graph of ours, or freed by auto_forward
             continue
-        sides = itertools.chain((("inputs", k, x) for k, x in enumerate(f.x)), (("outputs", k, y) for k, y in enumerate(f.y)))
+        sides = itertools.chain(
+            (("inputs", k, x) for k, x in enumerate(f.x)), (("outputs", k, y) for k, y in enumerate(f.y))
+        )
         for side, k, x in sides:
             if id(x) not in seen and not (x.parent is not None and not x.parent.uid):
                 seen.add(id(x))

@@ -28,6 +28,7 @@ class Cell:
         self.stamp = 0  # when it was written
         self.lent = 0  # when memory of it was lent that can be written
         self.lost = 0  # when it was last not kept, or had other memory
+        self.reshaped = 0  # when it last had another shape: what was cut out of it then is apart
         self.wrote = 0  # when the script wrote it, if no run has made it since
         self.ran = -1  # when a run made the data
         self.maker: Fn | None = None  # what computed it in the last run
@@ -147,6 +148,7 @@ class Reference:
             v.cell.d[...] = d
         else:
             v.cell.d, v.grad.d, v.grad.known = d, np.zeros(d.shape), False
+            v.cell.reshaped = v.grad.reshaped = self.tick()
         v.cell.kept = v.cell.known = True
         v.cell.stamp = v.cell.wrote = self.tick()
 
@@ -223,7 +225,7 @@ class Reference:
             f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
         v.need, w.need = w.need, needs(w, {})
         v.parent, v.need_stamp = w.parent, self.tick()
-        for u in [u for u in every if u.core is v.core]:
+        for u in [u for u in every if u.core is v.core and not u.ghost]:
             u.cell, u.grad, u.core, u.moved = w.cell, w.grad, w.core, v.need_stamp
         w.ghost, w.moved = True, v.need_stamp
         w.parent.y[w.parent.y.index(w)] = v

@@ -61,9 +61,7 @@ class Runner(Changes):
         """True if a run behind these is well defined: known leaves, no array in two places."""
         if not self.reference.is_tidy(twins):
             return False
-        return all(
-            x.cell.known and not x.ghost and not self.is_mixed(x.cell) for x in leaves(behind(twins))
-        )
+        return all(x.cell.known and not x.ghost and not self.is_mixed(x.cell) for x in leaves(behind(twins)))
 
     def expected(self, twins: Sequence[Var]) -> dict[int, Any] | None:
         """What forward gives each variable; None if shapes do not fit."""
@@ -81,6 +79,7 @@ class Runner(Changes):
             f.stamp = -1
             for y in f.y:
                 y.cell.known = y.grad.known = False
+                y.cell.reshaped = y.grad.reshaped = self.reference.tick()
         try:
             self.do_reset(ids, n, 1)
             if self.expected([self.vars[i][1] for i in roots]) is None:
@@ -136,7 +135,11 @@ class Runner(Changes):
     def do_grad(self, new: list[int], y: list[int], x: list[int], seed: Any, mode: str, bind: Any = False) -> None:
         outs, ins = [self.get(i) for i in y], [self.get(i) for i in x]
         twins = [r for _, r in outs]
-        if any(r.parent is None or is_sink(r) for r in twins) or not self.reference.is_settled(twins) or not self.is_sound(twins):
+        if (
+            any(r.parent is None or is_sink(r) for r in twins)
+            or not self.reference.is_settled(twins)
+            or not self.is_sound(twins)
+        ):
             raise Skip
         if mode == "auto" and (not self.reference.is_fresh(twins) or any(not r.cell.kept for r in all_of(twins))):
             raise Skip

@@ -34,7 +34,11 @@ def failure(seed: int) -> str | None:
     if first is None:
         return None
     short, error = shrink(steps, first)
-    return f"seed {seed}: {first}\nshrunk to {len(short)} of {len(steps)} steps: {error}\n" + "\n".join(map(line, short)) + "\n"
+    return (
+        f"seed {seed}: {first}\nshrunk to {len(short)} of {len(steps)} steps: {error}\n"
+        + "\n".join(map(line, short))
+        + "\n"
+    )
 
 
 def shrink(steps: list[Step], error: str) -> tuple[list[Step], str]:

@@ -9,7 +9,19 @@ import numpy as np
 
 Step = tuple[str, dict[str, Any]]
 
-UNARY = ("sin", "cos", "tanh", "sigmoid", "relu", "identity", "mul_scalar", "add_scalar", "leaky_relu", "pow_scalar", "exp")
+UNARY = (
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "identity",
+    "mul_scalar",
+    "add_scalar",
+    "leaky_relu",
+    "pow_scalar",
+    "exp",
+)
 BINARY = ("add2", "sub2", "mul2", "maximum2", "add_n", "stack0", "concatenate0")
 OTHERS = ("reshape", "transpose", "sum", "softmax", "split", "affine", "max")
 KINDS = {
@@ -17,7 +29,7 @@ KINDS = {
     "need": 1, "persistent": 1, "recompute": 1, "rewire": 1, "unlink": 1, "share": 0.7, "fresh": 0.4, "hold": 3,
     "release": 1, "drop": 5, "grad": 1.5, "see": 3, "walk": 4, "helper": 3,
 }  # fmt: skip
-ALWAYS, NEVER = (True, True, 1, np.True_), (False, False, 0, np.False_)
+ALWAYS, NEVER = (True, True, True, 1, np.True_, "x"), (False, False, False, 0, np.False_, "")
 
 
 class Chooser:
@@ -90,7 +102,9 @@ class Chooser:
     def flags(self, roots: list[int]) -> dict[str, Any]:
         a, b = self.rng.choice([(False, False)] * 3 + [(False, True)] * 2 + [(True, False), (True, True)])
         hooks = self.rng.random() < 0.2
-        return dict(roots=roots, clear_buffer=self.truth(float(a)), clear_no_need_grad=self.truth(float(b)), hooks=hooks)
+        return dict(
+            roots=roots, clear_buffer=self.truth(float(a)), clear_no_need_grad=self.truth(float(b)), hooks=hooks
+        )
 
     def forward(self) -> list[Step]:
         roots = [self.pick()] if self.rng.random() < 0.7 else list({self.pick(), self.pick(), self.pick()})
@@ -99,7 +113,9 @@ class Chooser:
     def backward(self) -> list[Step]:
         i = self.pick()
         seed = self.rng.choice([1, 1, 2.5, None, "array"])
-        steps: list[Step] = [("backward", dict(i=i, seed=seed, clear_buffer=self.truth(0.4), hooks=self.rng.random() < 0.2))]
+        steps: list[Step] = [
+            ("backward", dict(i=i, seed=seed, clear_buffer=self.truth(0.4), hooks=self.rng.random() < 0.2))
+        ]
         return ([("forward", self.flags([i]))] if self.rng.random() < 0.7 else []) + steps
 
     def helper(self) -> list[Step]:
@@ -133,7 +149,12 @@ class Chooser:
         return [("unlink", dict(new=self.new(), i=i, need=self.rng.choice([None, True, False])))]
 
     def share(self) -> list[Step]:
-        return [("share", dict(i=self.rng.choice(self.leaves), other=self.pick(), what=self.rng.choice(["grad", "grad", "data"])))]
+        return [
+            (
+                "share",
+                dict(i=self.rng.choice(self.leaves), other=self.pick(), what=self.rng.choice(["grad", "grad", "data"])),
+            )
+        ]
 
     def fresh(self) -> list[Step]:
         what, seed = self.rng.choice(["grad", "data"]), self.rng.randrange(1 << 30)

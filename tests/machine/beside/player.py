@@ -132,7 +132,13 @@ class Player:
         root, twins = self.get(y), [self.get(i) for i in x]
         order = behind([root])
         every = variables(order)
-        if is_sink(root) or not order or not root.needs() or not self.sketch.is_runnable([root]) or self.sketch.needs_changed:
+        if (
+            is_sink(root)
+            or not order
+            or not root.needs()
+            or not self.sketch.is_runnable([root])
+            or self.sketch.needs_changed
+        ):
             raise Skip
         if any(not t.needs() or not any(t is v for v in every) for t in twins) or any(f.opaque for f in order):
             raise Skip
@@ -173,7 +179,9 @@ class Player:
         self.compare_hooks("forward", seen, order)
         # "The graph of `nn.grad` runs the forward functions whose values the gradient needs; NNabla runs all"
         direct = {id(f) for f in through(twins)}
-        unsure = [f for f in order if id(f) not in direct and not f.opaque and not all(self.sketch.is_fresh(v) for v in f.y)]
+        unsure = [
+            f for f in order if id(f) not in direct and not f.opaque and not all(self.sketch.is_fresh(v) for v in f.y)
+        ]
         self.sketch.run(order, twins, bool(clear_buffer), bool(clear_no_need_grad))
         for f in unsure:
             f.ran = -1
@@ -205,7 +213,9 @@ class Player:
         """True if the gradient holds numbers in all engines."""
         return r.grad.valid and self.sketch.held(r.grad) and not self.nnabla.vars[i].grad.clear_called
 
-    def hooked(self, what: str, order: list[Fn], hooks: bool, work: Callable[[Engine, dict[str, Any]], Any]) -> list[list[str]]:
+    def hooked(
+        self, what: str, order: list[Fn], hooks: bool, work: Callable[[Engine, dict[str, Any]], Any]
+    ) -> list[list[str]]:
         seen: dict[str, list[str]] = {e.name: [] for e in self.engines}
 
         def go(e: Engine) -> None:
@@ -262,13 +272,13 @@ class Player:
         # "A variable and its unlinked copies have their arrays in common for good"
         if r is s or self.is_shared(r) or self.is_shared(s) or is_sink(r) or is_sink(s):
             raise Skip
+        if r.parent is not None and r.parent is s.parent:  # NNabla leaves r in its place, with the numbers of that
+            raise Skip
         if any(f.opaque for f in behind(self.sketch.vars.values())) or any(r is x for f in behind([s]) for x in f.x):
             raise Skip
-        if any(id(c) in {id(a) for a in self.sketch.arrays.values()} for c in (r.data, r.grad)):
-            pass
         self.all("rewire_on", lambda e: e.vars[i].rewire_on(e.vars[other]))
         if r.parent is not None:
-            r.parent.y[r.parent.y.index(r)] = Var(r.shape, parent=r.parent)
+            r.parent.y[r.parent.y.index(r)] = Var(r.shape, parent=r.parent, ghost=True)
         r.parent, r.data, r.grad, r.need, r.moved = s.parent, s.data, s.grad, s.need, self.sketch.tick()
         r.recompute = s.recompute
         self.sketch.rewired = self.sketch.needs_changed = True
@@ -350,6 +360,8 @@ class Player:
 
     def see(self, name: str, v: list[Any], r: Var) -> None:
         """One variable, by the three engines: its flags, data and gradient."""
+        if r.ghost:
+            return
         if r in self.sketch.vars.values() or any(r is x for f in behind(self.sketch.vars.values()) for x in f.x):
             self.see_flags(name, v, r)  # NNabla makes dropped outputs anew, with flags of nobody
         if v[0].shape != v[1].shape:

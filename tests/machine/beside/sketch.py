@@ -27,6 +27,7 @@ class Var:
     data: Cell = field(default_factory=Cell)
     grad: Cell = field(default_factory=Cell)
     recompute: bool = False
+    ghost: bool = False  # in the place of one that was rewired: NNabla has that one there still, or nothing
     moved: int = 0  # when its history or an array of it was changed
 
     def needs(self) -> bool:
@@ -114,7 +115,9 @@ class Sketch:
         cells = {id(c) for v in every for c in (v.data, v.grad)}
         return len(cells) == 2 * len(every) and all(v.data.valid for v in every if id(v) not in made)
 
-    def run(self, order: list[Fn], roots: list[Var] | None = None, all_of: bool = False, needless: bool = False) -> None:
+    def run(
+        self, order: list[Fn], roots: list[Var] | None = None, all_of: bool = False, needless: bool = False
+    ) -> None:
         """Runs functions; `all_of` and `needless`: the flags clear_buffer and clear_no_need_grad."""
         now = self.tick()
         for f in order:
