@@ -113,7 +113,8 @@ def line(kind: str, a: dict[str, Any]) -> str:
     if kind == "backward":
         return f"v{a['i']}.backward({a['seed']!r}, {flags})  # hooks: {a['hooks']}"
     if kind == "grad":
-        return f"{of(a['new'])} = nn.grad([{of(a['y'])}], [{of(a['x'])}], {a['seed']!r}, bind_grad_output={a.get('bind')!r})  # {a['mode']}"
+        call = f"nn.grad([{of(a['y'])}], [{of(a['x'])}], {a['seed']!r}, bind_grad_output={a.get('bind')!r})"
+        return f"{of(a['new'])} = {call}  # {a['mode']}"
     if kind == "hold":
         name = {"d": "data", "g": "grad"}[a["what"]]
         how = {"narrow": ".narrow(0, 0, 1)", "view": f".view([v{a['i']}.size])", "numpy": ".get_data('r')"}

@@ -1,4 +1,7 @@
-"""`python -m machine.beside SEED` replays a program; `python -m machine.beside SEED COUNT` runs many, in two processes."""
+"""`python -m machine.beside SEED` replays a program, `python -m machine.beside SEED COUNT` runs many, in two processes.
+
+Needs Python 3.10 with nnabla 1.39.0 and nnrs: `make soak-nnabla` makes that.
+"""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ UNARY = (
 BINARY = ("add2", "sub2", "mul2", "maximum2", "add_n", "stack0", "concatenate0")
 OTHERS = ("reshape", "transpose", "sum", "softmax", "split", "affine", "max")
 KINDS = {
-    "leaf": 1.5, "unary": 8, "binary": 7, "other": 4, "sink": 1, "forward": 9, "backward": 8, "write": 4, "write_grad": 2,
-    "need": 1, "persistent": 1, "recompute": 1, "rewire": 1, "unlink": 1, "share": 0.7, "fresh": 0.4, "hold": 3,
-    "release": 1, "drop": 5, "grad": 1.5, "see": 3, "walk": 4, "helper": 3,
+    "leaf": 1.5, "unary": 8, "binary": 7, "other": 4, "sink": 1, "forward": 9, "backward": 8, "write": 4,
+    "write_grad": 2, "need": 1, "persistent": 1, "recompute": 1, "rewire": 1, "unlink": 1, "share": 0.7, "fresh": 0.4,
+    "hold": 3, "release": 1, "drop": 5, "grad": 1.5, "see": 3, "walk": 4, "helper": 3,
 }  # fmt: skip
 ALWAYS, NEVER = (True, True, True, 1, np.True_, "x"), (False, False, False, 0, np.False_, "")
 

@@ -1,4 +1,4 @@
-"""The three runs that are compared: nnrs, NNabla, and NNabla once more without clear flags, where all values can be read."""
+"""The runs that are compared: nnrs, NNabla, and NNabla once more without clear flags, where all values can be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FLAGS = ("clear_buffer", "clear_no_need_grad")
 
 
 class Engine:
-    """An engine with its variables and arrays by number. `clears`: False leaves out clear flags and marks to recompute."""
+    """An engine, its variables and arrays by number. `clears`: False leaves out clear flags and marks to recompute."""
 
     def __init__(self, name: str, nn: Any, functions: Any, grad: Any, clears: bool = True) -> None:
         self.name, self.nn, self.functions, self.grad, self.clears = name, nn, functions, grad, clears

@@ -1,8 +1,8 @@
 """Plays a program with nnrs and NNabla in step, and compares all that can be read.
 
 Values are those of NNabla without clear flags: what NNabla cleared holds no numbers, and nnrs computes it again or says
-that it cannot. Flags (clear_called, need_grad, persistent) and errors are those of NNabla with clear flags. What differs
-on purpose stands where it is left out, with the sentence of docs/migration.md that names it.
+that it cannot. Flags (clear_called, need_grad, persistent) and errors are those of NNabla with clear flags. Where they
+differ on purpose, it is left out, beside the sentence of docs/migration.md or docs/memory.md that says so.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Player:
         for k, i in enumerate(new):
             f.y.append(Var(made[1][k].shape, parent=f, recompute=mark))
             self.sketch.vars[i] = f.y[-1]
-            for e, y in zip(self.engines, made):
+            for e, y in zip(self.engines, made, strict=True):
                 e.vars[i] = y[k]
         if auto:
             self.sketch.run([f])
@@ -124,7 +124,7 @@ class Player:
         if is_sink(r) or self.sketch.needs_changed or r.parent is not None and r.parent.opaque:
             raise Skip
         made = self.all("unlink", lambda e: e.vars[i].get_unlinked_variable(need_grad=need))
-        for e, u in zip(self.engines, made):
+        for e, u in zip(self.engines, made, strict=True):
             e.vars[new] = u
         self.sketch.vars[new] = Var(r.shape, r.needs() if need is None else need, data=r.data, grad=r.grad)
 
@@ -160,7 +160,7 @@ class Player:
             f = Fn("grad", every, opaque=True)
             f.y.append(Var(twins[k].shape, parent=f))
             self.sketch.vars[i] = f.y[0]
-            for e, g in zip(self.engines, made):
+            for e, g in zip(self.engines, made, strict=True):
                 e.vars[i] = g[k]
             if bind:
                 twins[k].grad = f.y[0].data
@@ -174,7 +174,7 @@ class Player:
         order = behind(twins)
         if not order or not self.sketch.is_runnable(twins):
             raise Skip
-        flags = dict(zip(FLAGS, (clear_buffer, clear_no_need_grad)))
+        flags = dict(zip(FLAGS, (clear_buffer, clear_no_need_grad), strict=True))
         seen = self.hooked("forward", order, hooks, lambda e, kw: e.forward(roots, flags, kw))
         self.compare_hooks("forward", seen, order)
         # "The graph of `nn.grad` runs the forward functions whose values the gradient needs; NNabla runs all"
@@ -310,7 +310,7 @@ class Player:
         if what == "data" and r.data.valid and self.sketch.changed(r):
             raise Skip
         made = self.all(what, lambda e: getattr(e.vars[i], what))
-        for e, a in zip(self.engines, made):
+        for e, a in zip(self.engines, made, strict=True):
             e.arrays[new] = a
         self.sketch.arrays[new] = getattr(r, what)
         self.read[id(getattr(r, what))] = self.sketch.clock
@@ -394,7 +394,7 @@ class Player:
     def do_walk(self, i: int, seed: int) -> None:
         r = self.get(i)
         names: list[list[str]] = [[], [], []]
-        for e, found in zip(self.engines, names):
+        for e, found in zip(self.engines, names, strict=True):
             e.vars[i].visit(lambda f, found=found: found.append(f.name))
         if sorted(names[0]) != sorted(names[1]) and not any(f.opaque for f in behind([r])):
             raise Mismatch(f"v{i}.visit: {names[0]}, NNabla {names[1]}")

@@ -145,5 +145,8 @@ class Sketch:
         for f in functions:
             for y in f.y:
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
+        if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
+            for x in root.parent.x:
+                x.grad.valid = x.needs() and x.grad.valid
         for v in (v for v in found if v is not root):
             v.grad.valid, v.grad.stamp = True, now
