@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Kept {
     dtype: DType,
     content: Content,
+    lost: bool,
     cleared: bool,
     shared: bool,
     /// The copy on a GPU.
@@ -158,7 +159,7 @@ impl Storage {
             Content::Bytes(b) => b.gpu_memory(),
             _ => None,
         };
-        Kept { dtype: s.dtype, content: s.content.clone(), cleared: s.cleared, shared: s.shared, memory }
+        Kept { dtype: s.dtype, content: s.content.clone(), lost: s.lost, cleared: s.cleared, shared: s.shared, memory }
     }
 
     /// What the host has written goes to the memory of `cell`, which becomes the content: so runs find it at one place,
@@ -211,6 +212,6 @@ impl Storage {
     /// Makes the content what it was.
     pub(crate) fn restore(&self, k: &Kept) {
         let (dtype, content) = (k.dtype, k.content.clone());
-        self.replace(State { cleared: k.cleared, shared: k.shared, ..State::new(dtype, content) });
+        self.replace(State { lost: k.lost, cleared: k.cleared, shared: k.shared, ..State::new(dtype, content) });
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct State {
     pub(super) content: Content,
     /// What it stands for while it is empty.
     pub(super) absent: Absent,
+    /// It is empty because a run gave the content up.
+    pub(super) lost: bool,
     /// Set by `clear`, unset by the next content.
     pub(super) cleared: bool,
     /// The memory may belong to another storage too: who writes first gets memory of its own.
@@ -75,7 +77,7 @@ pub(super) struct Shown {
 
 impl State {
     pub(super) fn new(dtype: DType, content: Content) -> State {
-        State { dtype, content, absent: Absent::Unset, cleared: false, shared: false, shown: None }
+        State { dtype, content, absent: Absent::Unset, lost: false, cleared: false, shared: false, shown: None }
     }
 
     /// Nobody else has the memory, as content or to work on it.
@@ -271,7 +273,7 @@ impl Storage {
         let is_known = matches!(&s.absent, Absent::Made(m) if m.ptr_eq(maker));
         let before = (!is_known).then(|| std::mem::replace(&mut s.absent, Absent::Made(maker.clone())));
         let old = std::mem::replace(&mut s.content, Content::Empty);
-        s.cleared |= clear;
+        (s.lost, s.cleared) = (true, s.cleared || clear);
         drop(s);
         drop((old, before));
     }
@@ -301,6 +303,12 @@ impl Storage {
         matches!(s.content, Content::Empty).then(|| s.absent.clone())
     }
 
+    /// It is empty because a run gave the content up.
+    pub(crate) fn is_lost(&self) -> bool {
+        let s = self.state();
+        s.lost && matches!(s.content, Content::Empty)
+    }
+
     /// Has a content that was given up made again.
     ///
     /// # Errors
@@ -310,7 +318,8 @@ impl Storage {
             None | Some(Absent::Unset) => Ok(()),
             Some(Absent::Made(maker)) => match maker.upgrade() {
                 Some(maker) => maker.make(self),
-                None => Err(gone()),
+                None if self.is_lost() => Err(gone()),
+                None => Ok(()), // the user has cleared it
             },
             Some(Absent::Gradient) => Err(dropped_gradient()),
         }

@@ -2,7 +2,7 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::array::{Maker, NdArray, Place};
+use crate::array::{Absent, Maker, NdArray, Place};
 use crate::context::Context;
 use crate::cuda;
 use crate::dtype::DType;
@@ -492,6 +492,7 @@ fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[V
         .into_iter()
         .enumerate()
         .map(|(i, data)| {
+            drop(data.storage().swap_absent(Absent::Made(maker(node))));
             let v = VarNode::new(data, no_grad.then_some(false));
             let mut s = v.lock();
             s.parent = Some((node.clone(), i as u32));

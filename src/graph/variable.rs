@@ -8,7 +8,7 @@ pub use handle::Variable;
 
 use super::node::{FnNode, maker};
 use super::{plan, reap};
-use crate::array::{Absent, NdArray, Owned};
+use crate::array::{NdArray, Owned};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -321,7 +321,7 @@ impl VarNode {
 
     /// Its data was not kept, and can be computed again.
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self.data().storage().absent(), Some(Absent::Made(_)))
+        self.data().storage().is_lost()
     }
 
     pub(crate) fn need_grad(&self) -> bool {

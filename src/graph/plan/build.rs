@@ -4,6 +4,7 @@ use super::exec;
 use super::group::{self, Unit};
 use super::order::{Graph, Node, Var, collect};
 use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
+use super::recompute::note_made;
 use super::{ForwardOptions, Watch};
 use crate::array::{Maker, NdArray};
 use crate::context::Site;
@@ -104,6 +105,15 @@ impl Slot {
             Some(maker) => self.data.storage().lose(maker, clear),
             None if clear => self.data.clear(),
             None => drop(self.data.release()),
+        }
+    }
+}
+
+impl Slot {
+    /// The data was made again, and is what it was.
+    pub(super) fn note_made(&self) {
+        if let Some(maker) = &self.maker {
+            note_made(maker, &self.data);
         }
     }
 }

@@ -242,7 +242,19 @@ impl What {
             What::View(_) => view(node, slots),
             What::Tile(t) => tile(t, slots),
         };
-        done.map_err(|e| node.f.explain(e))
+        done.map_err(|e| node.f.explain(e))?;
+        if again {
+            self.makes(node).iter().for_each(|&v| slots[v as usize].note_made());
+        }
+        Ok(())
+    }
+
+    /// The slots that it writes.
+    fn makes<'a>(&'a self, node: &'a PlanNode) -> &'a [u32] {
+        match self {
+            What::Tile(t) => &t.sinks,
+            What::Call(_) | What::View(_) => &node.y,
+        }
     }
 
     /// The slots that it reads.

@@ -38,6 +38,13 @@ pub(super) fn make_from_now(maker: &Weak<dyn Maker>, array: &NdArray) -> Result<
     }
 }
 
+/// What a step has made again is of the function's last run.
+pub(super) fn note_made(maker: &Weak<dyn Maker>, array: &NdArray) {
+    if let Some(f) = node(maker) {
+        array.storage().set_modified(f.ran());
+    }
+}
+
 fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
     maker.upgrade()?.as_any().downcast().ok()
 }
@@ -95,7 +102,7 @@ impl Search {
         let storage = x.data().storage();
         let Some(absent) = storage.absent() else { return self.check(x, &storage, time) };
         let Absent::Made(maker) = absent else { return storage.fetch() };
-        let Some(f) = node(&maker) else { return storage.fetch() };
+        let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };
         if self.is_checked && f.ran() > time && draws(&f) {
             return Err(changed());
         }
@@ -130,10 +137,8 @@ impl Search {
         let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);
         made.iter().filter(|m| !is_target(m)).for_each(Made::drop_again);
         let Some(found) = made.iter().find(is_target) else { return done.and_then(|()| Err(gone())) };
-        if self.is_checked {
-            target.set_modified(found.by.ran());
-            target.watch(); // more may be made of it
-        }
+        target.set_modified(found.by.ran());
+        target.watch(); // more may be made of it
         note_remade(&found.by);
         Ok(())
     }

@@ -1,0 +1,388 @@
+"""Who may look at an array after a run: variables, arrays, NumPy's views, other variables that share it. What they see is
+the value, whoever ran the functions and whatever has been dropped since. Expected values are NumPy formulas.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.solvers as S
+from graph_helpers import X, close, leaf
+from nnrs import NdArray
+
+pytestmark = pytest.mark.usefixtures("fusion")
+
+E = np.exp(X)
+
+
+# A root that was dropped
+
+
+def test_gradients_after_a_root_beside_is_dropped():
+    x = leaf(X)
+    z = F.sin(F.exp(x))
+    nn.forward_all([z, F.cos(z)])
+    z.backward()
+    close(x.g, np.cos(E) * E)
+
+
+def test_gradients_after_a_helper_ran_further():
+    x = leaf(X)
+    z = F.sin(F.exp(x))
+    F.cos(z).forward()
+    gc.collect()
+    close(z.d, np.sin(E))
+    z.backward()
+    close(x.g, np.cos(E) * E)
+
+
+def test_gradients_after_a_metric_is_dropped():
+    x = leaf(X)
+    h = F.exp(x)
+    loss = F.sum(F.sin(h) * F.tanh(h))
+
+    def metric() -> float:
+        m = F.mean(F.abs(loss.parent.inputs[0]))
+        nn.forward_all([loss, m])
+        return float(m.d)
+
+    close(metric(), np.mean(np.abs(np.sin(E) * np.tanh(E))))
+    del h
+    loss.backward()
+    close(x.g, (np.cos(E) * np.tanh(E) + np.sin(E) * (1 - np.tanh(E) ** 2)) * E)
+
+
+def test_values_on_the_way_after_the_root_is_dropped():
+    x = leaf(X)
+    z = F.sin(F.exp(F.tanh(x)))
+    nn.forward_all([z, F.cos(z), F.sin(z)])
+    f = z.parent
+    close(f.inputs[0].d, np.exp(np.tanh(X)))
+    close(f.inputs[0].parent.inputs[0].d, np.tanh(X))
+
+
+def test_values_that_two_roots_ran_one_after_the_other():
+    x = leaf(X)
+    t = F.tanh(x)
+    z, w = F.sin(F.exp(t)), F.cos(t * 2)
+    z.forward()
+    w.forward()  # runs tanh again: its value is the same
+    close(z.parent.inputs[0].d, np.exp(np.tanh(X)))
+    z.forward()
+    x.d = 2 * X
+    w.forward()
+    with pytest.raises(RuntimeError, match="changed since forward"):
+        z.parent.inputs[0].d  # noqa: B018
+
+
+def test_random_numbers_that_were_drawn_anew_are_not_taken_for_the_old():
+    x = leaf(np.ones(100, np.float32))
+    r = F.dropout(x, 0.5)
+    z = F.sin(F.exp(r))
+    z.forward()
+    close(z.parent.inputs[0].d, np.exp(r.d))
+    close(np.sin(z.parent.inputs[0].d), z.d)
+    z.forward()
+    F.cos(r).forward()
+    with pytest.raises(RuntimeError, match="changed since forward"):
+        z.parent.inputs[0].d  # noqa: B018
+
+
+# Arrays of data
+
+
+@pytest.mark.parametrize("when", ["before", "after", "between"])
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}])
+def test_a_held_array_has_its_value(when, flags):
+    x = leaf(X)
+    h = F.exp(x)
+    if when == "before":
+        a = h.data
+    y = F.sum(F.sin(h))
+    if when == "after":
+        a = h.data
+    y.forward(**flags)
+    if when == "between":
+        a = h.data
+        y.forward(**flags)
+    del h
+    close(a.data, E)
+    close(y.parent.inputs[0].parent.inputs[0].d, E)
+    if "clear_buffer" not in flags:
+        y.backward()
+        close(x.g, np.cos(E) * E)
+        close(a.data, E)
+
+
+def test_clear_no_need_grad_leaves_what_backward_reads():
+    w = leaf(X)
+    k = F.exp(w)
+    a, view = k.data, k.d
+    y = F.sum(F.sin(k))
+    for scale in (1, 2):
+        w.d = scale * X
+        y.forward(clear_no_need_grad=True)
+        assert not a.clear_called
+        close(view, np.exp(scale * X))
+        close(a.data, np.exp(scale * X))
+        assert np.shares_memory(view, k.d)
+
+
+def test_a_view_of_what_needs_a_gradient_is_never_cleared_by_clear_no_need_grad():
+    w = leaf(X)
+    k = F.sin(w)  # no backward reads it
+    view = k.d
+    y = F.sum(k + 1)
+    for scale in (1, 2):
+        w.d = scale * X
+        y.forward(clear_no_need_grad=True)
+        close(view, np.sin(scale * X))
+
+
+def test_a_cleared_array_says_so_until_it_is_read():
+    x = leaf(X)
+    h = F.exp(x)
+    a = h.data
+    y = F.sin(h)
+    y.forward(clear_buffer=True)
+    assert a.clear_called
+    close(a.data, E)
+    assert not a.clear_called
+    close(h.d, E)
+    y.forward(clear_buffer=True)
+    assert a.clear_called
+
+
+@pytest.mark.parametrize("read", [lambda a, h: a.data, lambda a, h: h.d, lambda a, h: a.copy_from(a), lambda a, h: a + 1])
+def test_a_cleared_array_after_a_leaf_changed(read):
+    x = leaf(X)
+    h = F.exp(x)
+    a = h.data
+    y = F.sin(h)
+    y.forward(clear_buffer=True)
+    x.d = 5
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="changed since forward"):
+            read(a, h)
+        assert a.clear_called
+    x.d = X  # written again: nobody can know that it is the same
+    y.forward()
+    close(a.data, E)
+
+
+def test_a_cleared_array_whose_graph_is_gone():
+    y = F.sin(F.exp(leaf(X)))
+    a = y.parent.inputs[0].data
+    y.forward(clear_buffer=True)
+    del y
+    with pytest.raises(RuntimeError, match="the graph that could compute it again is gone"):
+        a.data  # noqa: B018
+    a.data = 3
+    close(a.data, [3, 3, 3])
+
+
+def test_parts_and_views_of_a_held_array():
+    x = leaf(X)
+    h = F.exp(x)
+    part, view = h.data.narrow(0, 1, 2), h.data.view((3, 1))
+    y = F.sum(F.sin(h))
+    del h
+    y.forward()
+    close(part.data, E[1:])
+    close(view.data, E[:, None])
+    y.forward(clear_buffer=True)
+    close(part.data, E[1:])
+
+
+def test_an_unlinked_copy_of_what_was_not_kept():
+    x = leaf(X)
+    h = F.exp(x)
+    u = h.unlinked()
+    y = F.sin(h)
+    del h
+    y.forward()
+    close(u.d, E)
+    y.forward(clear_buffer=True)
+    close(u.d, E)
+    y.forward(clear_buffer=True)
+    z = F.cos(u)
+    z.forward()
+    close(z.d, np.cos(E))
+
+
+def test_an_explicitly_cleared_intermediate_is_computed_again():
+    x = leaf(X)
+    h = F.exp(x)
+    y = F.sin(h)
+    y.forward(clear_buffer=True)
+    y.forward()
+    h.data.clear()
+    y.backward()
+    close(x.g, np.cos(E) * E)
+
+
+def test_looking_at_all_that_can_be_reached_changes_nothing():
+    x = leaf(X)
+    y = F.sum(F.tanh(F.exp(x)) * F.sin(F.exp(x) + 1))
+    y.forward()
+
+    def look() -> list[np.ndarray]:
+        seen: list[np.ndarray] = []
+        y.visit(lambda f: seen.extend(v.d.copy() for v in [*f.inputs, *f.outputs]))
+        return seen
+
+    first = look()
+    for a, b in zip(first, look(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    x.d = 2 * X
+    y.forward()
+    close(look()[1], np.exp(2 * X))
+
+
+# Gradients
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_held_gradient_has_its_value(when):
+    x = leaf(X)
+    h = F.exp(x)
+    if when == "before":
+        a = h.grad
+    y = F.sin(h)
+    if when == "after":
+        a = h.grad
+    del h
+    for scale in (1, 2):
+        x.d = scale * X
+        y.forward()
+        y.backward()
+        close(a.data, np.cos(np.exp(scale * X)))
+
+
+def test_a_view_of_a_gradient_stays_up_to_date():
+    x = leaf(X)
+    h = F.exp(x)
+    h.g = 0
+    view = h.g
+    y = F.sin(h)
+    del h
+    for scale in (1, 2):
+        x.d = scale * X
+        y.forward()
+        y.backward()
+        close(view, np.cos(np.exp(scale * X)))
+
+
+def test_a_gradient_that_another_variable_shares():
+    x, w = leaf(X), leaf(X)
+    h = F.exp(x)
+    w.grad = h.grad
+    y = F.sin(h)
+    del h
+    y.forward()
+    y.backward()
+    close(w.g, np.cos(E))
+    close(x.g, np.cos(E) * E)
+
+
+def test_a_cleared_gradient_is_an_error_and_no_zeros():
+    x = leaf(X)
+    h = F.exp(x)
+    a = h.grad
+    y = F.sin(h)
+    y.forward()
+    y.backward(clear_buffer=True)
+    assert a.clear_called
+    for read in (lambda: a.data, lambda: h.g, lambda: h.grad.data):
+        with pytest.raises(RuntimeError, match="not kept by backward"):
+            read()
+    h.g = 0
+    close(a.data, [0, 0, 0])
+    y.forward()
+    y.backward()
+    close(a.data, np.cos(E))
+
+
+def test_gradients_bound_to_leaves_are_theirs_though_the_list_is_dropped():
+    x = leaf(X)
+    g = nn.grad([F.sum(x**3)], [x], bind_grad_output=True)
+    n = F.sum(g[0])
+    del g
+    n.forward()
+    close(x.g, 3 * X**2)
+
+
+def test_a_solver_trains_on_bound_gradients():
+    x, t = leaf(X), X.copy()
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"x": x})
+    g = nn.grad([F.sum(x**2)], [x], bind_grad_output=True)
+    n = F.sum(g[0])
+    del g
+    for _ in range(50):
+        n.forward()
+        solver.update()
+        t = t - 0.1 * 2 * t
+    close(x.d, t)
+
+
+# Gradients that the script sets on a variable inside
+
+
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}])
+def test_a_sink_starts_with_the_gradients_that_were_set(clear, flags):
+    x = leaf(X)
+    a = F.identity(F.sin(F.identity(x)))
+    b = F.exp(x)
+    sink = F.sink(a, b, one_input_grad=False)
+    for scale in (1, 2):
+        sink.forward(**flags)
+        a.g, b.g = 2, scale * X
+        x.grad.zero()
+        sink.backward(clear_buffer=clear)
+        close(x.g, 2 * np.cos(X) + scale * X * E)
+
+
+def test_a_set_gradient_under_auto_forward():
+    x = leaf(X)
+    with nn.auto_forward():
+        y = F.identity(F.sin(x))
+        y.g = 2
+        F.sink(y, one_input_grad=False).backward(clear_buffer=True)
+    close(x.g, 2 * np.cos(X))
+
+
+def test_a_set_gradient_and_a_computed_one_add_up():
+    x = leaf(X)
+    y = F.sin(x)
+    z = F.sink(y, F.exp(y), one_input_grad=False)
+    z.forward()
+    y.g = 3
+    z.parent.inputs[1].g = 5
+    z.backward()
+    close(x.g, (3 + 5 * np.exp(np.sin(X))) * np.cos(X))
+
+
+def test_a_set_gradient_of_a_leaf_stays():
+    x = leaf(X)
+    z = F.sink(x, one_input_grad=False)
+    z.forward()
+    x.g = 4
+    z.backward()
+    close(x.g, [4, 4, 4])
+
+
+def test_a_gradient_array_taken_in_a_hook_stays():
+    x = leaf(X)
+    y = F.sin(F.exp(x))
+    y.forward()
+    seen: list[NdArray] = []
+    y.backward(function_post_hook=lambda f: seen.append(f.inputs[0].grad))
+    close(seen[0].data, np.cos(E))
+    close(seen[1].data, np.cos(E) * E)
