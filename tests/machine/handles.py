@@ -74,13 +74,7 @@ class Handles(Machine):
 
     def may_refuse_array(self, cell: Cell) -> bool:
         """What was cleared is computed again where a variable that lives leads to it; a gradient never is."""
-        if cell.kept:
-            return False
-        return not self.is_reached(cell) or self.is_gone(cell)
-
-    def is_reached(self, cell: Cell) -> bool:
-        """True if a variable that is held leads to the array."""
-        return any(r.cell is cell or r.grad is cell for r in self.every())
+        return not cell.kept and self.is_gone(cell)
 
     def do_share(self, i: int, other: int, what: str) -> None:
         """`v.grad = w.grad`, or `v.data = w.data` for a leaf."""

@@ -201,8 +201,9 @@ class Machine:
         return not r.cell.kept and self.is_gone(r.cell)
 
     def is_gone(self, cell: Cell) -> bool:
-        """True if what it was computed from has changed since, or can be written by a view."""
-        if cell.maker is None or any(v.cell is cell and v.moved > cell.ran for v in self.every()):
+        """True if no variable leads to its function, or what that reads has changed, or can be written by a view."""
+        same = [v for v in self.every() if v.cell is cell]
+        if cell.maker is None or any(v.moved > cell.ran for v in same) or all(v.parent is not cell.maker for v in same):
             return True
         viewed = {id(c) for _, c in self.views}
         read = [x for f in behind(cell.maker.y) for x in f.x]

@@ -207,7 +207,7 @@ class Player:
 
         seen = self.hooked("backward", order, hooks, work)
         self.compare_hooks("backward", seen, functions)
-        self.sketch.backward(r)
+        self.sketch.backward(r, bool(clear_buffer))
 
     def is_there(self, i: int, r: Var) -> bool:
         """True if the gradient holds numbers in all engines."""
@@ -362,13 +362,16 @@ class Player:
         """One variable, by the three engines: its flags, data and gradient."""
         if r.ghost:
             return
-        if r in self.sketch.vars.values() or any(r is x for f in behind(self.sketch.vars.values()) for x in f.x):
+        if r in self.sketch.vars.values() or any(
+            r is x for f in behind(self.sketch.vars.values()) if not f.opaque for x in f.x
+        ):
             self.see_flags(name, v, r)  # NNabla makes dropped outputs anew, with flags of nobody
         if v[0].shape != v[1].shape:
             raise Mismatch(f"{name}.shape: {v[0].shape}, NNabla {v[1].shape}")
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
-            refuses = lost and self.sketch.changed(r)
+            apart = r.parent is None and r.data.ran > 0  # an unlinked copy has no graph
+            refuses = lost and (apart or self.sketch.changed(r))
             if not lost or not self.sketch.is_mixed(r):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:

@@ -96,7 +96,7 @@ class Sketch:
 
     def is_mixed(self, v: Var) -> bool:
         """True if the script wrote something between the leaves and it: "computed again from what is there"."""
-        return any(x.parent and x.data.wrote > v.data.ran for f in behind([v]) for x in f.x)
+        return any(x.data.ran and max(x.data.wrote, x.moved) > v.data.ran for f in behind([v]) for x in f.x)
 
     def is_fresh(self, root: Var) -> bool:
         """True if all behind the root ran since anything it reads changed."""
@@ -113,7 +113,9 @@ class Sketch:
         every = variables(behind(roots))
         made = {id(y) for f in behind(roots) for y in f.y}
         cells = {id(c) for v in every for c in (v.data, v.grad)}
-        return len(cells) == 2 * len(every) and all(v.data.valid for v in every if id(v) not in made)
+        return len(cells) == 2 * len(every) and all(
+            v.data.valid and not v.data.cleared for v in every if id(v) not in made
+        )
 
     def run(
         self, order: list[Fn], roots: list[Var] | None = None, all_of: bool = False, needless: bool = False
@@ -138,13 +140,14 @@ class Sketch:
                 found.update({id(v): v for v in x})
         return functions, list(found.values())
 
-    def backward(self, root: Var) -> None:
+    def backward(self, root: Var, clear: bool) -> None:
         functions, found = self.reached(root)
         got = {id(v) for v in found}
         now = self.tick()
         for f in functions:
             for y in f.y:
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
+                y.data.cleared |= clear and y is not root and not y.data.persistent
         if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
