@@ -247,7 +247,7 @@ pub fn get_parameter_or_create(
         let what = format!("parameter '{name}' has shape {}, but shape {shape} is asked for", v.shape());
         return Err(Error::new(ErrorKind::Parameter, what).hint("use another name, or parameter_scope"));
     }
-    if v.need_grad() != need_grad {
+    if v.need_grad_state() != need_grad {
         v.set_need_grad(Some(need_grad));
     }
     Ok(v)
@@ -281,7 +281,7 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
 /// ```
 pub fn get_parameters() -> Vec<(String, Variable)> {
     let mut all = get_all_parameters();
-    all.retain(|(_, v)| v.need_grad());
+    all.retain(|(_, v)| v.need_grad_state());
     all
 }
 

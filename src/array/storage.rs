@@ -292,6 +292,13 @@ impl Storage {
         std::mem::replace(&mut self.state().absent, absent)
     }
 
+    /// No function makes the content any more: cleared, it reads as zeros. What was lost is lost.
+    pub(crate) fn set_free(&self) {
+        if !self.is_lost() {
+            drop(self.swap_absent(Absent::Unset));
+        }
+    }
+
     /// The content is what it was at a time, made again.
     pub(crate) fn set_modified(&self, time: u64) {
         self.modified.store(time, Relaxed);

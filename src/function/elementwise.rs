@@ -103,8 +103,8 @@ pub fn infer(f: &dyn Elementwise, x: &[Shape]) -> Result<Shapes> {
     for (i, s) in x.iter().enumerate().skip(1) {
         let equal = *s == y;
         let joint = if f.broadcasts() { y.broadcast(s) } else { Some(y.clone()).filter(|_| equal) };
-        let what = if f.broadcasts() { format!("a shape that broadcasts with {y}") } else { format!("shape {y}") };
         y = joint.ok_or_else(|| {
+            let what = if f.broadcasts() { format!("a shape that broadcasts with {y}") } else { format!("shape {y}") };
             let e = Error::shape(f.def().input(i).name, what).actual(s);
             match f.broadcasts() {
                 true => e.hint("axes are matched from the last; sizes must be equal or 1"),

@@ -103,7 +103,7 @@ impl FunctionRef {
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
         let writes = |i: usize| flows(node, i) && !node.function.keeps_gradient(i);
-        let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad() && writes(i)).collect();
+        let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad_state() && writes(i)).collect();
         let (x, y): (Vec<Variable>, Vec<Variable>) =
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
         if let Some(own) = node.function.on_variables() {
@@ -116,7 +116,7 @@ impl FunctionRef {
             None => mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?)),
         };
         for (i, part) in parts.map_err(|e| self.explain(e, &x))?.into_iter().enumerate() {
-            let Some(part) = part.filter(|_| x[i].need_grad()) else { continue };
+            let Some(part) = part.filter(|_| x[i].need_grad_state()) else { continue };
             mode::inner(node.context.clone(), || deliver(&x[i].grad(), part, adds(i)))?;
         }
         Ok(())

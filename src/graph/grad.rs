@@ -47,7 +47,8 @@ fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>
     let nodes = collect(&roots);
     let inside = Inside::new(&nodes, &roots);
     let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
-    let needed = paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad()).filter_map(|(_, slot)| *slot));
+    let needed =
+        paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad_state()).filter_map(|(_, slot)| *slot));
     let mut grads = Grads::default();
     for (i, y) in outputs.iter().enumerate() {
         let seed = match seeds.get(i).copied().flatten() {

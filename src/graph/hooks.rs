@@ -144,7 +144,8 @@ pub(crate) fn with<R>(
     let own = |hook: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>, f: &Arc<FnNode>| {
         hook.map_or(Ok(()), |h| h(&super::FunctionRef::new(f.clone())))
     };
-    let before = |f: &Arc<FnNode>| fire(When::Before, f).and_then(|()| own(pre, f));
-    let after = |f: &Arc<FnNode>| own(post, f).and_then(|()| fire(When::After, f));
+    let shown = |f: &Arc<FnNode>, hooks: &dyn Fn() -> Result<()>| if f.mirror { Ok(()) } else { hooks() };
+    let before = |f: &Arc<FnNode>| shown(f, &|| fire(When::Before, f).and_then(|()| own(pre, f)));
+    let after = |f: &Arc<FnNode>| shown(f, &|| own(post, f).and_then(|()| fire(When::After, f)));
     body(&Hooks { pre: Some(&before), post: Some(&after) })
 }

@@ -8,8 +8,9 @@ use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Def, Function, InputKind, Needs, OnGpu, Shapes};
+use crate::functions::Identity;
 use crate::shape::Shape;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -41,6 +42,8 @@ pub(crate) struct FnNode {
     pub(crate) user_code: bool,
     /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
     pub(crate) no_grad: bool,
+    /// It copies another variable to one that was given that one's parent: users see that parent in its place.
+    pub(crate) mirror: bool,
     /// The script line that made the node.
     pub(crate) origin: Option<Arc<str>>,
     rank: AtomicU32,
@@ -62,6 +65,8 @@ pub(crate) struct Links {
     outputs: SmallVec<[Slot; 1]>,
     /// Fingerprint of the shapes of inputs and outputs when it was set up.
     setup: u64,
+    /// The inputs whose users want it to be set up again.
+    marked: Vec<u64>,
 }
 
 /// An output: the variable while somebody has it, and its data, so that it can come back.
@@ -212,9 +217,10 @@ impl FnNode {
     /// The outputs; those that were dropped come back.
     pub(crate) fn outputs(self: &Arc<FnNode>) -> SmallVec<[VarRef; 1]> {
         let mut links = self.links();
-        let inherited = links.inputs.iter().any(|x| x.need_grad());
+        let Links { inputs, outputs, .. } = &mut *links;
         let revive = |(i, slot): (usize, &mut Slot)| {
             slot.var.upgrade().unwrap_or_else(|| {
+                let inherited = inputs.iter().any(|x| x.need_grad());
                 let core = slot.kept.take().or_else(|| slot.core.upgrade());
                 let v = VarNode::revived(slot.id, core, slot.data.clone());
                 let mut s = v.lock();
@@ -225,12 +231,16 @@ impl FnNode {
                 v
             })
         };
-        links.outputs.iter_mut().enumerate().map(revive).collect()
+        outputs.iter_mut().enumerate().map(revive).collect()
     }
 
     /// An output, if it is alive.
     pub(crate) fn living_output(&self, i: usize) -> Option<VarRef> {
         self.links().outputs.get(i)?.var.upgrade()
+    }
+
+    pub(crate) fn living_outputs(&self) -> SmallVec<[VarRef; 1]> {
+        self.links().outputs.iter().filter_map(|slot| slot.var.upgrade()).collect()
     }
 
     pub(crate) fn output_dropped(&self, i: usize, data: NdArray, core: &Arc<Core>) {
@@ -240,9 +250,38 @@ impl FnNode {
         }
     }
 
-    /// The outputs' shapes must be asked for again.
-    pub(crate) fn mark_stale(&self) {
-        self.links().setup = 0;
+    /// The outputs' shapes must be asked for again, says input `x`.
+    pub(crate) fn mark_stale(&self, x: u64) {
+        let mut links = self.links();
+        links.setup = 0;
+        if !links.marked.contains(&x) {
+            links.marked.push(x);
+        }
+    }
+
+    /// Sets it up again if input `x` has marked it; true if so. The marks of others stay.
+    pub(crate) fn refresh_for(self: &Arc<FnNode>, x: u64) -> Result<bool> {
+        let mut marked = self.links().marked.clone();
+        if !marked.contains(&x) {
+            return Ok(false);
+        }
+        self.refresh()?;
+        marked.retain(|m| *m != x);
+        if !marked.is_empty() {
+            let mut links = self.links();
+            (links.setup, links.marked) = (0, marked);
+        }
+        Ok(true)
+    }
+
+    /// What users take for this function.
+    pub(crate) fn shown(self: Arc<FnNode>) -> Arc<FnNode> {
+        let mut f = self;
+        while f.mirror {
+            let Some(parent) = f.inputs()[0].parent() else { break };
+            f = parent;
+        }
+        f
     }
 
     /// Shapes the outputs anew if the inputs' shapes have changed; true if so.
@@ -264,7 +303,9 @@ impl FnNode {
                 v.reset_shape(shape, true)?;
             }
         }
-        self.links().setup = setup;
+        let mut links = self.links();
+        links.setup = setup;
+        links.marked.clear();
         Ok(true)
     }
 
@@ -281,7 +322,6 @@ impl FnNode {
         register(new, self);
     }
 
-    /// Moves output `i` to another variable.
     /// The variable is not this function's output any more, which gets an array of its own if it runs again.
     pub(crate) fn lose_output(&self, i: usize, v: &VarRef) {
         let mut links = self.links();
@@ -292,6 +332,7 @@ impl FnNode {
         }
     }
 
+    /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         let mut links = self.links();
         links.outputs[i] = Slot::new(new);
@@ -441,31 +482,54 @@ fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec
     Ok(into.into_iter().collect())
 }
 
+/// The function behind a variable that is to be a copy of `y`.
+pub(crate) fn mirror(y: &VarRef, copy: &VarRef) -> Arc<FnNode> {
+    let like = y.parent();
+    let context = like.as_ref().map_or_else(mode::context, |f| f.context.clone());
+    let origin = like.and_then(|f| f.origin.clone());
+    let node = unlinked(Arc::new(Identity {}), smallvec![y.clone()], context, origin, true);
+    node.links().outputs.push(Slot::new(copy));
+    register(y, &node);
+    node
+}
+
 fn link(function: Arc<dyn Function>, inputs: SmallVec<[VarRef; 2]>, origin: Option<Arc<str>>) -> Arc<FnNode> {
-    LIVE.fetch_add(1, Relaxed);
-    let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
-    let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.parent().is_some_and(|p| p.user_code));
-    let node = Arc::new(FnNode {
-        id: next_id(),
-        user_code,
-        no_grad: mode::no_grad(),
-        function,
-        context: mode::context(),
-        saved: Default::default(),
-        busy: AtomicU64::new(0),
-        origin,
-        rank: AtomicU32::new(rank as u32),
-        tags: Mutex::default(),
-        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0 }),
-        ran: AtomicU64::new(0),
-        plan: Mutex::default(),
-        is_remade: AtomicBool::new(false),
-    });
+    let node = unlinked(function, inputs, mode::context(), origin, false);
     if !(mode::auto_forward() && mode::no_grad()) {
         let inputs = node.inputs();
         inputs.iter().for_each(|x| register(x, &node));
     }
     node
+}
+
+/// A node that its inputs know nothing of yet.
+fn unlinked(
+    function: Arc<dyn Function>,
+    inputs: SmallVec<[VarRef; 2]>,
+    context: Arc<Context>,
+    origin: Option<Arc<str>>,
+    mirror: bool,
+) -> Arc<FnNode> {
+    LIVE.fetch_add(1, Relaxed);
+    let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
+    let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.parent().is_some_and(|p| p.user_code));
+    Arc::new(FnNode {
+        id: next_id(),
+        user_code,
+        no_grad: mode::no_grad(),
+        mirror,
+        function,
+        context,
+        saved: Default::default(),
+        busy: AtomicU64::new(0),
+        origin,
+        rank: AtomicU32::new(rank as u32),
+        tags: Mutex::default(),
+        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0, marked: Vec::new() }),
+        ran: AtomicU64::new(0),
+        plan: Mutex::default(),
+        is_remade: AtomicBool::new(false),
+    })
 }
 
 /// Notes a consumer; the list sheds dead ones as it grows.

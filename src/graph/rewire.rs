@@ -1,14 +1,17 @@
 //! Graph surgery: putting one variable in another's place, cutting history.
 
-use super::node::FnNode;
+use super::node::{FnNode, mirror};
+use super::plan::Cache;
 use super::variable::{VarRef, Variable};
 use crate::error::{Error, Result};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Variable {
-    /// Puts the graph that reads `self` on top of `var`: the arrays and the parent function of `var` become those of
-    /// `self`, whatever made `self` before is dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
+    /// Puts the graph that reads `self` on top of `var`: the arrays, the parent function, `need_grad` and
+    /// [`allow_modify_data`](Variable::allow_modify_data) of `var` become those of `self`, whatever made `self` before is
+    /// dropped, and `var` has no parent any more. So `xa.rewire_on(yb)` turns
     /// `xa -> A -> ya` and `xb -> B -> yb` into `xb -> B -> xa -> A -> ya`.
     ///
     /// # Errors
@@ -41,31 +44,58 @@ impl Variable {
                 .function("rewire_on"));
         }
         self.take_place(var);
+        self.set_need_grad(var.need_grad_setting());
+        self.set_allow_modify_data(var.allow_modify_data());
+        self.mark_need_setup();
         Ok(())
     }
 
     /// Makes the parent of `var` compute `self`, which takes the arrays of `var` too.
     fn take_place(&self, var: &Variable) {
-        let Some((parent, i)) = var.node().lock().parent.take() else { return };
+        let Some((parent, i)) = var.node().lock().take_parent() else { return };
         self.node().take_arrays(var.node());
+        self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
+        self.become_output(parent, i);
+        var.mirrors().iter().for_each(|f| reread(f, var.node(), self.node()));
+        let plans = std::mem::take(&mut var.node().lock().plans);
+        var.node().changed();
+        drop(plans);
+    }
+
+    /// Is no output of `f` any more; the copies of the output are those of what takes its place.
+    fn leave(&self, f: &Arc<FnNode>, i: usize) {
+        f.lose_output(i, self.node());
+        let mirrors = self.mirrors();
+        if !mirrors.is_empty() {
+            let output = &f.outputs()[i];
+            mirrors.iter().for_each(|m| reread(m, self.node(), output));
+        }
+    }
+
+    /// The functions that copy this variable to those that have [its parent](Variable::set_parent) too.
+    fn mirrors(&self) -> Vec<Arc<FnNode>> {
+        self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).filter(|f| f.mirror).collect()
+    }
+
+    /// Makes output `i` of `parent` this variable; what has made it before is dropped.
+    fn become_output(&self, parent: Arc<FnNode>, i: u32) {
         parent.replace_output(i as usize, self.node());
+        let inherited = parent.inputs().iter().any(|x| x.need_grad()); // one may be this variable, until it leaves its parent
         let old = {
             let mut s = self.node().lock();
-            s.inherit(parent.inputs().iter().any(|x| x.need_grad()));
+            s.inherit(inherited);
             s.at_once = false;
             (s.parent.replace((parent, i)), std::mem::take(&mut s.plans))
         };
-        self.node().sheds.store(var.node().sheds.load(Relaxed), Relaxed); // data that went is computed again
         if let Some((f, i)) = &old.0 {
-            f.lose_output(*i as usize, self.node());
+            self.leave(f, *i as usize);
         }
-        let plans = std::mem::take(&mut var.node().lock().plans);
         self.node().changed();
-        var.node().changed();
-        drop((old, plans, super::plan::take_joint_plans())); // what they own may be freed with them
+        drop((old, super::plan::take_joint_plans())); // what they own may be freed with them
     }
 
-    /// Makes `f` the function that computes this variable, as its first output of this shape.
+    /// Gives this variable the parent `f`: it is a copy of the first output of `f` of its shape from now on, which stays the
+    /// output. The copy shows what it has until it runs, and passes its gradient on to the output.
     ///
     /// # Errors
     /// `f` has no output of this shape, or is computed from this variable.
@@ -76,20 +106,27 @@ impl Variable {
     /// let (y, z) = (f::exp(&x)?, Variable::new([1]));
     /// z.set_parent(&y.parent().unwrap())?;
     /// z.forward()?;
-    /// assert_eq!(z.to_vec::<f32>()?, [1.0]);
+    /// assert_eq!((z.to_vec::<f32>()?, y.to_vec::<f32>()?), (vec![1.0], vec![1.0]));
+    /// assert_eq!(z.parent().unwrap().id(), y.parent().unwrap().id());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_parent(&self, f: &super::FunctionRef) -> Result<()> {
-        let shape = self.shape();
-        match f.outputs().into_iter().find(|y| y.shape() == shape) {
-            Some(y) => self.rewire_on(&y),
-            None => {
-                let shapes: Vec<String> = f.outputs().iter().map(|y| y.shape().to_string()).collect();
-                Err(Error::shape("parent", format!("a function with an output of shape {shape}"))
-                    .actual(shapes.join(", "))
-                    .function("Variable.parent"))
-            }
+        if self.parent().is_some_and(|parent| parent.id() == f.id()) {
+            return Ok(());
         }
+        let (shape, outputs) = (self.shape(), f.outputs());
+        let Some(y) = outputs.iter().find(|y| y.shape() == shape) else {
+            let shapes: Vec<String> = outputs.iter().map(|y| y.shape().to_string()).collect();
+            return Err(Error::shape("parent", format!("a function with an output of shape {shape}"))
+                .actual(shapes.join(", "))
+                .function("Variable.parent"));
+        };
+        if reaches(y.node(), self.node()) {
+            return Err(Error::graph("this would make a cycle: the function is computed from the variable")
+                .function("Variable.parent"));
+        }
+        self.become_output(mirror(y.node(), self.node()), 0);
+        Ok(())
     }
 
     /// Gives this variable the value `new`, which was computed from it: the function that made `new` makes this variable
@@ -123,7 +160,7 @@ impl Variable {
         }
         let earlier = self.readers_of_old(new);
         let old = self.split_off();
-        earlier.iter().for_each(|f| f.replace_input(self.node(), old.node()));
+        earlier.iter().for_each(|f| reread(f, self.node(), old.node()));
         self.take_place(new);
         self.set_need_grad(None);
         Ok(())
@@ -169,13 +206,27 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn cut(&self) {
+        self.keep_lost();
+        self.unlink_parent();
+    }
+
+    /// Data that was not kept is made while that is possible, unless it was cleared. If it cannot be made, reading it says so.
+    fn keep_lost(&self) {
+        let storage = self.raw_data().storage();
+        if storage.is_lost() && !storage.is_cleared() {
+            let _ = storage.fetch();
+        }
+    }
+
+    fn unlink_parent(&self) {
         let old = {
             let mut s = self.node().lock();
-            (s.parent.take(), std::mem::take(&mut s.plans))
+            (s.take_parent(), std::mem::take(&mut s.plans))
         };
         if let (Some((f, i)), _) = &old {
-            f.lose_output(*i as usize, self.node());
+            self.leave(f, *i as usize);
         }
+        self.raw_data().storage().set_free();
         self.node().changed();
         drop(old);
     }
@@ -192,14 +243,38 @@ impl Variable {
     /// ```
     pub fn clear_all_graph_links(&self) {
         let nodes = super::plan::collect(&[self.node().clone()]);
-        for f in &nodes {
-            f.outputs().iter().for_each(|v| Variable::handle(v.clone()).cut());
-        }
+        let outputs: Vec<VarRef> = nodes.iter().flat_map(|f| f.outputs()).collect();
+        let observed = outputs.iter().filter(|v| v.observed().data);
+        observed.for_each(|v| Variable::handle(v.clone()).keep_lost());
+        outputs.into_iter().for_each(|v| Variable::handle(v).unlink_parent());
     }
 }
 
-/// True if `from` is computed from `what`.
+/// True if `from` is computed from `what`; its copies are computed from its parent, and stay so when it gets another one.
 fn reaches(from: &VarRef, what: &VarRef) -> bool {
     let nodes = super::plan::collect(std::slice::from_ref(from));
-    nodes.iter().any(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
+    nodes.iter().any(|f| !f.mirror && f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
+}
+
+/// Lets `f` read `new` in the place of `old`. Plans of what `f` computes own `old`, which may soon be computed from there.
+fn reread(f: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
+    f.replace_input(old, new);
+    if old.is_planned() {
+        drop(take_plans_after(f));
+    }
+}
+
+fn take_plans_after(f: &Arc<FnNode>) -> Vec<Cache> {
+    let (mut plans, mut seen, mut todo) = (Vec::new(), HashSet::new(), vec![f.clone()]);
+    while let Some(f) = todo.pop() {
+        if !seen.insert(f.id) {
+            continue;
+        }
+        for y in f.living_outputs() {
+            let mut s = y.lock();
+            plans.push(std::mem::take(&mut s.plans));
+            todo.extend(s.consumers.iter().filter_map(|c| c.upgrade()));
+        }
+    }
+    plans
 }

@@ -2,7 +2,7 @@
 
 use super::callbacks::{self, CommunicatorBackwardCallback};
 use super::plan::{self, Closed, ForwardOptions};
-use super::variable::{VarRef, Variable};
+use super::variable::{VarRef, Variable, drop_states_by_hand};
 use super::{FunctionRef, hooks};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
@@ -48,7 +48,8 @@ pub struct BackwardOptions {
     pub seed: Seed,
     /// Drop data and gradients of intermediate variables as soon as they are used (not of persistent ones).
     pub clear_buffer: bool,
-    /// Drop the array that the pass starts with as soon as it is used.
+    /// With `clear_buffer`: drop the array that the pass starts with as soon as it is used, if it was given (not with
+    /// [`Seed::Own`]) and the variable is not persistent.
     pub clear_initial_grad: bool,
 }
 
@@ -150,6 +151,7 @@ pub fn forward_all<'a>(variables: &[&Variable], run: impl Into<ForwardRun<'a>>) 
     if roots.iter().all(|r| r.parent().is_none()) {
         return Ok(());
     }
+    drop_states_by_hand(&roots, run.closed.as_deref());
     hooks::with(run.pre, run.post, |h| {
         let key = plan::key(run.options, h.any());
         let Some(closed) = run.closed else {
@@ -265,12 +267,14 @@ impl Variable {
             post.map_or(Ok(()), |hook| hook(f))?;
             callbacks::finish_function(callbacks, f)
         };
+        let given = !matches!(options.seed, Seed::Own);
+        let clear_seed = options.clear_initial_grad && options.clear_buffer && given && !self.persistent();
         let after: RunHook = if callbacks.is_empty() { post } else { Some(&told) };
         if self.has_parent() {
             hooks::with(pre, after, |h| {
                 let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
                 let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
-                plan.run(&seed, h, options.clear_initial_grad)
+                plan.run(&seed, h, clear_seed)
             })?;
         }
         callbacks::finish(callbacks)

@@ -4,6 +4,8 @@
 mod flags;
 mod handle;
 
+pub(super) use flags::drop_states_by_hand;
+
 pub use handle::Variable;
 
 use super::node::{FnNode, maker};
@@ -116,8 +118,8 @@ pub(crate) struct VarState {
     pub(crate) need_grad: Option<bool>,
     /// As inherited from the inputs of the parent.
     pub(crate) inherited: bool,
-    /// What is inherited, if the user says it instead of the inputs.
-    inherited_by_hand: Option<bool>,
+    /// What is inherited, if the user says it instead of the inputs: `Some(None)` is nothing at all.
+    by_hand: Option<Option<bool>>,
     pub(crate) parent: Option<(Arc<FnNode>, u32)>,
     pub(crate) consumers: SmallVec<[Weak<FnNode>; 2]>,
     pub(crate) persistent: bool,
@@ -137,7 +139,17 @@ pub(crate) struct VarState {
 impl VarState {
     /// Takes over what the inputs say, unless the user says otherwise.
     pub(crate) fn inherit(&mut self, inherited: bool) {
-        self.inherited = self.inherited_by_hand.unwrap_or(inherited);
+        self.inherited = self.state_by_hand().unwrap_or(inherited);
+    }
+
+    fn state_by_hand(&self) -> Option<bool> {
+        self.by_hand.map(|state| state == Some(true))
+    }
+
+    /// The parent, taken away: what has none inherits nothing.
+    pub(crate) fn take_parent(&mut self) -> Option<(Arc<FnNode>, u32)> {
+        self.inherit(false);
+        self.parent.take()
     }
 
     /// Its data stays whatever the clear flags say.
@@ -147,7 +159,7 @@ impl VarState {
 
     /// `need_grad` as set for this variable, whatever its inputs say.
     pub(crate) fn own_need_grad(&self) -> Option<bool> {
-        self.need_grad.or(self.inherited_by_hand)
+        self.need_grad.or(self.state_by_hand())
     }
 }
 
@@ -182,7 +194,7 @@ impl VarNode {
         let state = VarState {
             need_grad,
             inherited: false,
-            inherited_by_hand: None,
+            by_hand: None,
             parent: None,
             consumers: SmallVec::new(),
             persistent: false,
@@ -288,6 +300,10 @@ impl VarNode {
         self.planned.store(true, Relaxed);
     }
 
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planned.load(Relaxed)
+    }
+
     /// Tells plans that something about this variable changed.
     pub(crate) fn changed(&self) {
         self.version.fetch_add(1, Relaxed);
@@ -334,6 +350,7 @@ impl Drop for VarNode {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
         let s = self.state.get_mut().unwrap_or_else(|e| e.into_inner());
+        flags::set_by_hand(s, None);
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
             let data = NdArray::clone(&self.core.lock().data);

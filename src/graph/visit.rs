@@ -18,7 +18,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn parent(&self) -> Option<FunctionRef> {
-        self.node().parent().map(FunctionRef::new)
+        self.node().parent().map(|f| FunctionRef::new(f.shown()))
     }
 
     /// True if some function made this variable.
@@ -48,7 +48,7 @@ impl Variable {
         let mut list: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
         list.dedup_by(|a, b| Arc::ptr_eq(a, b));
         list.into_iter()
-            .filter(|f| f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())))
+            .filter(|f| !f.mirror && f.inputs().iter().any(|x| Arc::ptr_eq(x, self.node())))
             .map(FunctionRef::new)
             .collect()
     }
@@ -67,11 +67,13 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn visit(&self, mut f: impl FnMut(&FunctionRef) -> Result<()>) -> Result<()> {
-        plan::collect(&[self.node().clone()]).into_iter().try_for_each(|n| f(&FunctionRef::new(n)))
+        let functions = plan::collect(&[self.node().clone()]);
+        functions.into_iter().filter(|n| !n.mirror).try_for_each(|n| f(&FunctionRef::new(n)))
     }
 
-    /// Calls `f` with the function that made this variable and those before it, in the order of running, and puts them
-    /// into `closed`; what is in it already is left out, and so is what only such functions need.
+    /// Calls `f` with the function `start`, mostly the [parent](Variable::parent) of this variable, and those before it, in
+    /// the order of running, and puts them into `closed`; what else is in it already is left out, and so is what only such
+    /// functions need.
     ///
     /// With `recomputation` the walk follows just those inputs whose data went because they are marked for
     /// [recomputation](Variable::recompute): what it meets is what would run again.
@@ -85,31 +87,33 @@ impl Variable {
     /// let (a, b) = (f::sin(&h)?, f::abs(&h)?);
     /// let (mut closed, mut names) = (Closed::default(), Vec::new());
     /// for y in [&a, &b] {
-    ///     y.visit_function_recursive(&mut closed, false, |f| Ok(names.push(f.name())))?;
+    ///     let start = y.parent().unwrap();
+    ///     y.visit_function_recursive(&start, &mut closed, false, |f| Ok(names.push(f.name())))?;
     /// }
     /// assert_eq!(names, ["exp", "sin", "abs"]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn visit_function_recursive(
         &self,
+        start: &FunctionRef,
         closed: &mut Closed,
         recomputation: bool,
         mut f: impl FnMut(&FunctionRef) -> Result<()>,
     ) -> Result<()> {
-        let root = std::slice::from_ref(self.node());
         let is_there = |v: &VarNode| !v.lock().recompute || !v.data().storage().is_empty();
         let ends =
-            |f: &FnNode, v: &VarNode| closed.contains(f.id) || (recomputation && v.id != root[0].id && is_there(v));
-        let functions = plan::collect_before(root, ends).0;
-        for function in functions {
+            |f: &FnNode, v: &VarNode| f.id != start.id() && (closed.contains(f.id) || (recomputation && is_there(v)));
+        let functions = plan::collect_before(&start.node().outputs()[..1], ends).0;
+        for function in functions.into_iter().filter(|n| !n.mirror) {
             closed.insert(function.id);
             f(&FunctionRef::new(function))?;
         }
         Ok(())
     }
 
-    /// Calls `f` with each function that a gradient of this variable passes through, in the order of
-    /// [backward](Variable::backward), and tells `callbacks` after each and at the end. Nothing runs.
+    /// Calls `f` with `start`, mostly the [parent](Variable::parent) of this variable, and each function that a gradient
+    /// passes through from there, in the order of [backward](Variable::backward), and tells `callbacks` after each and at the
+    /// end. Nothing runs.
     ///
     /// # Errors
     /// The first error of `f` or of a callback, which ends the walk.
@@ -119,16 +123,20 @@ impl Variable {
     /// let x = Variable::new([2]).with_need_grad(true);
     /// let y = f::add2(&f::exp(&x)?, &f::abs(&Variable::new([2]))?, f::Add2::default())?;
     /// let mut names = Vec::new();
-    /// y.visit_function_backward(|f| Ok(names.push(f.name())), &[])?;
+    /// y.visit_function_backward(&y.parent().unwrap(), |f| Ok(names.push(f.name())), &[])?;
     /// assert_eq!(names, ["add2", "exp"]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn visit_function_backward(
         &self,
+        start: &FunctionRef,
         mut f: impl FnMut(&FunctionRef) -> Result<()>,
         callbacks: &[&dyn CommunicatorBackwardCallback],
     ) -> Result<()> {
-        for function in plan::backward_functions(self.node())? {
+        for function in plan::backward_functions(&start.node().outputs()[0])? {
+            if function.mirror {
+                continue;
+            }
             let function = FunctionRef::new(function);
             f(&function)?;
             finish_function(callbacks, &function)?;
@@ -136,25 +144,26 @@ impl Variable {
         finish(callbacks)
     }
 
-    /// Notes that the functions that read this variable must look at its shape again before they run. A changed shape is
-    /// noticed without it.
+    /// Notes that the functions that read this variable must be set up again before they run. [`Variable::reset_shape`] does
+    /// it; a shape that changed in other ways is noticed without it.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
-    /// let x = Variable::new([2]);
-    /// let y = f::exp(&x)?;
-    /// x.mark_need_setup();
-    /// assert!(x.check_and_unmark_need_setup(&y.parent().unwrap())?);
-    /// assert!(!x.check_and_unmark_need_setup(&y.parent().unwrap())?);
+    /// let (a, b) = (Variable::new([2]), Variable::new([2]));
+    /// let y = f::add2(&a, &b, Default::default())?;
+    /// a.mark_need_setup();
+    /// let function = y.parent().unwrap();
+    /// assert!(!b.check_and_unmark_need_setup(&function)? && a.check_and_unmark_need_setup(&function)?);
+    /// assert!(!a.check_and_unmark_need_setup(&function)?);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn mark_need_setup(&self) {
-        self.function_references().iter().for_each(|f| f.node().mark_stale());
+        self.function_references().iter().for_each(|f| f.node().mark_stale(self.node().id));
         self.node().changed();
     }
 
-    /// Sets `f`, which reads this variable, up again if its inputs changed their shapes since it was last set up, or were
-    /// [marked](Variable::mark_need_setup); true if so.
+    /// Sets `f`, which reads this variable, up again if this variable [marked](Variable::mark_need_setup) it since it was
+    /// last set up; true if so.
     ///
     /// # Errors
     /// `f` does not read this variable, or does not take the shapes.
@@ -174,6 +183,6 @@ impl Variable {
                 Error::graph("the function does not read this variable").function("check_and_unmark_need_setup")
             );
         }
-        f.node().refresh()
+        f.node().refresh_for(self.node().id)
     }
 }

@@ -52,7 +52,7 @@ pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
 
 fn notes(all: &[(String, Variable)]) -> Notes {
     let order: Vec<&str> = all.iter().map(|(n, _)| n.as_str()).collect();
-    let need_grad: BTreeMap<&str, bool> = all.iter().map(|(n, v)| (n.as_str(), v.need_grad())).collect();
+    let need_grad: BTreeMap<&str, bool> = all.iter().map(|(n, v)| (n.as_str(), v.need_grad_state())).collect();
     let text = |v: serde_json::Value| v.to_string();
     [(ORDER.into(), text(order.into())), (NEED_GRAD.into(), text(serde_json::json!(need_grad)))].into()
 }

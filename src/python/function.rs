@@ -124,7 +124,7 @@ impl Function {
     /// Whether some input needs a gradient.
     #[getter]
     fn need_grad(&self) -> bool {
-        self.f.inputs().iter().any(|v| v.need_grad())
+        self.f.inputs().iter().any(|v| v.need_grad_state())
     }
 
     /// The script line that made the function.

@@ -169,7 +169,7 @@ impl OnVariables for UserFunction {
         let depends = Python::attach(|py| {
             self.call(py, "setup_impl", x, &y, &[])?;
             // As NNabla: who needs no gradient need not say what it would read.
-            if x.iter().any(Var::need_grad) { self.ask_depends(py, x.len()) } else { Ok(Depends::default()) }
+            if x.iter().any(Var::need_grad_state) { self.ask_depends(py, x.len()) } else { Ok(Depends::default()) }
         });
         *self.depends.lock().unwrap_or_else(|e| e.into_inner()) = depends.map_err(errors::carry)?;
         Ok(y.iter().map(Var::shape).collect())

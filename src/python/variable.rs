@@ -189,7 +189,7 @@ impl Variable {
     /// True
     #[getter]
     fn get_need_grad(&self) -> bool {
-        self.var.need_grad()
+        self.var.need_grad_state()
     }
 
     #[setter]
@@ -243,8 +243,14 @@ impl Variable {
         self.var.rank()
     }
 
-    /// The function that makes this variable, None for a leaf. Assigning a Function of a fitting output puts this variable in
-    /// the output's place; None cuts the history.
+    /// The function that makes this variable, None for a leaf. Assigning a Function makes this variable a copy of the
+    /// Function's first output of its shape; None cuts the history.
+    ///
+    /// >>> y, z = F.exp(nn.Variable((2,))), nn.Variable((2,))
+    /// >>> z.parent = y.parent
+    /// >>> z.forward()
+    /// >>> z.parent == y.parent, z.d
+    /// (True, array([1., 1.], dtype=float32))
     #[getter]
     fn get_parent(&self) -> Option<Function> {
         self.var.parent().map(Function::new)
@@ -303,7 +309,7 @@ impl Variable {
         Ok(Bound::new(py, Variable::new(var))?.into_any())
     }
 
-    /// Puts what reads this variable on top of `var`: this variable takes the parent and the arrays of `var`.
+    /// Puts what reads this variable on top of `var`: this variable takes the parent, the arrays and need_grad of `var`.
     ///
     /// Raises ValueError for another shape, RuntimeError for a leaf and for a cycle.
     ///

@@ -166,19 +166,18 @@ fn seeds() {
 fn clear_initial_grad_drops_the_seed() {
     let x = var(&[1.0]);
     let y = f::sin(&f::exp(&x).unwrap()).unwrap();
-    for clear_initial_grad in [false, true] {
+    for (clear_initial_grad, clear_buffer, persistent) in
+        [(true, true, false), (true, true, true), (true, false, false), (false, true, false)]
+    {
         let seed = NdArray::from_slice(&[2.0f32], [1].into()).unwrap();
-        let options = BackwardOptions { seed: Seed::Array(seed.clone()), clear_initial_grad, ..Default::default() };
+        let options = BackwardOptions { seed: Seed::Array(seed.clone()), clear_buffer, clear_initial_grad };
         x.grad().zero().unwrap();
+        y.set_persistent(persistent);
         y.forward().unwrap();
         y.backward_with(options).unwrap();
-        assert_eq!(seed.storage().is_empty(), clear_initial_grad);
+        assert_eq!(seed.storage().is_empty(), clear_initial_grad && clear_buffer && !persistent);
         assert!((gradient(&x)[0] as f64 - 2.0 * 1f64.exp().cos() * 1f64.exp()).abs() < 1e-4);
     }
-    y.grad().fill(1.0).unwrap();
-    let options = BackwardOptions { seed: Seed::Own, clear_initial_grad: true, ..Default::default() };
-    y.backward_with(options).unwrap();
-    assert!(y.grad().storage().is_empty());
 }
 
 /// x -> exp -> h -> sin, cos -> add2
@@ -206,10 +205,10 @@ fn callbacks_come_after_each_function_and_at_the_end() {
     assert_eq!(log.take(), lines(&["pre", "post", "done", "done"], &["end", "end"]));
     y.backward_with(BackwardRun { callbacks: &[&log], ..Default::default() }).unwrap();
     assert_eq!(log.take(), lines(&["done"], &["end"]));
-    y.visit_function_backward(|f| log.note("visit", f), &[&log]).unwrap();
+    y.visit_function_backward(&y.parent().unwrap(), |f| log.note("visit", f), &[&log]).unwrap();
     assert_eq!(log.take(), lines(&["visit", "done"], &["end"]));
     x.set_need_grad(false);
-    y.visit_function_backward(|f| log.note("visit", f), &[&log]).unwrap();
+    y.visit_function_backward(&y.parent().unwrap(), |f| log.note("visit", f), &[&log]).unwrap();
     assert_eq!(log.take(), ["end"]);
 }
 
@@ -251,7 +250,7 @@ fn hooks_and_callbacks_end_a_run() {
     assert_eq!(text(y.forward_with(ForwardRun { pre: Some(&stop), ..Default::default() })), "at exp");
     y.forward().unwrap();
     assert_eq!(text(y.backward_with(BackwardRun { post: Some(&stop), ..Default::default() })), "at add2");
-    assert_eq!(text(y.visit_function_backward(stop, &[])), "at add2");
+    assert_eq!(text(y.visit_function_backward(&y.parent().unwrap(), stop, &[])), "at add2");
     let log = Log::default();
     let run = BackwardRun { callbacks: &[&Refuse, &log], ..Default::default() };
     assert_eq!(text(y.backward_with(run)), "no more after add2");
@@ -376,4 +375,19 @@ fn what_a_side_graph_changed_is_not_passed_off_as_the_old() {
     assert!((values(&k)[0] - 0.1f32.sin()).abs() < 1e-6);
     y.backward().unwrap();
     assert_eq!(gradient(&x), [0.0]);
+}
+
+#[test]
+fn only_a_gradient_that_was_given_is_cleared() {
+    let given = NdArray::from_slice(&[2.0f32], [1].into()).unwrap();
+    for (seed, cleared) in [(Seed::Own, false), (Seed::Array(given.clone()), true)] {
+        let x = var(&[1.0]);
+        let y = (&x * 3.0).unwrap();
+        y.forward().unwrap();
+        y.grad().fill(2.0).unwrap();
+        let options = BackwardOptions { seed, clear_buffer: true, clear_initial_grad: true };
+        y.backward_with(options).unwrap();
+        assert_eq!((gradient(&x), gradient(&y)), (vec![6.0], vec![2.0]));
+        assert_eq!(given.storage().is_empty(), cleared);
+    }
 }

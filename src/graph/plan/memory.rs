@@ -49,7 +49,7 @@ impl Plans {
         let root = y.node();
         let forward = Arc::new(Forward::new(std::slice::from_ref(root), build::key(options, false))?);
         let key = backward::Key { clear_buffer, hooked: false, fused: fusion() };
-        let backward = y.need_grad().then(|| Backward::new(root, key, Some(forward.clone()))).transpose()?;
+        let backward = y.need_grad_state().then(|| Backward::new(root, key, Some(forward.clone()))).transpose()?;
         Ok(Some(Plans { forward, backward }))
     }
 

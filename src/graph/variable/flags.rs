@@ -1,8 +1,44 @@
 //! What a user may ask of a variable: its gradient, what is kept, what may be changed.
 
-use super::Variable;
+use super::{VarNode, VarRef, VarState, Variable};
 use crate::error::{Error, Result};
-use std::sync::atomic::Ordering::Relaxed;
+use crate::graph::mode;
+use crate::graph::plan::{self, Closed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Variables whose inherited flag was set by hand.
+static BY_HAND: AtomicUsize = AtomicUsize::new(0);
+
+pub(super) fn set_by_hand(s: &mut VarState, state: Option<Option<bool>>) {
+    match (s.by_hand.is_some(), state.is_some()) {
+        (false, true) => BY_HAND.fetch_add(1, Relaxed),
+        (true, false) => BY_HAND.fetch_sub(1, Relaxed),
+        _ => 0,
+    };
+    s.by_hand = state;
+}
+
+/// What the functions of a forward run read inherits what the graph says, whatever was set by hand.
+pub(in crate::graph) fn drop_states_by_hand(roots: &[VarRef], closed: Option<&Closed>) {
+    if BY_HAND.load(Relaxed) == 0 {
+        return;
+    }
+    let is_closed = |id| closed.is_some_and(|c| c.contains(id));
+    for f in plan::collect_before(roots, |f, _| is_closed(f.id)).0 {
+        f.inputs().iter().for_each(|x| drop_state_by_hand(x));
+    }
+}
+
+fn drop_state_by_hand(v: &VarNode) {
+    let inherited = v.parent().is_some_and(|f| f.inputs().iter().any(|x| x.need_grad()));
+    let mut s = v.lock();
+    if s.by_hand.is_some() {
+        set_by_hand(&mut s, None);
+        s.inherit(inherited);
+        drop(s);
+        v.changed();
+    }
+}
 
 impl Variable {
     /// The same variable with `need_grad` set.
@@ -16,16 +52,18 @@ impl Variable {
         self
     }
 
-    /// Whether a gradient is computed for this variable: as set, or inherited from what it was computed from.
+    /// True if the user has set `need_grad` to true. Whether a gradient is computed says
+    /// [`need_grad_state`](Variable::need_grad_state), which is what Python calls `need_grad`.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
-    /// let x = Variable::new([2]);
-    /// assert!(!x.need_grad() && f::exp(&x.with_need_grad(true))?.need_grad());
+    /// let x = Variable::new([2]).with_need_grad(true);
+    /// let y = f::exp(&x)?;
+    /// assert!(x.need_grad() && !y.need_grad() && y.need_grad_state());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn need_grad(&self) -> bool {
-        self.node().need_grad()
+        self.need_grad_setting() == Some(true)
     }
 
     /// `need_grad` as set by the user, `None` if it is inherited.
@@ -56,11 +94,11 @@ impl Variable {
     /// use nnrs::{functions as f, Variable};
     /// let x = Variable::new([2]).with_need_grad(true);
     /// let y = f::exp(&x)?;
-    /// assert!(y.need_grad() && !y.need_grad_is_set());
+    /// assert!(y.need_grad_state() && !y.need_grad_is_set());
     /// y.set_need_grad(false);
-    /// assert!(!y.need_grad() && y.need_grad_state());
+    /// assert!(!y.need_grad_state());
     /// y.unset_need_grad();
-    /// assert!(y.need_grad());
+    /// assert!(y.need_grad_state());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_need_grad(&self, need_grad: impl Into<Option<bool>>) {
@@ -84,18 +122,19 @@ impl Variable {
         self.set_need_grad(None);
     }
 
-    /// What this variable inherits: whether something that it is computed from needs a gradient. It decides whether this
-    /// variable needs one as long as [`need_grad`](Variable::need_grad) is not set.
+    /// Whether a gradient is computed for this variable: as [`need_grad`](Variable::need_grad) is set, or else inherited from
+    /// what it was computed from.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
     /// let y = f::exp(&Variable::new([2]).with_need_grad(true))?;
+    /// assert!(y.need_grad_state());
     /// y.set_need_grad(false);
-    /// assert!(y.need_grad_state() && !y.need_grad());
+    /// assert!(!y.need_grad_state());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn need_grad_state(&self) -> bool {
-        self.node().lock().inherited
+        self.node().need_grad()
     }
 
     /// True if there is something to inherit: a function computes this variable, or the state was set by hand.
@@ -109,40 +148,42 @@ impl Variable {
     /// ```
     pub fn need_grad_state_is_set(&self) -> bool {
         let s = self.node().lock();
-        s.parent.is_some() || s.inherited_by_hand.is_some()
+        s.by_hand.map_or(s.parent.is_some(), |state| state.is_some())
     }
 
-    /// Sets what this variable inherits, whatever its inputs say, until [`Variable::unset_need_grad_state`].
+    /// Sets what this variable inherits, whatever its inputs say, until the next forward run of a function that reads it.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
-    /// let x = Variable::from_slice(&[1.0f32], [1].into())?.with_need_grad(true);
-    /// let y = f::exp(&x)?;
-    /// y.set_need_grad_state(false);
-    /// assert!(!y.need_grad());
+    /// let h = f::exp(&Variable::new([1]).with_need_grad(true))?;
+    /// let y = f::sin(&h)?;
+    /// h.set_need_grad_state(false);
+    /// assert!(!h.need_grad_state());
+    /// y.forward()?;
+    /// assert!(h.need_grad_state());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_need_grad_state(&self, on: bool) {
-        let mut s = self.node().lock();
-        (s.inherited, s.inherited_by_hand) = (on, Some(on));
-        drop(s);
-        self.node().changed();
+        self.set_state_by_hand(Some(on));
     }
 
-    /// Lets the inputs say again what this variable inherits.
+    /// This variable inherits nothing, until the next forward run of a function that reads it.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
     /// let y = f::exp(&Variable::new([2]).with_need_grad(true))?;
-    /// y.set_need_grad_state(false);
     /// y.unset_need_grad_state();
-    /// assert!(y.need_grad());
+    /// assert!(!y.need_grad_state() && !y.need_grad_state_is_set());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn unset_need_grad_state(&self) {
-        let inherited = self.node().parent().is_some_and(|f| f.inputs().iter().any(|x| x.need_grad()));
+        self.set_state_by_hand(None);
+    }
+
+    fn set_state_by_hand(&self, state: Option<bool>) {
         let mut s = self.node().lock();
-        (s.inherited, s.inherited_by_hand) = (inherited, None);
+        set_by_hand(&mut s, Some(state));
+        s.inherit(false);
         drop(s);
         self.node().changed();
     }
@@ -264,15 +305,19 @@ impl Variable {
         self.node().set_recompute(on);
     }
 
-    /// Drops the data now if it can be computed again and nobody else looks at it: what dropping the last handle does to a
-    /// variable that was made under auto_forward and [recompute](crate::graph::mode::set_recompute). Does nothing to a variable
-    /// that is persistent, not marked with [`recompute`](Variable::recompute), or made by no function.
+    /// Under [auto_forward](crate::graph::mode::set_auto_forward), drops the data of an output now if nobody else looks at it and
+    /// no gradient reads it, or it is marked with [`recompute`](Variable::recompute). Who reads it all the same has it
+    /// computed again. Does nothing in static graphs, nor to a variable that is persistent or prohibits clearing.
     ///
     /// ```
-    /// use nnrs::{functions as f, Variable};
-    /// let h = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
-    /// h.set_recompute(true);
-    /// h.forward()?;
+    /// use nnrs::{functions as f, graph::mode, Variable};
+    /// mode::set_auto_forward(true);
+    /// let x = Variable::from_slice(&[0.0f32], [1].into())?.with_need_grad(true);
+    /// let h = f::add_scalar(&x, f::AddScalar { val: 1.0, inplace: false })?;
+    /// let y = f::sin(&h)?; // its gradient reads h
+    /// h.clear_during_auto_forward();
+    /// assert!(!h.raw_data().storage().is_empty());
+    /// drop(y);
     /// h.clear_during_auto_forward();
     /// assert!(h.raw_data().storage().is_empty());
     /// assert_eq!(h.to_vec::<f32>()?, [1.0]);
@@ -280,12 +325,26 @@ impl Variable {
     /// ```
     pub fn clear_during_auto_forward(&self) {
         let s = self.node().lock();
-        let kept = s.persistent || s.prohibit_clear_data || !s.recompute;
+        let (kept, recompute) = (s.keeps_data(), s.recompute);
         drop(s);
-        if !kept {
+        if mode::auto_forward() && !kept && (recompute || !self.is_read_by_gradients()) {
             self.node().sheds.store(true, Relaxed);
             self.node().shed(1);
         }
+    }
+
+    /// Some function's gradient reads the data of this variable.
+    fn is_read_by_gradients(&self) -> bool {
+        let is_self = |v: &Variable| v.is(self);
+        let made = self.parent().is_some_and(|f| {
+            let o = f.outputs().iter().position(is_self);
+            o.is_some_and(|o| (0..f.inputs().len()).any(|i| f.grad_reads_output(i, o)))
+        });
+        made || self.function_references().iter().any(|f| {
+            let x = f.inputs();
+            let reads = |j: usize| (0..x.len()).any(|i| f.grad_reads_input(i, j));
+            x.iter().any(Variable::need_grad_state) && (0..x.len()).any(|j| is_self(&x[j]) && reads(j))
+        })
     }
 
     fn changed_if(&self, changed: bool) {

@@ -3,7 +3,7 @@
 use super::{Info, VarNode, VarRef};
 use crate::array::{NdArray, Owned, dropped_gradient};
 use crate::error::{Error, Result};
-use crate::graph::names;
+use crate::graph::{mode, names};
 use crate::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -66,7 +66,8 @@ impl Variable {
         &self.node
     }
 
-    /// A variable of `shape` without data: it reads as zeros until something is written.
+    /// A variable of `shape` without data: it reads as zeros until something is written. Like all new variables it is marked
+    /// for [recomputation](Variable::recompute) if [that mode](crate::graph::mode::set_recompute) is on.
     ///
     /// ```
     /// use nnrs::Variable;
@@ -88,7 +89,13 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn from_array(data: NdArray) -> Variable {
-        Variable::handle(VarNode::new(data, None))
+        Variable::made(VarNode::new(data, None))
+    }
+
+    /// A handle to a new variable, which takes [`recompute`](Variable::recompute) from the mode.
+    fn made(node: VarRef) -> Variable {
+        node.lock().recompute = mode::recompute();
+        Variable::handle(node)
     }
 
     /// A variable with a copy of `values`, row by row, of their type.
@@ -372,7 +379,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn rank(&self) -> usize {
-        self.node.parent().map_or(0, |f| f.rank() + 1)
+        self.parent().map_or(0, |f| f.rank() + 1)
     }
 
     /// Another shape; with `force` also another size, which drops the data. Noticed by the graphs that use the variable.
@@ -401,32 +408,33 @@ impl Variable {
         arrays.grad_elided &= !is_new; // a new array has not been dropped
         drop(arrays);
         self.node.core.changed();
+        self.mark_need_setup();
         Ok(())
     }
 
-    /// A variable that shares data and gradient arrays but has no history: gradients end there.
+    /// A variable that shares data and gradient arrays but has no history: gradients end there. It needs none, as long as
+    /// `need_grad` is not set.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
-    /// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?)?;
+    /// let y = f::exp(&Variable::from_slice(&[0.0f32], [1].into())?.with_need_grad(true))?;
     /// let leaf = y.unlinked();
     /// y.forward()?;
-    /// assert!(leaf.parent().is_none() && leaf.to_vec::<f32>()? == [1.0]);
+    /// assert!(leaf.parent().is_none() && !leaf.need_grad_is_set() && leaf.to_vec::<f32>()? == [1.0]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn unlinked(&self) -> Variable {
-        self.unlinked_with(None)
+        Variable::made(VarNode::over(self.node.core.clone(), None))
     }
 
-    /// As [`Variable::unlinked`], with `need_grad` set.
+    /// As [`Variable::unlinked`], with `need_grad` set; `None`: to what [`Variable::need_grad_state`] of this variable is.
     ///
     /// ```
     /// let x = nnrs::Variable::new([2]).with_need_grad(true);
     /// assert!(x.unlinked_with(None).need_grad() && !x.unlinked_with(Some(false)).need_grad());
     /// ```
     pub fn unlinked_with(&self, need_grad: Option<bool>) -> Variable {
-        let need_grad = need_grad.or(Some(self.need_grad()));
-        Variable::handle(VarNode::over(self.node.core.clone(), need_grad))
+        self.unlinked().with_need_grad(need_grad.unwrap_or_else(|| self.need_grad_state()))
     }
 
     /// Equal for a variable and its unlinked copies: they are one variable to a user.
@@ -454,13 +462,13 @@ impl Variable {
     pub fn view(&self, shape: Shape) -> Result<Variable> {
         let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
-        let v = VarNode::new(data, Some(self.need_grad()));
+        let v = VarNode::new(data, Some(self.need_grad_state()));
         v.core.lock().grad = Some(Owned::new(grad));
-        Ok(Variable::handle(v))
+        Ok(Variable::made(v))
     }
 
-    /// A variable of its own with a copy of the data, `need_grad` as set here, and with `copy_grad` a copy of the gradient
-    /// too. The name, what [`Variable::info`] gives, the other flags and the history are not copied.
+    /// A variable of its own with a copy of the data, [`need_grad`](Variable::need_grad) set to what it is here, and with
+    /// `copy_grad` a copy of the gradient too. The name, what [`Variable::info`] gives, the other flags and the history are not copied.
     ///
     /// # Errors
     /// As [`Variable::data`]; not enough memory.
@@ -475,7 +483,7 @@ impl Variable {
     /// ```
     pub fn deep_copy(&self, copy_grad: bool) -> Result<Variable> {
         let copy = Variable::from_array(self.data()?.deep_copy()?);
-        copy.set_need_grad(self.need_grad_setting());
+        copy.set_need_grad(self.need_grad());
         if copy_grad {
             copy.set_grad(self.grad().deep_copy()?)?;
         }
@@ -492,6 +500,6 @@ impl Default for Variable {
 
 impl std::fmt::Debug for Variable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Variable({}, need_grad={})", self.shape(), self.need_grad())
+        write!(f, "Variable({}, need_grad={})", self.shape(), self.need_grad_state())
     }
 }

@@ -52,7 +52,7 @@ impl Variable {
         format!(
             "<Variable({}, need_grad={}) at {:#x}>",
             v.shape(),
-            if v.need_grad() { "True" } else { "False" },
+            if v.need_grad_state() { "True" } else { "False" },
             v.id()
         )
     }
