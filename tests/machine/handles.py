@@ -41,7 +41,7 @@ class Handles(Machine):
         try:
             array = taken(v.data if what == "d" else v.grad, how, r.shape)
         except nn.Error as e:
-            if cell.kept or what == "d" and not self.may_refuse(r):
+            if cell.kept or what == "d" and not self.may_refuse(r) and not self.is_mixed(cell):
                 raise Mismatch(f"v{i}.{what}: {e}") from e
             raise Skip from e
         self.arrays[new] = Held(array, cell, how, self.reference.clock)

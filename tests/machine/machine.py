@@ -209,7 +209,7 @@ class Machine:
         read = [x for f in behind(cell.maker.y) for x in f.x]
         if any(x.moved > cell.ran for x in read):
             return True
-        leaves = [x.cell for x in read if x.cell.maker is None]
+        leaves = [x.cell for x in read if x.parent is None]
         return any(max(c.stamp, c.lent) > cell.ran or id(c) in viewed for c in leaves)
 
     def refuse(self, error: nn.Error, allowed: bool, what: str) -> None:

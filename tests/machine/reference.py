@@ -200,7 +200,7 @@ class Reference:
                 v.grad.stamp = stamp
         for i, v in made.items():
             if i in grads:
-                v.grad.d, v.grad.stamp = grads[i].cell.d.copy(), stamp
+                v.grad.d, v.grad.stamp, v.grad.maker = grads[i].cell.d.copy(), stamp, None
                 v.grad.keep(id(v.grad) in held or v.persistent, stamp)
                 v.grad.known = True
             elif v.parent and any(id(y) in grads for y in v.parent.y):
@@ -210,9 +210,8 @@ class Reference:
                 v.grad.keep(False, stamp)
 
     def cut(self, v: Var) -> None:
-        """The variable has no history any more, but what it inherited."""
+        """The variable has no history any more, nor what it inherited."""
         f = v.parent
-        v.need = needs(v, {})
         v.parent, v.need_stamp = None, self.tick()
         v.moved = v.need_stamp
         spare = Var(np.zeros(v.shape), parent=f)
@@ -223,7 +222,7 @@ class Reference:
         if v.parent is not None:
             f = v.parent
             f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
-        v.need, w.need = w.need, needs(w, {})
+        v.need = w.need
         v.parent, v.need_stamp = w.parent, self.tick()
         for u in [u for u in every if u.core is v.core and not u.ghost]:
             u.cell, u.grad, u.core, u.moved = w.cell, w.grad, w.core, v.need_stamp
