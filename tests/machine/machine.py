@@ -174,6 +174,8 @@ class Machine:
 
     def do_forget(self, new: int, x: int, ops: tuple[str, ...]) -> None:
         v, r = self.get(x)
+        if is_sink(r):
+            raise Skip
 
         def inside(h: nn.Variable) -> nn.Variable:
             for op in ops:

@@ -133,6 +133,13 @@ def seed_of(x: Var, one: bool) -> Var | None:
     return Var(x.grad.d.copy()) if x.parent else None
 
 
+def spare(v: Var) -> Var:
+    """What the parent of a variable has in its place afterwards: nothing is known until it runs."""
+    found = Var(np.zeros(v.shape), parent=v.parent)
+    found.cell.known = found.grad.known = False
+    return found
+
+
 class Reference:
     """Runs over `Var`s; `clock` counts everything that happens."""
 
@@ -214,14 +221,13 @@ class Reference:
         f = v.parent
         v.parent, v.need_stamp = None, self.tick()
         v.moved = v.need_stamp
-        spare = Var(np.zeros(v.shape), parent=f)
-        f.y[f.y.index(v)] = spare
+        f.y[f.y.index(v)] = spare(v)
 
     def rewire(self, v: Var, w: Var, every: Iterable[Var]) -> None:
         """v takes the arrays and the history of w; unlinked copies of v take the arrays."""
         if v.parent is not None:
             f = v.parent
-            f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
+            f.y[f.y.index(v)] = spare(v)
         v.need = w.need
         v.parent, v.need_stamp = w.parent, self.tick()
         for u in [u for u in every if u.core is v.core and not u.ghost]:

@@ -154,6 +154,8 @@ class Runner(Changes):
         before = set(behind(twins))
         start = [Var(np.full(r.shape, 1.0 if seed is None else float(seed))) for r in twins]
         found = reverse(list(zip(twins, start, strict=True)))
+        if len({id(r) for _, r in ins}) < len(ins):
+            raise Skip
         if bind and any(id(r) not in found or found[id(r)].parent is None for _, r in ins):  # the seed itself
             raise Skip
         self.sources += [*twins, *all_of(twins)]
