@@ -21,9 +21,11 @@ def fusion(request):
 
 @pytest.fixture(autouse=True)
 def registry():
+    before = dict(backward_functions.registry)
     yield
-    for name in list(backward_functions.registry):
-        backward_functions.unregister(name)
+    for name, rule in list(backward_functions.registry.items()):
+        if rule is not before.get(name):
+            backward_functions.unregister(name)
 
 
 def leaf(values=X, need_grad=True) -> Variable:

@@ -129,3 +129,15 @@ def test_weak_references():
     assert w() is a
     del a
     assert w() is None
+
+
+SHAPES = [((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((2, 2, 3), (2, 3, 4)), ((2, 2, 3), (3,))]
+
+
+@pytest.mark.parametrize("a, b", SHAPES)
+def test_matrix_products_with_one_array_are_computed_at_once(a, b):
+    x, y = np.arange(np.prod(a)).reshape(a) + 1.0, np.cos(np.arange(np.prod(b))).reshape(b)
+    for kinds in ((nn.Variable, nn.NdArray), (nn.NdArray, nn.Variable), (nn.NdArray, nn.NdArray)):
+        made = kinds[0].from_numpy_array(x) @ kinds[1].from_numpy_array(y)
+        assert isinstance(made, nn.NdArray)
+        np.testing.assert_allclose(made.data, x @ y, rtol=1e-6)

@@ -40,6 +40,88 @@ def test_install_makes_nnabla_mean_nnrs():
     assert done.stdout == "fine\n", done.stderr
 
 
+# Modules whose names are those of functions, with a way to see that the function is still there.
+FUNCTIONS = {
+    "grad": "len(nn.grad(x * x, [x])) == 1",
+    "recompute": "nn.recompute().__enter__() is None",
+    "auto_forward": "nn.auto_forward().__enter__() is None",
+}
+IMPORTS = (
+    "import {p}.{m}",
+    "import {p}.{m} as module",
+    "from {p}.{m} import {m}",
+    "from {p} import {m}",
+    "import importlib; importlib.reload(importlib.import_module('{p}.{m}'))",
+    "import {p}.{m}, {p}.{m} as again; from {p}.{m} import *",
+)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("statement", IMPORTS)
+@pytest.mark.parametrize(
+    "before, package", [("", "nnrs"), ("import nnrs.compat; nnrs.compat.install()", "nnabla")], ids=["nnrs", "nnabla"]
+)
+def test_imports_of_a_module_leave_the_function_of_its_name(before, package, statement, name):
+    """Whether it is the first import of all, or comes after the package's."""
+    imported = statement.format(p=package, m=name)
+    for first in (imported, f"import {package}\n{imported}", f"import {package}.functions\n{imported}"):
+        done = run(
+            f"{before}\n{first}\nimport {package} as nn\nx = nn.Variable((2,), need_grad=True)\n"
+            f"assert {FUNCTIONS[name]}, nn.{name}\n"
+            f"import {package}.{name}\nassert not isinstance(nn.{name}, type(nn))\n"
+        )
+        assert not done.returncode, done.stderr
+
+
+def test_modules_that_scripts_of_nnabla_name():
+    done = run(
+        "import nnrs as nn, nnrs.compat; nnrs.compat.install()\n"
+        "from nnabla._variable import Variable, Context, CommunicatorBackwardCallback\n"
+        "from nnabla._nd_array import NdArray\n"
+        "import nnabla.solver as S, nnabla.solvers, nnabla.dtypes, numpy as np\n"
+        "assert (Variable, Context, NdArray) == (nn.Variable, nn.Context, nn.NdArray)\n"
+        "assert nn._variable.Variable is Variable and nn.dtypes is nnabla.dtypes\n"
+        "assert CommunicatorBackwardCallback is nn.communicators.CommunicatorBackwardCallback\n"
+        "assert S.Adam is nnabla.solvers.Adam and S.Solver is nnabla.solvers.Solver\n"
+        "from nnabla.solver import *\n"
+        "assert Momentum is S.Momentum and SolverState is S.SolverState\n"
+        "assert nnabla.dtypes.np_dtpye_to_int[np.float32] == 11 and nnabla.dtypes.int_to_np_dtype[5] is np.int32\n"
+        "try: S.Lamb\n"
+        "except AttributeError as e: print(e)\n"
+        "try: S.nonsense\n"
+        "except AttributeError as e: print(e)\n"
+    )
+    assert done.stdout.splitlines() == [
+        "nnrs.solver.Lamb is not in this version of nnrs yet; NNabla 1.39 has it",
+        "module 'nnrs.solver' has no attribute 'nonsense'",
+    ], done.stderr
+
+
+def test_settings_are_those_of_nnabla(tmp_path):
+    """The defaults and the order of the files are NNabla 1.39's."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".nnabla").write_text("[LOG]\nlog_console_level = ERROR\nlog_file_level = A\n[OWN]\na = 1\n")
+    (tmp_path / "nnabla.conf").write_text("[LOG]\nlog_file_level = B\nlog_file_name = x%y\n")
+    (tmp_path / "named.conf").write_text("[LOG]\nlog_file_name = z\n")
+    script = (
+        "from nnrs.config import nnabla_config as c\nimport nnrs as nn, configparser\n"
+        "assert c is nn.config.nnabla_config and isinstance(c, configparser.RawConfigParser)\n"
+        "print([c['LOG'][k] for k in ('log_console_level', 'log_file_level', 'log_file_name')], c.get('OWN', 'a'))\n"
+        "print(c.sections()[:6], c.getint('DATA_ITERATOR', 'data_source_buffer_max_size'))\n"
+        "c.set('DATA_ITERATOR', 'data_source_file_cache_size', '7')\n"
+        "print(nn.config.nnabla_config['DATA_ITERATOR']['data_source_file_cache_size'], nn.config.in_recomputing)"
+    )
+    env = {**os.environ, "HOME": str(tmp_path / "home"), "NNABLA_CONFIG_FILE_PATH": str(tmp_path / "named.conf")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=env, cwd=tmp_path
+    )
+    assert done.stdout.splitlines() == [
+        "['ERROR', 'B', 'z'] 1",
+        "['DATA_ITERATOR', 'LOG', 'MISC', 'CALLBACK', 'CHECKPOINT', 'MULTINODE'] 1073741824",
+        "7 False",
+    ], done.stderr
+
+
 def test_install_refuses_when_nnabla_is_there():
     done = run(
         "import sys, types\nimport nnrs.compat\n"

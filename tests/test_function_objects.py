@@ -56,6 +56,8 @@ def test_what_a_function_says_of_itself(name):
     assert f.name == golden["name"] and f.info.type_name == golden["type_name"]
     assert f.rank == golden["rank"] and f.need_grad == golden["need_grad"] and f.tags == golden["tags"]
     assert len(f.inputs) == len(golden["input"]) and repr(f.args) == repr(f.arguments) == repr(f.info.args)
+    assert f.min_outputs() == golden["min_outputs"]
+    assert [f.need_setup_recompute(o) for o in range(len(f.outputs))] == golden["need_setup_recompute"]
     assert isinstance(f.context, nn.Context)
     assert list(f.arguments) == list(golden["arguments"])
     for mine, theirs in zip(f.arguments.values(), golden["arguments"].values(), strict=True):

@@ -333,14 +333,16 @@ def test_wrong_arguments(target: Target) -> None:
             attempts["no input"] = lambda: target.function(**target.case.args)
             for wrong in ("a string", {}, object()):
                 attempts[f"{wrong!r} for an input"] = lambda wrong=wrong: target.call([wrong, *values[1:]])
-        for name in target.case.args:
-            attempts[f"an object as {name}"] = lambda name=name: target.function(
-                *values, **{**target.case.args, name: object()}
+        for name, given in target.case.args.items():
+            # Anything with a truth is a bool.
+            wrong = np.zeros(2) if isinstance(given, bool) else object()
+            attempts[f"{wrong!r} as {name}"] = lambda name=name, wrong=wrong: target.function(
+                *values, **{**target.case.args, name: wrong}
             )
         for what, attempt in attempts.items():
             try:
                 attempt()
             except bad_kinds:
                 continue
-            # NNabla takes anything as a bool, and add_n any keyword.
+            # NNabla's add_n takes any keyword.
             assert h.ORACLE, f"{what} is taken"

@@ -237,3 +237,22 @@ def test_parts_without_a_gradient_of_their_own_keep_their_history_in_auto_forwar
     w.d = [[5.0, 7.0]]
     g.forward()
     assert g.d.tolist() == [[5.0, -7.0]]
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_a_gradient_that_is_the_seed_itself_can_run(auto):
+    """For an output itself, and where the rule passes on what it gets; it follows the seed."""
+    x, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    with nn.auto_forward(auto):
+        y = F.identity(x)
+        for made in (nn.grad([y], [x, y], [seed]), nn.grad([y], [y, x], seed), nn.grad([x], [x], [seed])):
+            for g in made:
+                g.forward()
+                assert g.d.tolist() == [3.0, 4.0]
+        g = nn.grad([y], [y])[0]
+        g.forward()
+        assert g.d.tolist() == [1.0, 1.0]
+    g = nn.grad([y], [y], [seed], bind_grad_output=True)[0]
+    seed.d = [5.0, 6.0]
+    g.forward()
+    assert g.d.tolist() == y.g.tolist() == [5.0, 6.0]

@@ -58,3 +58,20 @@ def test_variables_beside_slices_are_refused_as_in_nnabla(key):
     assert isinstance(e.value, nn.Error)
     with pytest.raises(NotImplementedError):
         x[key(i)] = 1
+
+
+@pytest.mark.parametrize("kind", [nn.Variable, nn.NdArray])
+def test_a_comparison_is_no_index(kind):
+    """Its zeros and ones would be taken for places, not for a mask."""
+    x = kind.from_numpy_array(np.float32([1, -2, 3]))
+    for call in (lambda: x[x > 0], lambda: x.__setitem__(x > 0, 1)):
+        with pytest.raises(TypeError, match="indexing: argument 'key': .*comparison") as e:
+            call()
+        assert isinstance(e.value, nn.Error) and "NumPy mask" in str(e.value)
+
+
+@pytest.mark.parametrize("key", [slice(2**70), slice(None, -(2**70), -1), slice(-(2**63), None), slice(None, -(2**63))])
+def test_slices_beyond_64_bits(key):
+    x = np.arange(5, dtype=np.float32)
+    y = nn.NdArray.from_numpy_array(x)[key]
+    np.testing.assert_array_equal(y.data, x[key])

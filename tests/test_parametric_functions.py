@@ -75,7 +75,7 @@ def test_no_grad_makes_parameters_that_later_calls_train():
         (lambda x: PF.affine(x, 2.5), TypeError, "affine: argument 'n_outmaps': expected an integer"),
         (lambda x: PF.affine(x, 5, bogus=1), TypeError, "bogus"),
         (lambda x: PF.affine(x, 5, name=3), TypeError, "affine: argument 'name'"),
-        (lambda x: PF.affine(3, 5), TypeError, "affine: argument 'inp': expected a Variable, got int 3"),
+        (lambda x: PF.affine(3, 5), TypeError, "affine: argument 'inp': expected a Variable or NdArray, got int 3"),
         (lambda x: PF.convolution(x, 4, (3,), group=2), ValueError, "expected a divisor of the 3 input channels"),
         (lambda x: PF.convolution(x, 4, (3,), group=0), ValueError, "group"),
         (lambda x: PF.embed(x, 3, [4]), TypeError, "embed: argument 'n_features': expected an integer"),

@@ -102,7 +102,7 @@ def test_a_rule_in_place_of_an_own_one():
 
 def test_the_registry_is_shown(capsys):
     backward_functions.register("Cube", cube_rule)
-    assert backward_functions.registry == {"Cube": cube_rule}
+    assert backward_functions.registry["Cube"] is cube_rule
     backward_functions.show_registry()
     shown = capsys.readouterr().out.splitlines()
-    assert "Affine (own rule)" in shown and any(line.startswith("Cube <function cube_rule") for line in shown)
+    assert all(any(line.startswith(start) for line in shown) for start in ("Affine <", "Cube <function cube_rule"))

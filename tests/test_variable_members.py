@@ -127,9 +127,8 @@ def test_flags_take_what_python_takes_for_true(value):
     assert (x.need_grad, x.persistent, x.recompute) == (True, True, True)
     y = x * 2
     y.forward(value, value)
-    for wrong in ("yes", object()):
-        with pytest.raises(TypeError):
-            x.need_grad = wrong
+    with pytest.raises(TypeError):
+        x.need_grad = np.ones(2)
 
 
 # Copies have values, not history

@@ -102,13 +102,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from . import backward_function as backward_function
     from . import compat as compat
     from . import context as context
+    from . import dtypes as dtypes
     from . import experimental as experimental
     from . import ext_utils as ext_utils
     from . import functions as functions
     from . import initializer as initializer
     from . import parametric_functions as parametric_functions
+    from . import solver as solver
     from . import solvers as solvers
     from . import testing as testing
     from . import utils as utils
@@ -122,7 +125,8 @@ ProtoVariable graph_def
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
 _MODULES = """
-compat context experimental ext_utils functions initializer parametric_functions solvers testing utils variable
+_nd_array _variable backward_function compat context dtypes experimental ext_utils functions initializer
+parametric_functions solver solvers testing utils variable
 """.split()
 
 

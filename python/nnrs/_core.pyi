@@ -59,6 +59,7 @@ __all__ = [
     "memory_stats",
     "no_grad_active",
     "fit_memory",
+    "own_rule",
     "plan_memory",
     "register_rule",
     "registry",
@@ -176,9 +177,11 @@ class NdArray:
     __array_priority__: ClassVar[float]
     """A dense N-dimensional array; shares its memory with the variables and arrays made from it."""
 
-    def __new__(cls, shape: Sequence[int] | None = None) -> Self: ...
+    def __new__(cls, shape: Sequence[int] | int | None = None, *sizes: int) -> Self: ...
     @staticmethod
     def from_numpy_array(nparr: ArrayLike) -> NdArray: ...
+    @property
+    def _is_comparison(self) -> bool: ...
     @staticmethod
     def _from_pickle(values: ArrayLike, dtype: str) -> NdArray: ...
     @property
@@ -329,6 +332,8 @@ class Variable:
     @property
     def get_number_of_references(self) -> int:
         """How many variables share this one's arrays: itself and its unlinked copies."""
+    @property
+    def _is_comparison(self) -> bool: ...
     def _clear_called(self) -> tuple[bool, bool]: ...
     def _raw_data(self) -> NdArray: ...
     def _supersede(self, new: Variable) -> None: ...
@@ -447,6 +452,13 @@ def call_python_function(
     n_outputs: int | None = None,
     outputs: list[NdArray] | None = None,
 ) -> Any: ...
+def own_rule(
+    name: str,
+    grad_inputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable | None],
+    arguments: dict[str, Any],
+) -> list[Variable | None]: ...
 def register_rule(name: str, rule: Callable[..., Any]) -> None: ...
 def unregister_rule(name: str) -> bool: ...
 def call(

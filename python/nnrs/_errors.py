@@ -93,10 +93,11 @@ def check_type(function: str, argument: str, value: Any, kinds: type | tuple[typ
 
 
 def check_flag(function: str, argument: str, value: Any) -> bool:
-    """True or False, also as 0, 1 or NumPy's; anything else is an `ArgumentTypeError`."""
-    if isinstance(value, bool) or (type(value).__name__ in ("bool", "bool_", "int") and value in (0, 1)):
+    """The truth of `value`, of any type, as NNabla takes flags; an `ArgumentTypeError` where it has none (arrays)."""
+    try:
         return bool(value)
-    raise ArgumentTypeError(message(function, argument, "bool", describe(value)))
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(message(function, argument, "bool", describe(value))) from None
 
 
 def missing_name(module: str, name: str, later: str) -> AttributeError:

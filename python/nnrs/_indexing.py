@@ -87,6 +87,9 @@ def _parts(key: Any) -> list[Any]:
 def _checked(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
+    if isinstance(part, (Variable, NdArray)) and part._is_comparison:
+        hint = "x.d > 0 is a NumPy mask that can; nnrs.functions.where chooses within a graph"
+        raise ArgumentTypeError(message("indexing", "key", "something else than a comparison of arrays", None, hint))
     if isinstance(part, Variable):
         return np.asarray(part.data.data) if part.data.dtype == np.bool_ else part
     if isinstance(part, (list, np.ndarray, NdArray)):
@@ -193,7 +196,7 @@ def _expanded(ndim: int, parts: list[Any]) -> list[Any]:
 
 def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """Arguments of F.slice, and the shape that the result takes."""
-    start: list[int] = []
+    start: list[int | None] = []
     stop: list[int | None] = []
     step: list[int] = []
     result: list[int] = []
@@ -206,12 +209,11 @@ def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tu
         if isinstance(part, slice):
             if part.step == 0:
                 raise ValueError("slice step cannot be zero")
-            first, last, stride = part.indices(n)
-            result.append(len(range(first, last, stride)))
-            # Of nothing, first and last may lie before the beginning, where F.slice counts from the end.
-            first, last, stride = (first, last, stride) if result[-1] else (0, 0, 1)
-            start.append(first)
-            stop.append(last if last >= 0 else None)
+            places = range(*part.indices(n))
+            result.append(len(places))
+            stride = places.step
+            start.append(_bound(part.start))
+            stop.append(_bound(part.stop))
             step.append(stride)
         else:
             if not -n <= part < n:
@@ -223,6 +225,11 @@ def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tu
     return tuple(start), tuple(stop), tuple(step), tuple(result)
 
 
+def _bound(place: Any) -> int | None:
+    """A slice's start or stop as it is recorded: as given, but within 64 bits."""
+    return None if place is None else max(-(2**62), min(operator.index(place), 2**62))
+
+
 def matmul(a: Any, b: Any) -> Any:
     """`a @ b`, as NumPy."""
     from . import functions as F
@@ -232,6 +239,8 @@ def matmul(a: Any, b: Any) -> Any:
         raise ArgumentTypeError(message("__matmul__", "other", "a Variable or NdArray", "a NumPy array", hint))
     if not isinstance(b, (Variable, NdArray)):
         return NotImplemented
+    if isinstance(a, NdArray) or isinstance(b, NdArray):  # computed at once, all steps of it
+        a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ArgumentTypeError(message("__matmul__", None, "operands with 1 or more axes", f"{a.shape} and {b.shape}"))
     if a.ndim == 1 and b.ndim == 1:

@@ -12,14 +12,14 @@ from ._errors import MissingModuleError
 
 # NNabla 1.39's modules; those that nnrs has are found before this list is asked.
 _MODULES = """
-backward_functions contrib.context core.graph_def core.graph_optimizer core.module core.modules
+callback communicator contrib.context core.graph_def core.graph_optimizer core.module core.modules
 core.sequential core.variable_batch_size experimental.framework.data experimental.framework.evaluator
 experimental.framework.trainer experimental.framework.updater experimental.framework.worker
 experimental.graph_converters
 experimental.parametric_function_class.affine experimental.parametric_function_class.batch_normalization
 experimental.parametric_function_class.convolution experimental.parametric_function_class.deconvolution
 experimental.parametric_function_class.embed experimental.parametric_function_class.module experimental.viewers
-ext_utils function grad initializer lms logger models.object_detection.base models.object_detection.draw_utils
+function_bases lms logger models.object_detection.base models.object_detection.draw_utils
 models.object_detection.utils models.object_detection.yolov2 models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
 models.semantic_segmentation.utils models.imagenet models.utils monitor normalization_functions

@@ -35,7 +35,8 @@ def forward_all(
     given = list(variables)
     for v in given:
         check_type(here, "variables", v, Variable, "Variables")
-    _core.forward_all(given, clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
+    flags = check_flag(here, "clear_buffer", clear_buffer), check_flag(here, "clear_no_need_grad", clear_no_need_grad)
+    _core.forward_all(given, *flags, function_pre_hook, function_post_hook)
 
 
 def set_auto_forward(auto: bool) -> None:

@@ -6,18 +6,84 @@ is built of differentiable functions gives derivatives of any order. `Variable.b
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
 from ._core import Variable
-from ._errors import ArgumentTypeError, describe, message
+from ._errors import ArgumentTypeError, describe, message, missing_name
 
 Rule = Callable[..., Variable | Sequence[Variable | None] | None]
 
-# The registered rules, by the names of their functions.
-registry: OrderedDict[str, Rule] = OrderedDict()
+
+def _own_rule(class_name: str, name: str) -> Rule:
+    """The rule that comes with a function, as one that can be registered is called."""
+
+    def rule(
+        grad_inputs: Sequence[Variable],
+        inputs: Sequence[Variable | None],
+        input_shapes: Sequence[tuple[int, ...]],
+        outputs: Sequence[Variable | None],
+        output_shapes: Sequence[tuple[int, ...]],
+        **arguments: Any,
+    ) -> Any:
+        x = [Variable(s) if v is None else v for v, s in zip(inputs, input_shapes, strict=True)]
+        made = _core.own_rule(class_name, list(grad_inputs), x, list(outputs), arguments)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    rule.__name__ = rule.__qualname__ = f"{name}_backward"
+    rule.__doc__ = f"The gradient rule of `nnrs.functions.{name}`."
+    return rule
+
+
+_CLASS_NAMES: dict[str, str] = {entry["name"]: entry["class_name"] for entry in _core.registry()}
+_OWN: dict[str, Rule] = {class_name: _own_rule(class_name, name) for name, class_name in _CLASS_NAMES.items()}
+
+
+class _Registry(UserDict[str, Rule]):
+    """Rules by the names of their functions; the engine hears of those that are not its own."""
+
+    def __setitem__(self, name: str, rule: Rule) -> None:
+        if not callable(rule):
+            raise ArgumentTypeError(message("register", "func", "a function", describe(rule)))
+        if rule is _OWN.get(name):
+            _core.unregister_rule(name)
+        else:
+            _core.register_rule(name, rule)
+        super().__setitem__(name, rule)
+
+    def __delitem__(self, name: str) -> None:
+        """The own rule, where there is one, takes the place of what is deleted."""
+        if self[name] is _OWN.get(name):
+            raise KeyError(name)
+        if name in _OWN:
+            self[name] = _OWN[name]
+        else:
+            _core.unregister_rule(name)
+            super().__delitem__(name)
+
+
+registry = _Registry(_OWN)
+"""The rules by the class names of their functions ("Affine"): their own ones, and those that are registered.
+
+Each is called as `register` says. An own rule may be called from one that is registered in its place.
+
+>>> import nnrs as nn
+>>> x, g = nn.Variable.from_numpy_array([2.0]), nn.Variable.from_numpy_array([3.0])
+>>> gx = registry["PowScalar"]([g], [x], [x.shape], [None], [(1,)], val=2)
+>>> gx.forward()
+>>> gx.d.tolist()
+[12.0]
+"""
+
+
+def __getattr__(name: str) -> Any:
+    if (function := name.removesuffix("_backward")) != name and function in _CLASS_NAMES:
+        return _OWN[_CLASS_NAMES[function]]
+    from ._composites import LATER
+
+    raise missing_name(__name__, name, " ".join(f"{function}_backward" for function in LATER.split()))
 
 
 def register(func_name: str, func: Rule) -> None:
@@ -41,9 +107,6 @@ def register(func_name: str, func: Rule) -> None:
     [3.0, 3.0]
     >>> unregister("Round")
     """
-    if not callable(func):
-        raise ArgumentTypeError(message("register", "func", "a function", describe(func)))
-    _core.register_rule(func_name, func)
     registry[func_name] = func
 
 
@@ -54,16 +117,9 @@ def unregister(func_name: str) -> None:
         KeyError: No rule is registered for that name.
     """
     del registry[func_name]
-    _core.unregister_rule(func_name)
 
 
 def show_registry() -> None:
-    """Print the names of all functions that have a gradient rule, and the rules that were registered."""
-    for name, rule in _rules().items():
+    """Print the names of all functions that have a gradient rule, and the rules."""
+    for name, rule in registry.items():
         print(name, rule)
-
-
-def _rules() -> dict[str, Any]:
-    """The own rules by name, then the registered ones, which hide them."""
-    own: dict[str, Any] = {entry["class_name"]: "(own rule)" for entry in _core.registry()}
-    return own | registry

@@ -68,8 +68,14 @@ def install() -> None:
         loaded = sys.modules.get(package)
         if loaded is not None and loaded.__name__ != real:
             raise UnsupportedError(f"nnrs.compat.install: {package} is imported already; call install() before that")
-    if _alias not in sys.meta_path:
-        sys.meta_path.insert(0, _alias)
+    if _alias in sys.meta_path:
+        return
+    sys.meta_path.insert(0, _alias)
+    # What is loaded already is entered, not imported: an import would set `nnrs.grad`, the function, to the module.
+    for name in list(sys.modules):
+        for package, real in _PACKAGES.items():
+            if name == real or name.startswith(f"{real}."):
+                sys.modules[package + name[len(real) :]] = sys.modules[name]
 
 
 def uninstall() -> None:

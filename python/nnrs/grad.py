@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _calls, _core
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
+from ._errors import ArgumentError, ArgumentTypeError, check_flag, describe, message, missing_name
 
 
 def __getattr__(name: str) -> Any:
@@ -53,15 +53,16 @@ def grad(
     ins = _list("inputs", inputs)
     many = isinstance(grad_outputs, (list, tuple))
     seeds = list(grad_outputs) if many else [grad_outputs] * len(outs)
-    keep = list(persistent_outputs) or [True] * len(outs)
+    keep = [check_flag("grad", "persistent_outputs", p) for p in persistent_outputs] or [True] * len(outs)
+    bind = check_flag("grad", "bind_grad_output", bind_grad_output)
     for argument, given in (("grad_outputs", seeds), ("persistent_outputs", keep)):
         if len(given) != len(outs):
             expected = f"one for each of the {len(outs)} outputs"
             raise ArgumentError(message("grad", argument, expected, str(len(given))))
     grads: list[Variable | None] = _core.grad(outs, ins, [_seed(s, y) for s, y in zip(seeds, outs, strict=True)])
     for y, persistent in zip(outs, keep, strict=True):
-        y.persistent = bool(persistent)
-    if bind_grad_output:
+        y.persistent = persistent
+    if bind:
         for x, g in zip(ins, grads, strict=True):
             if g is not None:
                 x.grad = g.data

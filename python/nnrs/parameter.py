@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ._errors import (
     FormatError,
     OutOfMemoryError,
     UnsupportedError,
+    check_flag,
     check_type,
     describe,
     message,
@@ -59,6 +61,29 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, "set_parameter_from_proto")
+
+
+class Deferred:
+    """What makes an initializer, for callers who need one only if the parameter is new."""
+
+    def __init__(self, make: Callable[[], Initializer]) -> None:
+        self._make = make
+
+    def __call__(self) -> Initializer:
+        return self._make()
+
+
+@dataclass(eq=False)
+class VariableInfo:
+    """What `info` of a parameter says: how it was made.
+
+    >>> w = get_parameter_or_create("w", (2,), np.ones(2, np.float32))
+    >>> get_parameter("w").info.initializer
+    array([1., 1.], dtype=float32)
+    >>> clear_parameters()
+    """
+
+    initializer: Initializer
 
 
 @contextlib.contextmanager
@@ -185,6 +210,8 @@ def get_parameter_or_create(
     """
     here = "get_parameter_or_create"
     parts = _key(here, name)
+    need_grad = check_flag(here, "need_grad", need_grad)
+    use = need_grad if as_need_grad is None else check_flag(here, "as_need_grad", as_need_grad)
     wanted = _shape(here, shape, initializer)
     found = find(get_current_parameter_scope(), parts)
     if isinstance(found, dict):
@@ -197,8 +224,7 @@ def get_parameter_or_create(
         raise ArgumentError(_other_shape(here, path, found.shape, wanted))
     if found.need_grad != need_grad:
         found.need_grad = need_grad
-    use = need_grad if as_need_grad is None else as_need_grad
-    param = found.get_unlinked_variable(need_grad=bool(use and not no_grad_active()))
+    param = found.get_unlinked_variable(need_grad=use and not no_grad_active())
     param.name = parts[-1]
     return param
 
@@ -230,7 +256,10 @@ def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] |
     if shape is None:
         hint = "give a shape, or an array as initializer"
         raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
+    if isinstance(initializer, Deferred):
+        initializer = initializer()
     param = _initialized(function, name, shape, initializer)
+    param.info = VariableInfo(initializer)
     param.name = parts[-1]
     return add(open_scope(function, get_current_parameter_scope(), parts[:-1]), parts[-1], param)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from . import functions as F
-from ._core import Variable
+from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message, missing_name
 from ._parametric_api import parametric_function_api
 from .initializer import ConstantInitializer, UniformInitializer, calc_uniform_lim_glorot
-from .parameter import Initializer, get_parameter_or_create
+from .parameter import Deferred, Initializer, get_parameter_or_create
 
 __all__ = [
     "affine",
@@ -24,6 +24,8 @@ __all__ = [
     "parametric_function_api",
 ]
 
+# An NdArray is computed at once and gives an NdArray. The types tell of Variables: the decorator cannot tell which.
+Input: TypeAlias = Variable | NdArray
 Apply = Callable[[Variable], Variable] | None
 Rng: TypeAlias = "np.random.RandomState | None"
 ParamInit = dict[str, Initializer] | None
@@ -79,10 +81,12 @@ def _axes(function: str, argument: str, axes: Any, ndim: int) -> list[int]:
     return [_axis(function, argument, axis, ndim) for axis in several]
 
 
-def _input(function: str, inp: Any) -> None:
+def _input(function: str, inp: Any) -> Any:
+    """The input as what it may be: parameters are Variables in either case."""
     hint = "Variable.from_numpy_array makes one from an array"
-    if not isinstance(inp, Variable):
-        raise ArgumentTypeError(message(function, "inp", "a Variable", describe(inp), hint))
+    if not isinstance(inp, (Variable, NdArray)):
+        raise ArgumentTypeError(message(function, "inp", "a Variable or NdArray", describe(inp), hint))
+    return inp
 
 
 def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply = None) -> Variable:
@@ -93,7 +97,7 @@ def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, 
 
 def _glorot(inmaps: int, outmaps: int, kernel: tuple[int, ...], rng: Rng) -> Initializer:
     """The default initializer of weights; limits are worked out only if the weight is new."""
-    return lambda shape: UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng)(shape)
+    return Deferred(lambda: UniformInitializer(calc_uniform_lim_glorot(inmaps, outmaps, kernel), rng=rng))
 
 
 def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) -> Variable:
@@ -116,7 +120,7 @@ def _beta_gamma(shape: list[int], init: ParamInit, fixed: bool, no_bias: bool, n
     [("W", "Weight matrix.", "(inmaps, *n_outmaps)", True), ("b", "Bias.", "n_outmaps", True)],
 )
 def affine(
-    inp: Variable,
+    inp: Input,
     n_outmaps: int | Sequence[int],
     base_axis: int = 1,
     w_init: Initializer = None,
@@ -152,14 +156,14 @@ def affine(
     (8, 5)
     >>> clear_parameters()
     """
-    _input("affine", inp)
+    x = _input("affine", inp)
     outmaps = _sizes("affine", "n_outmaps", n_outmaps)
     inmaps = math.prod(inp.shape[_axis("affine", "base_axis", base_axis, len(inp.shape)) :])
     if w_init is None:
         w_init = _glorot(inmaps, math.prod(outmaps), (1, 1), rng)
     w = _parameter("W", [inmaps, *outmaps], w_init, fix_parameters, apply_w)
     b = _bias(outmaps, b_init, fix_parameters, apply_b) if with_bias else None
-    return F.affine(inp, w, b, base_axis)
+    return cast(Variable, F.affine(x, w, b, base_axis))
 
 
 @parametric_function_api(
@@ -170,7 +174,7 @@ def affine(
     ],
 )
 def convolution(
-    inp: Variable,
+    inp: Input,
     outmaps: int,
     kernel: Sequence[int],
     pad: Sequence[int] | None = None,
@@ -218,7 +222,7 @@ def convolution(
     (8, 16, 32, 32)
     >>> clear_parameters()
     """
-    _input("convolution", inp)
+    x = _input("convolution", inp)
     maps, window = _size("convolution", "outmaps", outmaps), _sizes("convolution", "kernel", kernel)
     if not all(window):
         raise ArgumentError(message("convolution", "kernel", "sizes of 1 or more", describe(kernel)))
@@ -230,7 +234,7 @@ def convolution(
     shape = [maps, *window, depth] if channel_last else [maps, depth, *window]
     w = _parameter("W", shape, w_init, fix_parameters, apply_w)
     b = _bias([maps], b_init, fix_parameters, apply_b) if with_bias else None
-    return F.convolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last)
+    return cast(Variable, F.convolution(x, w, b, base_axis, pad, stride, dilation, group, channel_last))
 
 
 def _check_group(channels: int, outmaps: int, group: Any) -> None:
@@ -249,7 +253,7 @@ def _check_group(channels: int, outmaps: int, group: Any) -> None:
     ],
 )
 def batch_normalization(
-    inp: Variable,
+    inp: Input,
     axes: Sequence[int] = [1],
     decay_rate: float = 0.9,
     eps: float = 1e-5,
@@ -287,14 +291,14 @@ def batch_normalization(
     ((8, 3, 4, 4), (1, 3, 1, 1))
     >>> clear_parameters()
     """
-    _input("batch_normalization", inp)
+    x = _input("batch_normalization", inp)
     kept = _axes("batch_normalization", "axes", axes, len(inp.shape))
     shape = [n if i in kept else 1 for i, n in enumerate(inp.shape)]
     beta, gamma = _beta_gamma(shape, param_init, fix_parameters, no_bias, no_scale)
     given = param_init or {}
     mean = get_parameter_or_create("mean", tuple(shape), given.get("mean", ConstantInitializer(0)), False)
     var = get_parameter_or_create("var", tuple(shape), given.get("var", ConstantInitializer(1)), False)
-    return F.batch_normalization(inp, beta, gamma, mean, var, kept, decay_rate, eps, batch_stat, output_stat)
+    return F.batch_normalization(x, beta, gamma, mean, var, kept, decay_rate, eps, batch_stat, output_stat)
 
 
 @parametric_function_api(
@@ -305,7 +309,7 @@ def batch_normalization(
     ],
 )
 def layer_normalization(
-    inp: Variable,
+    inp: Input,
     batch_axis: int | Sequence[int] = 0,
     eps: float = 1e-5,
     output_stat: bool = False,
@@ -339,16 +343,16 @@ def layer_normalization(
     (8, 3, 4)
     >>> clear_parameters()
     """
-    _input("layer_normalization", inp)
+    x = _input("layer_normalization", inp)
     batch = _axes("layer_normalization", "batch_axis", batch_axis, len(inp.shape))
     shape = [1 if i in batch else n for i, n in enumerate(inp.shape)]
     beta, gamma = _beta_gamma(shape, param_init, fix_parameters, no_bias, no_scale)
-    return F.layer_normalization(inp, beta, gamma, batch_axis, eps, output_stat)
+    return F.layer_normalization(x, beta, gamma, batch_axis, eps, output_stat)
 
 
 @parametric_function_api("embed", [("W", "One row of features for each index.", "(n_inputs, n_features)", True)])
 def embed(
-    inp: Variable,
+    inp: Input,
     n_inputs: int,
     n_features: int,
     initializer: Initializer = None,
@@ -376,8 +380,8 @@ def embed(
     (2, 3, 4)
     >>> clear_parameters()
     """
-    _input("embed", inp)
+    x = _input("embed", inp)
     shape = [_size("embed", "n_inputs", n_inputs), _size("embed", "n_features", n_features)]
     if initializer is None:
         initializer = UniformInitializer((-math.sqrt(3.0), math.sqrt(3.0)))
-    return F.embed(inp, _parameter("W", shape, initializer, fix_parameters, apply_w))
+    return cast(Variable, F.embed(x, _parameter("W", shape, initializer, fix_parameters, apply_w)))

@@ -22,11 +22,14 @@ from ._errors import (
     missing_name,
 )
 
-__all__ = ["Solver", "SolverState"]
-
 
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, "solver_api")
+    # The solvers themselves, and so what `import *` takes: NNabla has both modules under both names.
+    from . import solvers
+
+    if name in (*solvers.__all__, "__all__"):
+        return getattr(solvers, name)
+    raise missing_name(__name__, name, f"solver_api {solvers._LATER}")
 
 
 class SolverState:

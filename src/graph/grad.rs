@@ -66,7 +66,7 @@ fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>
         spread(node, &needed, &mut grads)?;
     }
     let result = |(x, slot): (&&Variable, &Option<u64>)| match slot {
-        Some(slot) => grads.get(slot).map_or_else(|| zeros(x), |g| Ok(g.clone())).map(Some),
+        Some(slot) => grads.get(slot).map_or_else(|| zeros(x), computed).map(Some),
         None => Ok(None),
     };
     inputs.iter().zip(&wanted).map(result).collect()
@@ -104,9 +104,28 @@ impl Inside {
     }
 }
 
+/// A gradient as the result of a function, which can run: what a rule passes on as it is may be a leaf.
+fn computed(g: &Variable) -> Result<Variable> {
+    if g.parent().is_some() { Ok(g.clone()) } else { f::identity(g) }
+}
+
 fn zeros(like: &Variable) -> Result<Variable> {
     let shape = like.shape().iter().map(|&n| n as i64).collect();
     f::constant(f::Constant { val: 0.0, shape })
+}
+
+/// The gradients of the inputs `x` of `f` by the rule that comes with it, even where another one is registered.
+#[cfg(feature = "python")]
+pub(crate) fn by_own_rule(
+    f: &FunctionRef,
+    x: Vec<Variable>,
+    y: Vec<Variable>,
+    gy: Vec<Variable>,
+) -> Result<Vec<Option<Variable>>> {
+    let node = f.node();
+    let want = (0..x.len()).map(|i| differentiable(node, i)).collect();
+    let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+    mode::in_context(node.context.clone(), || mode::keeping_history(|| rule(node, &g)))
 }
 
 /// A variable of `like`'s shape with one number for all elements.

@@ -31,6 +31,8 @@ pub(crate) fn hold() -> impl Sized {
 pub use crate::context::Context;
 pub use callbacks::CommunicatorBackwardCallback;
 pub use function_ref::FunctionRef;
+#[cfg(feature = "python")]
+pub(crate) use grad::by_own_rule;
 pub use grad::grad;
 pub(crate) use node::FnNode;
 #[cfg(feature = "python")]

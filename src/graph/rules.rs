@@ -38,7 +38,7 @@ pub(super) fn hold() -> impl Sized {
 /// graph::register_gradient("Round", Arc::new(|_, g| Ok(vec![Some(g.gy[0].clone())]))); // straight through
 /// let x = Variable::from_slice(&[0.4f32, 0.6], [2].into())?.with_need_grad(true);
 /// let gx = graph::grad(&[&f::round(&x)?], &[&x], &[])?[0].clone().unwrap();
-/// gx.forward().ok();
+/// gx.forward()?;
 /// assert_eq!(gx.to_vec::<f32>()?, [1.0, 1.0]);
 /// graph::unregister_gradient("Round");
 /// # Ok::<(), nnrs::Error>(())

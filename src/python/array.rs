@@ -38,8 +38,11 @@ impl Drop for NdArray {
 #[pymethods]
 impl NdArray {
     #[new]
-    #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None)")]
+    #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None, *sizes)")]
     fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
+        if args.len() > 1 && kwargs.is_none_or(|k| k.is_empty()) {
+            return Ok(NdArray::new(Array::new(convert::shape("NdArray", args)?)));
+        }
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
         let size = shape.as_ref().filter(|s| s.is_instance_of::<PyInt>()).map(|s| PyTuple::new(s.py(), [s]));
         let shape = size.transpose()?.map(Bound::into_any).or(shape);
@@ -180,7 +183,7 @@ impl NdArray {
         py: Python<'_>,
         dtype: &Bound<'_, PyAny>,
         ctx: Option<&Bound<'_, PyAny>>,
-        write_only: bool,
+        #[pyo3(from_py_with = convert::flag)] write_only: bool,
     ) -> PyResult<usize> {
         let _ = ctx;
         let dtype = convert::dtype_of(dtype)?;
@@ -314,6 +317,12 @@ impl NdArray {
         }
     }
 
+    /// Whether a comparison gave this array.
+    #[getter]
+    fn _is_comparison(&self) -> bool {
+        self.is_comparison.load(Relaxed)
+    }
+
     fn __repr__(&self) -> String {
         format!("<NdArray({}) at {:#x}>", self.array.shape(), self.array.address())
     }
@@ -391,8 +400,8 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
                 .function(function),
         )
     })?;
-    let is_scalar = value.getattr("ndim").is_ok_and(|n| n.extract::<usize>().is_ok_and(|n| n == 0));
-    let dtype = match (is_scalar, a.dtype()) {
+    let is_number = value.is_instance(&numpy.getattr("generic")?)?;
+    let dtype = match (is_number, a.dtype()) {
         (true, DType::BF16) => DType::F32,
         (true, d) => d,
         (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,

@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
 use crate::shape::Shape;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -66,12 +67,17 @@ fn typestr(dtype: DType) -> &'static str {
     }
 }
 
-/// A flag: a bool, or whole numbers and None as Python takes them for one.
+/// A flag: the truth of anything that has one in Python, as in NNabla. An array of several elements has none.
 pub(crate) fn flag(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if value.is_none() || value.is_instance_of::<PyInt>() || value.hasattr(word!(value.py(), "__index__"))? {
-        return value.is_truthy();
-    }
-    value.extract()
+    value.is_truthy().map_err(|e| match e.is_instance_of::<PyValueError>(value.py()) {
+        true => PyTypeError::new_err(format!("expected a bool, got {}", describe(value))),
+        false => e,
+    })
+}
+
+/// As [`flag`]; None leaves the choice open.
+pub(crate) fn choice(value: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    if value.is_none() { Ok(None) } else { flag(value).map(Some) }
 }
 
 /// The element type of a NumPy dtype (or anything that `numpy.dtype` takes); bfloat16 by name.
@@ -213,13 +219,11 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
 
 /// An argument of kind `kind`; `None` for a value that does not fit.
 pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
-    if value.is_none() {
+    if value.is_none() && kind != ArgKind::Bool {
         return Ok(Some(ArgValue::None));
     }
     Ok(match kind {
-        ArgKind::Bool if !value.hasattr(word!(value.py(), "__bool__"))? => None,
-        // An array of several elements is neither true nor false.
-        ArgKind::Bool => value.is_truthy().ok().map(ArgValue::Bool),
+        ArgKind::Bool => flag(value).ok().map(ArgValue::Bool),
         ArgKind::Int => int(value).map(ArgValue::Int),
         ArgKind::Float if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() => {
             value.extract().ok().map(ArgValue::Float)

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
 use super::{call, convert, errors};
+use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -133,20 +134,17 @@ impl Function {
         self.f.origin().map(str::to_string)
     }
 
-    /// How many outputs the function has at least.
+    /// How many outputs the function has at least: 1, and 2 of `split`, as in NNabla; of a PythonFunction all that it has.
     fn min_outputs(&self) -> usize {
-        match self.f.function().def().outputs.iter().any(|o| o.variadic) {
-            true => self.f.outputs().len(),
-            false => 1,
+        match self.f.function().def().snake {
+            "split" => 2,
+            _ if UserFunction::of(&**self.f.function()).is_some() => self.f.outputs().len(),
+            _ => 1,
         }
     }
 
-    fn __str__(&self) -> &'static str {
+    fn __repr__(&self) -> &'static str {
         self.f.class_name()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<{} rank={}>", self.f.class_name(), self.f.rank())
     }
 
     fn __hash__(&self) -> u64 {
@@ -238,8 +236,15 @@ impl Function {
     /// >>> x.g.tolist()
     /// [4.0, 6.0]
     #[pyo3(signature = (inputs, outputs, accum=None))]
-    fn backward(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>, accum: Option<Vec<bool>>) -> PyResult<()> {
-        let (x, y, accum) = (vars(&inputs), vars(&outputs), accum.unwrap_or_default());
+    fn backward(
+        &self,
+        py: Python<'_>,
+        inputs: Vars<'_>,
+        outputs: Vars<'_>,
+        accum: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<()> {
+        let accum = accum.iter().flatten().map(convert::flag).collect::<PyResult<Vec<_>>>()?;
+        let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.backward(&x, &y, &accum))
     }
 
@@ -255,10 +260,11 @@ impl Function {
         self.setup(py, inputs, outputs)
     }
 
-    /// False: `recompute` needs no preparation, also for random functions, whose seed and counter the graph keeps.
+    /// Whether output `o` is drawn at random: NNabla wants `setup_recompute` before `recompute` then. nnrs needs no
+    /// preparation: the graph keeps seed and counter.
     fn need_setup_recompute(&self, o: usize) -> bool {
         let f = self.f.function();
-        o < self.f.outputs().len() && f.has_state() && !(0..self.f.inputs().len()).any(|i| f.updates_input(i))
+        o < self.f.outputs().len() && f.def().group == Group::Random && f.has_state()
     }
 
     /// Leaves out the inputs for which `mask` is false from now on: `add_n` and `mul_n` work on the others alone.
@@ -275,7 +281,7 @@ impl Function {
     /// >>> y.d.tolist()
     /// [5.0]
     fn set_active_input_mask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mask: Vec<bool> = mask.try_iter()?.map(|m| m?.is_truthy()).collect::<PyResult<_>>()?;
+        let mask: Vec<bool> = mask.try_iter()?.map(|m| convert::flag(&m?)).collect::<PyResult<_>>()?;
         errors::run(py, || self.f.set_active_inputs(&mask))
     }
 }
@@ -316,12 +322,12 @@ impl Function {
 
     /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), else 0. Functions with
     /// `inplace=True` never change what anybody can still read, so they say 0 too.
-    fn inplace_data(&self, i: usize) -> u8 {
+    fn inplace_data(&self, i: i64) -> u8 {
         (self.f.function().is_view() && i == 0) as u8
     }
 
     /// The output that lies in the memory of input `i`, if one does (see `inplace_data`); else 0, as in NNabla.
-    fn inplace_data_with(&self, i: usize) -> usize {
+    fn inplace_data_with(&self, i: i64) -> usize {
         let _ = i;
         0
     }

@@ -1,5 +1,6 @@
 //! Memory statistics and plans.
 
+use super::convert::flag;
 use super::errors;
 use super::variable::Variable;
 use crate::array::alloc;
@@ -45,7 +46,7 @@ fn memory_set_limit(bytes: Option<usize>) {
 }
 
 #[pyfunction]
-fn memory_set_poison(on: bool) {
+fn memory_set_poison(#[pyo3(from_py_with = flag)] on: bool) {
     alloc::set_poison(on);
 }
 
@@ -65,9 +66,9 @@ fn live_nodes() -> (u64, u64) {
 fn plan_memory(
     py: Python<'_>,
     y: &Variable,
-    clear_buffer: bool,
-    clear_no_need_grad: bool,
-    backward_clear_buffer: bool,
+    #[pyo3(from_py_with = flag)] clear_buffer: bool,
+    #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
+    #[pyo3(from_py_with = flag)] backward_clear_buffer: bool,
 ) -> PyResult<(usize, usize, Vec<(usize, String)>)> {
     let options = ForwardOptions { clear_buffer, clear_no_need_grad };
     let r = errors::run(py, || memory_plan(y.var(), options, backward_clear_buffer))?;
@@ -80,9 +81,9 @@ fn fit_memory(
     py: Python<'_>,
     y: &Variable,
     budget: usize,
-    clear_buffer: bool,
-    clear_no_need_grad: bool,
-    backward_clear_buffer: bool,
+    #[pyo3(from_py_with = flag)] clear_buffer: bool,
+    #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
+    #[pyo3(from_py_with = flag)] backward_clear_buffer: bool,
 ) -> PyResult<(usize, Vec<(usize, String)>, f64)> {
     let options = ForwardOptions { clear_buffer, clear_no_need_grad };
     let fit = errors::run(py, || memory_fit(y.var(), budget, options, backward_clear_buffer))?;

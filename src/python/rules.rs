@@ -3,13 +3,14 @@
 use super::variable::Variable;
 use super::{convert, errors};
 use crate::error::{Error, ErrorKind};
-use crate::function::Grad;
-use crate::graph::{FunctionRef, Variable as Var, register_gradient, unregister_gradient};
+use crate::function::{Args, Def, Function, Grad, Group, registry};
+use crate::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(own_rule, m)?)?;
     m.add_function(wrap_pyfunction!(register_rule, m)?)?;
     m.add_function(wrap_pyfunction!(unregister_rule, m)?)
 }
@@ -25,6 +26,82 @@ fn register_rule(name: &str, rule: Py<PyAny>) {
 #[pyfunction]
 fn unregister_rule(name: &str) -> bool {
     unregister_gradient(name).is_some()
+}
+
+/// The gradients of `inputs` as a graph by the rule that comes with the function of this name. Outputs that are not given
+/// are computed again.
+#[pyfunction]
+fn own_rule(
+    py: Python<'_>,
+    name: &str,
+    grad_inputs: Vec<PyRef<'_, Variable>>,
+    inputs: Vec<PyRef<'_, Variable>>,
+    outputs: Vec<Option<PyRef<'_, Variable>>>,
+    arguments: &Bound<'_, PyDict>,
+) -> PyResult<Vec<Option<Variable>>> {
+    let vars = |list: &[PyRef<'_, Variable>]| list.iter().map(|v| v.var().clone()).collect::<Vec<_>>();
+    let (x, gy) = (vars(&inputs), vars(&grad_inputs));
+    let given: Vec<Option<&Var>> = outputs.iter().map(|y| y.as_ref().map(|v| v.var())).collect();
+    let f = match given.iter().flatten().find_map(|y| made_by(y, name, &x)) {
+        Some(f) => f,
+        None => applied(py, name, &x, arguments)?,
+    };
+    let own = f.outputs();
+    if own.len() != gy.len() {
+        let e = Error::arg("grad_inputs", format!("one for each of {} outputs", own.len())).actual(gy.len());
+        return Err(errors::raise(py, e.function(format!("the gradient rule of '{name}'"))));
+    }
+    let y = own.into_iter().enumerate().map(|(k, y)| given.get(k).copied().flatten().cloned().unwrap_or(y)).collect();
+    let parts = errors::run(py, || graph::by_own_rule(&f, x, y, gy))?;
+    Ok(parts.into_iter().map(|g| g.map(Variable::new)).collect())
+}
+
+/// The function of this name that made `y` from `x`.
+fn made_by(y: &Var, name: &str, x: &[Var]) -> Option<FunctionRef> {
+    y.parent().filter(|f| {
+        let own = f.inputs();
+        f.class_name() == name && own.len() == x.len() && own.iter().zip(x).all(|(a, b)| a.is(b))
+    })
+}
+
+/// The function of this name over `x`; in a static graph nobody runs it unless the rule reads the outputs.
+fn applied(py: Python<'_>, name: &str, x: &[Var], arguments: &Bound<'_, PyDict>) -> PyResult<FunctionRef> {
+    let unknown = || errors::raise(py, Error::arg("name", "the class name of a function").actual(name));
+    let def = registry().find(|d| d.name == name).ok_or_else(unknown)?;
+    let f = with_arguments(def, arguments)?;
+    let refs: Vec<&Var> = x.iter().collect();
+    let made = errors::run(py, || mode::keeping_history(|| graph::apply(f, &refs, None)))?;
+    made[0].parent().ok_or_else(unknown)
+}
+
+/// The function with arguments as `Function.arguments` names them; defaults for those that are not given.
+fn with_arguments(def: &'static Def, arguments: &Bound<'_, PyDict>) -> PyResult<Arc<dyn Function>> {
+    for (name, _) in arguments {
+        let name = name.to_string();
+        if !def.args.iter().any(|a| inner_name(def, a.name) == name) {
+            let e = Error::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
+            return Err(errors::raise(arguments.py(), e.function(format!("the gradient rule of '{}'", def.name))));
+        }
+    }
+    let mut values = Vec::new();
+    for arg in def.args {
+        let Some(value) = arguments.get_item(inner_name(def, arg.name))? else { continue };
+        let wrong = || {
+            let expected = format!("a value of the kind {:?}", arg.kind);
+            errors::wrong_type(value.py(), def.snake, arg.name, &expected, errors::describe(&value))
+        };
+        values.push((arg.name, convert::argument(&value, arg.kind)?.ok_or_else(wrong)?));
+    }
+    errors::run(arguments.py(), || (def.build)(&mut Args::new(values)))
+}
+
+/// What an argument is called inside NNabla's functions.
+fn inner_name(def: &Def, name: &'static str) -> &'static str {
+    match (def.group, name) {
+        (Group::Reduction, "axis") => "axes",
+        (Group::Reduction, "keepdims") => "keep_dims",
+        _ => name,
+    }
 }
 
 /// Calls a rule as NNabla does: (grad_inputs, inputs, input_shapes, outputs, output_shapes, **arguments). Data that the

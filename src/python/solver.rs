@@ -135,8 +135,8 @@ impl Solver {
         &self,
         py: Python<'_>,
         param_dict: &Bound<'_, PyAny>,
-        reset: bool,
-        retain_state: bool,
+        #[pyo3(from_py_with = convert::flag)] reset: bool,
+        #[pyo3(from_py_with = convert::flag)] retain_state: bool,
     ) -> PyResult<()> {
         let params = named(param_dict)?;
         let keep = match (reset, retain_state) {

@@ -85,7 +85,7 @@ impl Variable {
     fn from_numpy_array(
         data: &Bound<'_, PyAny>,
         grad: Option<&Bound<'_, PyAny>>,
-        need_grad: Option<bool>,
+        #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>,
     ) -> PyResult<Variable> {
         let py = data.py();
         let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", "data", data)?);
@@ -274,13 +274,13 @@ impl Variable {
     /// >>> u.parent is None and u == y
     /// True
     #[pyo3(signature = (need_grad=None))]
-    fn unlinked(&self, need_grad: Option<bool>) -> Variable {
+    fn unlinked(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> Variable {
         Variable::new(self.var.unlinked_with(need_grad))
     }
 
     /// As `unlinked`.
     #[pyo3(signature = (need_grad=None))]
-    fn get_unlinked_variable(&self, need_grad: Option<bool>) -> Variable {
+    fn get_unlinked_variable(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> Variable {
         Variable::new(self.var.unlinked_with(need_grad))
     }
 
@@ -288,7 +288,7 @@ impl Variable {
     ///
     /// Graphs that use the variable notice. Raises ValueError for another size without `force`.
     #[pyo3(signature = (shape, force=false))]
-    fn reset_shape(&self, shape: &Bound<'_, PyAny>, force: bool) -> PyResult<()> {
+    fn reset_shape(&self, shape: &Bound<'_, PyAny>, #[pyo3(from_py_with = convert::flag)] force: bool) -> PyResult<()> {
         let s = convert::shape("Variable.reset_shape", shape)?;
         errors::run_as(shape.py(), "Variable.reset_shape", || self.var.reset_shape(s, force))
     }
@@ -298,7 +298,7 @@ impl Variable {
     fn reshape<'py>(
         slf: &Bound<'py, Variable>,
         shape: &Bound<'py, PyAny>,
-        unlink: bool,
+        #[pyo3(from_py_with = convert::flag)] unlink: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if !unlink {

@@ -47,6 +47,12 @@ impl Variable {
         self.var.note_name(name);
     }
 
+    /// Whether a comparison gave this variable.
+    #[getter]
+    fn _is_comparison(&self) -> bool {
+        self.is_comparison.load(Relaxed)
+    }
+
     fn __repr__(&self) -> String {
         let v = &self.var;
         format!(

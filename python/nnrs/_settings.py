@@ -1,0 +1,55 @@
+"""NNabla's settings file as scripts read and set it: `nnrs.config.nnabla_config`."""
+
+from __future__ import annotations
+
+import configparser
+import os
+from pathlib import Path
+
+# NNabla 1.39's settings.
+_DEFAULTS = {
+    "DATA_ITERATOR": {
+        "cache_file_format": ".npy",
+        "data_source_file_cache_num_of_threads": "10",
+        "cache_file_cache_num_of_threads": "4",
+        "data_source_file_cache_size": "100",
+        "data_source_file_cache_location": "",
+        "data_source_buffer_max_size": "1073741824",
+    },
+    "LOG": {
+        "log_file_name": "",
+        "log_file_level": "DEBUG",
+        "log_file_format": (
+            "%(asctime)s [%(name)s][%(levelname)s]: %(pathname)s : %(funcName)s : %(lineno)s : %(message)s"
+        ),
+        "log_console_level": "INFO",
+        "log_console_format": "%(asctime)s [%(name)s][%(levelname)s]: %(message)s",
+    },
+    "MISC": {"misc_show_progress": "True", "nnp_param_format": ".h5"},
+    "CALLBACK": {"util_callback_module": ""},
+    "CHECKPOINT": {"optimizer_interval": "5"},
+    "MULTINODE": {
+        "analyse_gpu_status_interval": "20",
+        "gpu_slowing_warning_threshold": "2",
+        "gpu_slowing_error_threshold": "10",
+    },
+}
+
+
+def _files() -> list[Path]:
+    """The files that may say otherwise; a later one counts more."""
+    if os.name == "nt":
+        roots = [Path(os.environ[name]) for name in ("PROGRAMDATA", "APPDATA") if name in os.environ]
+        files = [root / "NNabla" / "nnabla.ini" for root in roots]
+    else:
+        files = [Path("/etc/nnabla.conf"), Path(os.path.expanduser("~/.nnabla"))]
+    named = os.environ.get("NNABLA_CONFIG_FILE_PATH")
+    return [*files, Path("nnabla.conf"), *([Path(named)] if named else [])]
+
+
+def read() -> configparser.RawConfigParser:
+    """The defaults, and what the files that are there say."""
+    config = configparser.RawConfigParser()
+    config.read_dict(_DEFAULTS)
+    config.read(_files(), encoding="utf-8")
+    return config
