@@ -106,7 +106,7 @@ class Changes(Handles):
         pairs = [self.get(i) for i in ids]
         if self.frozen or self.views or any(r.parent is not None or not r.shape for _, r in pairs):
             raise Skip
-        if any(self.is_shared(r) for _, r in pairs):
+        if any(self.is_shared(r) for _, r in pairs) or any(a.how != "plain" for a in self.arrays.values()):
             raise Skip
         if len({r.shape[0] for _, r in pairs}) == 1:
             self.resets.append((ids, pairs[0][1].shape[0]))

@@ -219,9 +219,9 @@ class Reference:
     def cut(self, v: Var) -> None:
         """The variable has no history any more, nor what it inherited."""
         f = v.parent
+        f.y[f.y.index(v)] = spare(v)
         v.parent, v.need_stamp = None, self.tick()
         v.moved = v.need_stamp
-        f.y[f.y.index(v)] = spare(v)
 
     def rewire(self, v: Var, w: Var, every: Iterable[Var]) -> None:
         """v takes the arrays and the history of w; unlinked copies of v take the arrays."""

@@ -92,7 +92,8 @@ class Sketch:
 
     def changed(self, v: Var) -> bool:
         """True if something that it was computed from was changed by the script since."""
-        return any(max(x.data.wrote, x.moved) > v.data.ran for f in behind([v]) for x in f.x) or v.moved > v.data.ran
+        when = [(x.data.wrote if x.parent else x.data.stamp, x.moved) for f in behind([v]) for x in f.x]
+        return any(max(written, moved) > v.data.ran for written, moved in when) or v.moved > v.data.ran
 
     def is_mixed(self, v: Var) -> bool:
         """True if the script wrote something between the leaves and it: "computed again from what is there"."""
