@@ -117,6 +117,7 @@ class Player:
             for e, y in zip(self.engines, made, strict=True):
                 e.vars[i] = y[k]
         if auto:
+            f.at_once = True
             self.sketch.run([f])
 
     def do_unlink(self, new: int, i: int, need: Any) -> None:
@@ -182,6 +183,7 @@ class Player:
         unsure = [
             f for f in order if id(f) not in direct and not f.opaque and not all(self.sketch.is_fresh(v) for v in f.y)
         ]
+        self.sketch.ran_twice |= any(f.at_once for f in order)
         self.sketch.run(order, twins, bool(clear_buffer), bool(clear_no_need_grad))
         for f in unsure:
             f.ran = -1

@@ -43,6 +43,7 @@ class Fn:
     y: list[Var] = field(default_factory=list)
     args: dict[str, Any] = field(default_factory=dict)
     ran: int = -1
+    at_once: bool = False  # under auto_forward
     opaque: bool = False  # of nn.grad: the two engines have other functions there
 
 
@@ -76,6 +77,7 @@ class Sketch:
         self.arrays: dict[int, Cell] = {}
         self.clock = 0
         self.rewired = False
+        self.ran_twice = False  # a graph of auto_forward ran once more: NNabla then adds some gradients up twice
         self.needs_changed = False  # NNabla's inherited need_grad is behind from then on
 
     def tick(self) -> int:
@@ -153,4 +155,4 @@ class Sketch:
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
         for v in (v for v in found if v is not root):
-            v.grad.valid, v.grad.stamp = True, now
+            v.grad.valid, v.grad.stamp = not self.ran_twice, now
