@@ -32,7 +32,7 @@ class Handles(Machine):
     def do_hold(self, new: int, i: int, what: str, how: str) -> None:
         v, r = self.get(i)
         cell = r.cell if what == "d" else r.grad
-        if r.ghost or i in self.frozen or r.recompute or how == "narrow" and not r.shape:
+        if r.ghost or i in self.frozen or r.recompute or how == "narrow" and v.shape[:1] in ((), (0,)):
             raise Skip
         if how == "numpy" and not (cell.known and cell.kept and cell.ran > 0):
             raise Skip

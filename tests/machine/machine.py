@@ -168,9 +168,9 @@ class Machine:
 
     def drawn(self, v: nn.Variable) -> Any:
         try:
-            return np.array(v.d, dtype=float)
+            return np.array(v.data.get_data("r"), dtype=float)
         except nn.Error as e:
-            self.refuse(e, bool(self.views), "random numbers")
+            self.refuse(e, False, "random numbers")
 
     def do_forget(self, new: int, x: int, ops: tuple[str, ...]) -> None:
         v, r = self.get(x)
