@@ -316,3 +316,17 @@ def test_the_gradient_of_an_output_that_came_back_is_no_zeros():
     del y, p
     with pytest.raises(RuntimeError, match="not kept by backward"):
         q.parent.outputs[0].g  # noqa: B018
+
+
+def test_forward_all_after_a_cut_leaves_nothing():
+    before = alive()
+    x = leaf(X)
+    b = F.sin(x * x)
+    h = F.tanh(b)
+    k = F.sin(h)
+    k.forward()
+    y = F.sin(k)
+    h.parent = None
+    nn.forward_all([b, y])
+    del x, b, h, k, y
+    assert alive() == before
