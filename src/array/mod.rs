@@ -196,7 +196,11 @@ impl NdArray {
     /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
     /// array that is a part or a view of it, or a view of another library.
     pub(crate) fn is_observed(&self) -> bool {
-        self.is_held() || self.is_shared() || self.layout().storage.is_exported()
+        if self.is_held() || self.0.variables.load(Relaxed) > 1 {
+            return true;
+        }
+        let layout = self.layout();
+        Arc::strong_count(&layout.storage) > 1 || layout.storage.is_exported()
     }
 
     /// As [`NdArray::is_observed`], for those who got it in the middle of a run.

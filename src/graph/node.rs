@@ -16,6 +16,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 static LIVE: AtomicU64 = AtomicU64::new(0);
+/// Some function has lost or got inputs, outputs or what is before it after it was made.
+static CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// True if no graph was ever changed: then all ranks are what they were when the functions were made.
+pub(crate) fn ranks_are_right() -> bool {
+    !CHANGED.load(Relaxed)
+}
+
+/// Ranks must be looked at again.
+pub(crate) fn note_change() {
+    CHANGED.store(true, Relaxed);
+}
 
 /// Function nodes that are alive.
 ///
@@ -189,6 +201,7 @@ impl FnNode {
 
     /// Leaves the inputs out for which `mask` is false.
     pub(crate) fn set_active(self: &Arc<FnNode>, mask: &[bool]) {
+        note_change();
         let all = self.all_inputs();
         let mut links = self.links();
         let picked = all.iter().zip(mask).filter(|(_, on)| **on).map(|(x, _)| x.clone()).collect();
@@ -286,12 +299,16 @@ impl FnNode {
 
     /// Shapes the outputs anew if the inputs' shapes have changed; true if so.
     pub(crate) fn refresh(self: &Arc<FnNode>) -> Result<bool> {
-        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
-        let outputs = self.outputs();
+        self.refresh_with(&self.inputs(), &self.outputs())
+    }
+
+    /// As [`FnNode::refresh`], where inputs and outputs are known.
+    pub(crate) fn refresh_with(self: &Arc<FnNode>, inputs: &[VarRef], outputs: &[VarRef]) -> Result<bool> {
+        let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
         if self.links().setup == fingerprint(&shapes, outputs.iter().map(|y| y.shape())) {
             return Ok(false);
         }
-        let out = infer(&*self.function, &self.inputs(), &shapes).map_err(|e| self.explain(e))?;
+        let out = infer(&*self.function, inputs, &shapes).map_err(|e| self.explain(e))?;
         if out.len() != outputs.len() {
             let expected = format!("as many outputs as when the function was made: {}", outputs.len());
             return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
@@ -316,6 +333,7 @@ impl FnNode {
 
     /// Reads `new` wherever it read `old`.
     pub(crate) fn replace_input(self: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
+        note_change();
         self.links().inputs.iter_mut().filter(|x| Arc::ptr_eq(x, old)).for_each(|x| *x = new.clone());
         old.lock().consumers.retain(|c| !std::ptr::eq(c.as_ptr(), Arc::as_ptr(self)));
         old.changed();
@@ -324,6 +342,7 @@ impl FnNode {
 
     /// The variable is not this function's output any more, which gets an array of its own if it runs again.
     pub(crate) fn lose_output(&self, i: usize, v: &VarRef) {
+        note_change();
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
@@ -334,6 +353,7 @@ impl FnNode {
 
     /// Moves output `i` to another variable.
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
+        note_change();
         let mut links = self.links();
         links.outputs[i] = Slot::new(new);
     }
@@ -484,6 +504,7 @@ fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec
 
 /// The function behind a variable that is to be a copy of `y`.
 pub(crate) fn mirror(y: &VarRef, copy: &VarRef) -> Arc<FnNode> {
+    note_change();
     let like = y.parent();
     let context = like.as_ref().map_or_else(mode::context, |f| f.context.clone());
     let origin = like.and_then(|f| f.origin.clone());

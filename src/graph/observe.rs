@@ -5,8 +5,9 @@
 //! may be left out, taken over or freed: what a living variable reaches by walking its graph is computed again
 //! (`plan/recompute.rs`).
 
-use super::variable::VarNode;
+use super::variable::{Arrays, VarNode};
 use crate::array::NdArray;
+use crate::shape::Shape;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Which arrays of a variable somebody outside the graph may look at.
@@ -20,6 +21,11 @@ impl Observed {
     pub(crate) fn any(self) -> bool {
         self.data || self.grad
     }
+
+    /// Beside handles of the variable itself.
+    fn of(arrays: &Arrays) -> Observed {
+        Observed { data: arrays.data.is_observed(), grad: arrays.grad.as_deref().is_some_and(NdArray::is_observed) }
+    }
 }
 
 impl VarNode {
@@ -29,18 +35,21 @@ impl VarNode {
 
     /// By others than the `own` handles of the caller.
     pub(crate) fn observed_beyond(&self, own: u32) -> Observed {
-        if self.handles.load(Relaxed) > own || self.is_copied() {
-            return Observed { data: true, grad: true };
+        match self.handles.load(Relaxed) > own || self.is_copied() {
+            true => Observed { data: true, grad: true },
+            false => Observed::of(&self.arrays()),
         }
+    }
+
+    pub(crate) fn observed_and_shape(&self) -> (Observed, Shape) {
+        let all = self.handles.load(Relaxed) > 0 || self.is_copied();
         let arrays = self.arrays();
-        Observed {
-            data: arrays.data.is_observed(),
-            grad: arrays.grad.as_deref().is_some_and(NdArray::is_observed),
-        }
+        let observed = if all { Observed { data: true, grad: true } } else { Observed::of(&arrays) };
+        (observed, arrays.data.shape())
     }
 
     /// Another variable or array has the elements of its data.
     pub(crate) fn is_shared(&self) -> bool {
-        self.is_copied() || self.data().is_shared()
+        self.is_copied() || self.arrays().data.is_shared()
     }
 }

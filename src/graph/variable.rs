@@ -8,7 +8,7 @@ pub(super) use flags::drop_states_by_hand;
 
 pub use handle::Variable;
 
-use super::node::{FnNode, maker};
+use super::node::{self, FnNode, maker};
 use super::{plan, reap};
 use crate::array::{NdArray, Owned};
 use crate::shape::Shape;
@@ -148,6 +148,7 @@ impl VarState {
 
     /// The parent, taken away: what has none inherits nothing.
     pub(crate) fn take_parent(&mut self) -> Option<(Arc<FnNode>, u32)> {
+        node::note_change();
         self.inherit(false);
         self.parent.take()
     }

@@ -103,7 +103,7 @@ impl Variable {
         let is_there = |v: &VarNode| !v.lock().recompute || !v.data().storage().is_empty();
         let ends =
             |f: &FnNode, v: &VarNode| f.id != start.id() && (closed.contains(f.id) || (recomputation && is_there(v)));
-        let functions = plan::collect_before(&start.node().outputs()[..1], ends).0;
+        let functions = plan::collect_before(&start.node().outputs()[..1], ends).functions;
         for function in functions.into_iter().filter(|n| !n.mirror) {
             closed.insert(function.id);
             f(&FunctionRef::new(function))?;

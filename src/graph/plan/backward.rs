@@ -10,7 +10,7 @@ use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
-use super::order::{Graph, Var, collect};
+use super::order::{Graph, Order, Var, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
@@ -168,7 +168,9 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
         p.adopt_again();
         return Ok(p);
     }
-    let plan = Arc::new(Backward::new(root, key, forward.filter(|f| f.has_run(root)))?);
+    let order = collect(roots);
+    let forward = forward.filter(|f| f.has_run(&order.functions));
+    let plan = Arc::new(Backward::new(order, root, key, forward)?);
     plan.adopt();
     let mut s = root.lock();
     s.plans.backward.retain(|p| p.key != key);
@@ -184,10 +186,10 @@ fn last_forward(root: &VarRef) -> Option<Arc<Forward>> {
 }
 
 impl Backward {
-    /// `forward`: the run whose data will be read; it has all functions behind `root`.
-    pub(crate) fn new(root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
+    /// `order`: the functions behind `root`. `forward`: the run whose data will be read, which was the last of all of them.
+    pub(crate) fn new(order: Order, root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
         let roots = std::slice::from_ref(root);
-        let mut g = Graph::new(collect(roots), roots)?;
+        let mut g = Graph::new(order, roots)?;
         g.start_at_root();
         let watch = Watch::new(&g, roots);
         let units = units(&g, forward.as_deref());

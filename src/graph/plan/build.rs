@@ -2,8 +2,8 @@
 
 use super::exec;
 use super::group::{self, Unit};
-use super::order::{Graph, Node, Var, collect};
-use super::program::{AnyProgram, Input, UnitBackward, Values, prune};
+use super::order::{Graph, Node, Order, Var, collect};
+use super::program::{AnyProgram, UnitBackward, forward_program};
 use super::recompute::note_made;
 use super::{ForwardOptions, Watch};
 use crate::array::{Maker, NdArray};
@@ -47,8 +47,10 @@ pub(crate) struct Forward {
     pub(crate) kept: Vec<bool>,
     /// Leaves that functions read.
     pub(crate) leaves: Vec<u32>,
-    /// Slots that somebody may look at and write: what is left out is made of them, so they are watched for changes.
-    pub(crate) watched: Vec<u32>,
+    /// What is left out is made of these slots, so they are watched for changes.
+    watched: Vec<u32>,
+    /// Those of them that somebody may look at, and write without a word.
+    pub(crate) marked: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
@@ -150,13 +152,15 @@ impl Forward {
         Forward::of(collect(roots), Vec::new(), roots, key)
     }
 
-    /// The plan that runs `functions`, sorted, which begin behind `border`.
-    pub(crate) fn of(functions: Vec<Arc<FnNode>>, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
-        let g = Graph::new(functions, roots)?;
+    /// The plan that runs some functions, which begin behind `border`.
+    pub(crate) fn of(order: Order, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
+        let g = Graph::new(order, roots)?;
         let mut units = group::units(&g);
         if key.hooked || !key.fused {
             units = group::split(units);
         }
+        let made = g.vars.iter().filter(|v| v.producer.is_some());
+        made.for_each(|v| v.var.sheds.store(false, Relaxed)); // from now on plans decide
         let watch = Watch::new(&g, roots);
         let ranked = key.hooked.then(|| group::ranked(&units));
         let mut b = Builder::new(&g, ranked.as_ref().unwrap_or(&units), key);
@@ -165,6 +169,8 @@ impl Forward {
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let watched = watched(&g, &kept);
+        let may_be_shown = |v: &u32| g.var(*v).producer.is_none() || g.var(*v).observed.data;
+        let marked = watched.iter().copied().filter(may_be_shown).collect();
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = g.read().into_iter().filter(|&v| g.var(v).producer.is_none()).collect();
@@ -180,6 +186,7 @@ impl Forward {
             watch,
             leaves,
             watched,
+            marked,
             made,
             nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
@@ -190,9 +197,9 @@ impl Forward {
         })
     }
 
-    /// True if this plan was the last to run each function behind `root`.
-    pub(crate) fn has_run(&self, root: &VarRef) -> bool {
-        collect(std::slice::from_ref(root)).iter().all(|f| self.owns(f))
+    /// True if this plan was the last to run each of these functions.
+    pub(crate) fn has_run(&self, functions: &[Arc<FnNode>]) -> bool {
+        functions.iter().all(|f| self.owns(f))
     }
 
     /// True if this plan was the last to run `f`.
@@ -218,14 +225,7 @@ impl Forward {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);
             n.f.is_remade.store(false, Relaxed);
-            for (i, &slot) in n.y.iter().enumerate() {
-                if let Some(v) = n.f.living_output(i) {
-                    v.sheds.store(false, Relaxed); // from now on plans decide
-                }
-                if !self.kept[slot as usize] {
-                    self.drop_data(slot);
-                }
-            }
+            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
         }
         self.watched.iter().for_each(|&v| self.slots[v as usize].data.storage().watch());
     }
@@ -401,19 +401,12 @@ pub(crate) fn what(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: 
 }
 
 fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> Tile {
-    let mut values = Values::new(g, unit);
-    values.forward(unit, stored);
-    let outs = sinks.iter().map(|&y| values.value(y)).collect();
-    let (ssa, inputs, outs) = prune(values.ssa, values.inputs, outs);
+    let (program, inputs) = forward_program(g, unit, stored, &sinks);
     let node = *unit.nodes.last().expect("units have nodes");
     let last = &g.nodes[node as usize];
     let shape = &g.var(last.y[0]).shape;
-    let data = |i: &Input| match *i {
-        Input::Data(v) | Input::Grad(v) => (v, Walk::new(&g.var(v).shape, shape)),
-    };
     let site = last.f.context.site();
-    let sources: Vec<(u32, Walk)> = inputs.iter().map(data).collect();
-    let program = AnyProgram::compile(site, &ssa, sources.len(), &outs);
+    let sources = inputs.into_iter().map(|v| (v, Walk::new(&g.var(v).shape, shape))).collect();
     Tile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
 }
 

@@ -107,6 +107,8 @@ impl Interrupt {
 /// Exclusive use of some nodes: two threads that run one graph take turns.
 pub(crate) struct Turn<'a> {
     nodes: Vec<&'a FnNode>,
+    /// When all of them had run, for those who ask what was written since.
+    ran: Option<u64>,
 }
 
 static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
@@ -125,7 +127,7 @@ impl<'a> Turn<'a> {
         let is_me = |owner: u64| (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0;
         let mut wait = 0;
         loop {
-            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
+            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0), ran: None };
             match turn.try_all(nodes.clone(), me) {
                 Ok(()) => return Ok(turn),
                 Err(owner) if is_me(owner) => {
@@ -159,24 +161,34 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.nodes.iter().for_each(|f| f.busy.store(0, Ordering::Release));
+        for f in &self.nodes {
+            if let Some(time) = self.ran {
+                f.set_ran(time);
+            }
+            f.busy.store(0, Ordering::Release);
+        }
     }
 }
 
 impl Forward {
     /// Runs the plan.
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
-        let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        let mut turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        let mut steps = self.steps.len();
+        let mut steps = 0;
         let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays),
             None => self.compute(hooks, &mut steps),
         };
-        self.watched.iter().for_each(|&v| self.slots[v as usize].data.mark());
-        let (now, ran) = (array::now(), &self.units[..if done.is_ok() { self.units.len() } else { steps }]);
-        let nodes = ran.iter().flat_map(|u| &u.nodes).map(|&n| &self.nodes[n as usize].f);
-        nodes.for_each(|f| f.set_ran(now));
+        self.marked.iter().for_each(|&v| self.slots[v as usize].data.mark());
+        let now = array::now();
+        match done {
+            Ok(()) => turn.ran = Some(now),
+            Err(_) => {
+                let ran = self.units[..steps].iter().flat_map(|u| &u.nodes);
+                ran.for_each(|&n| self.nodes[n as usize].f.set_ran(now));
+            }
+        }
         done
     }
 

@@ -3,6 +3,7 @@
 use super::backward::{self, How, Target};
 use super::build::{self, Forward, PlanNode, Slot};
 use super::exec::fusion;
+use super::order;
 use super::program::Input;
 use super::{Backward, ForwardOptions};
 use crate::array::{NdArray, alloc::rounded};
@@ -49,7 +50,9 @@ impl Plans {
         let root = y.node();
         let forward = Arc::new(Forward::new(std::slice::from_ref(root), build::key(options, false))?);
         let key = backward::Key { clear_buffer, hooked: false, fused: fusion() };
-        let backward = y.need_grad_state().then(|| Backward::new(root, key, Some(forward.clone()))).transpose()?;
+        let order = || order::collect(std::slice::from_ref(root));
+        let plan = || Backward::new(order(), root, key, Some(forward.clone()));
+        let backward = y.need_grad_state().then(plan).transpose()?;
         Ok(Some(Plans { forward, backward }))
     }
 

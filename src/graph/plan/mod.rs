@@ -149,12 +149,12 @@ pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forw
 
 /// As [`forward_plan`], for the functions that are not `closed`; what these left out is computed first.
 pub(crate) fn forward_plan_after(roots: &[VarRef], key: build::Key, closed: &Closed) -> Result<Arc<Forward>> {
-    let (functions, border) = order::collect_before(roots, |f, _| closed.contains(f.id));
-    border.iter().try_for_each(|v| v.data().fetch())?;
-    let mut ids: Vec<u64> = border.iter().map(|v| v.id).collect();
+    let order = order::collect_before(roots, |f, _| closed.contains(f.id));
+    order.border.iter().try_for_each(|v| v.data().fetch())?;
+    let mut ids: Vec<u64> = order.border.iter().map(|v| v.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    cached(roots, key, &ids, || Forward::of(functions, ids.clone(), roots, key))
+    cached(roots, key, &ids, || Forward::of(order, ids.clone(), roots, key))
 }
 
 fn cached(
@@ -187,9 +187,9 @@ fn cached(
 /// Roots whose plans run other roots too.
 static JOINT: Mutex<Vec<Weak<VarNode>>> = Mutex::new(Vec::new());
 
-/// The list's lock, for the time of a fork.
+/// The locks of what plans share, for the time of a fork.
 pub(crate) fn hold() -> impl Sized {
-    JOINT.lock().unwrap_or_else(|e| e.into_inner())
+    (JOINT.lock().unwrap_or_else(|e| e.into_inner()), program::hold())
 }
 
 fn note_joint(root: &VarRef) {
@@ -269,7 +269,7 @@ impl Closed {
 /// The functions that a gradient of `root` passes through, in the order of backward.
 pub(crate) fn backward_functions(root: &VarRef) -> Result<Vec<Arc<super::FnNode>>> {
     let roots = std::slice::from_ref(root);
-    let mut g = order::Graph::new(collect(roots), roots)?;
+    let mut g = order::Graph::new(order::collect(roots), roots)?;
     g.start_at_root();
     let mut reached = vec![false; g.vars.len()];
     reached[g.roots[0] as usize] = g.var(g.roots[0]).flows;
@@ -292,5 +292,5 @@ fn last(roots: &[VarRef]) -> &VarRef {
 
 /// The functions behind `roots`, in the order of running.
 pub(crate) fn collect(roots: &[VarRef]) -> Vec<Arc<super::FnNode>> {
-    order::collect(roots)
+    order::collect(roots).functions
 }

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::function::{Needs, elementwise};
 use crate::function::expr::ssa::MixMap;
-use crate::graph::node::FnNode;
+use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
 use crate::shape::Shape;
@@ -41,6 +41,8 @@ pub(crate) struct Var {
     pub(crate) keeps_data: bool,
     /// Dropped after its last reading in forward, computed again for backward.
     pub(crate) recompute: bool,
+    /// The variable's flag, set or inherited.
+    needs_grad: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
     /// Some function writes its elements, and another one has them too; or its gradient, likewise.
@@ -49,45 +51,57 @@ pub(crate) struct Var {
     once: bool,
 }
 
+/// The functions behind some roots, in the order of running.
+pub(crate) struct Order {
+    pub(crate) functions: Vec<Arc<FnNode>>,
+    /// The variables behind which functions were left out.
+    pub(crate) border: Vec<VarRef>,
+    twins: Option<Storages>,
+}
+
+/// Some storages, by their addresses.
+type Storages = MixMap<usize, ()>;
+
 /// All functions behind `roots`, sorted.
-pub(crate) fn collect(roots: &[VarRef]) -> Vec<Arc<FnNode>> {
-    collect_before(roots, |_, _| false).0
+pub(crate) fn collect(roots: &[VarRef]) -> Order {
+    collect_before(roots, |_, _| false)
 }
 
 /// The functions behind `roots` that are not `closed`, nor behind such a one; and the variables where that ends.
 ///
 /// Root by root as they are given, each by rank. Where a function writes an array that another one has too (an output that
 /// shares it, an input that is updated), the order shows in the values: then it is NNabla's, which goes in depth first.
-pub(crate) fn collect_before(
-    roots: &[VarRef],
-    closed: impl Fn(&FnNode, &VarNode) -> bool,
-) -> (Vec<Arc<FnNode>>, Vec<VarRef>) {
-    let (mut functions, mut border): (Vec<Arc<FnNode>>, Vec<VarRef>) = (Vec::new(), Vec::new());
+pub(crate) fn collect_before(roots: &[VarRef], closed: impl Fn(&FnNode, &VarNode) -> bool) -> Order {
+    let mut o = Order { functions: Vec::new(), border: Vec::new(), twins: None };
     let mut seen: MixMap<usize, ()> = MixMap::default();
+    let mut starts = Vec::with_capacity(roots.len());
     for root in roots {
-        let start = functions.len();
+        starts.push(o.functions.len());
         let mut stack = vec![root.clone()];
         while let Some(v) = stack.pop() {
             let Some(f) = v.parent() else { continue };
             if closed(&f, &v) {
-                border.push(v);
+                o.border.push(v);
             } else if seen.insert(Arc::as_ptr(&f) as usize, ()).is_none() {
                 stack.extend(f.links().inputs.iter().cloned());
-                functions.push(f);
+                o.functions.push(f);
             }
         }
-        by_rank(&mut functions[start..]);
-        if twins(&functions).is_some() {
-            depth_first(root, &mut functions[start..]);
-        }
+        by_rank(&mut o.functions[starts[starts.len() - 1]..]);
     }
-    (functions, border)
+    o.twins = twins(&o.functions);
+    if o.twins.is_some() {
+        let ends = starts[1..].iter().copied().chain([o.functions.len()]);
+        let parts = roots.iter().zip(starts.iter().zip(ends));
+        parts.for_each(|(root, (&start, end))| depth_first(root, &mut o.functions[start..end]));
+    }
+    o
 }
 
 /// Sorts functions by rank, ties by creation.
 pub(super) fn by_rank(found: &mut [Arc<FnNode>]) {
-    found.sort_by_key(|f| (f.rank(), f.id));
-    if found.iter().any(|f| f.rank() != rank_of(f)) {
+    found.sort_by_cached_key(|f| (f.rank(), f.id));
+    if !node::ranks_are_right() && found.iter().any(|f| f.rank() != rank_of(f)) {
         refresh_ranks(found);
     }
 }
@@ -114,14 +128,14 @@ fn depth_first(root: &VarRef, found: &mut [Arc<FnNode>]) {
 
 /// The storages whose elements depend on the order of running: a function of `nodes` writes them, and another one has them
 /// too, be it by another variable. `None` without any.
-fn twins(nodes: &[Arc<FnNode>]) -> Option<MixMap<usize, ()>> {
+fn twins(nodes: &[Arc<FnNode>]) -> Option<Storages> {
     let mut twins = shared_outputs(nodes);
     twins.extend(updated_inputs(nodes));
     (!twins.is_empty()).then_some(twins)
 }
 
 /// Storages of outputs that another variable of the graph has too.
-fn shared_outputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
+fn shared_outputs(nodes: &[Arc<FnNode>]) -> Storages {
     let shared = |f: &Arc<FnNode>| f.outputs().into_iter().filter(|y| y.is_shared());
     let written: MixMap<usize, u64> = nodes.iter().flat_map(shared).map(|y| (storage(&y), y.id)).collect();
     if written.is_empty() {
@@ -132,7 +146,7 @@ fn shared_outputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
 }
 
 /// Storages of gradients that functions pass on and another variable of the graph has too.
-fn shared_gradients(g: &Graph) -> MixMap<usize, ()> {
+fn shared_gradients(g: &Graph) -> Storages {
     // Of each how many have it, and whether a function passes it on.
     let mut found: MixMap<usize, (usize, bool)> = MixMap::default();
     for v in &g.vars {
@@ -146,7 +160,7 @@ fn shared_gradients(g: &Graph) -> MixMap<usize, ()> {
 }
 
 /// Storages of inputs that a function updates and another function reads or writes.
-fn updated_inputs(nodes: &[Arc<FnNode>]) -> MixMap<usize, ()> {
+fn updated_inputs(nodes: &[Arc<FnNode>]) -> Storages {
     let updates = |f: &Arc<FnNode>| {
         let of = |(i, x): (usize, VarRef)| f.function.updates_input(i).then(|| (storage(&x), f.id));
         f.inputs().into_iter().enumerate().filter_map(of).collect::<SmallVec<[_; 2]>>()
@@ -239,28 +253,31 @@ impl Graph {
         Some(order)
     }
 
-    /// Numbers the variables of `nodes`, brings shapes and inherited flags up to date.
-    pub(crate) fn new(nodes: Vec<Arc<FnNode>>, roots: &[VarRef]) -> Result<Graph> {
-        let mut g = Graph { nodes: Vec::with_capacity(nodes.len()), ..Graph::default() };
-        let twins = twins(&nodes);
-        let mut number: MixMap<usize, u32> = MixMap::default();
-        for f in nodes {
-            f.refresh()?;
-            let x = f.inputs().iter().map(|v| g.number(v, &mut number)).collect();
-            let y: SmallVec<[u32; 1]> = f.outputs().iter().map(|v| g.number(v, &mut number)).collect();
+    /// Numbers the variables of the functions, brings shapes and inherited flags up to date.
+    pub(crate) fn new(order: Order, roots: &[VarRef]) -> Result<Graph> {
+        let Order { functions, twins, .. } = order;
+        let count = functions.len();
+        let mut g =
+            Graph { nodes: Vec::with_capacity(count), vars: Vec::with_capacity(2 * count), ..Graph::default() };
+        let mut number: MixMap<usize, u32> = MixMap::with_capacity_and_hasher(2 * count, Default::default());
+        for f in functions {
+            let (inputs, outputs) = (f.inputs(), f.outputs());
+            f.refresh_with(&inputs, &outputs)?;
+            let x = inputs.iter().map(|v| g.number(v, &mut number)).collect();
+            let y: SmallVec<[u32; 1]> = outputs.iter().map(|v| g.number(v, &mut number)).collect();
             let at = g.nodes.len() as u32;
             let node = Node { f, x, y };
             if is_sink(&node.f) {
                 node.x.iter().for_each(|&x| g.vars[x as usize].keeps_data |= g.var(x).observed.data);
             }
             let flows = node.flows(&g);
-            let inherited = node.x.iter().any(|&x| g.vars[x as usize].var.need_grad());
+            let inherited = node.x.iter().any(|&x| g.vars[x as usize].needs_grad);
             for &y in &node.y {
                 let v = &mut g.vars[y as usize];
                 v.producer = Some(at);
-                v.shape = v.var.shape();
                 let mut s = v.var.lock();
                 s.inherit(inherited);
+                v.needs_grad = s.need_grad.unwrap_or(s.inherited);
                 v.flows = s.own_need_grad().unwrap_or(flows);
             }
             g.nodes.push(node);
@@ -369,13 +386,15 @@ fn differentiable(f: &FnNode, i: usize) -> bool {
 
 impl Var {
     fn new(var: VarRef) -> Var {
-        let (observed, flows, shape) = (var.observed(), var.need_grad(), var.shape());
+        let (observed, shape) = var.observed_and_shape();
         let s = var.lock();
+        let flows = s.need_grad.unwrap_or(s.inherited);
         let (persistent, keeps_data) = (s.persistent, s.keeps_data());
         let recompute = s.recompute && s.parent.is_some() && !keeps_data;
         drop(s);
         let (producer, root, twin, once) = (None, false, false, false);
-        Var { var, shape, producer, root, observed, persistent, keeps_data, recompute, flows, twin, once }
+        let needs_grad = flows;
+        Var { var, shape, producer, root, observed, persistent, keeps_data, recompute, needs_grad, flows, twin, once }
     }
 
     /// The storage of its gradient, if that is computed and may be another variable's too.

@@ -24,7 +24,7 @@ pub(in crate::graph) fn drop_states_by_hand(roots: &[VarRef], closed: Option<&Cl
         return;
     }
     let is_closed = |id| closed.is_some_and(|c| c.contains(id));
-    for f in plan::collect_before(roots, |f, _| is_closed(f.id)).0 {
+    for f in plan::collect_before(roots, |f, _| is_closed(f.id)).functions {
         f.inputs().iter().for_each(|x| drop_state_by_hand(x));
     }
 }

@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
         let mut read = self.read.borrow_mut();
         let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
         back.loads().into_iter().for_each(|v| read[v as usize] = true);
-        if back.outputs.is_empty() {
+        if back.outputs().next().is_none() {
             return None;
         }
         let last = *unit.nodes.last().expect("units have nodes");
@@ -142,7 +142,7 @@ impl<'a> Builder<'a> {
             true => Target { slot: v, how: How::Write, twice: false },
             false => self.target(v, reached),
         };
-        let targets = back.outputs.iter().map(|(v, _)| target(*v, reached)).collect();
+        let targets = back.outputs().map(|v| target(v, reached)).collect();
         let site = back.site;
         Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), site })
     }

@@ -18,7 +18,7 @@ impl Backward {
         let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
         let adds: Vec<bool> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
-        let (program, inputs) = t.program(&adds, &reduced)?;
+        let (program, inputs) = t.program(&adds, &reduced);
         let fresh = t.targets.iter().zip(adds.iter().zip(&reduced)).filter(|(_, (add, r))| !**add && !**r);
         let stolen = match self.key.hooked {
             true => Stolen::new(), // a hook may look at all gradients
@@ -106,14 +106,14 @@ impl Tile {
         })
     }
 
-    fn program(&self, adds: &[bool], reduced: &[bool]) -> Result<(AnyProgram, Arc<[Input]>)> {
+    fn program(&self, adds: &[bool], reduced: &[bool]) -> (AnyProgram, Arc<[Input]>) {
         let mut programs = self.programs.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, p, inputs)) = programs.iter().find(|(a, ..)| a == adds) {
-            return Ok((p.clone(), inputs.clone()));
+            return (p.clone(), inputs.clone());
         }
-        let (p, inputs) = self.unit.compile(adds, reduced)?;
+        let (p, inputs) = self.unit.compile(adds, reduced);
         let inputs: Arc<[Input]> = inputs.into();
         programs.push((adds.to_vec(), p.clone(), inputs.clone()));
-        Ok((p, inputs))
+        (p, inputs)
     }
 }
