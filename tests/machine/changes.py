@@ -87,7 +87,7 @@ class Changes(Handles):
             raise Skip
         if is_sink(r) or is_sink(s):
             raise Skip
-        if r.core is s.core or r.ghost or s.ghost or self.is_dropped(r):
+        if r.core is s.core or r.cell is s.cell or r.ghost or s.ghost or self.is_dropped(r):
             raise Skip
         possible = s.parent is not None and r.shape == s.shape and not any(r in f.x for f in behind([s]))
         try:

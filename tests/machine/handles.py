@@ -84,6 +84,8 @@ class Handles(Machine):
         if self.is_shared(r) or self.is_shared(s) or r.persistent or s.persistent or r.parent is not None:
             raise Skip
         if what == "g":
+            if not (s.grad.kept and s.grad.known):
+                raise Skip
             v.grad, r.grad = w.grad, s.grad
             return
         if s.parent is not None and not (s.cell.kept and s.cell.known):

@@ -207,9 +207,10 @@ class Reference:
                 v.grad.stamp = stamp
         for i, v in made.items():
             if i in grads:
-                v.grad.d, v.grad.stamp, v.grad.maker = grads[i].cell.d.copy(), stamp, None
+                v.grad.d, v.grad.stamp = grads[i].cell.d.copy(), stamp
                 v.grad.keep(id(v.grad) in held or v.persistent, stamp)
-                v.grad.known = True
+                v.grad.known = v.grad.maker is None  # else a function of nn.grad makes it, and may do so again
+                v.grad.maker = None
             elif v.parent and any(id(y) in grads for y in v.parent.y):
                 v.grad.known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
@@ -230,9 +231,9 @@ class Reference:
             f.y[f.y.index(v)] = spare(v)
         v.need = w.need
         v.parent, v.need_stamp = w.parent, self.tick()
-        for u in [u for u in every if u.core is v.core and not u.ghost]:
-            u.cell, u.grad, u.core, u.moved = w.cell, w.grad, w.core, v.need_stamp
-        w.ghost, w.moved = True, v.need_stamp
+        for u in [u for u in every if u.core is v.core]:
+            u.cell, u.grad, u.moved = w.cell, w.grad, v.need_stamp
+        w.ghost, w.moved, w.need_stamp = True, v.need_stamp, v.need_stamp
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None
 
