@@ -14,12 +14,15 @@ FITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))
 CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11 python3.10 $(wildcard $(HOME)/.pyenv/versions/3.*/bin/python)
 PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/dev/null 2>&1 && echo "$$p" && break; done))
 
+# NNabla's last wheels are for 3.10: only `soak-nnabla` wants it.
+PYTHON310 ?= $(firstword $(shell for p in python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10*/bin/python); do "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1 && echo "$$p" && break; done))
+
 PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races
+.PHONY: gpu-check gpu-bundle races soak-nnabla
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +34,11 @@ test: lint-rust test-rust lint-python test-gpu test-python ## Check formats, lin
 
 soak: .venv-test/.installed ## Hold random graphs against a reference interpreter (SEED=1000000 COUNT=1000000)
 	@cd tests && ../.venv-test/bin/python -m machine $(or $(SEED),1000000) $(or $(COUNT),1000000)
+
+soak-nnabla: .venv-test/.installed ## Run random programs on nnrs and on NNabla, and compare (needs Python 3.10)
+	@if [ -z "$(PYTHON310)" ]; then echo "skipped: NNabla 1.39 has wheels for Python 3.10 and older, and there is no Python 3.10"; exit; fi; \
+	$(MAKE) .venv-nnabla/.installed && cd tests && \
+	../.venv-nnabla/bin/python -m machine.beside $(or $(SEED),1000000) $(or $(COUNT),100000)
 
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
@@ -54,7 +62,7 @@ lint: lint-rust lint-python ## Check formats, lints and types only
 
 clean: ## Remove what was built, the virtual environments included
 	cargo clean
-	rm -rf .venv .venv-test .bench dist out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-test .venv-nnabla .bench dist out .pytest_cache .mypy_cache .ruff_cache
 
 lint-rust: tools
 	cargo fmt --check
@@ -123,4 +131,13 @@ dist/.built: $(SOURCES) .venv/.tools
 	.venv-test/bin/maturin build --profile dev --locked --features python,cuda,emulate --out target/wheels-test --interpreter .venv-test/bin/python
 	.venv-test/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps target/wheels-test/*.whl
 	wheel=$$(ls target/wheels-test/*.whl) && .venv-test/bin/pip install $(PIP_QUIET) "$$wheel[test]"
+	@touch $@
+
+.venv-nnabla/.tools:
+	"$(PYTHON310)" -m venv .venv-nnabla
+	.venv-nnabla/bin/pip install $(PIP_QUIET) "nnabla==1.39.0" "numpy<2"
+	@touch $@
+
+.venv-nnabla/.installed: .venv-test/.installed .venv-nnabla/.tools
+	.venv-nnabla/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps target/wheels-test/*.whl
 	@touch $@

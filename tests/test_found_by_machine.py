@@ -14,6 +14,7 @@ import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf
 from machine.engine import Square
+from nnrs.ext_utils import get_extension_context
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -227,3 +228,105 @@ def test_hooks_that_read_what_auto_forward_marked_to_be_computed_again():
     del h
     y.forward(function_pre_hook=lambda f: f.inputs[0].d)
     close(y.d, np.full(4, X.sum()))
+
+
+def test_another_array_of_a_leaf_is_a_change():
+    w = leaf(X * 5)
+    x = leaf(X)
+    h = F.exp(x)
+    y = F.sin(h)
+    y.forward(clear_buffer=True)
+    x.data = w.data  # written before forward
+    with pytest.raises(RuntimeError, match="changed since forward"):
+        h.d  # noqa: B018
+
+
+@pytest.mark.parametrize("view", [lambda v: v.d, lambda v: v.data.data, lambda v: v.data.get_data("r")])
+@pytest.mark.parametrize("f", [F.identity, lambda x: F.reshape(x, (3, 1))])
+def test_a_view_of_an_output_that_shares_memory_stays_up_to_date(f, view):
+    x = leaf(X)
+    y = f(x)
+    y.forward()
+    a = view(y)
+    x.d = X * 2
+    y.forward()
+    close(a.ravel(), X * 2)
+    y.d = np.reshape(X * 3, y.shape).astype("float32")
+    close(a.ravel(), X * 3)
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_buffer": True}, {"clear_no_need_grad": True}])
+def test_a_view_of_a_root_stays_up_to_date(flags):
+    r = F.rand(shape=(3,))
+    y = F.leaky_relu(r + r)
+    y.forward()
+    a = y.d
+    y.forward(**flags)
+    close(a, y.d)
+
+
+def test_an_array_that_is_read_is_computed_again_in_the_type_of_its_function():
+    with nn.context_scope(get_extension_context("cpu", type_config="double")):
+        x = nn.Variable.from_numpy_array(np.array([0.1, 0.2]))
+        h = F.tanh(x)
+        a = h.data
+        y = h + h
+        y.forward(clear_buffer=True)
+        del h
+        np.testing.assert_allclose(a.data, np.tanh([0.1, 0.2]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_gradient_that_ends_at_a_variable_stays(clear):
+    """Nothing behind it needs a gradient, so backward ends there as at a leaf: NNabla leaves it alone."""
+    h = F.cos(leaf(X, need_grad=False))
+    h.need_grad = True
+    y = F.sin(h)
+    y.forward(clear_no_need_grad=True)
+    y.backward(clear_buffer=clear)
+    close(h.g, np.cos(np.cos(X)))
+
+
+def test_inputs_of_a_sink_keep_their_gradients():
+    x = leaf(X)
+    y = F.sin(x)
+    s = F.sink(y, one_input_grad=False)
+    s.forward()
+    y.g = 2
+    s.backward(clear_buffer=True)
+    close(y.g, [2, 2, 2])
+
+
+def test_a_sink_sets_the_gradients_of_its_inputs_to_one():
+    x = leaf(X)
+    x.g = 7
+    y = F.sin(leaf(X))
+    s = F.sink(x, y, y)
+    s.forward()
+    s.backward()
+    close(x.g, [1, 1, 1])
+    close(y.g, [1, 1, 1])
+
+
+def test_the_gradient_of_an_output_that_came_back_is_no_zeros():
+    p, q = F.split(leaf([X, X]))
+    y = p - q
+    y.forward()
+    y.backward()
+    del y, p
+    with pytest.raises(RuntimeError, match="not kept by backward"):
+        q.parent.outputs[0].g  # noqa: B018
+
+
+def test_forward_all_after_a_cut_leaves_nothing():
+    before = alive()
+    x = leaf(X)
+    b = F.sin(x * x)
+    h = F.tanh(b)
+    k = F.sin(h)
+    k.forward()
+    y = F.sin(k)
+    h.parent = None
+    nn.forward_all([b, y])
+    del x, b, h, k, y
+    assert alive() == before

@@ -7,62 +7,63 @@ import numpy as np
 import nnrs as nn
 
 from . import engine
-from .machine import Machine, Mismatch, Skip
+from .handles import Handles
+from .machine import Mismatch, Skip, is_sink
 from .reference import Var, behind, needs
 
 
-class Changes(Machine):
+class Changes(Handles):
     """The machine with its changes."""
 
     def do_write(self, i: int, seed: int, how: str) -> None:
         v, r = self.get(i)
-        if i in self.frozen or i in self.random.values() or r.cell.base is not None:
+        if i in self.frozen or i in self.random.values():
             raise Skip
         if r.cell.ran < 0:  # its array has no type yet
             raise Skip
-        d = engine.values(seed, r.shape)
+        d, dtype = engine.values(seed, r.shape), v.data.dtype if r.cell.kept else None
         if how == "view" and r.parent is None and r.cell.kept:
             v.d[...] = d
         else:
             v.d = d
         self.reference.write(r, np.array(d, v.data.dtype).astype(float))  # a fresh array is float32
-        self.change()
+        if v.data.dtype != dtype:
+            r.cell.lost = self.reference.clock
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)
-        if value == 0 and r.cell.g_kept:
+        if value == 0 and r.grad.kept:
             v.grad.zero()
         else:
             v.g = value
-        r.cell.g = np.full(r.shape, float(value))
-        r.cell.g_kept = r.cell.g_known = True
+        r.grad.d = np.full(r.shape, float(value))
+        r.grad.kept = r.grad.known = True
 
     def do_need(self, i: int, value: bool | None) -> None:
         v, r = self.get(i)
         if i in self.frozen or (value is None and r.parent is None) or value == r.need:
             raise Skip
-        v.need_grad = r.need = value
-        r.need_stamp = self.change()
+        v.need_grad, r.need = value, None if value is None else bool(value)
+        r.need_stamp = self.reference.tick()
 
     def do_persistent(self, i: int, value: bool) -> None:
         v, r = self.get(i)
-        v.persistent = r.persistent = value
+        v.persistent, r.persistent = value, bool(value)
 
     def do_recompute(self, i: int, value: bool) -> None:
         v, r = self.get(i)
         if r.parent is None or i in self.frozen or i in self.random.values():
             raise Skip
-        v.recompute = r.recompute = value
-        self.change()
+        v.recompute, r.recompute = value, bool(value)
 
     def do_unlink(self, new: int, i: int, need: bool | None) -> None:
         v, r = self.get(i)
         if i in self.frozen or not self.reference.is_settled([r]):
             raise Skip
-        if r.ghost or r.recompute and not r.cell.planned:  # finding 22
+        if r.ghost or is_sink(r):
             raise Skip
         u = Var(r.cell.d, needs(r, {}) if need is None else need)
-        u.cell = r.cell
+        u.cell, u.grad, u.core = r.cell, r.grad, r.core
         self.vars[new] = v.get_unlinked_variable(need_grad=need), u
 
     def is_dropped(self, r: Var) -> bool:
@@ -79,13 +80,14 @@ class Changes(Machine):
         v.parent = None
         self.together = True
         self.reference.cut(r)
-        self.change()
 
     def do_rewire(self, i: int, other: int) -> None:
         (v, r), (w, s) = self.get(i), self.get(other)
         if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
             raise Skip
-        if r is s or self.is_shared(r) or self.is_shared(s) or self.is_dropped(r):  # unlinked copies: finding 14
+        if is_sink(r) or is_sink(s):
+            raise Skip
+        if r.core is s.core or r.cell is s.cell or r.ghost or s.ghost or self.is_dropped(r):
             raise Skip
         possible = s.parent is not None and r.shape == s.shape and not any(r in f.x for f in behind([s]))
         try:
@@ -96,16 +98,15 @@ class Changes(Machine):
             raise Skip from e
         if not possible:
             raise Mismatch("rewire_on should be an error")
-        self.reference.rewire(r, s)
+        self.reference.rewire(r, s, self.every())
         self.together = True
-        self.change()
 
     def do_reset(self, ids: list[int], n: int, seed: int) -> None:
         """Another first axis for some leaves, which share their arrays with nobody."""
         pairs = [self.get(i) for i in ids]
         if self.frozen or self.views or any(r.parent is not None or not r.shape for _, r in pairs):
             raise Skip
-        if any(self.is_shared(r) for _, r in pairs):
+        if any(self.is_shared(r) for _, r in pairs) or any(a.how != "plain" for a in self.arrays.values()):
             raise Skip
         if len({r.shape[0] for _, r in pairs}) == 1:
             self.resets.append((ids, pairs[0][1].shape[0]))
@@ -116,14 +117,12 @@ class Changes(Machine):
             v.d = d
             v.g = 0
             self.reference.write(r, d)
-            r.cell.g = np.zeros(shape)
-            r.cell.g_kept = r.cell.g_known = True
-        self.change()
+            r.grad.d = np.zeros(shape)
+            r.grad.kept = r.grad.known = True
 
     def do_drop(self, i: int) -> None:
         self.get(i)
         if i in self.random.values():
             raise Skip
         del self.vars[i]
-        self.change()
         self.check_nodes()

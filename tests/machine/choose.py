@@ -16,11 +16,13 @@ UNARY = ("sin", "cos", "tanh", "sigmoid", "relu", "abs", "leaky_relu", "square",
 UNARY += ("add_scalar", "pow_scalar", "sin", "tanh", "mul_scalar")
 BINARY = ("add2", "sub2", "mul2", "maximum2", "add2", "mul2", "add_n")
 SHAPES = ((3, 2), (3, 2), (2,), (3, 1), (2, 3), (3, 3), (1,), (3,), (2, 1, 3), ())
+YES, NO = (True, True, True, 1, np.True_, "x"), (False, False, False, 0, np.False_, "")
 KINDS = {
     "leaf": 2, "unary": 8, "binary": 8, "moving": 5, "reducing": 3, "affine": 3, "random": 1, "forget": 1,
     "write": 6, "write_grad": 2, "need": 2, "persistent": 1, "recompute": 2, "rewire": 2, "unlink": 1, "cut": 0.5,
     "reset": 2, "drop": 8, "forward": 12, "backward": 12, "grad": 2, "fusion": 1, "threads": 1, "check": 4, "peek": 4,
-    "view": 0.5, "unview": 0.7, "check_all": 2,
+    "view": 0.5, "unview": 0.7, "check_all": 2, "hold": 4, "release": 2, "read": 2, "share": 1, "fresh": 0.5, "walk": 3,
+    "sink": 1.5, "helper": 3,
 }  # fmt: skip
 
 
@@ -31,6 +33,7 @@ class Chooser:
         self.rng = random.Random(seed)
         self.double = self.rng.random() < 0.7
         self.count = 0
+        self.queue: list[Step] = []  # what belongs to the step before
         # Each graph has its own taste, so that rare kinds meet often in some.
         self.kinds = {k: w * self.rng.choice([0.2, 1, 1, 3]) for k, w in KINDS.items()}
         self.auto = self.rng.choice([0.0, 0.0, 0.1, 1.0])
@@ -44,6 +47,8 @@ class Chooser:
 
     def step(self, m: Runner) -> Step | None:
         """The next step, None if the one that was drawn does not fit."""
+        if self.queue:
+            return self.queue.pop(0)
         kind = self.rng.choices(list(self.kinds), list(self.kinds.values()))[0]
         if len(m.vars) < 2:
             kind = "leaf"
@@ -163,17 +168,23 @@ class Chooser:
         i = self.pick(lambda i, r: r.parent is None or self.rng.random() < 0.1)
         return i and [dict(i=i, seed=self.number(), how=self.rng.choice(["d", "d", "view"]))]
 
+    def truth(self, likely: float) -> Any:
+        """A truth value, as a script may write it."""
+        if self.rng.random() < likely:
+            return self.rng.choice(YES)
+        return self.rng.choice(NO)
+
     def write_grad(self) -> Any:
         return [dict(i=self.pick(), value=self.rng.choice([0, 0, 2.5]))]
 
     def need(self) -> Any:
-        return [dict(i=self.pick(), value=self.rng.choice([True, False, None]))]
+        return [dict(i=self.pick(), value=self.rng.choice([self.truth(0.5), None]))]
 
     def persistent(self) -> Any:
-        return [dict(i=self.pick(), value=self.rng.random() < 0.7)]
+        return [dict(i=self.pick(), value=self.truth(0.7))]
 
     def recompute(self) -> Any:
-        return [dict(i=self.pick(), value=self.rng.random() < 0.8)]
+        return [dict(i=self.pick(), value=self.truth(0.8))]
 
     def rewire(self) -> Any:
         i = self.pick()
@@ -214,13 +225,47 @@ class Chooser:
         if self.rng.random() < 0.3:
             roots = list({*roots, self.pick(), self.pick()})
         flags = self.rng.choice([(False, False)] * 3 + [(False, True)] * 2 + [(True, False), (True, True)])
+        flags = tuple(self.truth(float(f)) for f in flags)
         return [dict(roots=roots, clear_buffer=flags[0], clear_no_need_grad=flags[1], hooks=self.hooks())]
 
     def backward(self) -> Any:
         ready = self.m.reference.is_fresh
         i = self.pick(lambda i, r: r.parent is not None and ready([r]) and needs(r, {}))
         seed = self.rng.choice([1, 1, 1, 2.5, "own", ("array", self.number())])
-        return i and [dict(i=i, seed=seed, clear_buffer=self.rng.random() < 0.4, hooks=self.hooks())]
+        return i and [dict(i=i, seed=seed, clear_buffer=self.truth(0.4), hooks=self.hooks())]
+
+    def helper(self) -> Step | None:
+        """A function that somebody applies, runs and drops, as a metric."""
+        step = self.unary() if self.rng.random() < 0.7 else self.binary()
+        if step is None or step[1]["mode"] != "static":
+            return step
+        (y,) = step[1]["new"]
+        roots = [y] if self.rng.random() < 0.6 else [self.pick(), y]
+        self.queue = [
+            (
+                "forward",
+                dict(roots=roots, clear_buffer=self.truth(0.2), clear_no_need_grad=self.truth(0.3), hooks=self.hooks()),
+            )
+        ]
+        if self.rng.random() < 0.3:
+            self.queue.append(("backward", dict(i=y, seed=1, clear_buffer=self.truth(0.4), hooks="none")))
+        self.queue.append(("drop", dict(i=y)))
+        return step
+
+    def sink(self) -> Step | None:
+        """A sink, run forward and backward with gradients that the script sets."""
+        x = [self.pick(lambda i, r: r.parent is not None), *(self.pick() for _ in range(self.rng.randrange(3)))]
+        if x[0] is None:
+            return None
+        step = self.apply("sink", x, one_input_grad=self.truth(0.3))
+        (y,) = step[1]["new"]
+        sets = [("write_grad", dict(i=i, value=self.rng.choice([2.5, -1]))) for i in x]
+        run = ("forward", dict(roots=[y], clear_buffer=False, clear_no_need_grad=self.truth(0.5), hooks=self.hooks()))
+        self.queue = [run, *sets] if self.rng.random() < 0.7 else [*sets, run]
+        self.queue.append(("backward", dict(i=y, seed=1, clear_buffer=self.truth(0.4), hooks=self.hooks())))
+        if self.rng.random() < 0.5:
+            self.queue.append(("drop", dict(i=y)))
+        return step
 
     def grad(self) -> Any:
         y = self.pick(lambda i, r: r.parent is not None and needs(r, {}))
@@ -229,8 +274,11 @@ class Chooser:
             return None
         xs = list({x, self.pick(lambda i, r: needs(r, {}))})
         mode = "auto" if self.rng.random() < max(self.auto, 0.1) else "static"
-        seed = self.rng.choice([None, None, 0.5])
-        return [dict(new=[self.new() for _ in xs], y=[y], x=xs, seed=seed, mode=mode)]
+        seed, bind = self.rng.choice([None, None, 0.5]), self.truth(0.5)
+        new = [self.new() for _ in xs]
+        if self.rng.random() < 0.3:  # only what is made of it keeps it
+            self.queue = [self.apply("square", new[:1]), *(("drop", dict(i=i)) for i in new)]
+        return [dict(new=new, y=[y], x=xs, seed=seed, mode=mode, bind=bind)]
 
     # Reads
 
@@ -243,6 +291,35 @@ class Chooser:
     def peek(self) -> Any:
         i = self.pick(lambda i, r: r.parent is not None)
         return i and [dict(new=self.new(), i=i, k=self.rng.randrange(2), hold=self.rng.random() < 0.2)]
+
+    def hold(self) -> Any:
+        how = self.rng.choice(["plain", "plain", "plain", "narrow", "view", "numpy"])
+        what = self.rng.choice("dg") if how != "numpy" else "d"
+        i = self.pick(lambda i, r: r.parent is not None)
+        if i is not None and self.rng.random() < 0.4:
+            self.queue = [("drop", dict(i=i))]
+        return i and [dict(new=self.new(), i=i, what=what, how=how)]
+
+    def release(self) -> Any:
+        return [dict(k=self.rng.choice(list(self.m.arrays)))] if self.m.arrays else None
+
+    def read(self) -> Any:
+        return [dict(k=self.rng.choice(list(self.m.arrays)))] if self.m.arrays else None
+
+    def share(self) -> Any:
+        i = self.pick(lambda i, r: r.parent is None)
+        j = i and self.pick(lambda k, r: r.shape == self.shape(i) and k != i)
+        return j and [dict(i=i, other=j, what=self.rng.choice(["g", "g", "d"]))]
+
+    def fresh(self) -> Any:
+        i = self.pick(lambda i, r: r.parent is None)
+        return i and [dict(i=i, what=self.rng.choice("dg"), seed=self.number())]
+
+    def walk(self) -> Any:
+        i = self.pick(lambda i, r: r.parent is not None)
+        return i and [
+            dict(i=i, seed=self.number(), what=self.rng.choice(["d", "d", "g", "both"]), visit=self.rng.random() < 0.3)
+        ]
 
     def view(self) -> Any:
         return [dict(i=self.pick(lambda i, r: r.parent is None))] if self.m.vars else None

@@ -75,7 +75,7 @@ def values(seed: int, shape: tuple[int, ...]) -> Any:
 def line(kind: str, a: dict[str, Any]) -> str:
     """A step as a line of a script; `values` is the function above."""
     of = lambda ids: ", ".join(f"v{i}" for i in ids)  # noqa: E731
-    flags = ", ".join(f"{k}=True" for k in ("clear_buffer", "clear_no_need_grad") if a.get(k))
+    flags = ", ".join(f"{k}={a[k]!r}" for k in ("clear_buffer", "clear_no_need_grad") if a.get(k))
     if kind == "apply":
         keywords = "".join(f", {k}={v!r}" for k, v in _keywords(a["op"], a["args"]).items())
         name = "Square()" if a["op"] == "square" else f"F.{a['op']}"
@@ -95,6 +95,11 @@ def line(kind: str, a: dict[str, Any]) -> str:
         "unlink": "v{new} = v{i}.get_unlinked_variable(need_grad={need})",
         "cut": "v{i}.parent = None",
         "drop": "del v{i}",
+        "release": "del a{k}",
+        "read": "a{k}  # read",
+        "share": "v{i}.{what} = v{other}.{what}",
+        "fresh": "v{i}.{what} = an array of numbers of {seed}",
+        "walk": "# all that v{i} leads to is read: {what}, visit: {visit}",
         "fusion": "nn.set_fusion({on})",
         "threads": "nn.set_num_threads({n})",
         "check": "v{i}.d, v{i}.g",
@@ -108,7 +113,12 @@ def line(kind: str, a: dict[str, Any]) -> str:
     if kind == "backward":
         return f"v{a['i']}.backward({a['seed']!r}, {flags})  # hooks: {a['hooks']}"
     if kind == "grad":
-        return f"{of(a['new'])} = nn.grad([{of(a['y'])}], [{of(a['x'])}], {a['seed']!r})  # {a['mode']}"
+        call = f"nn.grad([{of(a['y'])}], [{of(a['x'])}], {a['seed']!r}, bind_grad_output={a.get('bind')!r})"
+        return f"{of(a['new'])} = {call}  # {a['mode']}"
+    if kind == "hold":
+        name = {"d": "data", "g": "grad"}[a["what"]]
+        how = {"narrow": ".narrow(0, 0, 1)", "view": f".view([v{a['i']}.size])", "numpy": ".get_data('r')"}
+        return f"a{a['new']} = v{a['i']}.{name}{how.get(a['how'], '')}"
     if kind == "reset":
         return "; ".join(f"v{i}.reset_shape(({a['n']}, *v{i}.shape[1:]), True)" for i in a["ids"]) + f"  # {a['seed']}"
     return lines[kind].format(**a)

@@ -13,7 +13,7 @@ import nnrs as nn
 from nnrs.ext_utils import get_extension_context
 
 from . import engine
-from .reference import VIEWS, Fn, Reference, Var, behind, make, needs
+from .reference import VIEWS, Cell, Fn, Reference, Var, behind, make, needs
 
 Step = tuple[str, dict[str, Any]]
 
@@ -41,6 +41,10 @@ def modes(mode: str, mark: bool) -> Iterator[None]:
         yield
 
 
+def is_sink(r: Var) -> bool:
+    return r.parent is not None and r.parent.op == "sink"
+
+
 class Machine:
     """The variables that are held, each with its twin of the reference."""
 
@@ -49,12 +53,12 @@ class Machine:
         self.tolerance = 1e-9 if double else 1e-3
         self.vars: dict[int, tuple[nn.Variable, Var]] = {}
         self.reference = Reference()
-        self.changed = 0  # the clock when last something was done that may make a read impossible
-        self.views: list[Any] = []
+        self.arrays: dict[int, Any] = {}  # NdArrays and views of intermediate values that are held
+        self.views: list[tuple[Any, Cell]] = []  # of leaves, which can be written
         self.random: dict[int, int] = {}  # id of Fn -> number of its output, which is always held
         self.functions: dict[str, Fn] = {}
         self.frozen: set[int] = set()  # results of nn.grad: their twins have another history
-        self.together = False  # forward_all or surgery: a plan keeps what it ran until it is replaced
+        self.together = False  # forward_all, surgery, sinks: more may be alive until a plan is replaced
         self.dynamic = False  # whether anything ran at once
         self.resets: list[tuple[list[int], int]] = []  # leaves that had another first axis before
         self.sources: list[Var] = []  # what nn.grad was asked for the gradient of
@@ -77,11 +81,9 @@ class Machine:
         return self.vars[i]
 
     def held(self) -> set[int]:
-        return {id(r) for _, r in self.vars.values()}
-
-    def change(self) -> int:
-        self.changed = self.reference.tick()
-        return self.changed
+        """The arrays that somebody can observe, by `id` of their cells."""
+        cells = [c for _, r in self.vars.values() for c in (r.cell, r.grad)]
+        return {id(c) for c in [*cells, *(a.cell for a in self.arrays.values())]}
 
     def close(self, what: str, actual: Any, expected: Any) -> None:
         actual = np.asarray(actual)
@@ -105,10 +107,10 @@ class Machine:
         self, new: list[int], op: str, x: list[int], args: dict[str, Any], inplace: bool, mode: str, mark: bool
     ) -> None:
         given = [self.get(i) for i in x]
-        if not new:  # split of nothing
-            raise Skip
         twins = [r for _, r in given]
-        if mode != "static" and any(not r.cell.known or r.ghost or self.is_moved(r) or self.is_mixed(r) for r in twins):
+        if not new or any(is_sink(r) for r in twins):  # split of nothing
+            raise Skip
+        if mode != "static" and any(not r.cell.known or r.ghost or self.is_mixed(r.cell) for r in twins):
             raise Skip
         if mode != "static" and not self.reference.is_settled(twins):
             raise Skip
@@ -120,6 +122,7 @@ class Machine:
                 made = engine.call(op, [v for v, _ in given], args, inplace)
         except nn.Error as e:
             self.refuse(e, mode != "static" and any(self.may_refuse(r) for r in twins), op)
+        self.together |= op == "sink"
         if op in ("rand", "dropout"):
             self.random[id(f)] = new[0]
         self.enter(new, made, f, mode, mark)
@@ -165,12 +168,14 @@ class Machine:
 
     def drawn(self, v: nn.Variable) -> Any:
         try:
-            return np.array(v.d, dtype=float)
+            return np.array(v.data.get_data("r"), dtype=float)
         except nn.Error as e:
-            self.refuse(e, bool(self.views), "random numbers")
+            self.refuse(e, False, "random numbers")
 
     def do_forget(self, new: int, x: int, ops: tuple[str, ...]) -> None:
         v, r = self.get(x)
+        if is_sink(r):
+            raise Skip
 
         def inside(h: nn.Variable) -> nn.Variable:
             for op in ops:
@@ -194,28 +199,30 @@ class Machine:
     # Reading
 
     def may_refuse(self, r: Var) -> bool:
-        """True if a read of the data may be an error: it is not kept, and something happened since it was made."""
-        again = self.changed <= r.cell.ran and not self.views and r.cell.planned
-        return not r.cell.kept and not again
+        """True if a read of the data may be an error: it is not kept, and cannot be computed again."""
+        return not r.cell.kept and self.is_gone(r.cell)
 
-    def is_moved(self, r: Var) -> bool:
-        """True if it shares the memory of something that was written since it ran: nothing is said about its data."""
-        c = r.cell
-        while c.base is not None:
-            if c.base.stamp > c.ran:
-                return True
-            c = c.base
-        return False
+    def is_gone(self, cell: Cell) -> bool:
+        """True if no variable leads to its function, or what that reads has changed, or can be written by a view."""
+        same = [v for v in self.every() if v.cell is cell]
+        if cell.maker is None or any(v.moved > cell.ran for v in same) or all(v.parent is not cell.maker for v in same):
+            return True
+        viewed = {id(c) for _, c in self.views}
+        read = [x for f in behind(cell.maker.y) for x in f.x]
+        if any(x.moved > cell.ran for x in read):
+            return True
+        leaves = [x.cell for x in read if x.parent is None]
+        return any(max(c.stamp, c.lent) > cell.ran or id(c) in viewed for c in leaves)
 
     def refuse(self, error: nn.Error, allowed: bool, what: str) -> None:
         if not allowed:
             raise Mismatch(f"{what}: {type(error).__name__}: {error}") from error
         raise Stop from error
 
-    def check(self, i: int, v: nn.Variable, r: Var, what: str) -> None:
+    def check(self, i: int | str, v: nn.Variable, r: Var, what: str) -> None:
         if r.ghost:
             return
-        if what != "g" and r.cell.known and not self.is_mixed(r) and not self.is_moved(r):
+        if what != "g" and r.cell.known and not self.is_mixed(r.cell):
             try:
                 d = self.look(v, r)
             except nn.Error as e:
@@ -225,37 +232,41 @@ class Machine:
                 self.close(f"v{i}.d", d, r.cell.d)
         # A gradient graph of ours may need less: its own gradients are not compared.
         own = r.parent is None and not self.is_shared(r)
-        if what != "d" and r.cell.g_known and (not self.frozen or own):
+        if what != "d" and r.grad.known and (not self.frozen or own):
             try:
                 g = np.array(v.g)
             except nn.Error as e:
-                if r.cell.g_kept:
+                if r.grad.kept:
                     raise Mismatch(f"v{i}.g: {type(e).__name__}: {e}") from e
             else:
-                self.close(f"v{i}.g", g, r.cell.g)
+                self.close(f"v{i}.g", g, r.grad.d)
+
+    def every(self) -> list[Var]:
+        """All variables that are held or reached."""
+        held = [r for _, r in self.vars.values()]
+        return list({id(v): v for v in (*held, *(x for f in behind(held) for x in f.x + f.y))}.values())
 
     def is_shared(self, r: Var) -> bool:
-        every = {id(v): v for _, s in self.vars.values() for v in (s, *(x for f in behind([s]) for x in f.x + f.y))}
-        return sum(v.cell is r.cell for v in every.values()) > 1
+        return sum(v.cell is r.cell or v.grad is r.grad for v in self.every()) > 1
 
-    def is_mixed(self, r: Var) -> bool:
-        """True if it was not kept, and an intermediate variable that it is computed from was written since.
+    def is_mixed(self, cell: Cell) -> bool:
+        """True if it was not kept, and the script wrote (or drew again) something between the leaves and it since.
 
-        Findings 19 and 28: nnrs looks at leaves only, and may compute it again from what is there now.
+        It may be computed again from what is there now: see docs/memory.md.
         """
-        maker = r.cell.maker
-        if r.cell.kept or maker is None:
+        if cell.kept or cell.maker is None:
             return False
-        every = not r.cell.planned  # auto_forward under recompute looks at no leaf: finding 28
-        read = [x for f in (*behind(maker.x), maker) for x in f.x]
-        inner = [x for x in read if every or x.parent is not None or x.cell.ran > 0]
-        return any(x.cell.stamp > r.cell.ran or self.is_moved(x) for x in inner)
+        order = behind(cell.maker.y)
+        if any(id(f) in self.random and f.stamp > cell.ran for f in order):
+            return True
+        read = [x for f in order for x in f.x if x.cell.maker is not None]
+        return any(max(x.cell.wrote, x.cell.lent, x.moved) > cell.ran for x in read)
 
     def look(self, v: nn.Variable, r: Var) -> Any:
         """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""
         if r.parent is None and self.reference.clock % 4 == 0:
             d = np.array(v.d)
-            self.change()
+            r.cell.lent = self.reference.tick()
             return d
         return np.array(v.data.get_data("r"))
 
@@ -265,6 +276,8 @@ class Machine:
     def do_check_all(self) -> None:
         for i, (v, r) in self.vars.items():
             self.check(i, v, r, "both")
+        for k, held in self.arrays.items():
+            self.read(k, held)
 
     def do_peek(self, new: int, i: int, k: int, hold: bool) -> None:
         v, r = self.get(i)
@@ -285,9 +298,11 @@ class Machine:
         v, r = self.get(i)
         if r.parent is not None or not r.cell.known or not r.cell.kept:
             raise Skip
-        self.views.append(v.d)
+        self.views.append((v.d, r.cell))
 
     def do_unview(self) -> None:
+        for _, cell in self.views:
+            cell.lent = self.reference.tick()
         self.views.clear()
 
     def check_nodes(self) -> None:
@@ -314,6 +329,7 @@ class Machine:
     def finish(self) -> None:
         """Drops everything: no node and no byte may be left."""
         self.vars.clear()
+        self.arrays.clear()
         self.views.clear()
         if alive() != self.before:
             gc.collect()

@@ -198,6 +198,7 @@ def _reducing() -> None:
     operation("first_max", first_max)
     operation("max", lambda x, axis, keepdims: x.max(axis=axis, keepdims=keepdims), _max_derivative)
     operation("softmax", softmax, _softmax_derivative)
+    OPERATIONS["sink"] = Operation(lambda *x, one_input_grad: [np.zeros(())], lambda *_, **__: [])  # see `reverse`
     # Random: the machine tells the numbers that were drawn.
     operation("drawn", lambda cell: cell[0])
     operation("rand", lambda cell, shape: cell[0])

@@ -19,17 +19,23 @@ VIEWS = ("reshape", "identity")
 
 
 class Cell:
-    """Data and gradient, which several variables may share (unlinked, rewired)."""
+    """An array: data or gradient, which several variables may share (unlinked, rewired, `w.grad = h.grad`)."""
 
     def __init__(self, d: Array) -> None:
-        self.d, self.g = d, np.zeros(d.shape)
-        self.kept = self.g_kept = True  # False: reading it may be an error, never another number
-        self.known = self.g_known = True  # False: nothing is said about it
-        self.stamp = 0  # when the data was written
+        self.d = d
+        self.kept = True  # False: it is computed again, or an error; never another number
+        self.known = True  # False: nothing is said about it
+        self.stamp = 0  # when it was written
+        self.lent = 0  # when memory of it was lent that can be written
+        self.lost = 0  # when it was last not kept, or had other memory
+        self.reshaped = 0  # when it last had another shape: what was cut out of it then is apart
+        self.wrote = 0  # when the script wrote it, if no run has made it since
         self.ran = -1  # when a run made the data
-        self.base: Cell | None = None  # whose memory it shares
         self.maker: Fn | None = None  # what computed it in the last run
-        self.planned = True  # whether that was a run of a graph, not of one function
+
+    def keep(self, kept: bool, stamp: int) -> None:
+        self.kept = kept
+        self.lost = self.lost if kept else stamp
 
 
 class Fn:
@@ -50,9 +56,10 @@ class Var:
     """A variable: leaf, or output of a function."""
 
     def __init__(self, d: Array, need: bool | None = None, parent: Fn | None = None) -> None:
-        self.cell, self.need, self.parent = Cell(d), need, parent
+        self.cell, self.grad, self.need, self.parent = Cell(d), Cell(np.zeros(d.shape)), need, parent
         self.persistent = self.recompute = False
-        self.need_stamp = 0
+        self.need_stamp = self.moved = 0  # when need_grad, and the history or the array, were changed
+        self.core = object()  # what it has in common with its unlinked copies
         self.ghost = False  # it lost its place by rewire_on, and shares an array with the one that has it now
 
     @property
@@ -108,11 +115,29 @@ def reverse(seeds: Sequence[tuple[Var, Var]]) -> dict[int, Var]:
     for f in reversed(behind([y for y, _ in seeds])):
         if not any(id(y) in grads for y in f.y):
             continue
+        if f.op == "sink":  # where an input is no leaf, what the script wrote is there already
+            for x in {id(x): x for x in f.x if needs(x, memo)}.values():
+                add(x, seed_of(x, f.args["one_input_grad"]))
+            continue
         gy = [grads.get(id(y)) or Var(np.zeros(y.shape)) for y in f.y]
         for x, g in zip(f.x, OPERATIONS[f.op].derivative(make, gy, f.x, f.y, **f.args), strict=True):
             if needs(x, memo):
                 add(x, g)
     return grads
+
+
+def seed_of(x: Var, one: bool) -> Var | None:
+    """The gradient that a sink gives an input: 1, or what is there (a leaf's is added to anyway)."""
+    if one:
+        return Var(np.ones(x.shape))
+    return Var(x.grad.d.copy()) if x.parent else None
+
+
+def spare(v: Var) -> Var:
+    """What the parent of a variable has in its place afterwards: nothing is known until it runs."""
+    found = Var(np.zeros(v.shape), parent=v.parent)
+    found.cell.known = found.grad.known = False
+    return found
 
 
 class Reference:
@@ -129,9 +154,10 @@ class Reference:
         if v.shape == d.shape:
             v.cell.d[...] = d
         else:
-            v.cell.d, v.cell.g, v.cell.g_known = d, np.zeros(d.shape), False
+            v.cell.d, v.grad.d, v.grad.known = d, np.zeros(d.shape), False
+            v.cell.reshaped = v.grad.reshaped = self.tick()
         v.cell.kept = v.cell.known = True
-        v.cell.stamp = self.tick()
+        v.cell.stamp = v.cell.wrote = self.tick()
 
     def evaluate(self, roots: Sequence[Var]) -> dict[int, Array]:
         """What a forward run would give each variable (by `id`); nothing changes."""
@@ -142,8 +168,9 @@ class Reference:
             found.update({id(v): np.array(d, dtype=float) for v, d in zip(f.y, y, strict=True)})
         return found
 
-    def forward(self, roots: Sequence[Var], held: set[int], clear: bool) -> None:
-        """Computes all behind the roots. `held`: ids of the variables with handles."""
+    def forward(self, roots: Sequence[Var], held: set[int], clear_buffer: bool, clear_no_need_grad: bool) -> None:
+        """Computes all behind the roots. `held`: ids of the cells that somebody can observe."""
+        memo: dict[int, bool] = {}
         found, stamp = self.evaluate(roots), self.tick()
         stay = {id(v) for v in roots}
         for f in behind(roots):
@@ -151,60 +178,69 @@ class Reference:
             for y in f.y:
                 self.write(y, found[id(y)])
                 y.cell.ran = y.cell.stamp = stamp
+                y.cell.wrote = 0
                 y.cell.maker = f
-                y.cell.planned, y.cell.base = True, f.x[0].cell if f.op in VIEWS else None
-                safe = id(y) in held and not clear and not y.recompute
-                y.cell.kept = safe or y.persistent or id(y) in stay
+                clear = clear_buffer or y.recompute or clear_no_need_grad and not needs(y, memo)
+                safe = id(y.cell) in held and not clear
+                y.cell.keep(safe or y.persistent or id(y) in stay, stamp)
         self.clock = stamp
 
     def ran_at_once(self, f: Fn) -> None:
         """A function ran where it was made, by itself."""
         f.stamp = self.tick()
         for y, d in zip(f.y, f.compute(), strict=True):
-            y.cell.d, y.cell.stamp, y.cell.ran, y.cell.planned = d, f.stamp, f.stamp, False
-            y.cell.maker, y.cell.base = f, f.x[0].cell if f.op in VIEWS else None
+            y.cell.d, y.cell.stamp, y.cell.ran = d, f.stamp, f.stamp
+            y.cell.maker = f
 
     def backward(self, root: Var, seed: Array, held: set[int], clear: bool) -> None:
         """Adds gradients to leaves, sets those of intermediate variables."""
-        grads = reverse([(root, Var(seed))])
+        grads, stamp = reverse([(root, Var(seed))]), self.tick()
         order = behind([root])
+        if root.parent.op == "sink" and root.parent.args["one_input_grad"]:
+            for x in root.parent.x:  # its gradient is 1, whatever was there
+                x.grad.d = np.zeros(x.shape) if id(x) in grads else x.grad.d
         made = {id(y): y for f in order for y in f.y if y is not root}
         leaves = {id(x): x for f in order for x in f.x if id(x) not in made}
         for i, v in leaves.items():
             if i in grads:
-                v.cell.g = np.asarray(v.cell.g + grads[i].cell.d)
+                v.grad.d = np.asarray(v.grad.d + grads[i].cell.d)
+                v.grad.stamp = stamp
         for i, v in made.items():
             if i in grads:
-                v.cell.g = grads[i].cell.d.copy()
-                v.cell.g_kept, v.cell.g_known = i in held or v.persistent, True
+                v.grad.d, v.grad.stamp = grads[i].cell.d.copy(), stamp
+                v.grad.keep(id(v.grad) in held or v.persistent, stamp)
+                v.grad.known = v.grad.maker is None  # else a function of nn.grad makes it, and may do so again
+                v.grad.maker = None
             elif v.parent and any(id(y) in grads for y in v.parent.y):
-                v.cell.g_known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
+                v.grad.known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
-                v.cell.kept = v.cell.g_kept = False
+                v.cell.keep(False, stamp)
+                v.grad.keep(False, stamp)
 
     def cut(self, v: Var) -> None:
-        """The variable has no history any more, but what it inherited."""
+        """The variable has no history any more, nor what it inherited."""
         f = v.parent
-        v.need = needs(v, {})
+        f.y[f.y.index(v)] = spare(v)
         v.parent, v.need_stamp = None, self.tick()
-        spare = Var(np.zeros(v.shape), parent=f)
-        f.y[f.y.index(v)] = spare
+        v.moved = v.need_stamp
 
-    def rewire(self, v: Var, w: Var) -> None:
-        """v takes the arrays and the history of w."""
+    def rewire(self, v: Var, w: Var, every: Iterable[Var]) -> None:
+        """v takes the arrays and the history of w; unlinked copies of v take the arrays."""
         if v.parent is not None:
             f = v.parent
-            f.y[f.y.index(v)] = Var(np.zeros(v.shape), parent=f)
-        w.need = needs(w, {})
-        v.parent, v.cell, v.need_stamp = w.parent, w.cell, self.tick()
-        w.ghost = True
+            f.y[f.y.index(v)] = spare(v)
+        v.need = w.need
+        v.parent, v.need_stamp = w.parent, self.tick()
+        for u in [u for u in every if u.core is v.core]:
+            u.cell, u.grad, u.moved = w.cell, w.grad, v.need_stamp
+        w.ghost, w.moved, w.need_stamp = True, v.need_stamp, v.need_stamp
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None
 
     def is_fresh(self, roots: Sequence[Var]) -> bool:
         """True if everything behind the roots ran since anything that it depends on changed."""
         for f in behind(roots):
-            if f.stamp < 0 or any(x.cell.stamp > f.stamp or x.need_stamp > f.stamp for x in f.x):
+            if f.stamp < 0 or any(max(x.cell.stamp, x.need_stamp, x.moved) > f.stamp for x in f.x):
                 return False
             if any(y.cell.stamp != f.stamp or y.need_stamp > f.stamp or not y.cell.known for y in f.y):
                 return False

@@ -11,8 +11,8 @@ import nnrs as nn
 
 from . import engine
 from .changes import Changes
-from .machine import Machine, Mismatch, Skip, Stop, modes
-from .reference import Fn, Var, behind, make, needs, reverse
+from .machine import Machine, Mismatch, Skip, Stop, is_sink, modes
+from .reference import Cell, Fn, Var, behind, make, needs, reverse
 
 
 class Runner(Changes):
@@ -40,14 +40,13 @@ class Runner(Changes):
         if expected is None:
             raise Mismatch("forward: shapes do not fit, but it is no error")
         watch.finish(set(order))
-        self.settle(order, twins, clear_buffer or clear_no_need_grad)
+        self.settle(order, twins, bool(clear_buffer), bool(clear_no_need_grad))
         self.forget_sources(order)
 
-    def settle(self, order: list[Fn], twins: list[Var], clear: bool) -> None:
+    def settle(self, order: list[Fn], twins: list[Var], *clear: bool) -> None:
         """The reference runs; dropout and random numbers are those that nnrs drew."""
         self.adopt(list({id(f): f for f in [*order, *behind(self.sources)]}.values()))
-        self.changed = self.reference.clock  # data that this run did not make may be gone
-        self.reference.forward(twins, self.held(), clear)
+        self.reference.forward(twins, self.held(), *clear)
 
     def forget_sources(self, order: list[Fn]) -> None:
         """The gradient graph of nnrs may read, and so run, more of the graph that it is the gradient of."""
@@ -56,16 +55,13 @@ class Runner(Changes):
             if f not in ran:
                 f.stamp = -1
                 for y in f.y:
-                    y.cell.known = y.cell.g_known = False
+                    y.cell.known = y.grad.known = False
 
     def is_sound(self, twins: Sequence[Var]) -> bool:
         """True if a run behind these is well defined: known leaves, no array in two places."""
         if not self.reference.is_tidy(twins):
             return False
-        return all(
-            x.cell.known and not x.ghost and not self.is_moved(x) and not self.is_mixed(x)
-            for x in leaves(behind(twins))
-        )
+        return all(x.cell.known and not x.ghost and not self.is_mixed(x.cell) for x in leaves(behind(twins)))
 
     def expected(self, twins: Sequence[Var]) -> dict[int, Any] | None:
         """What forward gives each variable; None if shapes do not fit."""
@@ -82,7 +78,8 @@ class Runner(Changes):
         for f in order:
             f.stamp = -1
             for y in f.y:
-                y.cell.known = y.cell.g_known = False
+                y.cell.known = y.grad.known = False
+                y.cell.reshaped = y.grad.reshaped = self.reference.tick()
         try:
             self.do_reset(ids, n, 1)
             if self.expected([self.vars[i][1] for i in roots]) is None:
@@ -98,7 +95,9 @@ class Runner(Changes):
             raise Skip
         order = behind([r])
         memo: dict[int, bool] = {}
-        if any(needs(x, memo) and not (x.cell.g_kept and x.cell.g_known) for x in leaves(order)):
+        if any(needs(x, memo) and not (x.grad.kept and x.grad.known) for x in leaves(order)):
+            raise Skip
+        if not self.is_seeded(order, r):
             raise Skip
         given, start = self.seed(seed, r)
         grads = reverse([(r, Var(start))])
@@ -108,28 +107,39 @@ class Runner(Changes):
             watch.run(lambda **kw: v.backward(given, clear_buffer=clear_buffer, **kw))
         except nn.Error as e:
             gone = any(self.may_refuse(x) for x in all_of([r]))
-            self.refuse(e, gone or (seed == "own" and not r.cell.g_kept), "backward")
+            self.refuse(e, gone or (seed == "own" and not r.grad.kept), "backward")
         watch.finish(reached)
-        if clear_buffer and any(self.is_shared(y) for f in order for y in f.y):
-            self.change()  # what unlinked copies lent to other graphs is gone
         self.reference.backward(r, start, self.held(), clear_buffer)
         self.forget_sources(order)
+
+    def is_seeded(self, order: list[Fn], r: Var) -> bool:
+        """True if no two variables share a gradient, and those that a sink takes over are there."""
+        every = list({id(x): x for f in order for x in f.x + f.y}.values())
+        cells = {id(c) for x in every for c in (x.cell, x.grad)}
+        if len(cells) < len({id(x.cell) for x in every}) + len(every):
+            return False
+        held = self.held()
+        return not is_sink(r) or all(x.grad.kept and x.grad.known and id(x.grad) in held for x in r.parent.x)
 
     def seed(self, seed: Any, r: Var) -> tuple[Any, Any]:
         """The gradient to start with, for nnrs and for the reference."""
         if seed == "own":
-            if not r.cell.g_known or self.frozen:
+            if not r.grad.known or self.frozen:
                 raise Skip
-            return None, r.cell.g
+            return None, r.grad.d
         if isinstance(seed, tuple):  # ("array", seed of the numbers)
             d = engine.values(seed[1], r.shape)
             return nn.NdArray.from_numpy_array(d), d
         return seed, np.full(r.shape, float(seed))
 
-    def do_grad(self, new: list[int], y: list[int], x: list[int], seed: Any, mode: str) -> None:
+    def do_grad(self, new: list[int], y: list[int], x: list[int], seed: Any, mode: str, bind: Any = False) -> None:
         outs, ins = [self.get(i) for i in y], [self.get(i) for i in x]
         twins = [r for _, r in outs]
-        if any(r.parent is None for r in twins) or not self.reference.is_settled(twins) or not self.is_sound(twins):
+        if (
+            any(r.parent is None or is_sink(r) for r in twins)
+            or not self.reference.is_settled(twins)
+            or not self.is_sound(twins)
+        ):
             raise Skip
         if mode == "auto" and (not self.reference.is_fresh(twins) or any(not r.cell.kept for r in all_of(twins))):
             raise Skip
@@ -142,22 +152,30 @@ class Runner(Changes):
         if len(set(cells.values())) < len(cells):  # unlinked copies: NNabla and nnrs take them for one variable
             raise Skip
         before = set(behind(twins))
-        self.sources += [*twins, *all_of(twins)]
         start = [Var(np.full(r.shape, 1.0 if seed is None else float(seed))) for r in twins]
         found = reverse(list(zip(twins, start, strict=True)))
+        if len({id(r) for _, r in ins}) < len(ins):
+            raise Skip
+        if bind and any(id(r) not in found or found[id(r)].parent is None for _, r in ins):  # the seed itself
+            raise Skip
+        self.sources += [*twins, *all_of(twins)]
         with modes(mode, False):
-            got = nn.grad([v for v, _ in outs], [v for v, _ in ins], seed)
+            got = nn.grad([v for v, _ in outs], [v for v, _ in ins], seed, bind_grad_output=bind)
         for v, r in outs:
             v.persistent = r.persistent = True
-        self.change()
         for i, (_, r), g in zip(new, ins, got, strict=True):
             s = found.get(id(r))
             if g is None and s is not None:
                 raise Mismatch(f"nn.grad gives {g}, expected {s}")
+            if bind:  # another array: that of the result, where it is one of a graph (below)
+                r.grad = Cell(np.zeros(r.shape))
+                r.grad.known = False
             if g is None or s is None or g.parent is None or s.parent is None:
                 continue
             self.vars[i] = g, make("identity", s)  # one of its own: two results may be the same
             self.frozen.add(i)
+            if bind:
+                r.grad = self.vars[i][1].cell
         self.frozen.add(-1)
         self.enter_grads([f for f in behind([s for s in found.values()]) if f not in before], mode)
 
@@ -241,7 +259,7 @@ class Watch:
         if self.hooks != "values" or self.expected is None or uid not in self.machine.functions:
             return
         twin = self.machine.functions[uid]
-        for v, r in zip(getattr(f, side), twin.x if side == "inputs" else twin.y, strict=True):
+        for v, r in zip(getattr(f, side), twin.x if side == "inputs" else twin.y, strict=f.info.type_name != "Sink"):
             if id(r) in self.expected:
                 name = f"{side} .{what} in the hook of {f.name}"
                 self.machine.close(name, np.array(getattr(v, what)), self.expected[id(r)])
