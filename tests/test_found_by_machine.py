@@ -314,8 +314,7 @@ def test_the_gradient_of_an_output_that_came_back_is_no_zeros():
     y.forward()
     y.backward()
     del y, p
-    with pytest.raises(RuntimeError, match="not kept by backward"):
-        q.parent.outputs[0].g  # noqa: B018
+    close(q.parent.outputs[0].g, [1, 1, 1])
 
 
 def test_forward_all_after_a_cut_leaves_nothing():

@@ -78,6 +78,12 @@ impl NdArray {
         self.read_at(Place::Host, dtype)
     }
 
+    /// The content as memory in the type that it has; what was given up is made again first.
+    pub(crate) fn content(&self) -> Result<Data> {
+        self.fetch()?;
+        self.read(self.dtype())
+    }
+
     /// The memory of the array for reading and writing, converted to `dtype` for good.
     ///
     /// # Errors
@@ -175,7 +181,8 @@ impl NdArray {
     /// Takes the content of `other`, of the same size, without a copy: both read the same bytes until one is written.
     pub(crate) fn share_content(&self, other: &NdArray) -> Result<()> {
         let ((storage, _, n), (from, _, m)) = (self.located(), other.located());
-        if Arc::ptr_eq(&storage, &from) || (n == m && m == from.size() && storage.adopt_shared(&from)) {
+        let can_share = n == m && m == from.size() && !storage.is_exported(); // a view is to see what comes
+        if Arc::ptr_eq(&storage, &from) || (can_share && storage.adopt_shared(&from)) {
             return Ok(());
         }
         from.fetch()?;
@@ -219,7 +226,7 @@ impl NdArray {
         if shape != from {
             return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
         }
-        let src = other.read(other.dtype())?.of(shape.size())?;
+        let src = other.content()?.of(shape.size())?;
         let dst = self.overwrite(src.dtype())?.of(shape.size())?;
         dst.copy_bytes(&src);
         Ok(())

@@ -18,8 +18,8 @@ pub(crate) use kept::{Held, Kept};
 pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
+pub(crate) use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
-pub(crate) use storage::{Absent, Maker, dropped_gradient, gone, now};
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///

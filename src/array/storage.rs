@@ -52,6 +52,11 @@ pub(crate) fn now() -> u64 {
     CLOCK.load(Relaxed)
 }
 
+/// A time after all that was written.
+pub(crate) fn next_time() -> u64 {
+    CLOCK.fetch_add(1, Relaxed) + 1
+}
+
 pub(super) struct State {
     pub(super) dtype: DType,
     pub(super) content: Content,
@@ -193,7 +198,7 @@ impl Storage {
     }
 
     fn touch(&self) {
-        self.modified.store(CLOCK.fetch_add(1, Relaxed) + 1, Relaxed);
+        self.modified.store(next_time(), Relaxed);
     }
 
     /// True if there is nothing to read.
@@ -281,7 +286,8 @@ impl Storage {
     /// Drops a gradient for good: reading it is an error until something is written.
     pub(crate) fn lose_gradient(&self) {
         let mut s = self.state();
-        let old = (std::mem::replace(&mut s.content, Content::Empty), std::mem::replace(&mut s.absent, Absent::Gradient));
+        let old =
+            (std::mem::replace(&mut s.content, Content::Empty), std::mem::replace(&mut s.absent, Absent::Gradient));
         s.cleared = true;
         drop(s);
         drop(old);
@@ -451,7 +457,13 @@ impl Storage {
         Ok(data.part(offset, len))
     }
 
-    pub(super) fn overwrite(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    pub(super) fn overwrite(
+        self: &Arc<Storage>,
+        place: Place,
+        dtype: DType,
+        offset: usize,
+        len: usize,
+    ) -> Result<Data> {
         if len != self.size {
             return self.modify(place, dtype, offset, len);
         }

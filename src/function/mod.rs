@@ -263,10 +263,9 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
-    /// Whether the gradient of input `i` is what its variable's own gradient array holds when `backward` begins: the function
-    /// writes none, and one that the user has set is the seed there.
-    fn keeps_gradient(&self, _i: usize) -> bool {
-        false
+    /// What the function does with the gradient that input `i` has.
+    fn gradient_of(&self, _i: usize) -> Part {
+        Part::Added
     }
 
     /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
@@ -297,6 +296,17 @@ pub enum OnGpu {
     Forward,
     /// [`Function::forward`] and [`Function::backward`].
     Both,
+}
+
+/// What a function does with the gradient that an input has from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It adds its part.
+    Added,
+    /// Its part takes the place of what is there.
+    Instead,
+    /// It gives none: what the variable's own gradient array holds when `backward` begins is the seed there.
+    Given,
 }
 
 /// What a gradient rule is given.

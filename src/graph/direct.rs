@@ -8,7 +8,7 @@ use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::array::NdArray;
 use crate::error::{Error, Result};
-use crate::function::{Grad, GradMut, InputKind, Needs, Output, Run, Shapes, View, elementwise};
+use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Run, Shapes, View, elementwise};
 use crate::functions as f;
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -102,7 +102,7 @@ impl FunctionRef {
         let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
-        let writes = |i: usize| flows(node, i) && !node.function.keeps_gradient(i);
+        let writes = |i: usize| flows(node, i) && node.function.gradient_of(i) != Part::Given;
         let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad_state() && writes(i)).collect();
         let (x, y): (Vec<Variable>, Vec<Variable>) =
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());

@@ -147,5 +147,5 @@ pub(crate) fn with<R>(
     let shown = |f: &Arc<FnNode>, hooks: &dyn Fn() -> Result<()>| if f.mirror { Ok(()) } else { hooks() };
     let before = |f: &Arc<FnNode>| shown(f, &|| fire(When::Before, f).and_then(|()| own(pre, f)));
     let after = |f: &Arc<FnNode>| shown(f, &|| own(post, f).and_then(|()| fire(When::After, f)));
-    body(&Hooks { pre: Some(&before), post: Some(&after) })
+    body(&Hooks { pre: Some(&before), post: Some(&after), ..Hooks::default() })
 }

@@ -97,11 +97,13 @@ struct Slot {
     core: Weak<Core>,
     /// The same, owned, while the variable is dropped and has a gradient.
     kept: Option<Arc<Core>>,
+    /// The variable was dropped, and the last backward run had not kept its gradient.
+    grad_elided: bool,
 }
 
 impl Slot {
     fn new(v: &VarRef) -> Slot {
-        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new(), kept: None }
+        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new(), kept: None, grad_elided: false }
     }
 }
 
@@ -243,6 +245,9 @@ impl FnNode {
                 let inherited = inputs.iter().any(|x| x.need_grad());
                 let core = slot.kept.take().or_else(|| slot.core.upgrade());
                 let v = VarNode::revived(slot.id, core, slot.data.clone());
+                if slot.grad_elided {
+                    v.set_grad_elided(true);
+                }
                 let mut s = v.lock();
                 s.parent = Some((self.clone(), i as u32));
                 s.inherited = inherited;
@@ -267,6 +272,7 @@ impl FnNode {
         if let Some(slot) = self.links().outputs.get_mut(i) {
             (slot.data, slot.core) = (data, Arc::downgrade(core));
             slot.kept = core.has_gradient().then(|| core.clone());
+            slot.grad_elided = core.has_lost_gradient();
         }
     }
 
@@ -353,8 +359,14 @@ impl FnNode {
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
-            *slot =
-                Slot { id: next_id(), var: Weak::new(), data: NdArray::new(v.shape()), core: Weak::new(), kept: None };
+            *slot = Slot {
+                id: next_id(),
+                var: Weak::new(),
+                data: NdArray::new(v.shape()),
+                core: Weak::new(),
+                kept: None,
+                grad_elided: false,
+            };
         }
     }
 

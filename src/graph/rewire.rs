@@ -168,7 +168,7 @@ impl Variable {
 
     /// The functions that go on reading what this variable was before it became `new`.
     fn readers_of_old(&self, new: &Variable) -> Vec<Arc<FnNode>> {
-        let mut readers: Vec<_> = self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect();
+        let mut readers = self.readers();
         readers.dedup_by(|a, b| Arc::ptr_eq(a, b));
         if readers.len() > 1 && !super::mode::auto_forward() {
             let behind = super::plan::collect(std::slice::from_ref(new.node()));
@@ -208,6 +208,14 @@ impl Variable {
     pub fn cut(&self) {
         self.keep_lost();
         self.unlink_parent();
+        if self.node().is_planned() {
+            drop(take_plans_of(self.readers()));
+        }
+    }
+
+    /// The functions that read it.
+    fn readers(&self) -> Vec<Arc<FnNode>> {
+        self.node().lock().consumers.iter().filter_map(|c| c.upgrade()).collect()
     }
 
     /// Data that was not kept is made while that is possible, unless it was cleared. If it cannot be made, reading it says so.
@@ -246,7 +254,9 @@ impl Variable {
         let outputs: Vec<VarRef> = nodes.iter().flat_map(|f| f.outputs()).collect();
         let observed = outputs.iter().filter(|v| v.observed().data);
         observed.for_each(|v| Variable::handle(v.clone()).keep_lost());
-        outputs.into_iter().for_each(|v| Variable::handle(v).unlink_parent());
+        let outputs: Vec<Variable> = outputs.into_iter().map(Variable::handle).collect();
+        outputs.iter().for_each(Variable::unlink_parent);
+        drop(take_plans_of(outputs.iter().flat_map(Variable::readers).collect()));
     }
 }
 
@@ -265,7 +275,12 @@ fn reread(f: &Arc<FnNode>, old: &VarRef, new: &VarRef) {
 }
 
 fn take_plans_after(f: &Arc<FnNode>) -> Vec<Cache> {
-    let (mut plans, mut seen, mut todo) = (Vec::new(), HashSet::new(), vec![f.clone()]);
+    take_plans_of(vec![f.clone()])
+}
+
+/// Gives up the plans of all that these functions and those after them compute.
+fn take_plans_of(mut todo: Vec<Arc<FnNode>>) -> Vec<Cache> {
+    let (mut plans, mut seen) = (Vec::new(), HashSet::new());
     while let Some(f) = todo.pop() {
         if !seen.insert(f.id) {
             continue;

@@ -274,7 +274,8 @@ impl Variable {
             hooks::with(pre, after, |h| {
                 let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
                 let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
-                plan.run(&seed, h, clear_seed)
+                let h = plan::Hooks { has_own_seed: matches!(options.seed, Seed::Own), ..*h };
+                plan.run(&seed, &h, clear_seed)
             })?;
         }
         callbacks::finish(callbacks)

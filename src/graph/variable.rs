@@ -10,7 +10,7 @@ pub use handle::Variable;
 
 use super::node::{self, FnNode, maker};
 use super::{plan, reap};
-use crate::array::{NdArray, Owned};
+use crate::array::{NdArray, Owned, next_time};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -48,6 +48,8 @@ pub(crate) struct Core {
     id: u64,
     arrays: Mutex<Arrays>,
     version: AtomicU64,
+    /// When another data array came into the place of the first.
+    since: AtomicU64,
 }
 
 pub(super) struct Arrays {
@@ -82,8 +84,19 @@ impl Core {
         found
     }
 
+    /// True if the last backward run did not keep the gradient.
+    pub(super) fn has_lost_gradient(&self) -> bool {
+        let arrays = self.lock();
+        arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.is_empty())
+    }
+
     fn new(data: NdArray) -> Arc<Core> {
-        Arc::new(Core { id: next_id(), arrays: Mutex::new(Arrays::new(data)), version: AtomicU64::new(0) })
+        Arc::new(Core {
+            id: next_id(),
+            arrays: Mutex::new(Arrays::new(data)),
+            version: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
@@ -93,6 +106,12 @@ impl Core {
     /// True if there is a gradient with a content, or one that somebody looks at.
     pub(super) fn has_gradient(&self) -> bool {
         self.lock().grad.as_ref().is_some_and(|g| !g.is_empty() || g.is_observed())
+    }
+
+    /// It has another data array now.
+    fn exchanged(&self) {
+        self.since.store(next_time(), Relaxed);
+        self.changed();
     }
 
     fn changed(&self) {
@@ -273,7 +292,12 @@ impl VarNode {
         drop(from);
         let old = std::mem::replace(&mut *self.core.lock(), arrays);
         drop(old);
-        self.core.changed();
+        self.core.exchanged();
+    }
+
+    /// It has had its data array since that time, or longer.
+    pub(crate) fn has_its_array_since(&self, time: u64) -> bool {
+        self.core.since.load(Relaxed) <= time
     }
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {
@@ -326,8 +350,9 @@ impl VarNode {
         if !self.sheds.load(Relaxed) || self.observed_beyond(own).data {
             return;
         }
-        if let Some(f) = self.parent() {
-            self.data().storage().lose(&maker(&f), false);
+        let storage = self.data().storage();
+        if let Some(f) = self.parent().filter(|f| storage.is_as_at(f.ran())) {
+            storage.lose(&maker(&f), false);
         }
     }
 

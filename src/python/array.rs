@@ -137,9 +137,13 @@ impl NdArray {
         mode: &str,
         dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let dtype = dtype.filter(|d| !d.is_none()).map_or(Ok(self.array.dtype()), convert::dtype_of)?;
         let a = &self.array;
+        if mode != "w" {
+            errors::run(py, || a.fetch())?;
+        }
+        let dtype = dtype.filter(|d| !d.is_none()).map_or(Ok(a.dtype()), convert::dtype_of)?;
         let data = match mode {
+            "r" if dtype == a.dtype() => errors::run(py, || a.cast(dtype).and_then(|()| a.read(dtype)))?, // to see what comes
             "r" => errors::run(py, || a.read(dtype))?,
             "w" => errors::run(py, || a.overwrite(dtype))?,
             "rw" => errors::run(py, || a.modify(dtype))?,
@@ -357,8 +361,10 @@ operators::refused!(NdArray);
 
 /// A NumPy copy of the content (bfloat16 as float32).
 fn pickled<'py>(py: Python<'py>, a: &Array) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
-    let data = errors::run(py, || a.read(a.dtype())?.converted(dtype))?;
+    let data = errors::run(py, || {
+        let data = a.content()?;
+        if data.dtype() == DType::BF16 { data.converted(DType::F32) } else { Ok(data) }
+    })?;
     convert::to_numpy(py, data, a.shape())
 }
 

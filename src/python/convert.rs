@@ -155,8 +155,10 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResu
 
 /// A NumPy array over an array's memory, for reading and writing.
 pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() };
-    let data = errors::run(py, || a.show(dtype))?;
+    let data = errors::run(py, || {
+        a.fetch()?; // in the type that it has
+        a.show(if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() })
+    })?;
     to_numpy(py, data, a.shape())
 }
 

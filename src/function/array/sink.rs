@@ -2,7 +2,7 @@
 
 use crate::array::Data;
 use crate::error::Result;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Part, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f};
@@ -44,8 +44,8 @@ impl Function for Sink {
         gx.iter().flatten().try_for_each(put_ones)
     }
 
-    fn keeps_gradient(&self, _i: usize) -> bool {
-        !self.one_input_grad
+    fn gradient_of(&self, _i: usize) -> Part {
+        if self.one_input_grad { Part::Instead } else { Part::Given }
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

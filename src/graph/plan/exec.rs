@@ -45,6 +45,8 @@ pub type Hook<'a> = &'a dyn Fn(&Arc<FnNode>) -> Result<()>;
 pub struct Hooks<'a> {
     pub(crate) pre: Option<Hook<'a>>,
     pub(crate) post: Option<Hook<'a>>,
+    /// Backward starts with the root's own gradient: it is not cleared.
+    pub(crate) has_own_seed: bool,
 }
 
 impl Hooks<'_> {
@@ -438,6 +440,7 @@ pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
         || from.dtype() != dtype
         || !from.is_exclusive()
         || from.size() != to.size()
+        || to.is_exported()
         || source.offset() != 0
     {
         return false;

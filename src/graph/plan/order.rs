@@ -1,8 +1,8 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
 use crate::error::Result;
-use crate::function::{Needs, elementwise};
 use crate::function::expr::ssa::MixMap;
+use crate::function::{Needs, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
@@ -41,6 +41,8 @@ pub(crate) struct Var {
     pub(crate) keeps_data: bool,
     /// Dropped after its last reading in forward, computed again for backward.
     pub(crate) recompute: bool,
+    /// Its gradient stays whatever the clear flags say, if somebody may look at it.
+    keeps_grad: bool,
     /// The variable's flag, set or inherited.
     needs_grad: bool,
     /// A gradient may flow to it.
@@ -257,8 +259,7 @@ impl Graph {
     pub(crate) fn new(order: Order, roots: &[VarRef]) -> Result<Graph> {
         let Order { functions, twins, .. } = order;
         let count = functions.len();
-        let mut g =
-            Graph { nodes: Vec::with_capacity(count), vars: Vec::with_capacity(2 * count), ..Graph::default() };
+        let mut g = Graph { nodes: Vec::with_capacity(count), vars: Vec::with_capacity(2 * count), ..Graph::default() };
         let mut number: MixMap<usize, u32> = MixMap::with_capacity_and_hasher(2 * count, Default::default());
         for f in functions {
             let (inputs, outputs) = (f.inputs(), f.outputs());
@@ -268,7 +269,10 @@ impl Graph {
             let at = g.nodes.len() as u32;
             let node = Node { f, x, y };
             if is_sink(&node.f) {
-                node.x.iter().for_each(|&x| g.vars[x as usize].keeps_data |= g.var(x).observed.data);
+                for &x in &node.x {
+                    let v = &mut g.vars[x as usize];
+                    (v.keeps_data, v.keeps_grad) = (v.keeps_data || v.observed.data, true);
+                }
             }
             let flows = node.flows(&g);
             let inherited = node.x.iter().any(|&x| g.vars[x as usize].needs_grad);
@@ -279,6 +283,7 @@ impl Graph {
                 s.inherit(inherited);
                 v.needs_grad = s.need_grad.unwrap_or(s.inherited);
                 v.flows = s.own_need_grad().unwrap_or(flows);
+                v.keeps_grad |= v.flows && !flows; // backward ends there
             }
             g.nodes.push(node);
         }
@@ -392,9 +397,23 @@ impl Var {
         let (persistent, keeps_data) = (s.persistent, s.keeps_data());
         let recompute = s.recompute && s.parent.is_some() && !keeps_data;
         drop(s);
-        let (producer, root, twin, once) = (None, false, false, false);
+        let (producer, root, keeps_grad, twin, once) = (None, false, false, false, false);
         let needs_grad = flows;
-        Var { var, shape, producer, root, observed, persistent, keeps_data, recompute, needs_grad, flows, twin, once }
+        Var {
+            var,
+            shape,
+            producer,
+            root,
+            observed,
+            persistent,
+            keeps_data,
+            recompute,
+            keeps_grad,
+            needs_grad,
+            flows,
+            twin,
+            once,
+        }
     }
 
     /// The storage of its gradient, if that is computed and may be another variable's too.
@@ -410,7 +429,7 @@ impl Var {
 
     /// Likewise at the gradient.
     pub(crate) fn grad_is_visible(&self, cleared: bool) -> bool {
-        self.stays_anyway() || (self.observed.grad && !cleared)
+        self.stays_anyway() || (self.observed.grad && (!cleared || self.keeps_grad))
     }
 
     fn stays_anyway(&self) -> bool {

@@ -251,7 +251,8 @@ pub(crate) fn forward_program(
     let local = Local::new(g, unit, |v| if stored(v) { STORED } else { 0 });
     let place = |v: &u32| local.vars.iter().position(|l| l == v).expect("a member's output") as u32;
     let outputs: SmallVec<[u32; 4]> = sinks.iter().map(place).collect();
-    let known = remember(local.site, local.key(0, &outputs), || Known::Forward(Arc::new(make_forward(&local, &outputs))));
+    let known =
+        remember(local.site, local.key(0, &outputs), || Known::Forward(Arc::new(make_forward(&local, &outputs))));
     let Known::Forward(found) = known else { unreachable!("the key says forward") };
     (found.program.clone(), found.inputs.iter().map(|&v| local.vars[v as usize]).collect())
 }

@@ -100,6 +100,9 @@ impl Search {
     fn input(&mut self, wanted: &Wanted) -> Result<()> {
         let &Wanted { ref x, time, is_read } = wanted;
         let storage = x.data().storage();
+        if self.is_checked && !x.has_its_array_since(time) {
+            return Err(changed());
+        }
         let Some(absent) = storage.absent() else { return self.check(x, &storage, time) };
         let Absent::Made(maker) = absent else { return storage.fetch() };
         let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };

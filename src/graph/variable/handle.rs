@@ -216,7 +216,7 @@ impl Variable {
         let old = std::mem::replace(&mut arrays.data, Owned::new(data));
         drop(arrays);
         drop(old);
-        self.node.core.changed();
+        self.node.core.exchanged();
         Ok(())
     }
 
@@ -249,8 +249,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn grad_was_dropped(&self) -> bool {
-        let arrays = self.node.core.lock();
-        arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.storage().is_empty())
+        self.node.core.has_lost_gradient()
     }
 
     /// What reading a gradient that was dropped gives.

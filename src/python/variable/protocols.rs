@@ -95,7 +95,7 @@ impl Variable {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let copy = |a: Array| -> PyResult<Bound<'py, PyAny>> {
-            let data = errors::run(py, || a.read(a.dtype())?.converted(a.dtype()))?;
+            let data = errors::run(py, || a.content()?.converted(a.dtype()))?;
             convert::to_numpy(py, data, a.shape())
         };
         let grad = self.var.grad();

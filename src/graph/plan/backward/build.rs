@@ -2,6 +2,7 @@
 
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
+use crate::function::Part;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node};
 use crate::graph::plan::program::UnitBackward;
@@ -77,9 +78,10 @@ impl<'a> Builder<'a> {
             return None;
         }
         let arrives: SmallVec<[bool; 2]> = node.y.iter().map(|&y| reached[y as usize]).collect();
-        let mut target = |(i, &x): (usize, &u32)| match node.f.function.keeps_gradient(i) {
-            true => self.given(x, reached),
-            false => self.target(x, reached),
+        let mut target = |(i, &x): (usize, &u32)| match node.f.function.gradient_of(i) {
+            Part::Added => self.target(x, reached),
+            Part::Instead => self.begin(x, How::Write, reached),
+            Part::Given => self.begin(x, How::Own, reached),
         };
         let targets: SmallVec<[Option<Target>; 4]> =
             node.x.iter().enumerate().zip(&wants).map(|(x, &wanted)| wanted.then(|| target(x))).collect();
@@ -120,10 +122,10 @@ impl<'a> Builder<'a> {
         Target { slot: v, how, twice: false }
     }
 
-    /// A gradient that is there already.
-    fn given(&self, v: u32, reached: &mut [bool]) -> Target {
+    /// A gradient that begins here, whatever others gave.
+    fn begin(&self, v: u32, how: How, reached: &mut [bool]) -> Target {
         reached[v as usize] = true;
-        Target { slot: v, how: How::Own, twice: false }
+        Target { slot: v, how, twice: false }
     }
 
     fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {

@@ -90,7 +90,7 @@ impl Backward {
         if self.key.clear_buffer && self.saves(node) {
             node.f.saved.clear();
         }
-        if hooks.any() && self.key.clear_buffer {
+        if hooks.any() && self.key.clear_buffer && !hooks.has_own_seed {
             self.hide_seed(node);
         }
         Ok(())
