@@ -58,13 +58,14 @@ def test_clear_flags_change_no_value(flags, clear_backward, held):
     [
         ({}, [0, 0, 0, 0, 0]),
         ({"clear_buffer": True}, [0, 1, 1, 1, 0]),
-        ({"clear_no_need_grad": True}, [0, 0, 1, 0, 0]),
+        ({"clear_no_need_grad": True}, [0, 0, 0, 0, 0]),
         ({"clear_buffer": True, "clear_no_need_grad": True}, [0, 1, 1, 1, 0]),
     ],
     ids=str,
 )
 def test_what_the_flags_clear(flags, cleared, fusion):
-    """NNabla's answers; tanh needs its output in backward, sin and cos their input, add_scalar nothing.
+    """NNabla's answers, but that `clear_no_need_grad` leaves what needs a gradient and is held; tanh needs its output in
+    backward, sin and cos their input, add_scalar nothing (NNabla clears sin's output for it).
 
     Fused runs compute intermediates again in backward, so they may drop more where the user allows it; and say so.
     """

@@ -491,7 +491,7 @@ impl Storage {
         self.fetch()?;
         let before = self.modification_count();
         let data = self.modify(Place::Host, dtype, 0, self.size)?;
-        self.was_shown.store(true, Relaxed);
+        self.note_shown();
         if !self.was_marked.load(Relaxed) {
             return Ok(data);
         }
@@ -505,6 +505,12 @@ impl Storage {
     /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
     pub(crate) fn watch(&self) {
         self.was_marked.store(true, Relaxed);
+    }
+
+    /// Somebody gets the memory to write it without a word.
+    #[cfg(feature = "python")]
+    pub(crate) fn note_shown(&self) {
+        self.was_shown.store(true, Relaxed);
     }
 
     /// Somebody has had the memory to look at since the last mark, or has it now.
@@ -525,7 +531,8 @@ impl Storage {
     /// or it was only shown and has the same sum.
     pub(crate) fn is_as_at(&self, time: u64) -> bool {
         let modified = self.modification_count();
-        if modified <= time && (!self.is_exported() || self.is_away()) {
+        // Views that were not taken to write are for reading alone.
+        if modified <= time && (!self.was_shown() || !self.is_exported() || self.is_away()) {
             return true;
         }
         let shown = self.state().shown;

@@ -153,8 +153,9 @@ impl NdArray {
             }
         };
         let array = convert::to_numpy(py, data, a.shape())?;
-        if mode == "r" {
-            array.call_method1("setflags", (false,))?;
+        match mode {
+            "r" => drop(array.call_method1("setflags", (false,))?),
+            _ => a.storage().note_shown(),
         }
         Ok(array)
     }

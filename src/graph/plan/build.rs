@@ -293,7 +293,7 @@ impl<'a> Builder<'a> {
     /// Somebody may look at it after the run.
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
-        let is_wanted = || self.backward[v as usize] || self.named[v as usize] || var.is_exported();
+        let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
         let cleared = o.clear_buffer || (o.clear_no_need_grad && self.last_read[v as usize].is_some() && !is_wanted());
         var.root || var.keeps_data || var.data_is_visible(cleared || var.recompute)
     }

@@ -44,7 +44,7 @@ pub(crate) struct Var {
     /// Its gradient stays whatever the clear flags say, if somebody may look at it.
     keeps_grad: bool,
     /// The variable's flag, set or inherited.
-    needs_grad: bool,
+    pub(crate) needs_grad: bool,
     /// A gradient may flow to it.
     pub(crate) flows: bool,
     /// Some function writes its elements, and another one has them too; or its gradient, likewise.
@@ -434,10 +434,5 @@ impl Var {
 
     fn stays_anyway(&self) -> bool {
         self.producer.is_none() || self.persistent || self.twin
-    }
-
-    /// A view of another library over the data is alive.
-    pub(crate) fn is_exported(&self) -> bool {
-        self.observed.data && self.var.data().storage().is_exported()
     }
 }
