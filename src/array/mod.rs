@@ -184,11 +184,6 @@ impl NdArray {
         self.layout().storage.modification_count()
     }
 
-    #[cfg(feature = "python")]
-    pub(crate) fn handles(&self) -> &AtomicU32 {
-        &self.0.handles
-    }
-
     pub(crate) fn is_held(&self) -> bool {
         self.0.handles.load(Relaxed) > 0
     }
@@ -327,6 +322,33 @@ impl NdArray {
 impl std::fmt::Debug for NdArray {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NdArray({}, {})", self.shape(), self.dtype())
+    }
+}
+
+/// A user's handle to an array: the engine will not plan it away.
+#[cfg(feature = "python")]
+pub(crate) struct Handle(NdArray);
+
+#[cfg(feature = "python")]
+impl Handle {
+    pub(crate) fn new(array: NdArray) -> Handle {
+        array.0.handles.fetch_add(1, Relaxed);
+        Handle(array)
+    }
+}
+
+#[cfg(feature = "python")]
+impl std::ops::Deref for Handle {
+    type Target = NdArray;
+    fn deref(&self) -> &NdArray {
+        &self.0
+    }
+}
+
+#[cfg(feature = "python")]
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.0.handles.fetch_sub(1, Relaxed);
     }
 }
 

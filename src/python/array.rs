@@ -1,7 +1,7 @@
 //! `nnrs.NdArray`.
 
 use super::{convert, errors, operators};
-use crate::array::NdArray as Array;
+use crate::array::{Handle, NdArray as Array};
 use crate::dtype::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,26 +12,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct NdArray {
-    array: Array,
+    array: Handle,
     /// The result of a comparison: no truth that Python could go by.
     pub(super) is_comparison: AtomicBool,
 }
 
 impl NdArray {
-    /// A user's handle: the engine will not plan the array away.
     pub(crate) fn new(array: Array) -> NdArray {
-        array.handles().fetch_add(1, Relaxed);
-        NdArray { array, is_comparison: AtomicBool::new(false) }
+        NdArray { array: Handle::new(array), is_comparison: AtomicBool::new(false) }
     }
 
     pub(crate) fn inner(&self) -> &Array {
         &self.array
-    }
-}
-
-impl Drop for NdArray {
-    fn drop(&mut self) {
-        self.array.handles().fetch_sub(1, Relaxed);
     }
 }
 
@@ -152,7 +144,7 @@ impl NdArray {
                 return Err(errors::raise(py, e));
             }
         };
-        let array = convert::to_numpy(py, data, a.shape())?;
+        let array = convert::view_of(py, a, data)?;
         match mode {
             "r" => drop(array.call_method1("setflags", (false,))?),
             _ => a.storage().note_shown(),
@@ -245,7 +237,11 @@ impl NdArray {
         let _ = use_current_context;
         let (to, from) = (&slf.get().array, &arr.array);
         let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_from(&from));
-        same(if from.size() == to.size() { errors::run(slf.py(), || from.view(to.shape()))? } else { from.clone() })?;
+        same(if from.size() == to.size() {
+            errors::run(slf.py(), || from.view(to.shape()))?
+        } else {
+            Array::clone(from)
+        })?;
         Ok(slf)
     }
 

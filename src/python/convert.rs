@@ -1,7 +1,7 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
-use crate::array::{Data, NdArray};
+use crate::array::{Data, Handle, NdArray};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
@@ -21,12 +21,14 @@ use std::sync::atomic::Ordering::Relaxed;
 struct Memory {
     data: Data,
     shape: Shape,
+    /// Who has a view of an array's memory has the array.
+    _array: Option<Handle>,
 }
 
 impl Memory {
-    fn new(data: Data, shape: Shape) -> Memory {
+    fn new(data: Data, shape: Shape, array: Option<Handle>) -> Memory {
         data.exports().fetch_add(1, Relaxed);
-        Memory { data, shape }
+        Memory { data, shape, _array: array }
     }
 }
 
@@ -149,8 +151,17 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) {
 
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+    as_array(py, Memory::new(data, shape, None))
+}
+
+/// A NumPy array over `data`, the memory of the array `a`.
+pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data) -> PyResult<Bound<'py, PyAny>> {
+    as_array(py, Memory::new(data, a.shape(), Some(Handle::new(a.clone()))))
+}
+
+fn as_array<'py>(py: Python<'py>, memory: Memory) -> PyResult<Bound<'py, PyAny>> {
     let asarray = filled(py, &ASARRAY, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
-    asarray.bind(py).call1((Bound::new(py, Memory::new(data, shape))?,))
+    asarray.bind(py).call1((Bound::new(py, memory)?,))
 }
 
 /// A NumPy array over an array's memory, for reading and writing.
@@ -159,7 +170,7 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
         a.fetch()?; // in the type that it has
         a.show(if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() })
     })?;
-    to_numpy(py, data, a.shape())
+    view_of(py, a, data)
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.

@@ -11,11 +11,13 @@ use crate::context::Site;
 use crate::cuda::{Gpu, replays::Replays};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::expr::ssa::MixMap;
 use crate::function::expr::tile::Walk;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -260,6 +262,8 @@ struct Builder<'a> {
     backward: Vec<bool>,
     /// The backward pass of some function, run on its own, would read it: `clear_no_need_grad` leaves it.
     named: Vec<bool>,
+    /// The functions of the run, by their numbers.
+    functions: OnceCell<MixMap<u64, ()>>,
 }
 
 impl<'a> Builder<'a> {
@@ -274,6 +278,7 @@ impl<'a> Builder<'a> {
             outside: vec![false; n],
             backward: vec![false; n],
             named: if key.options.clear_no_need_grad { named(g) } else { vec![false; n] },
+            functions: OnceCell::new(),
         };
         for (u, unit) in units.iter().enumerate() {
             for &node in &unit.nodes {
@@ -294,8 +299,16 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
-        let cleared = o.clear_buffer || (o.clear_no_need_grad && self.last_read[v as usize].is_some() && !is_wanted());
+        let is_used_up = || self.last_read[v as usize].is_some() && !self.is_read_elsewhere(v);
+        let cleared = o.clear_buffer || (o.clear_no_need_grad && !is_wanted() && is_used_up());
         var.root || var.keeps_data || var.data_is_visible(cleared || var.recompute)
+    }
+
+    /// A function that is no part of the run reads it.
+    fn is_read_elsewhere(&self, v: u32) -> bool {
+        let functions = self.functions.get_or_init(|| self.g.nodes.iter().map(|n| (n.f.id, ())).collect());
+        let consumers = self.g.var(v).var.lock().consumers.clone();
+        consumers.iter().filter_map(Weak::upgrade).any(|f| !functions.contains_key(&f.id))
     }
 
     /// Its data is there after the run.
