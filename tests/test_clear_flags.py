@@ -64,8 +64,9 @@ def test_clear_flags_change_no_value(flags, clear_backward, held):
     ids=str,
 )
 def test_what_the_flags_clear(flags, cleared, fusion):
-    """NNabla's answers, but that `clear_no_need_grad` leaves what needs a gradient and is held; tanh needs its output in
-    backward, sin and cos their input, add_scalar nothing (NNabla clears sin's output for it).
+    """NNabla's answers, but that `clear_no_need_grad` leaves what needs a gradient and is held.
+
+    tanh needs its output in backward, sin and cos their input, add_scalar nothing (NNabla clears sin's output for it).
 
     Fused runs compute intermediates again in backward, so they may drop more where the user allows it; and say so.
     """

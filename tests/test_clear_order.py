@@ -1,8 +1,9 @@
 """What is cleared, held against what NNabla 1.39 cleared in the same 400 graphs (golden/make_clear_flags.py).
 
-nnrs may clear more than NNabla, never less, but for what needs a gradient and is held: `clear_no_need_grad` leaves that. Alone-running functions clear at least the same arrays; fused ones, which
-compute intermediates again in backward, may keep others, but no more of them. Not compared are outputs that nothing
-behind the root reads, which NNabla clears with the memory that they share.
+nnrs may clear more than NNabla, never less, but for what needs a gradient and is held, which `clear_no_need_grad`
+leaves. Alone-running functions clear at least the same arrays; fused ones, which compute intermediates again in
+backward, may keep others, but no more of them. Not compared are outputs that nothing behind the root reads, which
+NNabla clears with the memory that they share.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def rows(cleared):
 
 
 def left(graph):
-    """For each row the variables that need a gradient and that `clear_no_need_grad` leaves, until backward clears them."""
+    """For each row what needs a gradient and is left by `clear_no_need_grad`, until backward clears it."""
     if "clear_no_need_grad" not in graph["forward"]:
         return [set()] * 3
     need = []

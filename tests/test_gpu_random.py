@@ -6,7 +6,7 @@ As tests/test_gpu.py: needs a GPU, or NNRS_CUDA=emulate in a build with the feat
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
-"""Who may look at an array after a run: variables, arrays, NumPy's views, other variables that share it. What they see is
-the value, whoever ran the functions and whatever has been dropped since. Expected values are NumPy formulas.
+"""Who may look at an array after a run: variables, arrays, NumPy's views, other variables that share it.
+
+What they see is the value, whoever ran the functions and whatever has been dropped since. Expected values are NumPy
+formulas.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ E = np.exp(X)
 
 
 def right_or_changed(v: nn.Variable, expected: np.ndarray) -> np.ndarray:
-    """The data; what is expected where it was not kept (as without fusion it is) and what it was made from has changed."""
+    """The data; what is expected where it was not kept (without fusion it is) and what it was made from has changed."""
     try:
         return v.d
     except RuntimeError as e:
@@ -167,7 +169,9 @@ def test_a_cleared_array_says_so_until_it_is_read():
     assert a.clear_called
 
 
-@pytest.mark.parametrize("read", [lambda a, h: a.data, lambda a, h: h.d, lambda a, h: a.copy_from(a), lambda a, h: a + 1])
+@pytest.mark.parametrize(
+    "read", [lambda a, h: a.data, lambda a, h: h.d, lambda a, h: a.copy_from(a), lambda a, h: a + 1]
+)
 def test_a_cleared_array_after_a_leaf_changed(read):
     x = leaf(X)
     h = F.exp(x)

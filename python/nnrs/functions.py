@@ -2613,8 +2613,8 @@ def _sink(*x: A, one_input_grad: bool = True, n_outputs: int = -1, outputs: list
     """A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
 
     Args:
-        x: N-D arrays; without `one_input_grad` as many arrays of gradients follow.
-        one_input_grad: Whether the gradient of each input is 1; else it is the array given with it.
+        x: N-D arrays.
+        one_input_grad: Whether the gradient of each input is 1; else it is what the input's own gradient holds.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 

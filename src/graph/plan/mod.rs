@@ -96,6 +96,7 @@ impl Watch {
     }
 
     /// The variables that it keeps alive.
+    #[cfg(feature = "python")]
     pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
         self.vars.iter().map(|(v, _)| v)
     }

@@ -134,9 +134,7 @@ impl<'a> Builder<'a> {
         let mut read = self.read.borrow_mut();
         let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
         back.loads().into_iter().for_each(|v| read[v as usize] = true);
-        if back.outputs().next().is_none() {
-            return None;
-        }
+        back.outputs().next()?;
         let last = *unit.nodes.last().expect("units have nodes");
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
         let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
