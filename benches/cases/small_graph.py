@@ -135,6 +135,34 @@ def nabla_build(kit: Kit) -> Step:
     return step
 
 
+def nabla_first(kit: Kit, backward: bool) -> Step:
+    """A graph that is built anew in each step, as recurrent scripts do: what its first run costs, planning included."""
+    leaves = nabla_leaves(kit)
+
+    def step():
+        y = nabla_graph(kit.F, *leaves)
+        start = time.perf_counter()
+        y.forward()
+        middle = time.perf_counter()
+        y.backward()
+        return time.perf_counter() - middle if backward else middle - start
+
+    return step
+
+
+def nabla_two_plans(kit: Kit) -> Step:
+    """Two plans of one graph in turn, forward and backward."""
+    y = nabla_graph(kit.F, *nabla_leaves(kit))
+
+    def step():
+        y.forward()
+        y.backward()
+        y.forward(clear_no_need_grad=True)
+        y.backward(clear_buffer=True)
+
+    return step
+
+
 def nabla_dynamic(kit: Kit) -> Step:
     leaves = nabla_leaves(kit)
 
@@ -170,6 +198,30 @@ CASES = [
         torch_backward,
         {"torch": 0.25, "nnabla": 0.2},
         NODES,
+    ),
+    Case(
+        "first_forward",
+        "first forward of a static graph of 1,000 small nodes, per node",
+        lambda kit: nabla_first(kit, False),
+        None,
+        {"nnabla": 1.0},
+        NODES,
+    ),
+    Case(
+        "first_backward",
+        "first backward of a static graph of 1,000 small nodes, per node",
+        lambda kit: nabla_first(kit, True),
+        None,
+        {"nnabla": 1.0},
+        NODES,
+    ),
+    Case(
+        "two_plans",
+        "two kinds of training steps in turn on one graph, per node and run",
+        nabla_two_plans,
+        None,
+        {"nnabla": 0.2},
+        4 * NODES,
     ),
     Case("build_node", "building a static node from Python", nabla_build, None, {"nnabla": 0.06}, NODES),
     Case(

@@ -72,3 +72,24 @@ fn a_million_nodes_in_a_small_stack() {
     };
     std::thread::Builder::new().stack_size(256 << 10).spawn(run).unwrap().join().unwrap();
 }
+
+#[test]
+fn values_after_a_root_beside_is_dropped() {
+    let x = var(&[0.1, 0.2], &[2]);
+    let z = f::sin(&f::exp(&x).unwrap()).unwrap();
+    f::cos(&z).unwrap().forward().unwrap();
+    let e = |v: f64| v.exp();
+    let close = |a: &[f64], b: [f64; 2]| assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+    close(&data(&z.parent().unwrap().inputs()[0]), [e(0.1), e(0.2)]);
+    z.backward().unwrap();
+    let g: Vec<f64> = x.grad().to_vec().unwrap();
+    close(&g, [e(0.1).cos() * e(0.1), e(0.2).cos() * e(0.2)]);
+    z.forward_with(nnrs::ForwardOptions { clear_buffer: true, ..Default::default() }).unwrap();
+    let h = z.parent().unwrap().inputs().swap_remove(0);
+    assert!(h.raw_data().storage().is_empty());
+    close(&h.raw_data().to_vec::<f64>().unwrap(), [e(0.1), e(0.2)]);
+    z.forward_with(nnrs::ForwardOptions { clear_buffer: true, ..Default::default() }).unwrap();
+    x.data().unwrap().fill(3.0).unwrap();
+    let error = h.raw_data().to_vec::<f64>().unwrap_err();
+    assert!(error.to_string().contains("has changed since forward"), "{error}");
+}
