@@ -56,6 +56,8 @@ class Case:
     # Where backward is deliberately not the derivative of forward (sign, round): grad(gy, *inputs, **args) gives gx,
     # or a tuple with one entry an input (None where it has none). With several outputs gy is a tuple.
     grad: Callable[..., Any] | None = None
+    # True: its gradients take the place of those that the inputs have.
+    sets: bool = False
     # Numbers of the outputs that are differentiated; by default all.
     grad_outputs: Sequence[int] | None = None
     # True: each output element depends on the input elements at its place only, for any shape: 0-d, empty and re-shaped

@@ -16,6 +16,6 @@ def ones(gy: np.ndarray, *x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 CASES = [
-    Case(inputs=[(2, 3)], grad=ones, second=False, name="one"),
-    Case(inputs=[(2, 3), (4,), ()], grad=ones, second=False, name="several"),
+    Case(inputs=[(2, 3)], grad=ones, second=False, sets=True, name="one"),
+    Case(inputs=[(2, 3), (4,), ()], grad=ones, second=False, sets=True, name="several"),
 ]
