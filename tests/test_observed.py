@@ -130,6 +130,7 @@ def test_a_held_array_has_its_value(when, flags):
         close(a.data, E)
 
 
+@pytest.mark.host
 def test_clear_no_need_grad_leaves_what_backward_reads():
     w = leaf(X)
     k = F.exp(w)
@@ -144,6 +145,7 @@ def test_clear_no_need_grad_leaves_what_backward_reads():
         assert np.shares_memory(view, k.d)
 
 
+@pytest.mark.host
 def test_a_view_of_what_needs_a_gradient_is_never_cleared_by_clear_no_need_grad():
     w = leaf(X)
     k = F.sin(w)  # no backward reads it
@@ -277,6 +279,7 @@ def test_a_held_gradient_has_its_value(when):
         close(a.data, np.cos(np.exp(scale * X)))
 
 
+@pytest.mark.host
 def test_a_view_of_a_gradient_stays_up_to_date():
     x = leaf(X)
     h = F.exp(x)
