@@ -1,10 +1,10 @@
 //! What is in an array: reading, writing, copying and converting it.
 
 use super::mirror::Access;
-use super::{Content, Data, NdArray, Place, Storage, constant};
+use super::{Content, Data, Maker, NdArray, Place, Storage, constant};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What an array has to read.
 pub(crate) enum Found {
@@ -159,6 +159,12 @@ impl NdArray {
     /// Gives the content up: nobody has an interest in it. Not a modification.
     pub(crate) fn release(&self) -> Content {
         self.layout().storage.release()
+    }
+
+    /// As [`NdArray::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
+    pub(crate) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {
+        let old = self.layout().storage.lose(maker, clear);
+        drop(old);
     }
 
     /// As [`NdArray::modify`], in the memory of `place`.

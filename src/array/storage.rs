@@ -273,14 +273,14 @@ impl Storage {
     }
 
     /// As [`Storage::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
-    pub(crate) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {
+    /// What it held is the caller's to drop, without locks.
+    pub(super) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) -> impl Sized + use<> {
         let mut s = self.state();
         let is_known = matches!(&s.absent, Absent::Made(m) if m.ptr_eq(maker));
         let before = (!is_known).then(|| std::mem::replace(&mut s.absent, Absent::Made(maker.clone())));
         let old = std::mem::replace(&mut s.content, Content::Empty);
         (s.lost, s.cleared) = (true, s.cleared || clear);
-        drop(s);
-        drop((old, before));
+        (old, before)
     }
 
     /// Drops a gradient for good: reading it is an error until something is written.

@@ -352,7 +352,7 @@ impl VarNode {
         }
         let storage = self.data().storage();
         if let Some(f) = self.parent().filter(|f| storage.is_as_at(f.ran())) {
-            storage.lose(&maker(&f), false);
+            self.data().lose(&maker(&f), false);
         }
     }
 

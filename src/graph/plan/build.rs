@@ -106,7 +106,7 @@ impl Slot {
     pub(crate) fn drop_data(&self, clear: bool) {
         match &self.maker {
             _ if !clear && self.data.is_kept_by_user_code() => {}
-            Some(maker) => self.data.storage().lose(maker, clear),
+            Some(maker) => self.data.lose(maker, clear),
             None if clear => self.data.clear(),
             None => drop(self.data.release()),
         }

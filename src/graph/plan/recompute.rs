@@ -156,7 +156,7 @@ struct Made {
 
 impl Made {
     fn drop_again(&self) {
-        self.array.storage().lose(&maker(&self.by), self.is_cleared);
+        self.array.lose(&maker(&self.by), self.is_cleared);
     }
 }
 
