@@ -122,7 +122,8 @@ class Player:
 
     def do_unlink(self, new: int, i: int, need: Any) -> None:
         r = self.get(i)
-        if is_sink(r) or self.sketch.needs_changed or r.parent is not None and r.parent.opaque:
+        # "What `nn.grad` makes needs a gradient where it reads something that does"
+        if is_sink(r) or need is None and (self.sketch.needs_changed or any(f.opaque for f in behind([r]))):
             raise Skip
         made = self.all("unlink", lambda e: e.vars[i].get_unlinked_variable(need_grad=need))
         for e, u in zip(self.engines, made, strict=True):
@@ -150,6 +151,9 @@ class Player:
             raise Skip
         functions, found = self.sketch.reached(root)
         if any(not any(t is v for v in found) or t is root for t in twins):
+            raise Skip
+        # "`nn.grad` ... is right for ... `maximum2` of different shapes"
+        if any(f.op == "maximum2" and f.x[0].shape != f.x[1].shape for f in functions):
             raise Skip
 
         def work(e: Engine) -> list[Any]:
@@ -207,9 +211,21 @@ class Player:
             grad = e.nn.NdArray.from_numpy_array(grad) if seed == "array" else grad
             e.vars[i].backward(grad, clear_buffer=clear_buffer if e.clears else False, **kw)
 
+        others = self.other_needs(i, r)
         seen = self.hooked("backward", order, hooks, work)
-        self.compare_hooks("backward", seen, functions)
+        if not others:
+            self.compare_hooks("backward", seen, functions)
         self.sketch.backward(r, bool(clear_buffer))
+        self.sketch.lose_grads(others)
+
+    def other_needs(self, i: int, r: Var) -> list[Var]:
+        """Variables that, with all behind them, get other gradients in NNabla."""
+        # "`backward` goes by the flags that are there": they were changed since forward
+        if any(v.need_stamp > f.ran for f in behind([r]) for v in (*f.x, *f.y)):
+            return [r]
+        # "What `nn.grad` makes needs a gradient where it reads something that does"
+        made = [(step, v) for _, step, v in reachable(r) if any(f.opaque for f in behind([v]))]
+        return [v for step, v in made if step(self.nnabla.vars[i]).need_grad != v.needs()]
 
     def is_there(self, i: int, r: Var) -> bool:
         """True if the gradient holds numbers in all engines."""
@@ -254,7 +270,8 @@ class Player:
         if value is None:  # NNabla forgets what was inherited until its functions are set up again
             raise Skip
         self.all("need_grad", lambda e: setattr(e.vars[i], "need_grad", value))
-        self.sketch.needs_changed |= bool(value) != r.need
+        if bool(value) != r.need:
+            self.sketch.needs_changed, r.need_stamp = True, self.sketch.tick()
         r.need = bool(value)
 
     def do_persistent(self, i: int, value: Any) -> None:
@@ -293,6 +310,9 @@ class Player:
         if r is s or r.shape != s.shape or r.parent is not None or self.is_shared(r) or self.is_shared(s) or is_sink(s):
             raise Skip
         if what == "data" and (not s.data.valid or self.sketch.changed(s)):
+            raise Skip
+        # "So is reading a gradient that `backward(clear_buffer=True)` has cleared"
+        if what == "grad" and self.nnabla.vars[other].grad.clear_called:
             raise Skip
         self.all(f"{what} of another", lambda e: setattr(e.vars[i], what, getattr(e.vars[other], what)))
         setattr(r, what, getattr(s, what))
@@ -343,8 +363,9 @@ class Player:
         cleared = theirs.clear_called
         every = variables(behind(self.sketch.vars.values()))
         again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, in nnrs nobody sees that
-        # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read
-        same = mine.clear_called == cleared or cell.cleared and mine.clear_called
+        # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read.
+        # "`clear_no_need_grad` leaves what needs a gradient and you hold"
+        same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
         lost = cleared or cell.cleared
@@ -372,8 +393,7 @@ class Player:
             raise Mismatch(f"{name}.shape: {v[0].shape}, NNabla {v[1].shape}")
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
-            apart = r.parent is None and r.data.ran > 0  # an unlinked copy has no graph
-            refuses = lost and (apart or self.sketch.changed(r))
+            refuses = lost and self.sketch.changed(r)
             if not lost or not self.sketch.is_mixed(r):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
