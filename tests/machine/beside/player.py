@@ -201,7 +201,8 @@ class Player:
             raise Skip
         functions, found = self.sketch.reached(r)
         made = {id(y) for f in order for y in f.y}
-        if any(not v.grad.valid for v in found if id(v) not in made) or seed is None and not self.is_there(i, r):
+        starts = [v.grad for v in found if id(v) not in made]
+        if any(g.cleared or not g.valid for g in starts) or seed is None and not self.is_there(i, r):
             raise Skip
         if is_sink(r) and any(not (x.grad.valid and self.sketch.held(x.grad)) for x in r.parent.x):
             raise Skip
@@ -215,6 +216,8 @@ class Player:
         seen = self.hooked("backward", order, hooks, work)
         if not others:
             self.compare_hooks("backward", seen, functions)
+        # "No gradient flows through an output whose `need_grad` is False"
+        others += [x for f in functions if any(y.grad.valid and not y.needs() for y in f.y) for x in f.x]
         self.sketch.backward(r, bool(clear_buffer))
         self.sketch.lose_grads(others)
 
@@ -291,7 +294,8 @@ class Player:
         # "A variable and its unlinked copies have their arrays in common for good"
         if r is s or self.is_shared(r) or self.is_shared(s) or is_sink(r) or is_sink(s):
             raise Skip
-        if r.parent is not None and r.parent is s.parent:  # NNabla leaves r in its place, with the numbers of that
+        # "NNabla leaves `h` in its old place, too"
+        if r.parent is not None and len(r.parent.y) > 1:
             raise Skip
         if any(f.opaque for f in behind(self.sketch.vars.values())) or any(r is x for f in behind([s]) for x in f.x):
             raise Skip
@@ -312,7 +316,7 @@ class Player:
         if what == "data" and (not s.data.valid or self.sketch.changed(s)):
             raise Skip
         # "So is reading a gradient that `backward(clear_buffer=True)` has cleared"
-        if what == "grad" and self.nnabla.vars[other].grad.clear_called:
+        if what == "grad" and s.grad.cleared:
             raise Skip
         self.all(f"{what} of another", lambda e: setattr(e.vars[i], what, getattr(e.vars[other], what)))
         setattr(r, what, getattr(s, what))
@@ -368,6 +372,9 @@ class Player:
         same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
+        # "Under auto_forward NNabla frees the data of a variable that you drop"
+        if cell.maker and cell.maker.at_once and all(v.data is not cell for v in self.sketch.vars.values()):
+            return
         lost = cleared or cell.cleared
         owner = next((v for v in [*self.sketch.vars.values(), *every] if v.data is cell), None)
         if cell.valid and not (owner and lost and self.sketch.is_mixed(owner)):

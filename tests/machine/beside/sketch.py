@@ -96,7 +96,9 @@ class Sketch:
         cell.wrote, cell.maker = cell.stamp, None
 
     def changed(self, v: Var) -> bool:
-        """True if something that it was computed from was changed by the script since."""
+        """True if something that it was computed from was changed by the script since, or nothing leads to that."""
+        if v.parent is None and v.data.maker and all(v.data.maker is not f for f in behind(self.vars.values())):
+            return True
         when = [(x.data.wrote if x.parent else x.data.stamp, x.moved) for f in self.makers(v) for x in f.x]
         return any(max(written, moved) > v.data.ran for written, moved in when) or v.moved > v.data.ran
 
@@ -164,6 +166,7 @@ class Sketch:
             for y in f.y:
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
                 y.data.cleared |= clear and y is not root and not y.data.persistent
+                y.grad.cleared = clear and y is not root and not y.grad.persistent
         if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
