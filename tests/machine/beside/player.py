@@ -184,15 +184,17 @@ class Player:
         self.compare_hooks("forward", seen, order)
         # "The graph of `nn.grad` runs the forward functions whose values the gradient needs; NNabla runs all"
         direct = {id(f) for f in through(twins)}
-        unsure = [
-            f for f in order if id(f) not in direct and not f.opaque and not all(self.sketch.is_fresh(v) for v in f.y)
-        ]
+        others = [f for f in order if id(f) not in direct and not f.opaque]
+        unsure = [f for f in others if not all(self.sketch.is_fresh(v) for v in f.y)]
+        cleared = [y.data for f in others for y in f.y if y.data.cleared]
         self.sketch.ran_twice |= any(f.at_once for f in order)
         self.sketch.run(order, twins, bool(clear_buffer), bool(clear_no_need_grad))
         for f in unsure:
             f.ran = -1
             for v in f.y:
                 v.data.valid = v.grad.valid = False
+        for cell in cleared:
+            cell.cleared = True
 
     def do_backward(self, i: int, seed: Any, clear_buffer: Any, hooks: bool) -> None:
         r = self.get(i)
@@ -280,7 +282,8 @@ class Player:
     def do_persistent(self, i: int, value: Any) -> None:
         r = self.get(i)
         self.all("persistent", lambda e: setattr(e.vars[i], "persistent", value))
-        r.data.persistent = r.grad.persistent = bool(value)
+        if r.parent is not None or not self.is_shared(r):  # a mark of the copy says nothing of the one that runs
+            r.data.persistent = r.grad.persistent = bool(value)
 
     def do_recompute(self, i: int, value: Any) -> None:
         r = self.get(i)
@@ -372,8 +375,7 @@ class Player:
         same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
-        # "Under auto_forward NNabla frees the data of a variable that you drop"
-        if cell.maker and cell.maker.at_once and all(v.data is not cell for v in self.sketch.vars.values()):
+        if self.sketch.is_freed(cell):
             return
         lost = cleared or cell.cleared
         owner = next((v for v in [*self.sketch.vars.values(), *every] if v.data is cell), None)
@@ -401,7 +403,7 @@ class Player:
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
             refuses = lost and self.sketch.changed(r)
-            if not lost or not self.sketch.is_mixed(r):
+            if not lost or not self.sketch.is_mixed(r) and not self.sketch.is_freed(r.data):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
             refuses = r.parent is not None and not self.sketch.held(r.grad) or v[1].grad.clear_called
@@ -413,6 +415,9 @@ class Player:
             behind_one = any(f.opaque for f in behind([r]))
             # "`need_grad` of variables behind one that changes", and graphs of nn.grad
             if flag in ("need_grad", "rank") and (self.sketch.needs_changed or behind_one):
+                continue
+            # "Each result is a variable of its own"
+            if flag == "persistent" and r.parent is not None and r.parent.opaque:
                 continue
             if flag == "rank" and self.sketch.rewired:  # NNabla leaves the ranks behind as they were
                 continue

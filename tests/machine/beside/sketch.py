@@ -91,6 +91,11 @@ class Sketch:
         handles = [c for v in self.vars.values() for c in (v.data, v.grad)]
         return cell.persistent or any(c is cell for c in (*handles, *self.arrays.values()))
 
+    def is_freed(self, cell: Cell) -> bool:
+        """ "Under auto_forward NNabla frees the data of a variable that you drop"."""
+        dropped = all(v.data is not cell for v in self.vars.values())
+        return dropped and cell.maker is not None and cell.maker.at_once
+
     def write(self, cell: Cell) -> None:
         cell.valid, cell.cleared, cell.spared, cell.stamp = True, False, False, self.tick()
         cell.wrote, cell.maker = cell.stamp, None
