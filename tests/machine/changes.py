@@ -28,7 +28,7 @@ class Changes(Handles):
             v.d = d
         self.reference.write(r, np.array(d, v.data.dtype).astype(float))  # a fresh array is float32
         if v.data.dtype != dtype:
-            r.cell.lost = self.reference.clock
+            r.cell.typed = self.reference.clock
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)

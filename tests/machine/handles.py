@@ -62,8 +62,10 @@ class Handles(Machine):
         cell = held.cell
         if not cell.known or held.shape != cell.d.shape or self.is_mixed(cell):
             return
-        if held.how != "plain" and cell.reshaped > held.clock or held.how == "numpy" and cell.lost > held.clock:
+        if held.how != "plain" and cell.reshaped > held.clock:
             return  # the array has other memory now
+        if held.how == "numpy" and max(cell.lost, cell.typed) > held.clock:
+            return
         try:
             d = held.read()
         except nn.Error as e:

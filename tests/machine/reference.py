@@ -28,6 +28,7 @@ class Cell:
         self.stamp = 0  # when it was written
         self.lent = 0  # when memory of it was lent that can be written
         self.lost = 0  # when it was last not kept, or had other memory
+        self.typed = 0  # when it last may have had another type, and with it other memory
         self.reshaped = 0  # when it last had another shape: what was cut out of it then is apart
         self.wrote = 0  # when the script wrote it, if no run has made it since
         self.ran = -1  # when a run made the data
@@ -177,6 +178,8 @@ class Reference:
             f.stamp = stamp
             for y in f.y:
                 self.write(y, found[id(y)])
+                if f.op in VIEWS and max(f.x[0].cell.typed, f.x[0].moved) > y.cell.ran:
+                    y.cell.typed = stamp  # they take the type of what they read
                 y.cell.ran = y.cell.stamp = stamp
                 y.cell.wrote = 0
                 y.cell.maker = f

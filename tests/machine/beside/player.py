@@ -122,7 +122,8 @@ class Player:
 
     def do_unlink(self, new: int, i: int, need: Any) -> None:
         r = self.get(i)
-        if is_sink(r) or self.sketch.needs_changed or r.parent is not None and r.parent.opaque:
+        # "What `nn.grad` makes needs a gradient where it reads something that does"
+        if is_sink(r) or need is None and (self.sketch.needs_changed or any(f.opaque for f in behind([r]))):
             raise Skip
         made = self.all("unlink", lambda e: e.vars[i].get_unlinked_variable(need_grad=need))
         for e, u in zip(self.engines, made, strict=True):
@@ -150,6 +151,9 @@ class Player:
             raise Skip
         functions, found = self.sketch.reached(root)
         if any(not any(t is v for v in found) or t is root for t in twins):
+            raise Skip
+        # "`nn.grad` ... is right for ... `maximum2` of different shapes"
+        if any(f.op == "maximum2" and f.x[0].shape != f.x[1].shape for f in functions):
             raise Skip
 
         def work(e: Engine) -> list[Any]:
@@ -180,15 +184,17 @@ class Player:
         self.compare_hooks("forward", seen, order)
         # "The graph of `nn.grad` runs the forward functions whose values the gradient needs; NNabla runs all"
         direct = {id(f) for f in through(twins)}
-        unsure = [
-            f for f in order if id(f) not in direct and not f.opaque and not all(self.sketch.is_fresh(v) for v in f.y)
-        ]
+        others = [f for f in order if id(f) not in direct and not f.opaque]
+        unsure = [f for f in others if not all(self.sketch.is_fresh(v) for v in f.y)]
+        cleared = [y.data for f in others for y in f.y if y.data.cleared]
         self.sketch.ran_twice |= any(f.at_once for f in order)
         self.sketch.run(order, twins, bool(clear_buffer), bool(clear_no_need_grad))
         for f in unsure:
             f.ran = -1
             for v in f.y:
                 v.data.valid = v.grad.valid = False
+        for cell in cleared:
+            cell.cleared = True
 
     def do_backward(self, i: int, seed: Any, clear_buffer: Any, hooks: bool) -> None:
         r = self.get(i)
@@ -197,7 +203,8 @@ class Player:
             raise Skip
         functions, found = self.sketch.reached(r)
         made = {id(y) for f in order for y in f.y}
-        if any(not v.grad.valid for v in found if id(v) not in made) or seed is None and not self.is_there(i, r):
+        starts = [v.grad for v in found if id(v) not in made]
+        if any(g.cleared or not g.valid for g in starts) or seed is None and not self.is_there(i, r):
             raise Skip
         if is_sink(r) and any(not (x.grad.valid and self.sketch.held(x.grad)) for x in r.parent.x):
             raise Skip
@@ -207,9 +214,23 @@ class Player:
             grad = e.nn.NdArray.from_numpy_array(grad) if seed == "array" else grad
             e.vars[i].backward(grad, clear_buffer=clear_buffer if e.clears else False, **kw)
 
+        others = self.other_needs(i, r)
         seen = self.hooked("backward", order, hooks, work)
-        self.compare_hooks("backward", seen, functions)
+        if not others:
+            self.compare_hooks("backward", seen, functions)
+        # "No gradient flows through an output whose `need_grad` is False"
+        others += [x for f in functions if any(y.grad.valid and not y.needs() for y in f.y) for x in f.x]
         self.sketch.backward(r, bool(clear_buffer))
+        self.sketch.lose_grads(others)
+
+    def other_needs(self, i: int, r: Var) -> list[Var]:
+        """Variables that, with all behind them, get other gradients in NNabla."""
+        # "`backward` goes by the flags that are there": they were changed since forward
+        if any(v.need_stamp > f.ran for f in behind([r]) for v in (*f.x, *f.y)):
+            return [r]
+        # "What `nn.grad` makes needs a gradient where it reads something that does"
+        made = [(step, v) for _, step, v in reachable(r) if any(f.opaque for f in behind([v]))]
+        return [v for step, v in made if step(self.nnabla.vars[i]).need_grad != v.needs()]
 
     def is_there(self, i: int, r: Var) -> bool:
         """True if the gradient holds numbers in all engines."""
@@ -254,13 +275,15 @@ class Player:
         if value is None:  # NNabla forgets what was inherited until its functions are set up again
             raise Skip
         self.all("need_grad", lambda e: setattr(e.vars[i], "need_grad", value))
-        self.sketch.needs_changed |= bool(value) != r.need
+        if bool(value) != r.need:
+            self.sketch.needs_changed, r.need_stamp = True, self.sketch.tick()
         r.need = bool(value)
 
     def do_persistent(self, i: int, value: Any) -> None:
         r = self.get(i)
         self.all("persistent", lambda e: setattr(e.vars[i], "persistent", value))
-        r.data.persistent = r.grad.persistent = bool(value)
+        if r.parent is not None or not self.is_shared(r):  # a mark of the copy says nothing of the one that runs
+            r.data.persistent = r.grad.persistent = bool(value)
 
     def do_recompute(self, i: int, value: Any) -> None:
         r = self.get(i)
@@ -274,7 +297,8 @@ class Player:
         # "A variable and its unlinked copies have their arrays in common for good"
         if r is s or self.is_shared(r) or self.is_shared(s) or is_sink(r) or is_sink(s):
             raise Skip
-        if r.parent is not None and r.parent is s.parent:  # NNabla leaves r in its place, with the numbers of that
+        # "NNabla leaves `h` in its old place, too"
+        if r.parent is not None and len(r.parent.y) > 1:
             raise Skip
         if any(f.opaque for f in behind(self.sketch.vars.values())) or any(r is x for f in behind([s]) for x in f.x):
             raise Skip
@@ -293,6 +317,9 @@ class Player:
         if r is s or r.shape != s.shape or r.parent is not None or self.is_shared(r) or self.is_shared(s) or is_sink(s):
             raise Skip
         if what == "data" and (not s.data.valid or self.sketch.changed(s)):
+            raise Skip
+        # "So is reading a gradient that `backward(clear_buffer=True)` has cleared"
+        if what == "grad" and s.grad.cleared:
             raise Skip
         self.all(f"{what} of another", lambda e: setattr(e.vars[i], what, getattr(e.vars[other], what)))
         setattr(r, what, getattr(s, what))
@@ -343,10 +370,13 @@ class Player:
         cleared = theirs.clear_called
         every = variables(behind(self.sketch.vars.values()))
         again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, in nnrs nobody sees that
-        # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read
-        same = mine.clear_called == cleared or cell.cleared and mine.clear_called
+        # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read.
+        # "`clear_no_need_grad` leaves what needs a gradient and you hold"
+        same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
+        if self.sketch.is_freed(cell):
+            return
         lost = cleared or cell.cleared
         owner = next((v for v in [*self.sketch.vars.values(), *every] if v.data is cell), None)
         if cell.valid and not (owner and lost and self.sketch.is_mixed(owner)):
@@ -372,9 +402,8 @@ class Player:
             raise Mismatch(f"{name}.shape: {v[0].shape}, NNabla {v[1].shape}")
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
-            apart = r.parent is None and r.data.ran > 0  # an unlinked copy has no graph
-            refuses = lost and (apart or self.sketch.changed(r))
-            if not lost or not self.sketch.is_mixed(r):
+            refuses = lost and self.sketch.changed(r)
+            if not lost or not self.sketch.is_mixed(r) and not self.sketch.is_freed(r.data):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
             refuses = r.parent is not None and not self.sketch.held(r.grad) or v[1].grad.clear_called
@@ -386,6 +415,9 @@ class Player:
             behind_one = any(f.opaque for f in behind([r]))
             # "`need_grad` of variables behind one that changes", and graphs of nn.grad
             if flag in ("need_grad", "rank") and (self.sketch.needs_changed or behind_one):
+                continue
+            # "Each result is a variable of its own"
+            if flag == "persistent" and r.parent is not None and r.parent.opaque:
                 continue
             if flag == "rank" and self.sketch.rewired:  # NNabla leaves the ranks behind as they were
                 continue

@@ -17,6 +17,8 @@ class Cell:
     wrote: int = 0  # when the script wrote it, if no run has made it since
     persistent: bool = False
     cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
+    spared: bool = False  # clear_no_need_grad left it, because it needs a gradient
+    maker: Fn | None = None  # what made the data in the last run
 
 
 @dataclass(eq=False)
@@ -29,6 +31,7 @@ class Var:
     recompute: bool = False
     ghost: bool = False  # in the place of one that was rewired: NNabla has that one there still, or nothing
     moved: int = 0  # when its history or an array of it was changed
+    need_stamp: int = 0  # when need_grad was changed
 
     def needs(self) -> bool:
         if self.need is not None:
@@ -88,14 +91,25 @@ class Sketch:
         handles = [c for v in self.vars.values() for c in (v.data, v.grad)]
         return cell.persistent or any(c is cell for c in (*handles, *self.arrays.values()))
 
+    def is_freed(self, cell: Cell) -> bool:
+        """ "Under auto_forward NNabla frees the data of a variable that you drop"."""
+        dropped = all(v.data is not cell for v in self.vars.values())
+        return dropped and cell.maker is not None and cell.maker.at_once
+
     def write(self, cell: Cell) -> None:
-        cell.valid, cell.cleared, cell.stamp = True, False, self.tick()
-        cell.wrote = cell.stamp
+        cell.valid, cell.cleared, cell.spared, cell.stamp = True, False, False, self.tick()
+        cell.wrote, cell.maker = cell.stamp, None
 
     def changed(self, v: Var) -> bool:
-        """True if something that it was computed from was changed by the script since."""
-        when = [(x.data.wrote if x.parent else x.data.stamp, x.moved) for f in behind([v]) for x in f.x]
+        """True if something that it was computed from was changed by the script since, or nothing leads to that."""
+        if v.parent is None and v.data.maker and all(v.data.maker is not f for f in behind(self.vars.values())):
+            return True
+        when = [(x.data.wrote if x.parent else x.data.stamp, x.moved) for f in self.makers(v) for x in f.x]
         return any(max(written, moved) > v.data.ran for written, moved in when) or v.moved > v.data.ran
+
+    def makers(self, v: Var) -> list[Fn]:
+        """The functions behind its data, also where it is an unlinked copy."""
+        return behind([v] if v.parent or v.data.maker is None else v.data.maker.y)
 
     def is_mixed(self, v: Var) -> bool:
         """True if the script wrote something between the leaves and it: "computed again from what is there"."""
@@ -129,8 +143,9 @@ class Sketch:
             f.ran = now
             for y in f.y:
                 stays = y.data.persistent or any(y is root for root in roots or [])
-                y.data.valid, y.data.stamp, y.data.ran, y.data.wrote = True, now, now, 0
+                y.data.valid, y.data.stamp, y.data.ran, y.data.wrote, y.data.maker = True, now, now, 0, f
                 y.data.cleared = not stays and (all_of or y.recompute or needless and not y.needs())
+                y.data.spared = needless and not stays and not y.data.cleared
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
         """The functions that backward runs, and the variables that get a gradient: the root keeps its own."""
@@ -143,6 +158,11 @@ class Sketch:
                 found.update({id(v): v for v in x})
         return functions, list(found.values())
 
+    def lose_grads(self, roots: list[Var]) -> None:
+        """Nothing is known of the gradients of these and of all behind them."""
+        for v in [*roots, *variables(behind(roots))]:
+            v.grad.valid = False
+
     def backward(self, root: Var, clear: bool) -> None:
         functions, found = self.reached(root)
         got = {id(v) for v in found}
@@ -151,6 +171,7 @@ class Sketch:
             for y in f.y:
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
                 y.data.cleared |= clear and y is not root and not y.data.persistent
+                y.grad.cleared = clear and y is not root and not y.grad.persistent
         if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
