@@ -347,6 +347,21 @@ def test_a_solver_trains_on_bound_gradients():
     close(x.d, t)
 
 
+@pytest.mark.parametrize("method", ["update", "weight_decay", "scale_grad", "clip_grad_by_norm", "check_nan_grad"])
+def test_a_solver_takes_no_cleared_gradient_for_zeros(method):
+    x, w = leaf(X), leaf(X)
+    h = F.exp(x)
+    w.grad = h.grad
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"w": w})
+    y = F.sum(F.sin(h))
+    y.forward()
+    y.backward(clear_buffer=True)
+    with pytest.raises(RuntimeError, match="not kept by backward"):
+        getattr(solver, method)(*([0.5] if method not in ("update", "check_nan_grad") else []))
+    close(w.d, X)
+
+
 # Gradients that the script sets on a variable inside
 
 

@@ -191,7 +191,7 @@ impl NdArray {
     /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
     /// array that is a part or a view of it, or a view of another library.
     pub(crate) fn is_observed(&self) -> bool {
-        if self.is_held() || self.0.variables.load(Relaxed) > 1 {
+        if self.is_kept_by_user_code() {
             return true;
         }
         let layout = self.layout();

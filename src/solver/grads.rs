@@ -62,20 +62,21 @@ fn scale_each(entries: &[&Entry], factors: &[f64]) -> Result<()> {
     SCALE.run(&jobs)
 }
 
-/// Those whose gradient has memory; one that was never touched is zero and stays so.
-fn touched<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
-    entries.iter().filter(|e| !e.param.grad().storage().is_empty()).copied().collect()
+/// Those whose gradient has memory; one that was never touched is zero and stays so. One that backward has dropped is an error.
+fn touched<'a>(entries: &[&'a Entry]) -> Result<Vec<&'a Entry>> {
+    entries.iter().try_for_each(|e| e.param.grad().fetch())?;
+    Ok(entries.iter().filter(|e| !e.param.grad().storage().is_empty()).copied().collect())
 }
 
 /// Multiplies all gradients by `factor`.
 pub(super) fn scale(entries: &[&Entry], factor: f64) -> Result<()> {
-    scale_each(&touched(entries), &vec![factor; entries.len()])
+    scale_each(&touched(entries)?, &vec![factor; entries.len()])
 }
 
 /// Scales each gradient whose L2 norm is above `limit` down to it (each on its own).
 pub(super) fn clip_by_norm(entries: &[&Entry], limit: f64) -> Result<()> {
     let factor = |norm: f64| if limit != 0.0 && norm > limit && norm > 0.0 { limit / norm } else { 1.0 };
-    let mut entries = touched(entries);
+    let mut entries = touched(entries)?;
     // A gradient that two parameters share is short enough when the second's turn comes.
     let mut seen = BTreeSet::new();
     entries.retain(|e| seen.insert(Arc::as_ptr(&e.param.grad().storage()) as usize));
@@ -153,7 +154,7 @@ pub(super) enum Odd {
 
 /// True if any gradient has such an element.
 pub(super) fn any(entries: &[&Entry], odd: Odd) -> Result<bool> {
-    let entries = touched(entries);
+    let entries = touched(entries)?;
     let counted = match odd {
         Odd::Inf => Reduction::CountInf,
         Odd::NaN => Reduction::CountNan,

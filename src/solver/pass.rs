@@ -51,6 +51,7 @@ impl Job {
 
     /// Adds an array to read; constant ones are not laid out in memory.
     pub fn read(&mut self, a: &NdArray) -> Result<()> {
+        a.fetch()?; // a gradient that backward has dropped is no zero
         let storage = a.storage();
         let constant = if storage.is_empty() { Some(0.0) } else { storage.constant() };
         if let Some(v) = constant {
