@@ -17,7 +17,7 @@ class Cell:
     wrote: int = 0  # when the script wrote it, if no run has made it since
     persistent: bool = False
     cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
-    spared: bool = False  # clear_no_need_grad left it, because it needs a gradient
+    spared: bool = False  # clear_no_need_grad left it, or backward has computed it again: NNabla may have it cleared
     maker: Fn | None = None  # what made the data in the last run
 
 
@@ -167,8 +167,11 @@ class Sketch:
         functions, found = self.reached(root)
         got = {id(v) for v in found}
         now = self.tick()
+        for v in variables(behind([root])):
+            v.data.spared |= v.data.cleared
         for f in functions:
             for y in f.y:
+                y.data.spared &= not clear
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
                 y.data.cleared |= clear and y is not root and not y.data.persistent
                 y.grad.cleared = clear and y is not root and not y.grad.persistent
