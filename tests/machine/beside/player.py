@@ -161,6 +161,9 @@ class Player:
                 return e.grad([e.vars[y]], [e.vars[i] for i in x], bind_grad_output=bind)
 
         made = self.all("nn.grad", work)
+        # "Each result is a variable of its own"
+        if any(a.data == b.data for k, a in enumerate(made[1]) for b in made[1][:k]):
+            raise Stop
         for k, i in enumerate(new):
             f = Fn("grad", every, opaque=True)
             f.y.append(Var(twins[k].shape, parent=f))
@@ -306,7 +309,6 @@ class Player:
         if r.parent is not None:
             r.parent.y[r.parent.y.index(r)] = Var(r.shape, parent=r.parent, ghost=True)
         r.parent, r.data, r.grad, r.need, r.moved = s.parent, s.data, s.grad, s.need, self.sketch.tick()
-        r.recompute = s.recompute
         self.sketch.rewired = self.sketch.needs_changed = True
         s.parent.y[s.parent.y.index(s)] = r
         s.parent, s.moved = None, r.moved
@@ -418,9 +420,6 @@ class Player:
             behind_one = any(f.opaque for f in behind([r]))
             # "`need_grad` of variables behind one that changes", and graphs of nn.grad
             if flag in ("need_grad", "rank") and (self.sketch.needs_changed or behind_one):
-                continue
-            # "Each result is a variable of its own"
-            if flag == "persistent" and r.parent is not None and r.parent.opaque:
                 continue
             if flag == "rank" and self.sketch.rewired:  # NNabla leaves the ranks behind as they were
                 continue

@@ -142,10 +142,12 @@ class Sketch:
         for f in order:
             f.ran = now
             for y in f.y:
-                stays = y.data.persistent or any(y is root for root in roots or [])
+                stays = y.data.persistent or any(y.data is root.data for root in roots or [])
                 y.data.valid, y.data.stamp, y.data.ran, y.data.wrote, y.data.maker = True, now, now, 0, f
                 y.data.cleared = not stays and (all_of or y.recompute or needless and not y.needs())
-                y.data.spared = needless and not stays and not y.data.cleared
+                # docs/memory.md: "`y` itself ... always stay", also where `y` is an unlinked copy
+                copied = any(y.data is root.data and y is not root for root in roots or [])
+                y.data.spared = copied or needless and not stays and not y.data.cleared
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
         """The functions that backward runs, and the variables that get a gradient: the root keeps its own."""
