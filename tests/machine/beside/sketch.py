@@ -176,7 +176,8 @@ class Sketch:
                 y.data.spared &= not clear
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
                 y.data.cleared |= clear and y is not root and not y.data.persistent
-                y.grad.cleared = clear and y is not root and not y.grad.persistent
+                if y is not root:
+                    y.grad.cleared = clear and not y.grad.persistent
         if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
