@@ -161,6 +161,9 @@ class Player:
                 return e.grad([e.vars[y]], [e.vars[i] for i in x], bind_grad_output=bind)
 
         made = self.all("nn.grad", work)
+        # "Each result is a variable of its own"
+        if any(a.data == b.data for k, a in enumerate(made[1]) for b in made[1][:k]):
+            raise Stop
         for k, i in enumerate(new):
             f = Fn("grad", every, opaque=True)
             f.y.append(Var(twins[k].shape, parent=f))
@@ -306,7 +309,6 @@ class Player:
         if r.parent is not None:
             r.parent.y[r.parent.y.index(r)] = Var(r.shape, parent=r.parent, ghost=True)
         r.parent, r.data, r.grad, r.need, r.moved = s.parent, s.data, s.grad, s.need, self.sketch.tick()
-        r.recompute = s.recompute
         self.sketch.rewired = self.sketch.needs_changed = True
         s.parent.y[s.parent.y.index(s)] = r
         s.parent, s.moved = None, r.moved
@@ -324,6 +326,7 @@ class Player:
         self.all(f"{what} of another", lambda e: setattr(e.vars[i], what, getattr(e.vars[other], what)))
         setattr(r, what, getattr(s, what))
         r.moved = self.sketch.tick()
+        self.read[id(getattr(r, what))] = self.sketch.clock
 
     def do_fresh(self, i: int, what: str, seed: int) -> None:
         r = self.get(i)
@@ -352,8 +355,10 @@ class Player:
             del e.arrays[k]
 
     def do_drop(self, i: int) -> None:
-        self.get(i)
+        r = self.get(i)
         del self.sketch.vars[i]
+        if all(r is not x for f in behind(self.sketch.vars.values()) for x in f.x):
+            r.data.persistent = r.grad.persistent = False  # its function makes another one if it runs again
         for e in self.engines:
             del e.vars[i]
 
@@ -371,7 +376,7 @@ class Player:
         every = variables(behind(self.sketch.vars.values()))
         again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, in nnrs nobody sees that
         # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read.
-        # "`clear_no_need_grad` leaves what needs a gradient and you hold"
+        # "`clear_no_need_grad` leaves what needs a gradient and you hold", "A `backward` that needs a cleared value"
         same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
         if not again and cell.stamp > self.read.get(id(cell), 0) and not same:
             raise Mismatch(f"a{k}.clear_called: {mine.clear_called}, NNabla {cleared}")
@@ -403,7 +408,7 @@ class Player:
         if r.data.valid:
             lost = not self.sketch.held(r.data) or v[1].data.clear_called or r.data.cleared
             refuses = lost and self.sketch.changed(r)
-            if not lost or not self.sketch.is_mixed(r) and not self.sketch.is_freed(r.data):
+            if not self.sketch.is_freed(r.data) and (not lost or not self.sketch.is_mixed(r)):
                 self.value(f"{name}.d", lambda: v[0].data, v[2].data, r.data, refuses)
         if r.grad.valid:
             refuses = r.parent is not None and not self.sketch.held(r.grad) or v[1].grad.clear_called
@@ -415,9 +420,6 @@ class Player:
             behind_one = any(f.opaque for f in behind([r]))
             # "`need_grad` of variables behind one that changes", and graphs of nn.grad
             if flag in ("need_grad", "rank") and (self.sketch.needs_changed or behind_one):
-                continue
-            # "Each result is a variable of its own"
-            if flag == "persistent" and r.parent is not None and r.parent.opaque:
                 continue
             if flag == "rank" and self.sketch.rewired:  # NNabla leaves the ranks behind as they were
                 continue

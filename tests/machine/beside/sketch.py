@@ -17,7 +17,7 @@ class Cell:
     wrote: int = 0  # when the script wrote it, if no run has made it since
     persistent: bool = False
     cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
-    spared: bool = False  # clear_no_need_grad left it, because it needs a gradient
+    spared: bool = False  # clear_no_need_grad left it, or backward has computed it again: NNabla may have it cleared
     maker: Fn | None = None  # what made the data in the last run
 
 
@@ -142,10 +142,12 @@ class Sketch:
         for f in order:
             f.ran = now
             for y in f.y:
-                stays = y.data.persistent or any(y is root for root in roots or [])
+                stays = y.data.persistent or any(y.data is root.data for root in roots or [])
                 y.data.valid, y.data.stamp, y.data.ran, y.data.wrote, y.data.maker = True, now, now, 0, f
                 y.data.cleared = not stays and (all_of or y.recompute or needless and not y.needs())
-                y.data.spared = needless and not stays and not y.data.cleared
+                # docs/memory.md: "`y` itself ... always stay", also where `y` is an unlinked copy
+                copied = any(y.data is root.data and y is not root for root in roots or [])
+                y.data.spared = copied or needless and not stays and not y.data.cleared
 
     def reached(self, root: Var) -> tuple[list[Fn], list[Var]]:
         """The functions that backward runs, and the variables that get a gradient: the root keeps its own."""
@@ -167,11 +169,15 @@ class Sketch:
         functions, found = self.reached(root)
         got = {id(v) for v in found}
         now = self.tick()
+        for v in variables(behind([root])):
+            v.data.spared |= v.data.cleared
         for f in functions:
             for y in f.y:
+                y.data.spared &= not clear
                 y.grad.valid = id(y) in got if y is not root else y.grad.valid
                 y.data.cleared |= clear and y is not root and not y.data.persistent
-                y.grad.cleared = clear and y is not root and not y.grad.persistent
+                if y is not root:
+                    y.grad.cleared = clear and not y.grad.persistent
         if root.parent and root.parent.op == "sink":  # NNabla writes 1 to all, whether they need a gradient or not
             for x in root.parent.x:
                 x.grad.valid = x.needs() and x.grad.valid
