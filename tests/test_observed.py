@@ -417,3 +417,89 @@ def test_a_gradient_array_taken_in_a_hook_stays():
     y.backward(function_post_hook=lambda f: seen.append(f.inputs[0].grad))
     close(seen[0].data, np.cos(E))
     close(seen[1].data, np.cos(E) * E)
+
+
+# Views that are gone
+
+
+@pytest.mark.host
+def test_writing_by_a_view_from_before_the_run_is_noticed_when_the_view_is_gone():
+    x = leaf(X)
+    y = F.sin(F.exp(x))
+    view = x.d
+    y.forward()
+    close(y.parent.inputs[0].d, E)
+    y.forward()
+    view[...] = 3
+    del view
+    close(right_or_changed(y.parent.inputs[0], E), E)
+
+
+@pytest.mark.host
+def test_writing_an_intermediate_value_by_a_view_from_before_the_run_is_noticed():
+    x = leaf(X)
+    h = F.exp(x)
+    k = F.tanh(F.sin(h))
+    y = F.sin(k)
+    view = h.d
+    y.forward()
+    view[...] = 3
+    del view, k
+    close(right_or_changed(y.parent.inputs[0].parent.inputs[0], np.sin(E)), np.sin(E))
+
+
+@pytest.mark.host
+def test_writing_between_two_graphs_that_read_the_same_view():
+    x = leaf(X)
+    y, z = F.sin(F.exp(x)), F.cos(F.tanh(x))
+    view = x.d
+    y.forward()
+    view[...] = 3
+    z.forward()
+    close(right_or_changed(y.parent.inputs[0], E), E)
+    close(z.parent.inputs[0].d, np.tanh([3.0, 3, 3]))
+
+
+def test_user_code_is_not_run_again_for_a_value_that_was_not_cleared():
+    class Count(nn.function.PythonFunction):
+        runs = 0
+        name = "Count"
+
+        def min_outputs(self):
+            return 1
+
+        def setup_impl(self, inputs, outputs):
+            outputs[0].reset_shape(inputs[0].shape, True)
+
+        def forward_impl(self, inputs, outputs):
+            Count.runs += 1
+            outputs[0].d = inputs[0].d * Count.runs
+
+        def backward_impl(self, inputs, outputs, propagate_down, accum):
+            inputs[0].g = outputs[0].g * 2
+
+        def grad_depends_output_data(self, i, o):
+            return False
+
+        def grad_depends_input_data(self, i, j):
+            return False
+
+    x = leaf(X)
+    y = F.sum(F.sin(F.exp(Count()(x))))
+    x.g = 0
+    y.forward()
+    close(y.parent.inputs[0].parent.inputs[0].parent.inputs[0].d, X)
+    close(y.parent.inputs[0].parent.inputs[0].d, E)
+    y.backward()
+    close(x.g, 2 * np.cos(E) * E)
+    assert Count.runs == 1
+
+
+def test_errors_name_the_function_and_the_line():
+    x = leaf(X)
+    y = F.sin(F.exp(x))
+    y.forward(clear_buffer=True)
+    h = y.parent.inputs[0]
+    x.d = 1
+    with pytest.raises(RuntimeError, match=r"exp: .*was not kept[\s\S]*without clear_buffer[\s\S]*test_observed.py"):
+        _ = h.d

@@ -3,6 +3,7 @@
 
 use super::mirror::Mirror;
 use super::system;
+use super::views::Views;
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -209,8 +210,8 @@ pub struct Block {
     host: AtomicPtr<u8>,
     /// What was asked for.
     bytes: usize,
-    /// Views of other libraries (NumPy) over the block: they may write it at any time.
-    exports: AtomicUsize,
+    /// Views of other libraries (NumPy) over the block.
+    pub(super) views: Views,
     /// How often another storage has come to share it.
     pub(super) shares: AtomicUsize,
     /// How many plans keep it for their captured runs.
@@ -238,8 +239,8 @@ impl Block {
     /// A block without memory.
     pub(super) fn nowhere(bytes: usize) -> Block {
         let host = AtomicPtr::new(std::ptr::null_mut());
-        let (exports, shares, held) = Default::default();
-        Block { host, bytes, exports, shares, held, mirror: OnceLock::new() }
+        let (views, shares, held) = Default::default();
+        Block { host, bytes, views, shares, held, mirror: OnceLock::new() }
     }
 
     /// Gives a block without memory on the host some, content undefined. Nobody else does so at the same time.
@@ -271,10 +272,6 @@ impl Block {
     /// What was asked for.
     pub(super) fn asked(&self) -> usize {
         self.bytes
-    }
-
-    pub(crate) fn exports(&self) -> &AtomicUsize {
-        &self.exports
     }
 }
 

@@ -238,6 +238,16 @@ impl NdArray {
         Ok(())
     }
 
+    /// As [`NdArray::copy_from`]; a number that fills `other` and lies in no memory yet comes as float32, as in NNabla.
+    #[cfg(feature = "python")]
+    pub(crate) fn copy_or_fill(&self, other: &NdArray) -> Result<()> {
+        match other.storage().constant().filter(|_| self.is_whole()) {
+            Some(value) => self.storage().adopt(DType::F32, constant(value)),
+            None => self.copy_from(other)?,
+        }
+        Ok(())
+    }
+
     /// A new array with a copy of the content.
     ///
     /// # Errors

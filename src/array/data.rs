@@ -120,8 +120,8 @@ impl Data {
 
     /// Views of other libraries over this memory.
     #[cfg(feature = "python")]
-    pub(crate) fn exports(&self) -> &std::sync::atomic::AtomicUsize {
-        self.block.exports()
+    pub(super) fn views(&self) -> &super::views::Views {
+        &self.block.views
     }
 
     /// A number that another content will hardly have.

@@ -142,12 +142,12 @@ impl Kept {
 impl Block {
     /// True if no array has it, and nobody a view.
     fn is_free(self: &Arc<Block>) -> bool {
-        Arc::strong_count(self) == self.held.load(Relaxed) && self.exports().load(Relaxed) == 0
+        Arc::strong_count(self) == self.held.load(Relaxed) && !self.views.any()
     }
 
     /// True if it is on the host alone, and nobody has a view.
     fn is_unseen_on_host(&self) -> bool {
-        self.place() == Place::Host && self.exports().load(Relaxed) == 0
+        self.place() == Place::Host && !self.views.any()
     }
 }
 

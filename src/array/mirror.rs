@@ -5,7 +5,6 @@ use super::alloc::Block;
 use crate::cuda::{self, Gpu, Memory};
 use crate::error::Result;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Where elements are wanted.
@@ -125,7 +124,7 @@ impl Block {
             return Ok(Reached::Busy(busy));
         }
         // Whoever has a view of the host's memory may have written it since; what is captured has just been brought.
-        let seen = self.exports().load(Relaxed) > 0 && !cuda::capture::is_capturing();
+        let seen = self.views.any() && !cuda::capture::is_capturing();
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && seen);
         let copy = match mirror.copy.take() {
             Some(copy) => copy,

@@ -8,6 +8,7 @@ mod kept;
 mod mirror;
 mod storage;
 mod system;
+mod views;
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub(crate) use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
+#[cfg(feature = "python")]
+pub(crate) use views::Export;
 
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///
@@ -29,12 +32,15 @@ pub use storage::{Content, Storage};
 /// assert_eq!(a.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
 /// # Ok::<(), nnrs::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct NdArray(Arc<Inner>);
+pub struct NdArray {
+    inner: Arc<Inner>,
+    /// A handle outside of the engine: it counts.
+    is_handle: bool,
+}
 
 struct Inner {
     layout: Mutex<Layout>,
-    /// Handles that a user holds: an array that somebody may look at is not planned away.
+    /// Handles outside of the engine: an array that somebody may look at is not planned away.
     handles: AtomicU32,
     /// Variables that have it as data or gradient.
     variables: AtomicU32,
@@ -57,16 +63,29 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn new(shape: Shape) -> NdArray {
+        NdArray::of_engine(shape).handle()
+    }
+
+    /// As [`NdArray::new`], for the engine alone.
+    pub(crate) fn of_engine(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
         NdArray::placed(Layout { shape, storage, offset: 0 })
     }
 
     fn placed(layout: Layout) -> NdArray {
-        NdArray(Arc::new(Inner {
-            layout: Mutex::new(layout),
-            handles: AtomicU32::new(0),
-            variables: AtomicU32::new(0),
-        }))
+        let (handles, variables) = (AtomicU32::new(0), AtomicU32::new(0));
+        NdArray { inner: Arc::new(Inner { layout: Mutex::new(layout), handles, variables }), is_handle: false }
+    }
+
+    /// A handle for who is not the engine: while it or a clone of it lives, what is in the array is not planned away.
+    pub(crate) fn handle(&self) -> NdArray {
+        self.inner.handles.fetch_add(1, Relaxed);
+        NdArray { inner: self.inner.clone(), is_handle: true }
+    }
+
+    /// A reference of the engine's, which does not count.
+    fn reference(&self) -> NdArray {
+        NdArray { inner: self.inner.clone(), is_handle: false }
     }
 
     /// An array of `shape` with a copy of `values`, row by row.
@@ -91,7 +110,7 @@ impl NdArray {
     }
 
     fn layout(&self) -> MutexGuard<'_, Layout> {
-        self.0.layout.lock().unwrap_or_else(|e| e.into_inner())
+        self.inner.layout.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// The sizes of the axes.
@@ -125,7 +144,7 @@ impl NdArray {
 
     /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and nobody is just changing it.
     pub(crate) fn try_addresses(&self) -> Option<(impl Iterator<Item = usize>, Shape)> {
-        let place = self.0.layout.try_lock().ok()?;
+        let place = self.inner.layout.try_lock().ok()?;
         Some((place.storage.try_addresses()?, place.shape.clone()))
     }
 
@@ -158,7 +177,7 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn is(&self, other: &NdArray) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// An address that identifies the array object while it lives.
@@ -168,7 +187,7 @@ impl NdArray {
     /// assert_eq!(a.address(), a.clone().address());
     /// ```
     pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        Arc::as_ptr(&self.inner) as usize
     }
 
     /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
@@ -185,7 +204,7 @@ impl NdArray {
     }
 
     pub(crate) fn is_held(&self) -> bool {
-        self.0.handles.load(Relaxed) > 0
+        self.inner.handles.load(Relaxed) > 0
     }
 
     /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
@@ -200,12 +219,12 @@ impl NdArray {
 
     /// As [`NdArray::is_observed`], for those who got it in the middle of a run.
     pub(crate) fn is_kept_by_user_code(&self) -> bool {
-        self.is_held() || self.0.variables.load(Relaxed) > 1
+        self.is_held() || self.inner.variables.load(Relaxed) > 1
     }
 
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1
+        self.inner.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1
     }
 
     /// True if there is nothing to read.
@@ -217,7 +236,7 @@ impl NdArray {
     pub(crate) fn mark(&self) {
         let layout = self.layout();
         layout.storage.watch();
-        if !layout.storage.was_shown() {
+        if !layout.storage.is_exported() {
             return;
         }
         let storage = layout.storage.clone();
@@ -278,7 +297,7 @@ impl NdArray {
             let want = format!("{} elements as in {}", place.shape.size(), place.shape);
             return Err(Error::shape("shape", want).actual(shape));
         }
-        Ok(NdArray::placed(Layout { shape, ..place }))
+        Ok(NdArray::placed(Layout { shape, ..place }).handle())
     }
 
     /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
@@ -309,7 +328,7 @@ impl NdArray {
         shape.as_mut_slice()[axis] = length as usize;
         let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
         place.storage.lay_out(place.storage.dtype())?;
-        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }))
+        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }).handle())
     }
 
     /// True if the array covers its whole storage (no `narrow`).
@@ -325,30 +344,17 @@ impl std::fmt::Debug for NdArray {
     }
 }
 
-/// A user's handle to an array: the engine will not plan it away.
-#[cfg(feature = "python")]
-pub(crate) struct Handle(NdArray);
-
-#[cfg(feature = "python")]
-impl Handle {
-    pub(crate) fn new(array: NdArray) -> Handle {
-        array.0.handles.fetch_add(1, Relaxed);
-        Handle(array)
+impl Clone for NdArray {
+    fn clone(&self) -> NdArray {
+        if self.is_handle { self.handle() } else { self.reference() }
     }
 }
 
-#[cfg(feature = "python")]
-impl std::ops::Deref for Handle {
-    type Target = NdArray;
-    fn deref(&self) -> &NdArray {
-        &self.0
-    }
-}
-
-#[cfg(feature = "python")]
-impl Drop for Handle {
+impl Drop for NdArray {
     fn drop(&mut self) {
-        self.0.0.handles.fetch_sub(1, Relaxed);
+        if self.is_handle {
+            self.inner.handles.fetch_sub(1, Relaxed);
+        }
     }
 }
 
@@ -383,8 +389,8 @@ pub(crate) struct Owned(NdArray);
 
 impl Owned {
     pub(crate) fn new(array: NdArray) -> Owned {
-        array.0.variables.fetch_add(1, Relaxed);
-        Owned(array)
+        array.inner.variables.fetch_add(1, Relaxed);
+        Owned(array.reference())
     }
 }
 
@@ -397,7 +403,7 @@ impl std::ops::Deref for Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        self.0.0.variables.fetch_sub(1, Relaxed);
+        self.0.inner.variables.fetch_sub(1, Relaxed);
     }
 }
 

@@ -101,7 +101,7 @@ impl State {
     }
 
     fn is_exported(&self) -> bool {
-        matches!(&self.content, Content::Bytes(b) if b.exports().load(Relaxed) > 0)
+        matches!(&self.content, Content::Bytes(b) if b.views.any())
     }
 }
 
@@ -120,7 +120,6 @@ pub struct Storage {
     state: Mutex<State>,
     /// The time of the last modification; 0 without any.
     modified: AtomicU64,
-    was_shown: AtomicBool,
     /// Some run has marked it: only then a sum will be asked for.
     was_marked: AtomicBool,
 }
@@ -128,13 +127,7 @@ pub struct Storage {
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
-        Storage {
-            size,
-            state: Mutex::new(state),
-            modified: AtomicU64::new(0),
-            was_shown: AtomicBool::new(false),
-            was_marked: AtomicBool::new(false),
-        }
+        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0), was_marked: AtomicBool::new(false) }
     }
 
     /// An empty storage in the place of another, which nobody takes for unchanged.
@@ -417,7 +410,8 @@ impl Storage {
             if s.dtype == from && s.content.is(&content) {
                 let block = data.block().clone();
                 let absent = std::mem::take(&mut s.absent);
-                let new = State { absent, ..State::new(dtype, Content::Bytes(block.clone())) };
+                let shown = s.shown.filter(|_| from == dtype);
+                let new = State { absent, shown, ..State::new(dtype, Content::Bytes(block.clone())) };
                 let old = std::mem::replace(&mut *s, new);
                 drop(s);
                 drop(old);
@@ -491,7 +485,6 @@ impl Storage {
         self.fetch()?;
         let before = self.modification_count();
         let data = self.modify(Place::Host, dtype, 0, self.size)?;
-        self.note_shown();
         if !self.was_marked.load(Relaxed) {
             return Ok(data);
         }
@@ -507,41 +500,34 @@ impl Storage {
         self.was_marked.store(true, Relaxed);
     }
 
-    /// Somebody gets the memory to write it without a word.
-    #[cfg(feature = "python")]
-    pub(crate) fn note_shown(&self) {
-        self.was_shown.store(true, Relaxed);
-    }
-
-    /// Somebody has had the memory to look at since the last mark, or has it now.
-    pub(crate) fn was_shown(&self) -> bool {
-        self.was_shown.load(Relaxed)
-    }
-
     /// Notes what there is now: somebody who has the memory to look at could write it without a word.
     pub(crate) fn mark(&self) {
-        let (time, sum) = (self.modification_count(), self.content_sum());
-        self.was_shown.store(self.is_exported(), Relaxed);
+        let (mut time, sum) = (self.modification_count(), self.content_sum());
         let mut s = self.state();
-        let same = s.shown.filter(|shown| shown.to == time && Some(shown.sum) == sum);
-        s.shown = sum.map(|sum| Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });
+        let Some(sum) = sum else { return s.shown = None };
+        let known = s.shown.filter(|shown| shown.to == time);
+        let same = known.filter(|shown| shown.sum == sum);
+        if known.is_some() && same.is_none() {
+            time = next_time(); // it was written without a word
+            self.modified.store(time, Relaxed);
+        }
+        s.shown = Some(Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });
     }
 
     /// True if the content is what it was at a time (see [`now`]), as far as one can know: nobody had it for writing since,
     /// or it was only shown and has the same sum.
     pub(crate) fn is_as_at(&self, time: u64) -> bool {
         let modified = self.modification_count();
-        // Views that were not taken to write are for reading alone.
-        if modified <= time && (!self.was_shown() || !self.is_exported() || self.is_away()) {
+        if modified <= time && !self.could_be_written_after(time) {
             return true;
         }
         let shown = self.state().shown;
         shown.is_some_and(|s| s.from <= time && s.to == modified && self.content_sum() == Some(s.sum))
     }
 
-    /// True if it is on a GPU alone: nobody has changed it by a view.
-    fn is_away(&self) -> bool {
-        matches!(&self.state().content, Content::Bytes(b) if b.is_away())
+    /// By a view. What is on a GPU alone was not.
+    fn could_be_written_after(&self, time: u64) -> bool {
+        matches!(&self.state().content, Content::Bytes(b) if b.views.could_write_after(time) && !b.is_away())
     }
 
     fn content_sum(&self) -> Option<u64> {
@@ -581,7 +567,7 @@ pub(crate) fn gone() -> Error {
     Error::graph(
         "the data of this intermediate variable was not kept, and the graph that could compute it again is gone",
     )
-    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data")
+    .hint("hold the Variable while forward runs without clear_buffer, or set its persistent flag, to keep its data")
 }
 
 /// What reading a gradient gives that a backward run has dropped.

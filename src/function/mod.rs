@@ -279,6 +279,13 @@ pub trait Function: Described + Any + Send + Sync {
         false
     }
 
+    /// The input in whose memory the output is made, where nothing has computed that input: its data is the result too.
+    /// Where that cannot be, the output is made apart, and the engine copies it there. `forward` gets the same memory twice
+    /// then, as input and as output.
+    fn rewrites_input(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether `forward` writes input `i`, by [`Run::update_input`]; the function [has state](Function::has_state) then,
     /// and its outputs do not depend on what was in that input. Where other functions of a graph have the same array,
     /// the graph runs depth first, so that they see what they see in NNabla.

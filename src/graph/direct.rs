@@ -149,6 +149,21 @@ impl FunctionRef {
         self.reads(i).is_some_and(|n| o < self.outputs().len() && n.output(o))
     }
 
+    /// The input whose data becomes the output's, if there is one: `out` of `scatter_nd`, where no function has made it.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let (rows, at) = (Variable::from_slice(&[9.0f32], [1].into())?, Variable::from_slice(&[1i64], [1, 1].into())?);
+    /// let out = Variable::from_slice(&[1.0f32, 2.0, 3.0], [3].into())?;
+    /// let y = f::scatter_nd(&rows, &at, Some(&out), f::ScatterNd::default())?;
+    /// y.forward()?;
+    /// assert_eq!((y.parent().unwrap().rewritten_input(), out.to_vec::<f32>()?), (Some(2), vec![1.0, 9.0, 3.0]));
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn rewritten_input(&self) -> Option<usize> {
+        self.node().rewrites()
+    }
+
     /// What `backward` reads for the gradient of input `i`; `None` if it has none.
     fn reads(&self, i: usize) -> Option<Needs> {
         let node = self.node();
@@ -316,7 +331,7 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
     for (i, shape) in xs.iter().enumerate() {
         let read = || read_input(node, i, &inputs[i], shape, place).map(|data| View { shape, data });
         vx.push(needs.input(i).then(read).transpose()?);
-        let part = NdArray::new(shape.clone());
+        let part = NdArray::of_engine(shape.clone());
         let new = |data| GradMut { shape, output: Output::Write, over: false, data };
         let write = || part.overwrite_at(place, compute)?.of(shape.size()).map(new);
         gx.push(want[i].then(write).transpose()?);
@@ -329,7 +344,7 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
     }
     let shapes: Vec<&Shape> = xs.iter().collect();
     if node.saves(&shapes).is_some() && node.saved.get().is_none() {
-        let y: Vec<NdArray> = ys.iter().map(|s| NdArray::new(s.clone())).collect();
+        let y: Vec<NdArray> = ys.iter().map(|s| NdArray::of_engine(s.clone())).collect();
         run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
     }
     let dtype = node.context.compute_dtype();

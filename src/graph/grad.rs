@@ -130,7 +130,7 @@ pub(crate) fn by_own_rule(
 
 /// A variable of `like`'s shape with one number for all elements.
 fn constant(v: f64, like: &Variable) -> Result<Variable> {
-    let a = NdArray::new(like.shape());
+    let a = NdArray::of_engine(like.shape());
     a.fill(v)?;
     Ok(Variable::from_array(a).with_need_grad(false))
 }

@@ -147,6 +147,17 @@ impl FnNode {
         self.links().setup == fingerprint(&shapes, outputs.iter().map(NdArray::shape))
     }
 
+    /// The input whose data becomes the output's: a leaf, since what is computed stays what it is.
+    pub(crate) fn rewrites(&self) -> Option<usize> {
+        let i = self.function.rewrites_input()?;
+        self.links().inputs.get(i).is_some_and(|x| x.parent().is_none()).then_some(i)
+    }
+
+    /// Whether it writes input `i`.
+    pub(crate) fn updates_input(&self, i: usize) -> bool {
+        self.function.updates_input(i) || self.rewrites() == Some(i)
+    }
+
     /// Where the function's forward kernel runs: on the context's device, if there is one for it.
     pub(crate) fn kernel_place(&self) -> Place {
         let place = self.context.site().place;
@@ -362,7 +373,7 @@ impl FnNode {
             *slot = Slot {
                 id: next_id(),
                 var: Weak::new(),
-                data: NdArray::new(v.shape()),
+                data: NdArray::of_engine(v.shape()),
                 core: Weak::new(),
                 kept: None,
                 grad_elided: false,
@@ -505,7 +516,7 @@ pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Re
 }
 
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
-    let Some(into) = into else { return Ok(shapes.iter().map(|s| NdArray::new(s.clone())).collect()) };
+    let Some(into) = into else { return Ok(shapes.iter().map(|s| NdArray::of_engine(s.clone())).collect()) };
     if into.len() != shapes.len() {
         return Err(Error::arg(
             "outputs",

@@ -4,7 +4,7 @@ use super::callbacks::{self, CommunicatorBackwardCallback};
 use super::plan::{self, Closed, ForwardOptions};
 use super::variable::{VarRef, Variable, drop_states_by_hand};
 use super::{FunctionRef, hooks};
-use crate::array::NdArray;
+use crate::array::{NdArray, dropped_gradient};
 use crate::error::{Error, Result};
 
 /// The gradient that a backward pass starts with.
@@ -284,10 +284,10 @@ impl Variable {
     fn seed(&self, seed: &Seed) -> Result<NdArray> {
         let shape = self.shape();
         match seed {
-            Seed::Own if self.grad_was_dropped() => Err(self.grad_is_gone()),
-            Seed::Own => Ok(self.grad()),
+            Seed::Own if self.grad_was_dropped() => Err(dropped_gradient()),
+            Seed::Own => Ok(self.node().grad()),
             Seed::Value(v) => {
-                let a = NdArray::new(shape);
+                let a = NdArray::of_engine(shape);
                 a.fill(*v)?;
                 Ok(a)
             }

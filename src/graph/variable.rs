@@ -269,7 +269,7 @@ impl VarNode {
     pub(crate) fn grad(&self) -> NdArray {
         let mut s = self.core.lock();
         let shape = s.data.shape();
-        NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::new(shape))))
+        NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::of_engine(shape))))
     }
 
     /// The gradient array, if anybody asked for it yet.

@@ -1,7 +1,7 @@
 //! `nnrs.NdArray`.
 
 use super::{convert, errors, operators};
-use crate::array::{Handle, NdArray as Array};
+use crate::array::NdArray as Array;
 use crate::dtype::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct NdArray {
-    array: Handle,
+    array: Array,
     /// The result of a comparison: no truth that Python could go by.
     pub(super) is_comparison: AtomicBool,
 }
 
 impl NdArray {
     pub(crate) fn new(array: Array) -> NdArray {
-        NdArray { array: Handle::new(array), is_comparison: AtomicBool::new(false) }
+        NdArray { array: array.handle(), is_comparison: AtomicBool::new(false) }
     }
 
     pub(crate) fn inner(&self) -> &Array {
@@ -144,10 +144,9 @@ impl NdArray {
                 return Err(errors::raise(py, e));
             }
         };
-        let array = convert::view_of(py, a, data)?;
-        match mode {
-            "r" => drop(array.call_method1("setflags", (false,))?),
-            _ => a.storage().note_shown(),
+        let array = convert::view_of(py, a, data, mode != "r")?;
+        if mode == "r" {
+            array.call_method1("setflags", (false,))?;
         }
         Ok(array)
     }
@@ -221,7 +220,8 @@ impl NdArray {
         self.array.storage().is_zero()
     }
 
-    /// How often the content was handed out for writing, by a run, an assignment, or `data`.
+    /// When the content was last handed out for writing, by a run, an assignment, or `data`, on a clock that counts what is
+    /// written to any array: another number than before if this array was written. 0 if it never was.
     #[getter]
     fn modification_count(&self) -> u64 {
         self.array.modification_count()
@@ -236,7 +236,7 @@ impl NdArray {
     ) -> PyResult<Bound<'py, NdArray>> {
         let _ = use_current_context;
         let (to, from) = (&slf.get().array, &arr.array);
-        let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_from(&from));
+        let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_or_fill(&from));
         same(if from.size() == to.size() {
             errors::run(slf.py(), || from.view(to.shape()))?
         } else {

@@ -1,7 +1,7 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
-use crate::array::{Data, Handle, NdArray};
+use crate::array::{Data, Export, NdArray};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
@@ -14,28 +14,14 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Memory of an array as NumPy sees it: keeps the memory alive.
 #[pyclass(frozen, module = "nnrs._core")]
 struct Memory {
-    data: Data,
+    export: Export,
     shape: Shape,
     /// Who has a view of an array's memory has the array.
-    _array: Option<Handle>,
-}
-
-impl Memory {
-    fn new(data: Data, shape: Shape, array: Option<Handle>) -> Memory {
-        data.exports().fetch_add(1, Relaxed);
-        Memory { data, shape, _array: array }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        self.data.exports().fetch_sub(1, Relaxed);
-    }
+    _array: Option<NdArray>,
 }
 
 #[pymethods]
@@ -44,8 +30,8 @@ impl Memory {
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         d.set_item(word!(py, "shape"), tuple(py, &self.shape)?)?;
-        d.set_item(word!(py, "typestr"), typestr(self.data.dtype()))?;
-        d.set_item(word!(py, "data"), (self.data.ptr() as usize, false))?;
+        d.set_item(word!(py, "typestr"), typestr(self.export.data().dtype()))?;
+        d.set_item(word!(py, "data"), (self.export.data().ptr() as usize, false))?;
         d.set_item(word!(py, "version"), 3)?;
         Ok(d)
     }
@@ -151,12 +137,12 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) {
 
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    as_array(py, Memory::new(data, shape, None))
+    as_array(py, Memory { export: Export::new(data, false), shape, _array: None })
 }
 
-/// A NumPy array over `data`, the memory of the array `a`.
-pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data) -> PyResult<Bound<'py, PyAny>> {
-    as_array(py, Memory::new(data, a.shape(), Some(Handle::new(a.clone()))))
+/// A NumPy array over `data`, the memory of the array `a`, perhaps to be written.
+pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: bool) -> PyResult<Bound<'py, PyAny>> {
+    as_array(py, Memory { export: Export::new(data, writes), shape: a.shape(), _array: Some(a.handle()) })
 }
 
 fn as_array<'py>(py: Python<'py>, memory: Memory) -> PyResult<Bound<'py, PyAny>> {
@@ -170,7 +156,7 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
         a.fetch()?; // in the type that it has
         a.show(if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() })
     })?;
-    view_of(py, a, data)
+    view_of(py, a, data, true)
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.

@@ -320,10 +320,14 @@ impl Function {
         index(i).zip(index(o)).is_some_and(|(i, o)| self.f.rule_reads_output(i, o))
     }
 
-    /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), else 0. Functions with
-    /// `inplace=True` never change what anybody can still read, so they say 0 too.
+    /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), 2 if it does (`out` of
+    /// `F.scatter_nd`), else 0. Functions with `inplace=True` never change what anybody can still read, so they say 0 too.
     fn inplace_data(&self, i: i64) -> u8 {
-        (self.f.function().is_view() && i == 0) as u8
+        match index(i) {
+            Some(0) if self.f.function().is_view() => 1,
+            i if i.is_some() && i == self.f.rewritten_input() => 2,
+            _ => 0,
+        }
     }
 
     /// The output that lies in the memory of input `i`, if one does (see `inplace_data`); else 0, as in NNabla.

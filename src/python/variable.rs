@@ -10,7 +10,7 @@ use super::collector::{Noted, new_variable};
 use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, members};
-use crate::array::NdArray as Array;
+use crate::array::{NdArray as Array, dropped_gradient};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
 use crate::graph::{Variable as Var, mode};
@@ -346,7 +346,7 @@ impl Variable {
 impl Variable {
     fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
         if self.var.grad_was_dropped() {
-            return Err(errors::raise(py, self.var.grad_is_gone()));
+            return Err(errors::raise(py, dropped_gradient()));
         }
         Ok(self.var.grad())
     }

@@ -232,6 +232,73 @@ def keys_of_hooks(nn, F):
     return [called]
 
 
+def scattered(nn, F, add):
+    out = leaf(nn, [0, 1, 2, 3, 4])
+    rows, at = leaf(nn, [9, 8], True), leaf(nn, [[1, 3]])
+    y = F.scatter_nd(rows, at, out=out, add=add)
+    y.forward()
+    first = out.d.copy()
+    y.forward()
+    rows.g = 0
+    y.backward()
+    return [*numbers(first, out.d, y.d, rows.g), [y.parent.inplace_data(i) for i in range(3)]]
+
+
+@case
+def rows_put_into_an_array(nn, F):
+    return scattered(nn, F, False)
+
+
+@case
+def rows_added_to_an_array(nn, F):
+    return scattered(nn, F, True)
+
+
+@case
+def rows_put_where_a_mask_says(nn, F):
+    out = leaf(nn, [0, 1, 2, 3, 4], True)
+    rows, mask = leaf(nn, [9, 8], True), leaf(nn, [1, 0, 1, 0, 0])
+    y = F.bool_scatter(rows, mask, out)
+    y.forward()
+    rows.g = out.g = 0
+    y.backward()
+    return [*numbers(out.d, y.d, rows.g, out.g), [y.parent.inplace_data(i) for i in range(3)]]
+
+
+@case
+def rows_put_into_a_cache_in_turn(nn, F):
+    cache, place = leaf(nn, [[0, 0], [0, 0], [0, 0]]), leaf(nn, [[0]])
+    row = leaf(nn, [[1, 2]])
+    y = F.scatter_nd(row, place, out=cache)
+    total = F.sum(y)
+    seen = []
+    for i in range(3):
+        place.d, row.d = i, [[i + 1, -i]]
+        total.forward()
+        seen += numbers(total.d, cache.d)
+    return seen
+
+
+@case
+def an_array_of_ndarrays_is_written(nn, F):
+    array = nn.NdArray.from_numpy_array
+    out = array(np.float32([0, 1, 2]))
+    F.scatter_nd(array(np.float32([5])), array(np.float32([[2]])), out=out)
+    z = F.bool_scatter(array(np.float32([7])), array(np.float32([1, 0, 0])), out)
+    return numbers(out.data, z.data)
+
+
+@case
+def the_same_array_is_read_and_written(nn, F):
+    out = leaf(nn, [[0, 1, 2]])
+    y = F.scatter_nd(leaf(nn, [[4, 5, 6]]), leaf(nn, [[0]]), out=out, add=True)
+    z = F.sum(y * 2)
+    z.forward()
+    w = F.sum(out * 3)
+    w.forward()
+    return numbers(out.d, z.d, w.d)
+
+
 def main() -> None:
     import nnabla as nn
     import nnabla.functions as F

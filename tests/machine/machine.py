@@ -232,7 +232,8 @@ class Machine:
                 self.close(f"v{i}.d", d, r.cell.d)
         # A gradient graph of ours may need less: its own gradients are not compared.
         own = r.parent is None and not self.is_shared(r)
-        if what != "d" and r.grad.known and (not self.frozen or own):
+        fits = r.cell.d.shape == r.grad.d.shape  # another variable may have given the data they share another shape
+        if what != "d" and r.grad.known and fits and (not self.frozen or own):
             try:
                 g = np.array(v.g)
             except nn.Error as e:

@@ -49,9 +49,12 @@ class Runner(Changes):
         self.reference.forward(twins, self.held(), *clear)
 
     def forget_sources(self, order: list[Fn]) -> None:
-        """The gradient graph of nnrs may read, and so run, more of the graph that it is the gradient of."""
+        """The gradient graph of nnrs may read, and so run, more of the graph that it is the gradient of, and of itself."""
+        if all(f.uid for f in order):
+            return
         ran = set(order)
-        for f in behind(self.sources) if any(not f.uid for f in order) else []:
+        results = [self.vars[i][1] for i in self.frozen if i in self.vars]
+        for f in behind([*self.sources, *results]):
             if f not in ran:
                 f.stamp = -1
                 for y in f.y:

@@ -1,24 +1,11 @@
 //! Graph surgery: who computes a variable then, what it takes over, and that nothing stays behind.
 
+mod common;
+
+use common::{gradient, text, values, var};
 use nnrs::graph::{ForwardRun, FunctionRef};
 use nnrs::{Result, Variable, functions as f};
 use std::sync::{Arc, Weak};
-
-fn var(values: &[f32]) -> Variable {
-    Variable::from_slice(values, [values.len()].into()).unwrap().with_need_grad(true)
-}
-
-fn values(v: &Variable) -> Vec<f32> {
-    v.to_vec().unwrap()
-}
-
-fn gradient(v: &Variable) -> Vec<f32> {
-    v.grad().to_vec().unwrap()
-}
-
-fn text<T>(r: Result<T>) -> String {
-    r.err().expect("an error").to_string()
-}
 
 fn twice(x: &Variable) -> Variable {
     (x * 2.0).unwrap()

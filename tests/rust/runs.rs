@@ -1,26 +1,13 @@
 //! Forward and backward with all they can be told: what to clear, closed functions, hooks, callbacks, seeds.
 
+mod common;
+
+use common::{gradient, text, values, var};
 use nnrs::graph::hooks::{self, When};
 use nnrs::graph::{BackwardRun, Closed, CommunicatorBackwardCallback, ForwardRun, FunctionRef};
 use nnrs::{BackwardOptions, Error, ForwardOptions, NdArray, Result, Seed, Variable, forward_all, functions as f};
 use std::cell::RefCell;
 use std::sync::Arc;
-
-fn var(values: &[f32]) -> Variable {
-    Variable::from_slice(values, [values.len()].into()).unwrap().with_need_grad(true)
-}
-
-fn values(v: &Variable) -> Vec<f32> {
-    v.to_vec().unwrap()
-}
-
-fn gradient(v: &Variable) -> Vec<f32> {
-    v.grad().to_vec().unwrap()
-}
-
-fn text<T>(r: Result<T>) -> String {
-    r.err().expect("an error").to_string()
-}
 
 /// What was called, in order.
 #[derive(Default)]

@@ -1,27 +1,14 @@
 //! A variable's members as NNabla's C++ manual lists them, one test each: each fails if the member does nothing.
 
+mod common;
+
+use common::{gradient, text, values, var};
 use nnrs::graph::{Closed, FunctionRef, mode};
 use nnrs::{BackwardOptions, ErrorKind, ForwardOptions, NdArray, Result, Variable, functions as f};
-
-fn var(values: &[f32]) -> Variable {
-    Variable::from_slice(values, [values.len()].into()).unwrap().with_need_grad(true)
-}
-
-fn values(v: &Variable) -> Vec<f32> {
-    v.to_vec().unwrap()
-}
-
-fn gradient(v: &Variable) -> Vec<f32> {
-    v.grad().to_vec().unwrap()
-}
 
 /// What is in a variable's memory now.
 fn is_there(v: &Variable) -> bool {
     !v.raw_data().storage().is_empty()
-}
-
-fn text<T>(r: Result<T>) -> String {
-    r.err().expect("an error").to_string()
 }
 
 fn twice(x: &Variable) -> Variable {
@@ -388,4 +375,41 @@ fn visits_in_the_order_of_running() {
         Err(nnrs::Error::graph(format!("at {}", f.name())))
     });
     assert_eq!((text(stopped), count), ("at exp".into(), 1));
+}
+
+#[test]
+fn arrays_that_somebody_holds_have_their_values() {
+    let x = var(&[0.1, 0.2]);
+    let h = f::exp(&x).unwrap();
+    let (data, grad) = (h.raw_data(), h.grad());
+    let y = f::sin(&h).unwrap();
+    drop(h);
+    y.forward().unwrap();
+    y.backward().unwrap();
+    let expected = [0.1f32.exp(), 0.2f32.exp()];
+    assert!(!data.storage().is_empty());
+    for (i, e) in expected.into_iter().enumerate() {
+        assert!((data.to_vec::<f32>().unwrap()[i] - e).abs() < 1e-6);
+        assert!((grad.to_vec::<f32>().unwrap()[i] - e.cos()).abs() < 1e-6);
+    }
+    drop((data, grad)); // nobody looks at them any more
+    y.forward().unwrap();
+    assert!(!is_there(&y.parent().unwrap().inputs()[0]));
+}
+
+#[test]
+fn arrays_made_apart_and_views_of_them_are_held_too() {
+    let x = var(&[0.1, 0.2]);
+    let h = f::exp(&x).unwrap();
+    let (data, grad) = (NdArray::new([2].into()), NdArray::new([2].into()));
+    h.set_data(data.clone()).unwrap();
+    h.set_grad(grad.view([2, 1].into()).unwrap().view([2].into()).unwrap()).unwrap();
+    h.set_grad(grad.clone()).unwrap();
+    let view = data.view([1, 2].into()).unwrap();
+    let y = f::sin(&h).unwrap();
+    drop((h, data));
+    y.forward().unwrap();
+    y.backward().unwrap();
+    assert!((view.to_vec::<f32>().unwrap()[1] - 0.2f32.exp()).abs() < 1e-6);
+    assert!((grad.to_vec::<f32>().unwrap()[1] - 0.2f32.exp().cos()).abs() < 1e-6);
 }

@@ -6,7 +6,7 @@ use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
 use crate::error::{Error, Result};
 use crate::function::expr::Expr;
-use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
@@ -18,7 +18,7 @@ function! {
     inputs {
         input: "Rows, of shape (n, ..), n the number of places where the mask is not zero.",
         mask: "N-D array.",
-        output [optional]: "What the result is elsewhere. Zeros by default."
+        output [optional]: "What the result is elsewhere, zeros by default. If no function has made it, it becomes the result."
     }
     args { }
     outputs { y: "N-D array of shape mask.shape + input.shape[1:]." }
@@ -55,10 +55,7 @@ fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
 /// On a GPU, where counting the places would make the host wait: rows without a place are left out, and places without a
 /// row are as where the mask is zero.
 fn scatter_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
-    match x.get(2) {
-        Some(out) => kernels::put(&y.data, &out.data, Output::Write)?,
-        None => kernels::fill(&y.data, 0.0)?,
-    }
+    super::begin_on_gpu(&y.data, x.get(2))?;
     let at = places::chosen(&x[1].data, x[0].shape[0])?;
     embed::put(&at, Some(&x[0].data), x[0].shape.size_from(1), &y.data)
 }
@@ -93,14 +90,14 @@ impl Function for BoolScatter {
         let size = x[0].shape.size_from(1);
         let at = chosen(run, &x[1], x[0].shape[0], size)?;
         with_real!(run.dtype, T => {
-            let y = y[0].slice::<T>();
-            match x.get(2) {
-                Some(out) => y.copy_from_slice(out.slice()),
-                None => y.fill(0.0),
-            }
+            let y = super::begin_with::<T>(&mut y[0], x.get(2));
             rows::scatter(x[0].slice(), &at, size, y, Output::Write);
         });
         Ok(())
+    }
+
+    fn rewrites_input(&self) -> Option<usize> {
+        Some(2)
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -27,7 +27,7 @@ function! {
     inputs {
         data: "indices.shape[1:] + shape[M:].",
         indices [index]: "Coordinates, of shape (M, ..).",
-        out [optional]: "What the result is elsewhere. Zeros by default."
+        out [optional]: "What the result is elsewhere, zeros by default. If no function has made it, it becomes the result."
     }
     args {
         shape: Option<List> = None, "Shape of the result; None: of `out`.";
@@ -151,10 +151,7 @@ impl ScatterNd {
 
 impl ScatterNd {
     fn on_gpus(&self, x: &[View], y: &ViewMut) -> Result<()> {
-        match x.get(2) {
-            Some(out) => kernels::put(&y.data, &out.data, Output::Write)?,
-            None => kernels::fill(&y.data, 0.0)?,
-        }
+        super::begin_on_gpu(&y.data, x.get(2))?;
         let (n, p, at) = rows_on_gpu(y.shape, &x[1])?;
         match self.add {
             true => embed::scatter(&p, &at, &x[0].data, &y.data, Output::Accumulate),
@@ -206,17 +203,17 @@ impl Function for ScatterNd {
         if let Place::Gpu(_) = y[0].data.place() {
             return self.on_gpus(x, &y[0]);
         }
-        let (at, n) = (offsets(y[0].shape, &x[1])?, y[0].shape.size_from(x[1].shape[0]));
+        let (at, n) = (offsets(y[0].shape, &x[1])?, y[0].shape.size_from(x[1].shape[0])); // before y is touched
         let output = if self.add { Output::Accumulate } else { Output::Write };
         with_real!(run.dtype, T => {
-            let y = y[0].slice::<T>();
-            match x.get(2) {
-                Some(out) => y.copy_from_slice(out.slice()),
-                None => y.fill(0.0),
-            }
+            let y = super::begin_with::<T>(&mut y[0], x.get(2));
             rows::scatter(x[0].slice(), &at, n, y, output);
         });
         Ok(())
+    }
+
+    fn rewrites_input(&self) -> Option<usize> {
+        Some(2)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -311,7 +311,7 @@ fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
 fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
     match v.grad_is_visible(key.clear_buffer) || key.hooked {
         true => v.var.grad(),
-        false => NdArray::new(narrow.unwrap_or(&v.shape).clone()),
+        false => NdArray::of_engine(narrow.unwrap_or(&v.shape).clone()),
     }
 }
 

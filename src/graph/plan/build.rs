@@ -53,6 +53,8 @@ pub(crate) struct Forward {
     watched: Vec<u32>,
     /// Those of them that somebody may look at, and write without a word.
     pub(crate) marked: Vec<u32>,
+    /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
+    unmade: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
@@ -169,6 +171,7 @@ impl Forward {
         b.keep_for_backward();
         let steps = b.steps();
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
+        let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let watched = watched(&g, &kept);
         let may_be_shown = |v: &u32| g.var(*v).producer.is_none() || g.var(*v).observed.data;
@@ -189,6 +192,7 @@ impl Forward {
             leaves,
             watched,
             marked,
+            unmade,
             made,
             nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
             units,
@@ -218,6 +222,11 @@ impl Forward {
         if self.nodes.iter().any(|n| n.f.is_remade.load(Relaxed) || !self.owns(&n.f)) {
             self.adopt();
         }
+    }
+
+    /// Drops what no step makes.
+    pub(crate) fn drop_unmade(&self) {
+        self.unmade.iter().for_each(|&v| self.drop_data(v));
     }
 
     /// Tells nodes of their plan, and drops what it does not keep.
@@ -301,7 +310,8 @@ impl<'a> Builder<'a> {
         let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
         let is_used_up = || self.last_read[v as usize].is_some() && !self.is_read_elsewhere(v);
         let cleared = o.clear_buffer || (o.clear_no_need_grad && !is_wanted() && is_used_up());
-        var.root || var.keeps_data || var.data_is_visible(cleared || var.recompute)
+        let is_plain = o == super::ForwardOptions::default() && !var.recompute;
+        var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(cleared || var.recompute)
     }
 
     /// A function that is no part of the run reads it.

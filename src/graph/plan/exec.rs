@@ -185,7 +185,10 @@ impl Forward {
         self.marked.iter().for_each(|&v| self.slots[v as usize].data.mark());
         let now = array::now();
         match done {
-            Ok(()) => turn.ran = Some(now),
+            Ok(()) => {
+                self.drop_unmade();
+                turn.ran = Some(now);
+            }
             Err(_) => {
                 let ran = self.units[..steps].iter().flat_map(|u| &u.nodes);
                 ran.for_each(|&n| self.nodes[n as usize].f.set_ran(now));
@@ -343,6 +346,8 @@ pub(crate) fn call_function(
     }
     let place = f.kernel_place();
     let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));
+    let over = f.rewrites().map(|i| x[i]);
+    let is_alone = |a: &NdArray| dtype == compute && x.iter().filter(|x| is_same_memory(x, a)).count() == 1;
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
         views.push(View { shape, data: read_input(f, i, a, shape, place)? });
@@ -352,7 +357,9 @@ pub(crate) fn call_function(
     for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
         let own = f.function.output_dtype(i);
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
-        let data = if stored == kernel && !reads(x, a) {
+        let data = if let Some(over) = over.filter(|a| is_alone(a)) {
+            over.modify_at(place, dtype)?.of(shape.size())?
+        } else if stored == kernel && !reads(x, a) {
             a.overwrite_at(place, stored)?.of(shape.size())?
         } else {
             apart.push((i, stored));
@@ -372,12 +379,20 @@ pub(crate) fn call_function(
     for (i, stored) in apart {
         y[i].overwrite_at(place, stored)?.of(ys[i].size())?.take(&outs[i].data)?;
     }
-    Ok(())
+    match over {
+        Some(over) if is_alone(over) => y[0].share_content(over),
+        Some(over) => over.copy_from(y[0]),
+        None => Ok(()),
+    }
 }
 
 /// True if an output is one of the inputs too: then the kernel writes elsewhere first.
 fn reads(x: &[&NdArray], y: &NdArray) -> bool {
-    y.is_shared() && x.iter().any(|x| Arc::ptr_eq(&x.storage(), &y.storage()))
+    y.is_shared() && x.iter().any(|x| is_same_memory(x, y))
+}
+
+fn is_same_memory(a: &NdArray, b: &NdArray) -> bool {
+    Arc::ptr_eq(&a.storage(), &b.storage())
 }
 
 /// Lets the output take its input's memory.

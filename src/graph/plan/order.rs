@@ -51,6 +51,8 @@ pub(crate) struct Var {
     pub(crate) twin: bool,
     /// Made from a twin: it could not be made again.
     once: bool,
+    /// User code makes it, which may give something else when it runs again.
+    pub(crate) of_user_code: bool,
 }
 
 /// The functions behind some roots, in the order of running.
@@ -164,10 +166,11 @@ fn shared_gradients(g: &Graph) -> Storages {
 /// Storages of inputs that a function updates and another function reads or writes.
 fn updated_inputs(nodes: &[Arc<FnNode>]) -> Storages {
     let updates = |f: &Arc<FnNode>| {
-        let of = |(i, x): (usize, VarRef)| f.function.updates_input(i).then(|| (storage(&x), f.id));
+        let of = |(i, x): (usize, VarRef)| f.updates_input(i).then(|| (storage(&x), f.id));
         f.inputs().into_iter().enumerate().filter_map(of).collect::<SmallVec<[_; 2]>>()
     };
-    let written: MixMap<usize, u64> = nodes.iter().filter(|f| f.function.has_state()).flat_map(updates).collect();
+    let updates_any = |f: &&Arc<FnNode>| f.function.has_state() || f.function.rewrites_input().is_some();
+    let written: MixMap<usize, u64> = nodes.iter().filter(updates_any).flat_map(updates).collect();
     if written.is_empty() {
         return MixMap::default();
     }
@@ -276,9 +279,12 @@ impl Graph {
             }
             let flows = node.flows(&g);
             let inherited = node.x.iter().any(|&x| g.vars[x as usize].needs_grad);
+            let (is_once, of_user_code) = (node.f.rewrites().is_some(), node.f.function.on_variables().is_some());
             for &y in &node.y {
                 let v = &mut g.vars[y as usize];
                 v.producer = Some(at);
+                v.once |= is_once;
+                v.of_user_code = of_user_code;
                 let mut s = v.var.lock();
                 s.inherit(inherited);
                 v.needs_grad = s.need_grad.unwrap_or(s.inherited);
@@ -398,7 +404,7 @@ impl Var {
         let recompute = s.recompute && s.parent.is_some() && !keeps_data;
         drop(s);
         let (producer, root, keeps_grad, twin, once) = (None, false, false, false, false);
-        let needs_grad = flows;
+        let (needs_grad, of_user_code) = (flows, false);
         Var {
             var,
             shape,
@@ -413,6 +419,7 @@ impl Var {
             flows,
             twin,
             once,
+            of_user_code,
         }
     }
 

@@ -21,7 +21,7 @@ impl Maker for FnNode {
     fn make(self: Arc<Self>, storage: &Arc<Storage>) -> Result<()> {
         match self.ran() {
             0 => Ok(()), // it never ran: nothing was there
-            time => Search::new(Some(time), &self)?.run(storage),
+            time => Search::new(Some(time), &self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Search {
         if before <= time && (ran || !is_read) {
             return Ok(());
         }
-        if !f.is_set_up() {
+        if !f.is_set_up() || (is_read && f.rewrites().is_some()) {
             return Err(changed());
         }
         self.seen.insert(Arc::as_ptr(f) as usize, (time.min(before), ran || is_read));
@@ -131,7 +131,7 @@ impl Search {
             let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
             let outputs = f.output_arrays();
             let y: SmallVec<[NdArray; 2]> =
-                outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::new(y.shape()) }).collect();
+                outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::of_engine(y.shape()) }).collect();
             let own = outputs.into_iter().filter(|y| y.is_empty());
             made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
             mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))
@@ -170,5 +170,5 @@ fn changed() -> Error {
     Error::graph(
         "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",
     )
-    .hint("hold the Variable while forward runs, or set its persistent flag, to keep its data; or run forward again")
+    .hint("hold the Variable while forward runs without clear_buffer, or set its persistent flag, to keep its data; or run forward again")
 }

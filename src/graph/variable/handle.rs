@@ -1,7 +1,7 @@
 //! A user's handle to a variable.
 
 use super::{Info, VarNode, VarRef};
-use crate::array::{NdArray, Owned, dropped_gradient};
+use crate::array::{NdArray, Owned};
 use crate::error::{Error, Result};
 use crate::graph::{mode, names};
 use crate::shape::Shape;
@@ -176,7 +176,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn data(&self) -> Result<NdArray> {
-        let data = self.node.data();
+        let data = self.raw_data();
         data.fetch()?;
         Ok(data)
     }
@@ -191,7 +191,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn raw_data(&self) -> NdArray {
-        self.node.data()
+        self.node.data().handle()
     }
 
     /// Puts another array of the same shape in the data's place, without a copy.
@@ -234,7 +234,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn grad(&self) -> NdArray {
-        self.node.grad()
+        self.node.grad().handle()
     }
 
     /// True if the last backward run did not keep this variable's gradient.
@@ -250,11 +250,6 @@ impl Variable {
     /// ```
     pub fn grad_was_dropped(&self) -> bool {
         self.node.core.has_lost_gradient()
-    }
-
-    /// What reading a gradient that was dropped gives.
-    pub(crate) fn grad_is_gone(&self) -> Error {
-        dropped_gradient()
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.

@@ -1,4 +1,4 @@
-//! Checks of a function against a formula: values in f64 and f32, the fast gradient against differences and against the
+//! Small things that tests of graphs share. Checks of a function against a formula: values in f64 and f32, the fast gradient against differences and against the
 //! graph rule, the rule's own gradients against differences of the fast one.
 
 #![allow(dead_code)]
@@ -196,4 +196,22 @@ fn differences(data: &Numbers, i: usize, f: impl Fn(&Numbers) -> f64) -> Vec<f64
 /// An array's numbers.
 pub fn numbers(a: &NdArray) -> Vec<f64> {
     a.to_vec().unwrap()
+}
+
+/// A leaf that wants a gradient.
+pub fn var(values: &[f32]) -> Variable {
+    Variable::from_slice(values, [values.len()].into()).unwrap().with_need_grad(true)
+}
+
+pub fn values(v: &Variable) -> Vec<f32> {
+    v.to_vec().unwrap()
+}
+
+pub fn gradient(v: &Variable) -> Vec<f32> {
+    v.grad().to_vec().unwrap()
+}
+
+/// The error's text.
+pub fn text<T>(r: nnrs::Result<T>) -> String {
+    r.err().expect("an error").to_string()
 }

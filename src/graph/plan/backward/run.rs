@@ -107,7 +107,7 @@ impl Backward {
     fn hide_seed(&self, node: &PlanNode) {
         let root = node.y.iter().zip(node.f.outputs()).find(|(y, _)| **y == self.root);
         if let Some((_, root)) = root {
-            let none = NdArray::new(root.shape());
+            let none = NdArray::of_engine(root.shape());
             none.clear();
             root.swap_grad(Some(none));
             root.set_seed_cleared(true);
@@ -244,7 +244,7 @@ impl Backward {
         let data = |v: &u32| self.slots[*v as usize].data.clone();
         let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
         let y: SmallVec<[NdArray; 2]> =
-            node.y.iter().map(|&v| NdArray::new(self.slots[v as usize].shape.clone())).collect();
+            node.y.iter().map(|&v| NdArray::of_engine(self.slots[v as usize].shape.clone())).collect();
         mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
         more.iter().for_each(|&v| self.forget(v));
         Ok(())
@@ -330,7 +330,7 @@ impl Backward {
         let data = |v: &u32| variable(self.slots[*v as usize].data.clone());
         let gy = |(&v, &arrives): (&u32, &bool)| {
             let shape = self.slots[v as usize].shape.clone();
-            let a = if arrives { self.grad(v, seed) } else { NdArray::new(shape) };
+            let a = if arrives { self.grad(v, seed) } else { NdArray::of_engine(shape) };
             variable(a)
         };
         let grad = Grad {

@@ -36,7 +36,7 @@ impl Backward {
 
     /// The gradients of some slots; new arrays where there is none.
     fn arrays(&self, slots: &[u32], own: impl Fn(usize) -> Option<NdArray>) -> Vec<NdArray> {
-        let new = |v: &u32| NdArray::new(self.slots[*v as usize].shape.clone());
+        let new = |v: &u32| NdArray::of_engine(self.slots[*v as usize].shape.clone());
         slots.iter().enumerate().map(|(i, v)| own(i).unwrap_or_else(|| new(v))).collect()
     }
 
