@@ -231,7 +231,7 @@ impl Data {
         Ok(())
     }
 
-    /// Copies (and converts) the elements of `src`, which has as many.
+    /// Copies (and converts) the elements of `src`, which has as many; they may overlap.
     ///
     /// # Panics
     /// If `src` has another number of elements, or one of the two is on a GPU.
@@ -246,6 +246,11 @@ impl Data {
     /// ```
     pub fn copy_from(&self, src: &Data) {
         assert_eq!(self.len, src.len, "copy between arrays of one size");
+        let (to, from) = (self.ptr() as usize, src.ptr() as usize);
+        if self.dtype != src.dtype && to < from + src.bytes() && from < to + self.bytes() {
+            let apart = src.bytes_mut().to_vec();
+            return convert(self.ptr(), self.dtype, apart.as_ptr(), src.dtype, self.len);
+        }
         convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
     }
 

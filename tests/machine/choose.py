@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .machine import Step, Stop, context
+from .machine import Step, context
+from .operations import Stop
 from .reference import needs
 from .runs import Runner
 

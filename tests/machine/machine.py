@@ -13,6 +13,7 @@ import nnrs as nn
 from nnrs.ext_utils import get_extension_context
 
 from . import engine
+from .operations import Stop
 from .reference import VIEWS, Cell, Fn, Reference, Var, behind, make, needs
 
 Step = tuple[str, dict[str, Any]]
@@ -24,10 +25,6 @@ class Mismatch(Exception):
 
 class Skip(Exception):
     """The step makes no sense here: nothing was done."""
-
-
-class Stop(Exception):
-    """nnrs refused, as it may: what happens from here on is not compared."""
 
 
 def alive() -> tuple[int, int, int]:
@@ -209,7 +206,7 @@ class Machine:
             return True
         viewed = {id(c) for _, c in self.views}
         read = [x for f in behind(cell.maker.y) for x in f.x]
-        if any(x.moved > cell.ran for x in read):
+        if any(max(x.moved, x.cell.graded) > cell.ran for x in read):
             return True
         leaves = [x.cell for x in read if x.parent is None]
         return any(max(c.stamp, c.lent) > cell.ran or id(c) in viewed for c in leaves)
@@ -261,7 +258,7 @@ class Machine:
         if any(id(f) in self.random and f.stamp > cell.ran for f in order):
             return True
         read = [x for f in order for x in f.x if x.cell.maker is not None]
-        return any(max(x.cell.wrote, x.cell.lent, x.moved) > cell.ran for x in read)
+        return any(max(x.cell.wrote, x.cell.lent, x.cell.graded, x.moved) > cell.ran for x in read)
 
     def look(self, v: nn.Variable, r: Var) -> Any:
         """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""

@@ -106,6 +106,17 @@ def _softmax_derivative(r: Any, g: Var, x: Sequence[Var], y: Var, axis: int) -> 
     return [r("mul2", y, r("sub2", g, total))]
 
 
+class Stop(Exception):
+    """What happens from here on is not compared: nnrs refused, as it may, or rounding decides."""
+
+
+def _maximum(a: Array, b: Array) -> Array:
+    """Of two that were computed and are nearly equal, rounding says which is larger."""
+    if a is not b and np.any(np.abs(a - b) < 1e-5):
+        raise Stop
+    return np.maximum(a, b)
+
+
 def _maximum_derivative(r: Any, g: Var, x: Sequence[Var], y: Var) -> list[Var]:
     """Equal ones: the gradient goes to the second, as in NNabla."""
     first = r("mul2", g, r("first_larger", *x))
@@ -161,7 +172,7 @@ def _binary() -> None:
         lambda r, g, x, y: [fit(r, r("mul2", g, x[1]), x[0]), fit(r, r("mul2", g, x[0]), x[1])],
     )
     operation("first_larger", lambda a, b: np.where(a > b, 1.0, 0.0))
-    operation("maximum2", np.maximum, _maximum_derivative)
+    operation("maximum2", _maximum, _maximum_derivative)
     operation("matmul", lambda a, b: a @ b, lambda r, g, x, y: affine_derivative(r, g, x, y))
     operation("affine", affine, lambda r, g, x, y: affine_derivative(r, g, x, y))
     operation("add_n", lambda *x: np.stack(x).sum(0), lambda r, g, x, y: [g] * len(x))

@@ -31,6 +31,7 @@ class Cell:
         self.typed = 0  # when it last may have had another type, and with it other memory
         self.reshaped = 0  # when it last had another shape: what was cut out of it then is apart
         self.wrote = 0  # when the script wrote it, if no run has made it since
+        self.graded = 0  # when backward last wrote it, or dropped it, as a gradient
         self.ran = -1  # when a run made the data
         self.maker: Fn | None = None  # what computed it in the last run
 
@@ -207,8 +208,9 @@ class Reference:
         for i, v in leaves.items():
             if i in grads:
                 v.grad.d = np.asarray(v.grad.d + grads[i].cell.d)
-                v.grad.stamp = stamp
+                v.grad.stamp = v.grad.graded = stamp
         for i, v in made.items():
+            v.grad.graded = stamp
             if i in grads:
                 v.grad.d, v.grad.stamp = grads[i].cell.d.copy(), stamp
                 v.grad.keep(id(v.grad) in held or v.persistent, stamp)

@@ -11,7 +11,8 @@ import nnrs as nn
 
 from . import engine
 from .changes import Changes
-from .machine import Machine, Mismatch, Skip, Stop, is_sink, modes
+from .machine import Machine, Mismatch, Skip, is_sink, modes
+from .operations import Stop
 from .reference import Cell, Fn, Var, behind, make, needs, reverse
 
 
@@ -170,15 +171,19 @@ class Runner(Changes):
             s = found.get(id(r))
             if g is None and s is not None:
                 raise Mismatch(f"nn.grad gives {g}, expected {s}")
+            same = [u for u in self.every() if u.core is r.core]
             if bind:  # another array: that of the result, where it is one of a graph (below)
-                r.grad = Cell(np.zeros(r.shape))
-                r.grad.known = False
+                cell = Cell(np.zeros(r.shape))
+                cell.known = False
+                for u in same:
+                    u.grad = cell
             if g is None or s is None or g.parent is None or s.parent is None:
                 continue
             self.vars[i] = g, make("identity", s)  # one of its own: two results may be the same
             self.frozen.add(i)
             if bind:
-                r.grad = self.vars[i][1].cell
+                for u in same:
+                    u.grad = self.vars[i][1].cell
         self.frozen.add(-1)
         self.enter_grads([f for f in behind([s for s in found.values()]) if f not in before], mode)
 

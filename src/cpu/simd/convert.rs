@@ -113,11 +113,11 @@ type ConvertFn = unsafe fn(*mut u8, *const u8, usize);
 /// Converts n elements from `src` to `dst`.
 ///
 /// # Safety
-/// `src` must be good for reading n valid elements of `from`, `dst` for writing n of `to`; apart from each other, at any alignment.
+/// `src` must be good for reading n valid elements of `from`, `dst` for writing n of `to`; apart from each other if the types differ, at any alignment.
 pub unsafe fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
     if to == from {
         // SAFETY: the caller's promise.
-        return unsafe { std::ptr::copy_nonoverlapping(src, dst, n * to.size()) };
+        return unsafe { std::ptr::copy(src, dst, n * to.size()) };
     }
     #[cfg(target_arch = "x86_64")]
     if super::isa() >= super::Isa::Avx2 {

@@ -10,7 +10,7 @@ use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
-use super::order::{Graph, Order, Var, collect};
+use super::order::{Graph, Node, Order, Var, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
@@ -84,12 +84,14 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// Marks targets that have one memory.
-    fn mark_twice(&mut self, grads: &[NdArray]) {
+    /// Marks targets that have one memory, or that of a gradient that the function reads.
+    fn mark_twice(&mut self, grads: &[NdArray], nodes: &[Node]) {
         let mut seen: MixMap<usize, ()> = MixMap::default();
-        let mut mark = |t: &mut Target| {
-            t.twice = seen.insert(Arc::as_ptr(&grads[t.slot as usize].storage()) as usize, ()).is_some()
-        };
+        let storage = |v: u32| Arc::as_ptr(&grads[v as usize].storage()) as usize;
+        if let What::Call(c) = self {
+            seen.extend(nodes[c.node as usize].y.iter().map(|&y| (storage(y), ())));
+        }
+        let mut mark = |t: &mut Target| t.twice = seen.insert(storage(t.slot), ()).is_some();
         match self {
             What::Call(c) => c.targets.iter_mut().flatten().for_each(mark),
             What::View(_, t) => mark(t),
@@ -140,7 +142,7 @@ pub(crate) struct Tile {
 pub(crate) struct Target {
     pub(crate) slot: u32,
     pub(crate) how: How,
-    /// An earlier target of the step has the same memory.
+    /// An earlier target of the step has the same memory, or a gradient that it reads.
     pub(crate) twice: bool,
 }
 
@@ -214,7 +216,7 @@ impl Backward {
             false => grad_array(g.var(v), narrow[v as usize].as_ref(), key),
         };
         let grads: Vec<NdArray> = (0..g.vars.len() as u32).map(grad).collect();
-        steps.iter_mut().for_each(|s| s.what.mark_twice(&grads));
+        steps.iter_mut().for_each(|s| s.what.mark_twice(&grads, &g.nodes));
         Ok(Backward {
             key,
             replays,

@@ -17,6 +17,7 @@ use crate::graph::variable::Variable;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -218,7 +219,7 @@ impl Backward {
             gx.push(match t {
                 Some(t) if t.how == How::Own => None,
                 Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
-                Some(t) => Some(self.gradient(t, node, place, &mut late)?),
+                Some(t) => Some(self.gradient(t, node, seed, place, &mut late)?),
                 None => None,
             });
         }
@@ -262,11 +263,12 @@ impl Backward {
     }
 
     /// Memory for a gradient in the type to compute in; what is stored in another type, or where another gradient of the
-    /// function goes too, goes through `late`.
+    /// function goes too or lies, goes through `late`.
     fn gradient(
         &self,
         t: &Target,
         node: &PlanNode,
+        seed: &NdArray,
         place: Place,
         late: &mut SmallVec<[(Target, Data); 2]>,
     ) -> Result<GradMut<'_>> {
@@ -274,7 +276,8 @@ impl Backward {
         let target = &self.grads[t.slot as usize];
         let output = self.output(t);
         let compute = node.f.kernel_dtype(place);
-        if t.twice || node.f.context.dtype() != compute {
+        let is_seed = node.y.contains(&self.root) && Arc::ptr_eq(&target.storage(), &seed.storage());
+        if t.twice || is_seed || node.f.context.dtype() != compute {
             let data = Data::new_at(place, compute, shape.size())?;
             late.push((*t, data.clone()));
             return Ok(GradMut { shape, output: Output::Write, over: false, data });
@@ -316,6 +319,7 @@ impl Backward {
         let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
         let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
+        let part = if part.address() == sum.address() { &part.converted(compute)? } else { part };
         with_real!(compute, T => crate::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
         if dtype != compute {
             to.copy_from(&sum);
