@@ -143,3 +143,16 @@ def test_the_cleared_gradient_of_a_held_variable_says_so():
         a.g  # noqa: B018
     a.grad.zero()
     np.testing.assert_array_equal(a.g, np.zeros_like(X))
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_what_the_script_writes_over_a_cleared_value_is_made_again_by_the_next_run(recompute):
+    x = leaf([0.5, -1.0])
+    h = F.exp(x)
+    h.recompute = recompute
+    y = F.sin(h)
+    y.forward(clear_buffer=not recompute)
+    h.d = [5, 6]
+    y.forward(clear_buffer=not recompute)
+    close(h.d, np.exp([0.5, -1.0]))
+    close(y.parent.inputs[0].d, np.exp([0.5, -1.0]))

@@ -254,3 +254,54 @@ def test_the_gradient_of_an_output_that_nobody_holds():
     f.backward(f.inputs, f.outputs, [True, True])
     close(x.g, 3 * X)
     close(f.outputs[0].g, X)
+
+
+def sigmoid_slope(x):
+    s = 1 / (1 + np.exp(-x))
+    return s * (1 - s)
+
+
+# How v is made of h, and the gradient of h where that of v is g.
+THROUGH = {
+    "identity": (F.identity, lambda h, g: g),
+    "reshape": (lambda h: F.reshape(h, (2,)), lambda h, g: g),
+    "reshape in a copy": (lambda h: F.reshape(h, (2,), inplace=False), lambda h, g: g),
+    "broadcast": (lambda h: F.broadcast(h, (2,)), lambda h, g: g),
+    "transpose": (lambda h: F.transpose(h, (0,)), lambda h, g: g),
+    "flip": (lambda h: F.flip(h, axes=[0]), lambda h, g: g[::-1]),
+    "mul_scalar": (lambda h: F.mul_scalar(h, 2.0), lambda h, g: 2 * g),
+    "sigmoid": (F.sigmoid, lambda h, g: sigmoid_slope(h) * g),
+    "softmax": (lambda h: F.softmax(h, axis=0), lambda h, g: through_softmax(softmax(h), g)),
+}
+
+
+@pytest.mark.parametrize("how", ["one array", "bind"])
+@pytest.mark.parametrize("name", THROUGH)
+def test_input_and_output_of_a_function_have_one_gradient_array(name, how):
+    make, through = THROUGH[name]
+    x = leaf()
+    h = F.exp(x)
+    v = make(h)
+    y = F.sin(v)
+    if how == "bind":
+        nn.grad([y], [h, v], bind_grad_output=True)
+    else:
+        h.grad = v.grad
+    y.forward()
+    e = np.exp(X)
+    for _ in range(2):
+        x.g = 0
+        y.backward()
+        close(x.g, through(e, np.cos(v.d)) * e)
+        close(h.g, through(e, np.cos(v.d)))
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_the_seed_is_the_gradient_of_the_leaf(name):
+    make, through = THROUGH[name]
+    x = leaf()
+    y = make(x)
+    y.forward()
+    x.g = [3, -1]
+    y.backward(x.grad)
+    close(x.g, np.array([3, -1]) + through(X, np.array([3.0, -1])))

@@ -4,7 +4,7 @@ use nnrs::cpu::pool::set_num_threads;
 use nnrs::functions::{self as f, List};
 use nnrs::initializer::{Initializer, Orthogonal};
 use nnrs::random::set_function_seed;
-use nnrs::{NdArray, Shape, Variable};
+use nnrs::{DType, NdArray, Shape, Variable};
 use std::sync::{Mutex, MutexGuard};
 
 /// The global stream and the number of threads belong to the whole process: one test at a time.
@@ -194,4 +194,15 @@ fn parts_that_are_not_there() {
     for (start, length, part) in [(0, 4, &[1, 2, 3, 4][..]), (-1, 1, &[4]), (4, 0, &[]), (1, 2, &[2, 3])] {
         assert_eq!(a.narrow(0, start, length).unwrap().to_vec::<i32>().unwrap(), part);
     }
+}
+
+#[test]
+fn an_array_takes_its_own_elements() {
+    let a = NdArray::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [4].into()).unwrap();
+    let own = a.read(DType::F32).unwrap();
+    a.write(own.as_slice::<f32>()).unwrap();
+    a.copy_from(&a.clone()).unwrap();
+    let part = a.narrow(0, 1, 3).unwrap().read(DType::F32).unwrap();
+    a.narrow(0, 0, 3).unwrap().modify(DType::F32).unwrap().copy_from(&part);
+    assert_eq!(a.to_vec::<f32>().unwrap(), [2.0, 3.0, 4.0, 4.0]);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{gradient, text, values, var};
 use nnrs::graph::{ForwardRun, FunctionRef};
-use nnrs::{Result, Variable, functions as f};
+use nnrs::{Variable, functions as f};
 use std::sync::{Arc, Weak};
 
 fn twice(x: &Variable) -> Variable {

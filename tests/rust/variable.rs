@@ -4,7 +4,7 @@ mod common;
 
 use common::{gradient, text, values, var};
 use nnrs::graph::{Closed, FunctionRef, mode};
-use nnrs::{BackwardOptions, ErrorKind, ForwardOptions, NdArray, Result, Variable, functions as f};
+use nnrs::{BackwardOptions, ErrorKind, ForwardOptions, NdArray, Variable, functions as f};
 
 /// What is in a variable's memory now.
 fn is_there(v: &Variable) -> bool {
@@ -392,9 +392,6 @@ fn arrays_that_somebody_holds_have_their_values() {
         assert!((data.to_vec::<f32>().unwrap()[i] - e).abs() < 1e-6);
         assert!((grad.to_vec::<f32>().unwrap()[i] - e.cos()).abs() < 1e-6);
     }
-    drop((data, grad)); // nobody looks at them any more
-    y.forward().unwrap();
-    assert!(!is_there(&y.parent().unwrap().inputs()[0]));
 }
 
 #[test]
