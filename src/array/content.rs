@@ -137,23 +137,24 @@ impl NdArray {
 
     /// What there is to read, in the array's own type.
     pub(crate) fn find(&self, place: Place) -> Result<Found> {
-        match self.look_for(place)? {
-            Found::Nothing => self.storage().fetch().and_then(|()| self.look_for(place)),
-            found => Ok(found),
+        let (mut content, mut dtype, offset, n) = self.look();
+        if matches!(content, Content::Empty) {
+            self.storage().fetch()?;
+            (content, dtype, ..) = self.look();
         }
-    }
-
-    fn look_for(&self, place: Place) -> Result<Found> {
-        let layout = self.layout();
-        let (content, dtype) = layout.storage.look();
-        let (offset, n) = (layout.offset, layout.shape.size());
-        drop(layout);
         match content {
             Content::Empty => Ok(Found::Nothing),
             Content::Zero => Ok(Found::Constant(0.0)),
             Content::Fill(value) => Ok(Found::Constant(value)),
             Content::Bytes(block) => Ok(Found::Data(Data::over(block, dtype, place, Access::Read)?.part(offset, n))),
         }
+    }
+
+    /// The content, its type, and where in it the array begins and how many elements it has.
+    fn look(&self) -> (Content, DType, usize, usize) {
+        let layout = self.layout();
+        let (content, dtype) = layout.storage.look();
+        (content, dtype, layout.offset, layout.shape.size())
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.

@@ -3,7 +3,7 @@
 use super::alloc::Block;
 use super::data::Data;
 use super::mirror::{Access, Place};
-use super::storage::{Content, State, Storage};
+use super::storage::{Content, Storage};
 use crate::cuda;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -212,6 +212,7 @@ impl Storage {
     /// Makes the content what it was.
     pub(crate) fn restore(&self, k: &Kept) {
         let (dtype, content) = (k.dtype, k.content.clone());
-        self.replace(State { lost: k.lost, cleared: k.cleared, shared: k.shared, ..State::new(dtype, content) });
+        self.replace(dtype, content, k.cleared, k.shared);
+        self.state().lost = k.lost;
     }
 }

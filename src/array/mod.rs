@@ -232,11 +232,10 @@ impl NdArray {
         self.layout().storage.is_empty()
     }
 
-    /// A function has read it: what is there is noted, and from now on who looks at it (see [`Storage::mark`]).
+    /// A function has read it: if there is a view of it, what is there is noted (see [`Storage::mark`]).
     pub(crate) fn mark(&self) {
         let layout = self.layout();
-        layout.storage.watch();
-        if !layout.storage.is_exported() {
+        if !layout.storage.may_be_exported() {
             return;
         }
         let storage = layout.storage.clone();

@@ -122,12 +122,15 @@ pub struct Storage {
     modified: AtomicU64,
     /// Some run has marked it: only then a sum will be asked for.
     was_marked: AtomicBool,
+    /// A view of another library was made since a mark found none.
+    was_exported: AtomicBool,
 }
 
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
-        Storage { size, state: Mutex::new(state), modified: AtomicU64::new(0), was_marked: AtomicBool::new(false) }
+        let (modified, was_marked, was_exported) = Default::default();
+        Storage { size, state: Mutex::new(state), modified, was_marked, was_exported }
     }
 
     /// An empty storage in the place of another, which nobody takes for unchanged.
@@ -236,13 +239,13 @@ impl Storage {
         self.state().cleared
     }
 
-    /// Puts another state in the place of this one. What was there is freed without the lock: a fork in between, which
+    /// Puts another content in the place of this one. What was there is freed without the lock: a fork in between, which
     /// waits for the allocator, would leave it locked in the child.
-    pub(super) fn replace(&self, state: State) {
-        let mut now = self.state();
-        let absent = std::mem::take(&mut now.absent);
-        let old = std::mem::replace(&mut *now, State { absent, ..state });
-        drop(now);
+    pub(super) fn replace(&self, dtype: DType, content: Content, cleared: bool, shared: bool) {
+        let mut s = self.state();
+        (s.dtype, s.lost, s.cleared, s.shared, s.shown) = (dtype, false, cleared, shared, None);
+        let old = std::mem::replace(&mut s.content, content);
+        drop(s);
         drop(old);
         self.touch();
     }
@@ -257,7 +260,7 @@ impl Storage {
     /// ```
     pub fn clear(&self) {
         let dtype = self.dtype();
-        self.replace(State { cleared: true, ..State::new(dtype, Content::Empty) });
+        self.replace(dtype, Content::Empty, true, false);
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.
@@ -333,7 +336,7 @@ impl Storage {
 
     /// Takes over memory of this storage's size.
     pub(crate) fn adopt(&self, dtype: DType, content: Content) {
-        self.replace(State::new(dtype, content));
+        self.replace(dtype, content, false, false);
     }
 
     /// Addresses of the memory, if there is any and nobody is just changing it.
@@ -374,13 +377,12 @@ impl Storage {
         block.shares.fetch_add(1, Relaxed);
         let dtype = from.dtype;
         drop(from);
-        self.replace(State { shared: true, ..State::new(dtype, Content::Bytes(block)) });
+        self.replace(dtype, Content::Bytes(block), false, true);
         true
     }
 
     pub(super) fn set_content(&self, content: Content) {
-        let dtype = self.dtype();
-        self.replace(State::new(dtype, content));
+        self.replace(self.dtype(), content, false, false);
     }
 
     /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if somebody was faster.
@@ -475,7 +477,7 @@ impl Storage {
         };
         drop(old); // first: its memory may do
         let data = Data::new_at(place, dtype, len)?;
-        self.replace(State::new(dtype, Content::Bytes(data.block().clone())));
+        self.replace(dtype, Content::Bytes(data.block().clone()), false, false);
         Ok(data)
     }
 
@@ -500,8 +502,24 @@ impl Storage {
         self.was_marked.store(true, Relaxed);
     }
 
-    /// Notes what there is now: somebody who has the memory to look at could write it without a word.
-    pub(crate) fn mark(&self) {
+    /// Somebody gets a view.
+    #[cfg(feature = "python")]
+    pub(crate) fn note_exported(&self) {
+        self.was_exported.store(true, Relaxed);
+    }
+
+    /// There may be a view, and with it something to [mark](Storage::mark).
+    pub(super) fn may_be_exported(&self) -> bool {
+        self.was_exported.load(Relaxed)
+    }
+
+    /// Notes what there is now: somebody who has a view of the memory could write it without a word.
+    pub(super) fn mark(&self) {
+        let is_exported = self.is_exported();
+        self.was_exported.store(is_exported, Relaxed);
+        if !is_exported {
+            return;
+        }
         let (mut time, sum) = (self.modification_count(), self.content_sum());
         let mut s = self.state();
         let Some(sum) = sum else { return s.shown = None };

@@ -142,6 +142,7 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResu
 
 /// A NumPy array over `data`, the memory of the array `a`, perhaps to be written.
 pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: bool) -> PyResult<Bound<'py, PyAny>> {
+    a.storage().note_exported();
     as_array(py, Memory { export: Export::new(data, writes), shape: a.shape(), _array: Some(a.handle()) })
 }
 

@@ -25,7 +25,10 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
     run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))?;
-    x.iter().for_each(NdArray::mark);
+    for x in &x {
+        x.storage().watch();
+        x.mark();
+    }
     node.set_ran(array::now());
     Ok(())
 }
