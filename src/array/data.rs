@@ -37,6 +37,12 @@ pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
     unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
 }
 
+/// What a function gives that meets an array of another size than when its call was prepared.
+pub(crate) fn shape_changed(how: String) -> Error {
+    Error::graph(format!("the shape of an array was changed while it was in use: {how}"))
+        .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")
+}
+
 impl Data {
     /// Fresh memory on the host, content undefined.
     ///
@@ -142,11 +148,7 @@ impl Data {
     pub(crate) fn of(self, n: usize) -> Result<Data> {
         match self.len == n {
             true => Ok(self),
-            false => Err(Error::graph(format!(
-                "the shape of an array was changed while it was in use: it has {} elements now instead of {n}",
-                self.len
-            ))
-            .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")),
+            false => Err(shape_changed(format!("it has {} elements now instead of {n}", self.len))),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::shape::Shape;
 pub(crate) use content::Found;
 pub use data::Data;
+pub(crate) use data::shape_changed;
 pub(crate) use kept::{Held, Kept};
 pub use mirror::Place;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -35,11 +35,11 @@ pub(super) struct Variant {
     _tables: Vec<Arc<Memory>>,
 }
 
-type Saving = Option<Arc<dyn Any + Send + Sync>>;
+type Saving = Option<(u64, Arc<dyn Any + Send + Sync>)>;
 
 /// What a function keeps, but for draws: another one in each run, of which a captured run knows nothing.
 fn saving(s: &Saved) -> Saving {
-    s.get().filter(|v| !v.is::<Draw>())
+    s.kept().filter(|(_, v)| !v.is::<Draw>())
 }
 
 /// What came of capturing a run.
@@ -146,7 +146,7 @@ fn is_as(before: &Option<Held>, after: &Option<(Held, usize)>, now: &Kept) -> bo
 /// True if what a function keeps is `now` what it was before a captured run, or after it.
 fn keeps((before, after): &(Saving, Saving), now: &Saving) -> bool {
     let same = |then: &Saving| match (then, now) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (Some((_, a)), Some((_, b))) => Arc::ptr_eq(a, b),
         (a, b) => a.is_none() && b.is_none(),
     };
     same(before) || same(after)

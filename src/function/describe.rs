@@ -118,13 +118,17 @@ impl Def {
         let names: Vec<_> = self.inputs.iter().map(|i| i.name).collect();
         let count = if least == most { format!("{least}") } else { format!("at least {least}") };
         let noun = if least == 1 { "input" } else { "inputs" };
-        let expected = format!("{count} {noun} ({})", names.join(", "));
+        let expected = match names.is_empty() {
+            true => "no inputs".to_string(),
+            false => format!("{count} {noun} ({})", names.join(", ")),
+        };
         Err(Error::new(ErrorKind::Type, expected).actual(n).function(self.snake))
     }
 
-    /// Index of the declared input that input number `i` belongs to.
+    /// The declared input that input number `i` belongs to. What is given to a function without inputs has no name.
     pub fn input(&self, i: usize) -> &InputDef {
-        &self.inputs[i.min(self.inputs.len() - 1)]
+        const NONE: InputDef = InputDef { name: "inputs", kind: InputKind::Required, doc: "Nothing." };
+        self.inputs.get(i).or(self.inputs.last()).unwrap_or(&NONE)
     }
 }
 

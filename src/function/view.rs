@@ -72,16 +72,29 @@ impl GradMut<'_> {
 
 /// What a forward pass keeps for the backward pass and for running again.
 #[derive(Default)]
-pub struct Saved(Mutex<Option<Arc<dyn Any + Send + Sync>>>);
+pub struct Saved(Mutex<Option<Kept>>);
+
+/// A value, and the number of the shapes that it was made for; 0 if it is good for any.
+type Kept = (u64, Arc<dyn Any + Send + Sync>);
 
 impl Saved {
     pub fn get(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.kept().map(|(_, value)| value)
+    }
+
+    /// What was kept, if it was for the shapes of number `call`, or is for any.
+    pub(crate) fn of_call(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.kept().filter(|(of, _)| *of == 0 || *of == call).map(|(_, value)| value)
+    }
+
+    pub(crate) fn kept(&self) -> Option<Kept> {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Puts back what `get` gave.
-    pub(crate) fn restore(&self, v: Option<Arc<dyn Any + Send + Sync>>) {
-        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = v;
+    /// Puts back what `kept` gave.
+    pub(crate) fn restore(&self, v: Option<Kept>) {
+        let old = std::mem::replace(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), v);
+        drop(old);
     }
 
     /// Frees what was kept.
@@ -90,8 +103,9 @@ impl Saved {
         drop(old);
     }
 
+    /// Keeps a value that is good for any shapes.
     pub(crate) fn keep<T: Any + Send + Sync>(&self, value: T) {
-        self.restore(Some(Arc::new(value)));
+        self.restore(Some((0, Arc::new(value))));
     }
 
     /// A copy of what was kept.
@@ -110,23 +124,29 @@ pub struct Run<'a> {
     /// [`Function::saves`](super::Function::saves).
     pub keep: bool,
     pub(crate) saved: &'a Saved,
+    /// The number of the call's shapes.
+    pub(crate) call: u64,
+    pub(crate) shapes: &'a [&'a Shape],
     pub(crate) inputs: &'a [NdArray],
 }
 
 impl Run<'_> {
     /// Keeps a value for the backward pass: statistics, a seed; what is large only if [`Run::keep`] says so.
     pub fn save<T: Any + Send + Sync>(&self, value: T) {
-        self.saved.keep(value);
+        self.saved.restore(Some((self.call, Arc::new(value))));
     }
 
-    /// What `save` kept in the last forward pass.
+    /// What `save` kept in the last forward pass, if inputs and outputs had the same shapes then.
     pub fn saved<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.saved.get().and_then(|v| v.downcast().ok())
+        self.saved.of_call(self.call).and_then(|v| v.downcast().ok())
     }
 
-    /// Input array `i` itself, for the few functions that update an input (running statistics).
-    pub fn input(&self, i: usize) -> &NdArray {
-        &self.inputs[i]
+    /// The shape of input `i` in this call, whatever has become of the array's meanwhile.
+    ///
+    /// # Panics
+    /// If there is no such input.
+    pub fn shape(&self, i: usize) -> &Shape {
+        self.shapes[i]
     }
 
     /// The `n` elements of input `i` in the memory of `place`, in its own floating-point type, to be updated.

@@ -343,12 +343,14 @@ fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[b
         gy.push(Some(View { shape, data: y[o].grad().read_at(place, compute)?.of(shape.size())? }));
     }
     let shapes: Vec<&Shape> = xs.iter().collect();
-    if node.saves(&shapes).is_some() && node.saved.get().is_none() {
+    let of: SmallVec<[&Shape; 2]> = ys.iter().collect();
+    let call = node.check_call(&shapes, &of)?;
+    if node.saves(&shapes).is_some() && node.saved.of_call(call).is_none() {
         let y: Vec<NdArray> = ys.iter().map(|s| NdArray::of_engine(s.clone())).collect();
         run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
     }
     let dtype = node.context.compute_dtype();
-    let run = Run { dtype, again: false, keep: false, saved: &node.saved, inputs: &inputs };
+    let run = Run { dtype, again: false, keep: false, saved: &node.saved, call, shapes: &shapes, inputs: &[] };
     node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
     Ok(parts)
 }

@@ -2,7 +2,7 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::array::{Absent, Maker, NdArray, Place};
+use crate::array::{Absent, Maker, NdArray, Place, shape_changed};
 use crate::context::Context;
 use crate::cuda;
 use crate::dtype::DType;
@@ -144,7 +144,7 @@ impl FnNode {
     pub(crate) fn is_set_up(&self) -> bool {
         let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
         let outputs = self.output_arrays();
-        self.links().setup == fingerprint(&shapes, outputs.iter().map(NdArray::shape))
+        self.links().setup == fingerprint(shapes.iter(), outputs.iter().map(NdArray::shape))
     }
 
     /// The input whose data becomes the output's: a leaf, since what is computed stays what it is.
@@ -323,31 +323,61 @@ impl FnNode {
 
     /// Shapes the outputs anew if the inputs' shapes have changed; true if so.
     pub(crate) fn refresh(self: &Arc<FnNode>) -> Result<bool> {
-        self.refresh_with(&self.inputs(), &self.outputs())
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let x: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
+        let y: SmallVec<[Shape; 2]> = outputs.iter().map(|y| y.shape()).collect();
+        let new = self.refresh_from(&inputs, x.iter(), &outputs, y.iter())?.1;
+        Ok(new.is_some())
     }
 
-    /// As [`FnNode::refresh`], where inputs and outputs are known.
-    pub(crate) fn refresh_with(self: &Arc<FnNode>, inputs: &[VarRef], outputs: &[VarRef]) -> Result<bool> {
-        let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
-        if self.links().setup == fingerprint(&shapes, outputs.iter().map(|y| y.shape())) {
-            return Ok(false);
+    /// As [`FnNode::refresh`], where inputs and outputs are known, and had these shapes at some time. Gives the number of the
+    /// call's shapes, and those of the outputs if they are shaped anew.
+    pub(crate) fn refresh_from<'a>(
+        &self,
+        inputs: &[VarRef],
+        x: impl Iterator<Item = &'a Shape> + Clone,
+        outputs: &[VarRef],
+        y: impl Iterator<Item = &'a Shape>,
+    ) -> Result<(u64, Option<Shapes>)> {
+        let now = fingerprint(x.clone(), y.cloned());
+        if self.links().setup == now {
+            return Ok((now, None));
         }
+        let shapes: SmallVec<[Shape; 4]> = x.cloned().collect();
         let out = infer(&*self.function, inputs, &shapes).map_err(|e| self.explain(e))?;
         if out.len() != outputs.len() {
             let expected = format!("as many outputs as when the function was made: {}", outputs.len());
             return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
         }
-        let setup = fingerprint(&shapes, out.iter().cloned());
-        for (v, shape) in outputs.iter().zip(out) {
+        let setup = fingerprint(shapes.iter(), out.iter().cloned());
+        for (v, shape) in outputs.iter().zip(&out) {
             let v = Variable::handle(v.clone());
-            if v.shape() != shape {
-                v.reset_shape(shape, true)?;
+            if v.shape() != *shape {
+                v.reset_shape(shape.clone(), true)?;
             }
         }
         let mut links = self.links();
         links.setup = setup;
         links.marked.clear();
-        Ok(true)
+        Ok((setup, Some(out)))
+    }
+
+    /// The number of the shapes of a call; an error if the function does not make outputs of the shapes `y` from inputs of
+    /// the shapes `x`.
+    pub(crate) fn check_call(&self, x: &[&Shape], y: &[&Shape]) -> Result<u64> {
+        let now = fingerprint(x.iter().copied(), y.iter().map(|y| (*y).clone()));
+        if self.links().setup == now || self.function.on_variables().is_some() {
+            return Ok(now);
+        }
+        let shapes: SmallVec<[Shape; 4]> = x.iter().map(|x| (*x).clone()).collect();
+        let out = self.function.infer(&shapes)?;
+        if out.len() == y.len() && out.iter().zip(y).all(|(a, b)| a == *b) {
+            return Ok(now);
+        }
+        let list =
+            |shapes: &mut dyn Iterator<Item = &Shape>| shapes.map(Shape::to_string).collect::<Vec<_>>().join(", ");
+        let (made, given) = (list(&mut out.iter()), list(&mut y.iter().copied()));
+        Err(shape_changed(format!("the function makes {made} of its inputs, and the outputs are {given}")))
     }
 
     /// Completes an error with the function, its inputs and the line that made the node.
@@ -401,10 +431,10 @@ impl Drop for FnNode {
     }
 }
 
-fn fingerprint(inputs: &[Shape], outputs: impl Iterator<Item = Shape>) -> u64 {
+fn fingerprint<'a>(inputs: impl Iterator<Item = &'a Shape>, outputs: impl Iterator<Item = Shape>) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut h = crate::function::expr::ssa::Mix::default();
-    inputs.iter().for_each(|s| s.hash(&mut h));
+    inputs.for_each(|s| s.hash(&mut h));
     outputs.for_each(|s| s.hash(&mut h));
     h.finish() | 1
 }
@@ -479,7 +509,7 @@ pub fn apply_into(
     let data = output_arrays(&out, into).map_err(fail)?;
     let node = link(function, inputs, origin);
     let outputs = make_outputs(&node, data);
-    node.links().setup = fingerprint(&shapes, out.iter().cloned());
+    node.links().setup = fingerprint(shapes.iter(), out.iter().cloned());
     if mode::auto_forward() {
         plan::run_single(&node, &outputs)?;
         if mode::no_grad() || (mode::forgets() && !outputs[0].need_grad()) {

@@ -50,7 +50,7 @@ class Runner(Changes):
         self.reference.forward(twins, self.held(), *clear)
 
     def forget_sources(self, order: list[Fn]) -> None:
-        """The gradient graph of nnrs may read, and so run, more of the graph that it is the gradient of, and of itself."""
+        """The gradient graph of nnrs may run more of itself, and of the graph that it is the gradient of."""
         if all(f.uid for f in order):
             return
         ran = set(order)

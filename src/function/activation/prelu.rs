@@ -97,7 +97,7 @@ impl Function for PReLU {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(x0), Some(gy)) = (&x[0], &gy[0]) else { return Ok(()) };
-        let slopes = self.slopes(x0.shape, &run.input(1).shape())?;
+        let slopes = self.slopes(x0.shape, run.shape(1))?;
         let (data, g) = ((&x0.data, Walk::Dense), (&gy.data, Walk::Dense));
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             let w = (&w.data, Walk::new(&slopes, x0.shape));

@@ -83,7 +83,7 @@ impl Function for Concatenate {
         let (outer, total) = (gy.shape.size_to(axis), gy.shape.size_from(axis));
         let mut first = 0;
         for (i, gx) in gx.iter_mut().enumerate() {
-            let n = run.input(i).shape().size_from(axis);
+            let n = run.shape(i).size_from(axis);
             if let Some(gx) = gx {
                 let output = gx.output;
                 kernels::moves(take(outer, total, first, n), &gx.data, &gy.data, output)?;

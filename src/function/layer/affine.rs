@@ -96,7 +96,7 @@ impl Function for Affine {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let Some(gy) = &gy[0] else { return Ok(()) };
-        let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        let s = self.sizes(run.shape(0), run.shape(1))?;
         let g = Matrix::new(&gy.data, s.m, s.n);
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             kernels::matmul(1, g, Matrix::new(&w.data, s.k, s.n).t(), &gx.data, gx.output)?;

@@ -73,7 +73,7 @@ impl Function for Convolution {
         gy: &[Option<View>],
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
-        let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        let s = self.sizes(run.shape(0), run.shape(1))?;
         // The gradient of x last: it may be written over that of y.
         let own = gx[0].as_ref();
         let place = own.filter(|gx| gx.over).map(|gx| &gx.data);

@@ -76,7 +76,7 @@ impl Function for Deconvolution {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let Some(gy) = &gy[0] else { return Ok(()) };
-        let s = self.sizes(&run.input(0).shape(), &run.input(1).shape())?;
+        let s = self.sizes(run.shape(0), run.shape(1))?;
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             s.forward_to(&gy.data, &w.data, &gx.data, gx.output)?;
         }

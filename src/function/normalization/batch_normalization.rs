@@ -207,7 +207,7 @@ impl Function for BatchNormalization {
             return self.backward_on_gpu(run, x, gy, gx);
         }
         let (beta, gamma, _) = self.places();
-        let shape = run.input(0).shape();
+        let shape = run.shape(0);
         let layout = self.layout(&shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         with_real!(run.dtype, T => {

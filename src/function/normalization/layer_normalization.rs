@@ -122,7 +122,7 @@ impl Function for LayerNormalization {
             return self.backward_on_gpu(run, x, gy, gx);
         }
         let (beta, gamma) = self.places();
-        let shape = run.input(0).shape();
+        let shape = run.shape(0);
         let (layout, layer) = self.layout(&shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let (mut first, mut of_beta, mut of_gamma) = (None, None, None);

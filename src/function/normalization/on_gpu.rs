@@ -108,7 +108,7 @@ impl BatchNormalization {
         gx: &[Option<GradMut>],
     ) -> Result<()> {
         let (beta, gamma, _) = self.places();
-        let shape = run.input(0).shape();
+        let shape = run.shape(0);
         let layout = self.layout(&shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, shape.size())? else { return Ok(()) };
@@ -153,7 +153,7 @@ impl LayerNormalization {
         gx: &[Option<GradMut>],
     ) -> Result<()> {
         let (beta, gamma) = self.places();
-        let shape = run.input(0).shape();
+        let shape = run.shape(0);
         let (layout, layer) = self.layout(&shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, shape.size())? else { return Ok(()) };

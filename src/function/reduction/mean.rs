@@ -70,7 +70,7 @@ impl Function for Mean {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
-        let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(&run.input(0).shape())?);
+        let (shape, output, n) = (gx.shape.clone(), gx.output, self.count(run.shape(0))?);
         if let Place::Gpu(_) = gx.data.place() {
             return program::broadcast(&gy.data, &kept, &gx.data, &shape, 1.0 / n as f64, output);
         }

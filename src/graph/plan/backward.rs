@@ -232,7 +232,7 @@ impl Backward {
             given,
             unseen: unseen(&g, key),
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode { f: n.f, x: n.x, y: n.y, keep: false }).collect(),
+            nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
         })
     }
 }

@@ -83,8 +83,16 @@ pub(crate) struct PlanNode {
     pub(crate) f: Arc<FnNode>,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
+    /// The number of its shapes: see [`FnNode::check_call`].
+    pub(crate) call: u64,
     /// A backward pass may follow, and read what the function saves.
     pub(crate) keep: bool,
+}
+
+impl PlanNode {
+    pub(super) fn new(n: Node, keep: bool) -> PlanNode {
+        PlanNode { f: n.f, x: n.x, y: n.y, call: n.call, keep }
+    }
 }
 
 /// A variable's place in a plan.
@@ -194,7 +202,7 @@ impl Forward {
             marked,
             unmade,
             made,
-            nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode { f: n.f, x: n.x, y: n.y, keep }).collect(),
+            nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode::new(n, keep)).collect(),
             units,
             slots,
             steps,

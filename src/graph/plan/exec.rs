@@ -302,7 +302,22 @@ fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
     let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
     let how = How { again, keep: node.keep && !again };
-    call_function(&node.f, &arrays, &xs, &outputs, &ys, how)
+    call_function(&node.f, &arrays, &outputs, Sizes { x: &xs, y: &ys, call: node.call }, how)
+}
+
+/// The shapes of a call, which fit together: each array is taken for the length of the call, and has the size that they say.
+pub(crate) struct Sizes<'a> {
+    pub(crate) x: &'a [&'a Shape],
+    pub(crate) y: &'a [&'a Shape],
+    /// Their number: see [`FnNode::check_call`].
+    pub(crate) call: u64,
+}
+
+impl<'a> Sizes<'a> {
+    /// Of arrays that are at hand.
+    pub(crate) fn checked(f: &FnNode, x: &'a [&'a Shape], y: &'a [&'a Shape]) -> Result<Sizes<'a>> {
+        Ok(Sizes { x, y, call: f.check_call(x, y)? })
+    }
 }
 
 /// How a function runs forward.
@@ -333,14 +348,8 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place
     Ok(to)
 }
 
-pub(crate) fn call_function(
-    f: &FnNode,
-    x: &[&NdArray],
-    xs: &[&Shape],
-    y: &[&NdArray],
-    ys: &[&Shape],
-    how: How,
-) -> Result<()> {
+pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: Sizes, how: How) -> Result<()> {
+    let Sizes { x: xs, y: ys, call } = sizes;
     if let Some(own) = f.function.on_variables() {
         return super::variables::forward(own, x, y, f.context.dtype());
     }
@@ -374,7 +383,7 @@ pub(crate) fn call_function(
         f.saved.clear(); // it is of other inputs now; and its memory may do
     }
     let (again, keep) = (how.again, how.keep && saves);
-    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, inputs: &inputs };
+    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, call, shapes: xs, inputs: &inputs };
     f.function.forward(&run, &views, &mut outs)?;
     for (i, stored) in apart {
         y[i].overwrite_at(place, stored)?.of(ys[i].size())?.take(&outs[i].data)?;

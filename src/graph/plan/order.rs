@@ -27,6 +27,8 @@ pub(crate) struct Node {
     pub(crate) f: Arc<FnNode>,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
+    /// The number of its shapes: see [`FnNode::check_call`].
+    pub(crate) call: u64,
 }
 
 pub(crate) struct Var {
@@ -266,11 +268,16 @@ impl Graph {
         let mut number: MixMap<usize, u32> = MixMap::with_capacity_and_hasher(2 * count, Default::default());
         for f in functions {
             let (inputs, outputs) = (f.inputs(), f.outputs());
-            f.refresh_with(&inputs, &outputs)?;
-            let x = inputs.iter().map(|v| g.number(v, &mut number)).collect();
+            let x: SmallVec<[u32; 2]> = inputs.iter().map(|v| g.number(v, &mut number)).collect();
             let y: SmallVec<[u32; 1]> = outputs.iter().map(|v| g.number(v, &mut number)).collect();
+            // The shapes as they were numbered, which fit together, whatever another thread does meanwhile.
+            let shape = |v: &u32| &g.vars[*v as usize].shape;
+            let (call, new) = f.refresh_from(&inputs, x.iter().map(shape), &outputs, y.iter().map(shape))?;
+            for (&y, shape) in y.iter().zip(new.into_iter().flatten()) {
+                g.vars[y as usize].shape = shape;
+            }
             let at = g.nodes.len() as u32;
-            let node = Node { f, x, y };
+            let node = Node { f, x, y, call };
             if is_sink(&node.f) {
                 for &x in &node.x {
                     let v = &mut g.vars[x as usize];

@@ -1,6 +1,6 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::{Alive, How, call_function, source};
+use super::exec::{Alive, How, Sizes, call_function, source};
 use super::program::AnyProgram;
 use crate::array::{self, NdArray, Place, alloc};
 use crate::context::Site;
@@ -38,29 +38,29 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) 
     if node.function.is_view() {
         return y[0].share_content(&x[0]);
     }
-    if let Some(f) = node.function.elementwise() {
-        return run_elementwise(&rules(f, x.len()), x, &y[0], node.context.site());
-    }
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
+    let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
+    let sizes = Sizes::checked(node, &xs, &ys)?;
+    if let Some(f) = node.function.elementwise() {
+        return run_elementwise(&rules(f, x.len()), x, &y[0], &sizes, node.context.site());
+    }
     let x: SmallVec<[&NdArray; 4]> = x.iter().collect();
     let y: SmallVec<[&NdArray; 2]> = y.iter().collect();
-    let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
-    call_function(node, &x, &xs, &y, &ys, how)
+    call_function(node, &x, &y, sizes, how)
 }
 
-fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, site: Site) -> Result<()> {
+fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, sizes: &Sizes, site: Site) -> Result<()> {
     let dtype = site.dtype;
-    let shape = y.shape();
+    let shape = sizes.y[0];
     let program = forward_program(rules, x.len(), site);
     let mut alive = Alive::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
-    for a in x {
-        let from = a.shape();
-        sources.push(source(a, from.size(), site, || Walk::new(&from, &shape), &mut alive)?);
+    for (a, from) in x.iter().zip(sizes.x) {
+        sources.push(source(a, from.size(), site, || Walk::new(from, shape), &mut alive)?);
     }
     let out = y.overwrite_at(site.place, dtype)?.of(shape.size())?;
-    // SAFETY: arrays have the shapes that `infer` checked; `alive` and `out` keep their memory.
+    // SAFETY: arrays have the sizes of shapes that fit together; `alive` and `out` keep their memory.
     unsafe { program.run(shape.size(), &sources, &[Sink { ptr: out.address() as *mut u8, dtype }]) }
 }
 

@@ -223,9 +223,10 @@ impl Backward {
                 None => None,
             });
         }
-        let inputs: SmallVec<[NdArray; 4]> = node.x.iter().map(|&v| self.slots[v as usize].data.clone()).collect();
         let dtype = node.f.context.compute_dtype();
-        let run = Run { dtype, again: false, keep: false, saved: &node.f.saved, inputs: &inputs };
+        let shapes: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
+        let (saved, call) = (&node.f.saved, node.call);
+        let run = Run { dtype, again: false, keep: false, saved, call, shapes: &shapes, inputs: &[] };
         node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
@@ -238,7 +239,7 @@ impl Backward {
 
     /// Runs a function forward for what it saves, if that is gone.
     fn save_again(&self, node: &PlanNode) -> Result<()> {
-        if !self.saves(node) || node.f.saved.get().is_some() {
+        if !self.saves(node) || node.f.saved.of_call(node.call).is_some() {
             return Ok(());
         }
         let more = self.restore(&node.x)?;
@@ -330,17 +331,20 @@ impl Backward {
     /// The gradient by the function's rule: a graph that runs at once and is forgotten.
     fn rule(&self, node: &PlanNode, c: &Call, seed: &NdArray) -> Result<()> {
         let f = &node.f;
-        let variable = |a: NdArray| Variable::from_array(a);
-        let data = |v: &u32| variable(self.slots[*v as usize].data.clone());
+        // In the shapes of the call, which fit together: an array may have got another one meanwhile.
+        let variable = |a: NdArray, v: u32| -> Result<Variable> {
+            let shape = &self.slots[v as usize].shape;
+            Ok(Variable::from_array(if a.shape() == *shape { a } else { a.view(shape.clone())? }))
+        };
+        let data = |&v: &u32| variable(self.slots[v as usize].data.clone(), v);
         let gy = |(&v, &arrives): (&u32, &bool)| {
-            let shape = self.slots[v as usize].shape.clone();
-            let a = if arrives { self.grad(v, seed) } else { NdArray::of_engine(shape) };
-            variable(a)
+            let none = || NdArray::of_engine(self.slots[v as usize].shape.clone());
+            variable(if arrives { self.grad(v, seed) } else { none() }, v)
         };
         let grad = Grad {
-            x: node.x.iter().map(data).collect(),
-            y: node.y.iter().map(data).collect(),
-            gy: node.y.iter().zip(&c.arrives).map(gy).collect(),
+            x: node.x.iter().map(data).collect::<Result<_>>()?,
+            y: node.y.iter().map(data).collect::<Result<_>>()?,
+            gy: node.y.iter().zip(&c.arrives).map(gy).collect::<Result<_>>()?,
             want: c.targets.iter().map(Option::is_some).collect(),
             saved: f.saved.get(),
             context: f.context.clone(),
