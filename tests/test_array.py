@@ -329,3 +329,24 @@ def test_in_place_operators_give_the_contexts_type(dtype):
     a *= nn.NdArray.from_numpy_array(np.array([3, 4], dtype))
     assert a.dtype == np.float32
     np.testing.assert_array_equal(a.data, [6, 12])
+
+
+@pytest.mark.host
+def test_booleans_from_outside_are_0_or_1():
+    odd = np.array([0, 255, 2, 1], "u1").view(bool)
+    leaf = nn.Variable.from_numpy_array(odd)
+    assigned = nn.Variable((4,))
+    assigned.d = odd
+    viewed = nn.Variable.from_numpy_array(np.zeros(4, bool))
+    viewed.d[...] = odd
+    for v in (leaf, assigned, viewed):
+        y = F.sum(v)
+        y.forward()
+        assert y.d == 3
+    for v in (leaf, assigned):
+        assert v.d.view("u1").tolist() == [0, 1, 1, 1]
+    array = nn.NdArray.from_numpy_array(np.zeros(4, bool))
+    array.data[...] = odd
+    assert F.add_scalar(array, 0.0).data.tolist() == [0, 1, 1, 1]
+    array.cast(np.int32)
+    assert array.data.tolist() == [0, 1, 1, 1]

@@ -1,7 +1,7 @@
 """Shapes that change when they should not: between set-up, forward and backward, in hooks, by other threads.
 
-Whatever happens is a value or an error that says so; never a panic, and never memory of another size. After the shapes are
-back, the graph computes what it did.
+Whatever happens is a value or an error that says so; never a panic, and never memory of another size. After the shapes
+are back, the graph computes what it did.
 """
 
 from __future__ import annotations

@@ -261,6 +261,11 @@ impl Data {
         unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
     }
 
+    /// Makes 0 or 1 of each byte: booleans that somebody else wrote may be any, which would be undefined behaviour in a `bool`.
+    pub(crate) fn settle_booleans(&self) {
+        self.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);
+    }
+
     /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
     #[allow(clippy::mut_from_ref)]
     pub(crate) fn bytes_mut(&self) -> &mut [u8] {

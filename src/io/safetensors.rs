@@ -235,8 +235,7 @@ fn read_tensor(file: &mut File, name: String, info: &TensorInfo, elements: Eleme
     let data = array.overwrite(dtype)?;
     exact(file, data.bytes_mut())?;
     if info.dtype == Dtype::BOOL {
-        // Any other byte in a bool would be undefined behaviour.
-        data.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);
+        data.settle_booleans();
     }
     Ok(Tensor { name, kind, shape, array })
 }

@@ -409,8 +409,7 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
         (true, d) => d,
         (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
     };
-    let data = errors::run(py, || a.overwrite(dtype))?;
-    convert::to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), values)
+    convert::write_all(py, a, dtype, &values)
 }
 
 pub(crate) fn as_numpy<'py>(

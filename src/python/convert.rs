@@ -170,9 +170,18 @@ pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) ->
     })?;
     let shape: Vec<usize> = array.getattr(word!(py, "shape"))?.extract()?;
     let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
-    let data = errors::run(py, || a.overwrite(dtype))?;
-    to_numpy(py, data, a.shape())?.set_item(py.Ellipsis(), array)?;
+    write_all(py, &a, dtype, &array)?;
     Ok(a)
+}
+
+/// Writes what NumPy can broadcast to the array's shape. Booleans become 0 or 1: those of NumPy may be any byte.
+pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyAny>) -> PyResult<()> {
+    let data = errors::run(py, || a.overwrite(dtype))?;
+    to_numpy(py, data.clone(), a.shape())?.set_item(py.Ellipsis(), values)?;
+    if dtype == DType::Bool {
+        data.settle_booleans();
+    }
+    Ok(())
 }
 
 pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, PyTuple>> {

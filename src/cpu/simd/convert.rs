@@ -50,12 +50,16 @@ cast_as! {
     f64 => f32 f64;
 }
 
+/// A boolean as it lies in memory that another library may have written: any byte but 0 is true.
+#[derive(Clone, Copy)]
+struct Truth(u8);
+
 /// Those from and to bool, and the half types, which go through f32 where that is exact and through f64 elsewhere.
 macro_rules! cast_others {
     ($($t:ty)*) => {$(
-        impl Cast<$t> for bool {
+        impl Cast<$t> for Truth {
             #[inline(always)]
-            fn cast(self) -> $t { self as u8 as $t }
+            fn cast(self) -> $t { (self.0 != 0) as u8 as $t }
         }
         impl Cast<bool> for $t {
             #[inline(always)]
@@ -91,7 +95,7 @@ cast_elements! {
     i8 => f16 bf16; u8 => f16 bf16; i16 => f16 bf16; u16 => f16 bf16; i32 => f16 bf16; u32 => f16 bf16;
     f16 => i8 u8 i16 u16 i32 u32 i64 u64; bf16 => i8 u8 i16 u16 i32 u32 i64 u64;
     f32 => i8 u8 i16 u16 i32 u32 i64 u64; f64 => i8 u8 i16 u16 i32 u32 i64 u64;
-    i64 => f16 bf16; u64 => f16 bf16; f64 => f16 bf16; bool => bool f16 bf16; f16 => bool f16 bf16; bf16 => bool f16 bf16;
+    i64 => f16 bf16; u64 => f16 bf16; f64 => f16 bf16; f16 => bool f16 bf16; bf16 => bool f16 bf16;
 }
 
 impl Cast<f16> for f32 {
@@ -106,6 +110,33 @@ impl Cast<bf16> for f32 {
     fn cast(self) -> bf16 {
         bf16::from_bits(bf16_bits(self))
     }
+}
+
+macro_rules! cast_truth {
+    ($($t:ty)*) => {$(
+        impl Cast<$t> for Truth {
+            #[inline(always)]
+            fn cast(self) -> $t { <$t>::from_f64((self.0 != 0) as u8 as f64) }
+        }
+    )*};
+}
+cast_truth!(bool f16 bf16);
+
+/// What the elements of a type are read as.
+trait Stored {
+    type As;
+}
+
+macro_rules! stored {
+    ($($t:ty as $other:ty)*) => {$(
+        impl Stored for $t {
+            type As = $other;
+        }
+    )*};
+}
+stored! {
+    bool as Truth i8 as i8 u8 as u8 i16 as i16 u16 as u16 i32 as i32 u32 as u32 i64 as i64 u64 as u64 f16 as f16 bf16 as bf16
+    f32 as f32 f64 as f64
 }
 
 type ConvertFn = unsafe fn(*mut u8, *const u8, usize);
@@ -129,7 +160,7 @@ pub unsafe fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
 }
 
 fn portable_fn(to: DType, from: DType) -> ConvertFn {
-    with_dtype!(from, F => with_dtype!(to, T => cast_all::<F, T>))
+    with_dtype!(from, F => with_dtype!(to, T => cast_all::<<F as Stored>::As, T>))
 }
 
 /// # Safety
@@ -153,7 +184,7 @@ mod x86 {
         match (from, to) {
             (DType::F16, DType::F32) => f16_to_f32,
             (DType::F32, DType::F16) => f32_to_f16,
-            _ => with_dtype!(from, F => with_dtype!(to, T => framed::<F, T>)),
+            _ => with_dtype!(from, F => with_dtype!(to, T => framed::<<F as Stored>::As, T>)),
         }
     }
 
