@@ -12,6 +12,8 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.parametric_functions as PF
+import nnrs.solvers as S
 from graph_helpers import leaf
 from nnrs import NdArray, Variable
 
@@ -324,3 +326,41 @@ def test_arrays_that_lie():
         with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
             v.d = wrong
         assert np.array_equal(v.d, [1, 1, 1])
+
+
+def test_the_states_of_a_solver_are_not_read_from_a_file_of_parameters(tmp_path):
+    nn.clear_parameters()
+    PF.affine(nn.Variable((2, 3)), 2)
+    solver = S.Adam()
+    solver.set_parameters(nn.get_parameters())
+    for name in ("p.h5", "p.safetensors"):
+        nn.save_parameters(str(tmp_path / name))
+        with pytest.raises(nn.Error, match="holds no states of a solver"):
+            solver.load_states(str(tmp_path / name))
+    nn.clear_parameters()
+    empty = S.Sgd()
+    empty.save_states(str(tmp_path / "empty.h5"))
+    empty.load_states(str(tmp_path / "empty.h5"))
+
+
+@pytest.mark.parametrize("layer", [PF.batch_normalization, PF.layer_normalization])
+def test_initial_values_by_name(layer):
+    with pytest.raises(nn.Error, match="argument 'param_init': expected initial values by name, .* got int 5"):
+        layer(nn.Variable((2, 3)), param_init=5)
+
+
+@pytest.mark.parametrize("path", ["/" + 300 * "a" + ".h5", "a\0b.h5", "/proc/x.safetensors", "/nowhere/x.h5"])
+def test_paths_that_cannot_be_written(path):
+    with pytest.raises(nn.Error, match="cannot write"):
+        nn.save_parameters(path)
+    with pytest.raises(nn.Error, match="cannot write"):
+        S.Sgd().save_states(path)
+
+
+def test_a_large_variable_is_no_list_of_numbers():
+    x = nn.Variable((1, 1, 4, 4))
+    calls = lambda v: F.max_pooling(x, (2, 2), stride=v), lambda v: F.sum(x, axis=v), lambda v: F.transpose(x, v)  # noqa: E731
+    for call in calls:
+        for v in (nn.Variable((2**40,)), nn.NdArray((2**40,))):
+            with pytest.raises(nn.Error, match="got <(Variable|NdArray)"):
+                call(v)

@@ -11,6 +11,7 @@ import gc
 import numpy as np
 import pytest
 
+import backend
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.solvers as S
@@ -503,3 +504,166 @@ def test_errors_name_the_function_and_the_line():
     x.d = 1
     with pytest.raises(RuntimeError, match=r"exp: .*was not kept[\s\S]*without clear_buffer[\s\S]*test_observed.py"):
         _ = h.d
+
+
+# In the middle of a run
+
+
+def walk(y: nn.Variable, until: int = 99) -> list[nn.Variable]:
+    """The variables behind y, first inputs first."""
+    found = []
+    while y.parent is not None and len(found) < until:
+        y = y.parent.inputs[0]
+        found.append(y)
+    return found
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}])
+def test_hooks_that_read_all_values_change_nothing(flags):
+    x = leaf(X)
+    y = F.sum(F.sin(F.cos(F.exp(F.tanh(x * 1.0)))))
+    expected = lambda x: np.exp(np.tanh(x))  # noqa: E731
+    seen, ran = [], []
+
+    def look(f):
+        ran.append(f)
+        values = [v.d.copy() for v in walk(y) if v.parent in ran]
+        if f.name == "Cos":
+            seen.append(values[1])
+
+    for scale in (1, 2):
+        x.d = scale * X
+        x.g = 0
+        ran.clear()
+        y.forward(function_post_hook=look, **flags)
+        close(seen[-1], expected(scale * X))
+        close(walk(y)[2].d, expected(scale * X))
+        y.backward()
+        e = expected(scale * X)
+        close(x.g, np.cos(np.cos(e)) * -np.sin(e) * e * (1 - np.tanh(scale * X) ** 2))
+
+
+def test_a_python_function_reads_a_value_of_its_own_graph():
+    seen = []
+
+    class Look(nn.function.PythonFunction):
+        name = "Look"
+
+        def min_outputs(self):
+            return 1
+
+        def setup_impl(self, inputs, outputs):
+            outputs[0].reset_shape(inputs[0].shape, True)
+
+        def forward_impl(self, inputs, outputs):
+            seen.append(t.parent.inputs[0].d.copy())
+            outputs[0].d = inputs[0].d
+
+        def backward_impl(self, inputs, outputs, propagate_down, accum):
+            inputs[0].g = outputs[0].g
+
+        def grad_depends_output_data(self, i, o):
+            return False
+
+        def grad_depends_input_data(self, i, j):
+            return False
+
+    x = leaf(X)
+    t = F.exp(F.tanh(x))
+    y = F.sin(Look()(F.cos(t)))
+    for scale in (1, 3):
+        x.d = scale * X
+        y.forward()
+        close(seen[-1], np.tanh(scale * X))
+        close(t.parent.inputs[0].d, np.tanh(scale * X))
+
+
+@pytest.mark.parametrize("how", ["assign", "view", "array", "fill"])
+@pytest.mark.parametrize("flags", [{}, {"clear_buffer": True}])
+def test_a_leaf_that_a_hook_writes_has_changed(how, flags):
+    if how == "view" and backend.BACKEND != "cpu":
+        pytest.skip("a view is of the host's memory")
+    x = leaf(X)
+    view = x.d if how == "view" else None
+    y = F.sin(F.tanh(F.exp(x)))
+
+    def write(f):
+        if f.name == "Exp":
+            if how == "assign":
+                x.d = 2
+            elif how == "view":
+                view[...] = 2
+            elif how == "array":
+                x.data = NdArray.from_numpy_array(np.full(3, 2, "float32"))
+            else:
+                x.data.fill(2)
+
+    y.forward(function_post_hook=write, **flags)
+    close(y.d, np.sin(np.tanh(E)))
+    tanh, exp, _ = walk(y)
+    close(right_or_changed(exp, E), E)
+    close(right_or_changed(tanh, np.tanh(E)), np.tanh(E))
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}, {"recompute": True}])
+@pytest.mark.parametrize("how", ["assign", "fill", "view"])
+def test_backward_reads_what_the_script_wrote_over_a_value(flags, how):
+    x = leaf(X)
+    h = F.exp(x)
+    h.recompute = flags == {"recompute": True}
+    y = F.sum(F.sin(h))
+    for value in (2, 3):
+        y.forward(**({} if h.recompute else flags))
+        if how == "assign":
+            h.d = value
+        elif how == "fill":
+            h.data.fill(value)
+        else:
+            h.d[...] = value
+        x.g = 0
+        y.backward()
+        close(h.d, value)
+        close(x.g, np.cos(value) * value * np.ones(3))
+    y.forward(**({} if h.recompute else flags))
+    x.g = 0
+    y.backward()
+    close(x.g, np.cos(E) * E)
+
+
+@pytest.mark.parametrize("flags", [{"clear_buffer": True}, {"recompute": True}])
+def test_an_array_that_was_cleared_says_so_until_it_is_read(flags):
+    x = leaf(X)
+    h = F.exp(x)
+    h.recompute = "recompute" in flags
+    y = F.sin(h)
+    y.forward(**({} if h.recompute else flags))
+    assert h.data.clear_called
+    a = h.data
+    del h, y
+    gc.collect()
+    close(a.data, E)
+    assert not a.clear_called
+
+
+@pytest.mark.parametrize("offset", [1, 3, 700])
+def test_parts_of_one_array_that_overlap(offset):
+    a = NdArray.from_numpy_array(np.linspace(0, 1, 1700, dtype="float32"))
+    right = np.exp(a.data[:1000])
+    x, y = nn.Variable((1000,)), F.exp(nn.Variable((1000,)))
+    x.data = a.narrow(0, 0, 1000)
+    y = F.exp(x)
+    y.data = a.narrow(0, offset, 1000)
+    y.forward()
+    close(y.d, right)
+
+
+def test_gradients_that_are_parts_of_one_array_and_overlap():
+    x = leaf(np.linspace(-1, 1, 1000))
+    h = F.sin(x)
+    y = F.exp(h)
+    a = NdArray.from_numpy_array(np.zeros(1003, "float32"))
+    x.grad, h.grad = a.narrow(0, 0, 1000), a.narrow(0, 3, 1000)
+    y.forward()
+    y.backward()
+    right = np.exp(np.sin(x.d)) * np.cos(x.d)
+    np.testing.assert_allclose(x.g[:3], right[:3], rtol=2e-6)

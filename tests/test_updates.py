@@ -92,3 +92,25 @@ def test_a_view_of_the_array_sees_what_is_written():
     np.testing.assert_array_equal(out.d, [1, 9, 3])
     if nn.get_current_context().backend[0].startswith("cpu"):
         np.testing.assert_array_equal(view, [1, 9, 3])
+
+
+READERS = {
+    "a product": lambda v: v * 2,
+    "a copy": lambda v: F.sin(v.get_unlinked_variable(need_grad=True)),
+    "a matrix product": lambda v: F.affine(F.reshape(v, (1, 3)), nn.Variable.from_numpy_array(np.eye(3, dtype="f"))),
+}
+
+
+@pytest.mark.parametrize("auto", [False, True])
+@pytest.mark.parametrize("name", READERS)
+def test_another_function_that_reads_the_array_is_an_error(name, auto):
+    v = nn.Variable.from_numpy_array(np.float32([0.5, 1, 1.5]), need_grad=True)
+    if auto and name == "a copy":
+        pytest.skip("nobody knows who has read a copy")
+    with (
+        nn.auto_forward(auto),
+        pytest.raises(RuntimeError, match="it writes into 'out', which .* reads too[\\s\\S]*F.identity"),
+    ):
+        b = READERS[name](v)
+        (F.sum(b) + F.sum(put([9], [[0]], v))).forward()
+    np.testing.assert_array_equal(v.d, [0.5, 1, 1.5])

@@ -28,6 +28,7 @@ from . import _core
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
+    Error,
     FileError,
     FolderError,
     FormatError,
@@ -113,8 +114,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     ...     os.listdir(d)
     ['a.txt']
     """
-    target = os.path.realpath(path)
-    mode = _mode_to_keep(target)
+    try:
+        target = os.path.realpath(path)
+        mode = _mode_to_keep(target)
+    except Error:
+        raise
+    except (OSError, ValueError) as error:  # too long a name, a zero byte, no right to look
+        raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")

@@ -2496,7 +2496,7 @@ def _scatter_nd(data: A, indices: A, out: A | None = None, shape: Sequence[int] 
     Args:
         data: indices.shape[1:] + shape[M:].
         indices: Coordinates, of shape (M, ..).
-        out: What the result is elsewhere. Zeros by default.
+        out: What the result is elsewhere, zeros by default. If no function has made it, it becomes the result.
         shape: Shape of the result; None: of `out`.
         add: Whether values are added to what is there.
         n_outputs: Not used; NNabla's.
@@ -2558,7 +2558,8 @@ def bool_scatter(input: A, mask: A, output: A | None = None, n_outputs: int = -1
     Args:
         input: Rows, of shape (n, ..), n the number of places where the mask is not zero.
         mask: N-D array.
-        output: What the result is elsewhere. Zeros by default.
+        output: What the result is elsewhere, zeros by default. If no function has made it, it becomes the
+            result.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -104,9 +104,18 @@ def _bias(shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply) ->
     return _parameter("b", shape, ConstantInitializer() if init is None else init, fixed, apply)
 
 
-def _beta_gamma(shape: list[int], init: ParamInit, fixed: bool, no_bias: bool, no_scale: bool) -> tuple[Any, Any]:
+def _by_name(function: str, param_init: ParamInit) -> Mapping[str, Any]:
+    """Initial values by the names of parameters."""
+    if param_init is not None and not isinstance(param_init, Mapping):
+        expected = "initial values by name, as {'beta': 0.5}"
+        raise ArgumentTypeError(message(function, "param_init", expected, describe(param_init)))
+    return param_init or {}
+
+
+def _beta_gamma(
+    shape: list[int], given: Mapping[str, Any], fixed: bool, no_bias: bool, no_scale: bool
+) -> tuple[Any, Any]:
     """Bias and scale of a normalization, each None where it is not wanted."""
-    given = init or {}
     beta = None if no_bias else _parameter("beta", shape, given.get("beta", ConstantInitializer(0)), fixed)
     gamma = None if no_scale else _parameter("gamma", shape, given.get("gamma", ConstantInitializer(1)), fixed)
     return beta, gamma
@@ -294,8 +303,8 @@ def batch_normalization(
     x = _input("batch_normalization", inp)
     kept = _axes("batch_normalization", "axes", axes, len(inp.shape))
     shape = [n if i in kept else 1 for i, n in enumerate(inp.shape)]
-    beta, gamma = _beta_gamma(shape, param_init, fix_parameters, no_bias, no_scale)
-    given = param_init or {}
+    given = _by_name("batch_normalization", param_init)
+    beta, gamma = _beta_gamma(shape, given, fix_parameters, no_bias, no_scale)
     mean = get_parameter_or_create("mean", tuple(shape), given.get("mean", ConstantInitializer(0)), False)
     var = get_parameter_or_create("var", tuple(shape), given.get("var", ConstantInitializer(1)), False)
     return F.batch_normalization(x, beta, gamma, mean, var, kept, decay_rate, eps, batch_stat, output_stat)
@@ -346,7 +355,8 @@ def layer_normalization(
     x = _input("layer_normalization", inp)
     batch = _axes("layer_normalization", "batch_axis", batch_axis, len(inp.shape))
     shape = [1 if i in batch else n for i, n in enumerate(inp.shape)]
-    beta, gamma = _beta_gamma(shape, param_init, fix_parameters, no_bias, no_scale)
+    given = _by_name("layer_normalization", param_init)
+    beta, gamma = _beta_gamma(shape, given, fix_parameters, no_bias, no_scale)
     return F.layer_normalization(x, beta, gamma, batch_axis, eps, output_stat)
 
 

@@ -228,6 +228,8 @@ def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
 
         _files.check_node(h5py, "", f)
         f.visititems(visit)
+        if not found and len(f):
+            raise FormatError(message(function, "path", f"{os.fspath(path)} holds no states of a solver"))
     return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
 
 

@@ -261,6 +261,13 @@ impl Data {
         unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
     }
 
+    /// True if it is part of the same memory as one of `others`, and not the same part: parts (`narrow`) may overlap.
+    pub(crate) fn overlaps_shifted(&self, others: &[Data]) -> bool {
+        let (begin, end) = (self.address(), self.address() + self.bytes() as u64);
+        let meets = |o: &Data| o.address() < end && begin < o.address() + o.bytes() as u64;
+        others.iter().any(|o| (o.address(), o.bytes()) != (begin, self.bytes()) && meets(o))
+    }
+
     /// Makes 0 or 1 of each byte: booleans that somebody else wrote may be any, which would be undefined behaviour in a `bool`.
     pub(crate) fn settle_booleans(&self) {
         self.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);

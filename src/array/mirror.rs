@@ -2,6 +2,7 @@
 //! when it is asked for.
 
 use super::alloc::Block;
+use super::storage::now;
 use crate::cuda::{self, Gpu, Memory};
 use crate::error::Result;
 use std::ptr::NonNull;
@@ -46,6 +47,8 @@ enum Head {
 pub(super) struct Mirror {
     copy: Option<Arc<Memory>>,
     head: Head,
+    /// When the host's memory was copied to the GPU last.
+    uploaded: u64,
 }
 
 impl Head {
@@ -70,7 +73,7 @@ impl Block {
     pub(super) fn on_gpu(gpu: &'static Gpu, bytes: usize) -> Result<Block> {
         let block = Block::nowhere(bytes);
         let copy = Some(Arc::new(gpu.alloc(bytes)?));
-        let _ = block.mirror.set(Box::new(Mutex::new(Mirror { copy, head: Head::Gpu })));
+        let _ = block.mirror.set(Box::new(Mutex::new(Mirror { copy, head: Head::Gpu, uploaded: 0 })));
         Ok(block)
     }
 
@@ -100,7 +103,7 @@ impl Block {
     }
 
     fn mirror(&self) -> &Mutex<Mirror> {
-        self.mirror.get_or_init(|| Box::new(Mutex::new(Mirror { copy: None, head: Head::Host })))
+        self.mirror.get_or_init(|| Box::new(Mutex::new(Mirror { copy: None, head: Head::Host, uploaded: 0 })))
     }
 
     fn at_host(&self, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
@@ -123,8 +126,9 @@ impl Block {
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }
-        // Whoever has a view of the host's memory may have written it since; what is captured has just been brought.
-        let seen = self.views.any() && !cuda::capture::is_capturing();
+        // Whoever has a view of the host's memory, or had one then, may have written it since; what is captured has just been
+        // brought.
+        let seen = self.views.could_write_after(mirror.uploaded) && !cuda::capture::is_capturing();
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && seen);
         let copy = match mirror.copy.take() {
             Some(copy) => copy,
@@ -133,6 +137,7 @@ impl Block {
         let copy = mirror.copy.insert(copy).clone();
         if is_stale && access != Access::Overwrite {
             let Some(turn) = gpu.try_turn()? else { return Ok(Reached::Busy(gpu)) };
+            mirror.uploaded = now();
             // SAFETY: the host's memory is as large as the copy.
             unsafe { copy.upload_in(&turn, self.ptr(), self.asked())? };
         }

@@ -318,6 +318,18 @@ impl Storage {
         s.lost && matches!(s.content, Content::Empty)
     }
 
+    /// Who makes a content again that was given up.
+    ///
+    /// # Errors
+    /// Nobody can.
+    #[cfg(feature = "python")]
+    pub(crate) fn maker(&self) -> Result<Option<Arc<dyn Maker>>> {
+        match self.absent() {
+            Some(Absent::Made(maker)) if self.is_lost() => maker.upgrade().map(Some).ok_or_else(gone),
+            _ => Ok(None),
+        }
+    }
+
     /// Has a content that was given up made again.
     ///
     /// # Errors

@@ -153,6 +153,24 @@ impl FnNode {
         self.links().inputs.get(i).is_some_and(|x| x.parent().is_none()).then_some(i)
     }
 
+    /// An error if it [rewrites](FnNode::rewrites) an input that another function reads, whose gradient would read the new
+    /// data. Several that write it in turn are no such case. `graph`: functions that run with it.
+    pub(crate) fn check_rewrites(&self, graph: impl Iterator<Item = Arc<FnNode>>) -> Result<()> {
+        let Some(i) = self.rewrites() else { return Ok(()) };
+        let x = self.inputs()[i].clone();
+        let storage = x.data().storage();
+        let reads = |f: &FnNode| {
+            let of = |(k, v): (usize, &VarRef)| Arc::ptr_eq(&v.data().storage(), &storage) && f.rewrites() != Some(k);
+            f.id != self.id && f.inputs().iter().enumerate().any(of)
+        };
+        let consumers = x.lock().consumers.clone();
+        let mut all = consumers.iter().filter_map(Weak::upgrade).chain(graph);
+        let Some(reader) = all.find(|f| reads(f)) else { return Ok(()) };
+        let name = self.function.input_name(i);
+        let e = Error::graph(format!("it writes into '{name}', which {} reads too", reader.name()));
+        Err(self.explain(e.hint(format!("give it a copy: F.identity({name}), whose data nobody else reads"))))
+    }
+
     /// Whether it writes input `i`.
     pub(crate) fn updates_input(&self, i: usize) -> bool {
         self.function.updates_input(i) || self.rewrites() == Some(i)

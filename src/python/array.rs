@@ -1,12 +1,14 @@
 //! `nnrs.NdArray`.
 
 use super::{convert, errors, operators};
-use crate::array::NdArray as Array;
+use crate::array::{Maker, NdArray as Array};
 use crate::dtype::DType;
+use crate::error::Result;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
@@ -15,11 +17,19 @@ pub(crate) struct NdArray {
     array: Array,
     /// The result of a comparison: no truth that Python could go by.
     pub(super) is_comparison: AtomicBool,
+    /// Who makes the content again that a run gave up: it stays as long as the array.
+    _maker: Option<Arc<dyn Maker>>,
 }
 
 impl NdArray {
     pub(crate) fn new(array: Array) -> NdArray {
-        NdArray { array: array.handle(), is_comparison: AtomicBool::new(false) }
+        NdArray { array: array.handle(), is_comparison: AtomicBool::new(false), _maker: None }
+    }
+
+    /// As [`NdArray::new`], of an array whose content will be made again when it is read, if it was given up.
+    pub(crate) fn of_variable(array: Array) -> Result<NdArray> {
+        let _maker = array.storage().maker()?;
+        Ok(NdArray { _maker, ..NdArray::new(array) })
     }
 
     pub(crate) fn inner(&self) -> &Array {

@@ -1,6 +1,7 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
+use super::variable::Variable;
 use crate::array::{Data, Export, NdArray};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -211,7 +212,7 @@ fn int(value: &Bound<'_, PyAny>) -> Option<i64> {
 }
 
 fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
-    if value.is_instance_of::<PyString>() {
+    if value.is_instance_of::<PyString>() || is_array(value) {
         return Ok(None);
     }
     let Ok(items) = value.try_iter() else { return Ok(None) };
@@ -221,7 +222,15 @@ fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
 /// What stands for None within a list (`slice`).
 const OPEN: i64 = i64::MIN;
 
+/// A Variable or an array is no list of arguments, however many elements it has.
+fn is_array(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<Variable>() || value.is_instance_of::<super::array::NdArray>()
+}
+
 fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
+    if is_array(value) {
+        return Ok(None);
+    }
     let Ok(items) = value.try_iter() else { return Ok(None) };
     items.map(|item| Ok(item?.extract::<f64>().ok())).collect()
 }

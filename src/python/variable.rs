@@ -158,7 +158,7 @@ impl Variable {
     /// The data as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
     fn get_data(&self, py: Python<'_>) -> PyResult<NdArray> {
-        errors::run(py, || self.var.data()).map(NdArray::new)
+        errors::run(py, || NdArray::of_variable(self.var.raw_data()))
     }
 
     #[setter]

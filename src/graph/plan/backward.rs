@@ -55,6 +55,8 @@ pub(crate) struct Backward {
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
+    /// What is held and was not kept, and whether the script has written it.
+    not_kept: Vec<(u32, bool)>,
     /// When it last told the variables what it keeps.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -166,7 +168,7 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     let same = |a: &Option<(u64, Weak<Forward>)>| a.as_ref().map(|f| f.0) == id;
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
-    if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
+    if let Some(p) = found.filter(|p| p.watch.is_fresh(roots) && p.reads_what_is_there()) {
         p.adopt_again();
         return Ok(p);
     }
@@ -199,6 +201,7 @@ impl Backward {
         let units = g.backward_order().map_or(units, |order| group::in_order(&g, order));
         let forward_slots = same_slots(&g, forward.as_deref());
         let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
+        let not_kept = forward.as_deref().map_or(Vec::new(), |f| not_kept(&g, f, &forward_slots));
         b.check_labels()?;
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);
@@ -226,6 +229,7 @@ impl Backward {
             grads,
             narrow,
             steps,
+            not_kept,
             forward_slots,
             adopted: AtomicU64::new(0),
             root: g.roots[0],
@@ -237,7 +241,21 @@ impl Backward {
     }
 }
 
+/// What somebody holds and forward did not keep; and whether the script has written it since, as it may.
+fn not_kept(g: &Graph, f: &Forward, slots: &[Option<u32>]) -> Vec<(u32, bool)> {
+    let dropped = |v: &usize| slots[*v].is_none_or(|slot| !f.kept[slot as usize]);
+    let held = |v: &usize| g.vars[*v].producer.is_some() && g.vars[*v].observed.data;
+    let found = (0..g.vars.len()).filter(held).filter(dropped);
+    found.map(|v| (v as u32, build::is_overwritten(&g.vars[v].var))).collect()
+}
+
 impl Backward {
+    /// The plan was made for what the script has written, and for nothing else.
+    fn reads_what_is_there(&self) -> bool {
+        let is_written = |v: u32| self.vars[v as usize].upgrade().is_some_and(|v| build::is_overwritten(&v));
+        self.not_kept.iter().all(|&(v, written)| is_written(v) == written)
+    }
+
     /// The shape that a gradient is kept in.
     pub(crate) fn grad_shape(&self, v: u32) -> &Shape {
         self.narrow[v as usize].as_ref().unwrap_or(&self.slots[v as usize].shape)

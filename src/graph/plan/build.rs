@@ -232,6 +232,16 @@ impl Forward {
         }
     }
 
+    /// Drops what was made in the middle of the run for who read it then.
+    pub(crate) fn drop_remade(&self) {
+        if ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed) {
+            return;
+        }
+        for n in self.nodes.iter().filter(|n| n.f.is_remade.swap(false, Relaxed)) {
+            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
+        }
+    }
+
     /// Drops what no step makes.
     pub(crate) fn drop_unmade(&self) {
         self.unmade.iter().for_each(|&v| self.drop_data(v));

@@ -109,8 +109,6 @@ impl Interrupt {
 /// Exclusive use of some nodes: two threads that run one graph take turns.
 pub(crate) struct Turn<'a> {
     nodes: Vec<&'a FnNode>,
-    /// When all of them had run, for those who ask what was written since.
-    ran: Option<u64>,
 }
 
 static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
@@ -129,7 +127,7 @@ impl<'a> Turn<'a> {
         let is_me = |owner: u64| (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0;
         let mut wait = 0;
         loop {
-            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0), ran: None };
+            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
             match turn.try_all(nodes.clone(), me) {
                 Ok(()) => return Ok(turn),
                 Err(owner) if is_me(owner) => {
@@ -164,9 +162,6 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         for f in &self.nodes {
-            if let Some(time) = self.ran {
-                f.set_ran(time);
-            }
             f.turn.busy.store(0, Ordering::Release);
         }
     }
@@ -175,37 +170,41 @@ impl Drop for Turn<'_> {
 impl Forward {
     /// Runs the plan.
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
-        let mut turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        let mut steps = 0;
+        self.mark(&self.marked); // what views write while it runs shows in the marks after it
         let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays),
-            None => self.compute(hooks, &mut steps),
+            None => self.compute(hooks),
         };
-        self.marked.iter().for_each(|&v| self.slots[v as usize].data.mark());
-        let now = array::now();
-        match done {
-            Ok(()) => {
-                self.drop_unmade();
-                turn.ran = Some(now);
-            }
-            Err(_) => {
-                let ran = self.units[..steps].iter().flat_map(|u| &u.nodes);
-                ran.for_each(|&n| self.nodes[n as usize].f.set_ran(now));
-            }
-        }
-        done
+        self.mark(&self.marked);
+        done?;
+        self.drop_unmade();
+        self.drop_remade();
+        Ok(())
     }
 
-    /// `steps`: how many were done.
-    fn compute(&self, hooks: &Hooks, steps: &mut usize) -> Result<()> {
+    fn compute(&self, hooks: &Hooks) -> Result<()> {
         let mut interrupt = Interrupt::new();
         for (i, step) in self.steps.iter().enumerate() {
-            *steps = i;
-            self.step(step, hooks)?;
+            self.step(i, step, hooks)?;
             interrupt.check(step.work(self))?;
         }
         Ok(())
+    }
+
+    fn mark(&self, slots: &[u32]) {
+        slots.iter().for_each(|&v| self.slots[v as usize].data.mark());
+    }
+
+    /// The functions of step `i` have run: who asks what was written since asks from now on.
+    fn note_ran(&self, i: usize) {
+        let now = array::now();
+        let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);
+        match self.key.hooked {
+            true => ran(self.steps[i].what.node()), // one by one, in another order than that of the units
+            false => self.units[i].nodes.iter().for_each(|&n| ran(n)),
+        }
     }
 
     /// Runs as a CUDA graph, once there is one.
@@ -214,7 +213,9 @@ impl Forward {
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
         let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: false };
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
-        replays.run(&c, &mut || self.compute(&Hooks::default(), &mut 0), finish)
+        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)?;
+        (0..self.steps.len()).for_each(|i| self.note_ran(i));
+        Ok(())
     }
 
     /// Leaves that another graph computed, or this one before it was cut, may have data that was not kept.
@@ -229,11 +230,15 @@ impl Forward {
         slot.drop_data(slot.recompute || self.key.options != super::ForwardOptions::default());
     }
 
-    fn step(&self, step: &Step, hooks: &Hooks) -> Result<()> {
+    fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
         let _label = alloc::label("output of", node.f.name());
         step.what.run(node, &self.slots, false)?;
+        self.note_ran(i);
+        if hooks.any() {
+            self.mark(step.what.makes(node));
+        }
         hooks.after(&node.f)?;
         for &v in &step.free {
             self.drop_data(v);
@@ -424,13 +429,22 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
         let n = slots[*v as usize].shape.size();
         sources.push(source(&slots[now as usize].data, n, t.site, || walk.clone(), &mut alive)?);
     }
+    let mut apart: SmallVec<[(u32, Data); 1]> = SmallVec::new();
+    let read = alive.len();
     for &v in &t.sinks {
-        let data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
+        let mut data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
+        if data.overlaps_shifted(&alive[..read]) {
+            data = Data::new_at(t.site.place, t.site.dtype, t.n)?;
+            apart.push((v, data.clone()));
+        }
         sinks.push(Sink { ptr: data.address() as *mut u8, dtype: t.site.dtype });
         alive.push(data);
     }
     // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-    unsafe { t.program.run(t.n, &sources, &sinks) }
+    unsafe { t.program.run(t.n, &sources, &sinks)? };
+    let put =
+        |(v, data): &(u32, Data)| slots[*v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?.take(data);
+    apart.iter().try_for_each(put)
 }
 
 /// Keeps the memory of a program's arrays while it runs.

@@ -266,6 +266,7 @@ impl Graph {
         let count = functions.len();
         let mut g = Graph { nodes: Vec::with_capacity(count), vars: Vec::with_capacity(2 * count), ..Graph::default() };
         let mut number: MixMap<usize, u32> = MixMap::with_capacity_and_hasher(2 * count, Default::default());
+        let mut rewrites = false;
         for f in functions {
             let (inputs, outputs) = (f.inputs(), f.outputs());
             let x: SmallVec<[u32; 2]> = inputs.iter().map(|v| g.number(v, &mut number)).collect();
@@ -287,6 +288,7 @@ impl Graph {
             let flows = node.flows(&g);
             let inherited = node.x.iter().any(|&x| g.vars[x as usize].needs_grad);
             let (is_once, of_user_code) = (node.f.rewrites().is_some(), node.f.function.on_variables().is_some());
+            rewrites |= is_once;
             for &y in &node.y {
                 let v = &mut g.vars[y as usize];
                 v.producer = Some(at);
@@ -299,6 +301,9 @@ impl Graph {
                 v.keeps_grad |= v.flows && !flows; // backward ends there
             }
             g.nodes.push(node);
+        }
+        if rewrites {
+            g.nodes.iter().try_for_each(|n| n.f.check_rewrites(g.nodes.iter().map(|n| n.f.clone())))?;
         }
         for r in roots {
             let i = g.number(r, &mut number);

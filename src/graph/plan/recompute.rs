@@ -20,7 +20,10 @@ use std::sync::{Arc, Weak};
 impl Maker for FnNode {
     fn make(self: Arc<Self>, storage: &Arc<Storage>) -> Result<()> {
         match self.ran() {
-            0 => Ok(()), // it never ran: nothing was there
+            0 => {
+                note_remade(&self); // it never ran: nothing was there, and what a reader finds is no value
+                Ok(())
+            }
             time => Search::new(Some(time), &self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
         }
     }
@@ -139,7 +142,11 @@ impl Search {
         let done = self.functions.iter().try_for_each(&mut run);
         let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);
         made.iter().filter(|m| !is_target(m)).for_each(Made::drop_again);
-        let Some(found) = made.iter().find(is_target) else { return done.and_then(|()| Err(gone())) };
+        let Some(found) = made.iter().find(is_target) else {
+            done?;
+            // Another thread may have made it meanwhile.
+            return if target.is_empty() { Err(gone()) } else { Ok(()) };
+        };
         target.set_modified(found.by.ran());
         target.watch(); // more may be made of it
         note_remade(&found.by);

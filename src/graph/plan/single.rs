@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 /// Computes the outputs of a node whose inputs have (or can get) their data.
 pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
+    node.check_rewrites(std::iter::empty())?;
     let inputs = node.inputs();
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();

@@ -4,8 +4,9 @@ use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
 use crate::function::Part;
 use crate::graph::plan::group::Unit;
-use crate::graph::plan::order::{Graph, Node};
+use crate::graph::plan::order::{Graph, Node, Var};
 use crate::graph::plan::program::UnitBackward;
+use crate::graph::variable::VarNode;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -14,10 +15,16 @@ use std::sync::Mutex;
 pub(super) struct Builder<'a> {
     g: &'a Graph,
     key: Key,
-    /// Data that forward kept.
+    /// Data that forward kept, or that the script has put in the place of what forward made.
     stored: Vec<bool>,
     /// Data that some step reads.
     read: RefCell<Vec<bool>>,
+}
+
+/// The script has written the data since the function ran that makes it.
+pub(super) fn is_overwritten(v: &VarNode) -> bool {
+    let storage = v.data().storage();
+    !storage.is_empty() && v.parent().is_some_and(|f| !storage.is_as_at(f.ran()))
 }
 
 impl<'a> Builder<'a> {
@@ -27,7 +34,8 @@ impl<'a> Builder<'a> {
             Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
             None => !g.vars[v].var.is_lost(),
         };
-        let stored = g.vars.iter().enumerate().map(|(i, v)| v.producer.is_none() || kept(i)).collect();
+        let is_there = |v: &Var| v.producer.is_none() || (v.observed.data && is_overwritten(&v.var));
+        let stored = g.vars.iter().enumerate().map(|(i, v)| kept(i) || is_there(v)).collect();
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
         opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);

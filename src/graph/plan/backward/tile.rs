@@ -31,13 +31,19 @@ impl Backward {
         }
         let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
         let mut temps: SmallVec<[(Target, Data); 2]> = SmallVec::new();
+        let mut apart: SmallVec<[(Data, Data); 1]> = SmallVec::new();
+        let read = alive.len();
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
-            let data = match (r, add) {
+            let mut data = match (r, add) {
                 (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
                 (_, true) => target.modify_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
                 (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
             };
+            if data.overlaps_shifted(&alive[..read]) {
+                let copy = data.converted(data.dtype())?;
+                apart.push((std::mem::replace(&mut data, copy.clone()), copy));
+            }
             sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
             if r {
                 temps.push((*x, data.clone()));
@@ -46,6 +52,7 @@ impl Backward {
         }
         // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
         unsafe { program.run(t.shape.size(), &sources, &sinks)? };
+        apart.iter().try_for_each(|(to, made)| to.take(made))?;
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
