@@ -305,7 +305,7 @@ class Machine:
 
     def check_nodes(self) -> None:
         """As many functions and variables are alive as can be reached from what is held."""
-        if self.frozen or self.together:
+        if self.frozen or self.together or self.arrays:  # an array keeps alive who makes its content again
             return
         held = [r for _, r in self.vars.values()]
         order = behind(held)

@@ -181,12 +181,12 @@ impl Forward {
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
-        let watched = watched(&g, &kept);
+        let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let may_be_shown = |v: &u32| g.var(*v).producer.is_none() || (kept[*v as usize] && g.var(*v).observed.data);
         let marked = watched.iter().copied().filter(may_be_shown).collect();
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
-        let leaves = g.read().into_iter().filter(|&v| g.var(v).producer.is_none()).collect();
+        let leaves = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
         let made = g.made_in_time();
         Ok(Forward {
             id: next_id(),
@@ -264,15 +264,6 @@ impl Forward {
 pub(crate) fn note_remade(f: &FnNode) {
     f.is_remade.store(true, Relaxed);
     ADOPTIONS.fetch_add(1, Relaxed);
-}
-
-/// Leaves, and what functions read whose outputs do not all stay: another run may keep it.
-fn watched(g: &Graph, kept: &[bool]) -> Vec<u32> {
-    let mut watched: Vec<bool> = g.vars.iter().map(|v| v.producer.is_none()).collect();
-    for node in g.nodes.iter().filter(|n| n.y.iter().any(|&y| !kept[y as usize])) {
-        node.x.iter().for_each(|&x| watched[x as usize] = true);
-    }
-    (0..g.vars.len() as u32).filter(|&v| watched[v as usize]).collect()
 }
 
 struct Builder<'a> {
