@@ -667,3 +667,11 @@ def test_gradients_that_are_parts_of_one_array_and_overlap():
     y.backward()
     right = np.exp(np.sin(x.d)) * np.cos(x.d)
     np.testing.assert_allclose(x.g[:3], right[:3], rtol=2e-6)
+
+
+def test_a_shape_that_is_set_again_is_no_change():
+    x = leaf(np.ones((3, 1)))
+    y = F.sin(F.exp(x))
+    y.forward(clear_buffer=True)
+    x.reset_shape((3, 1), True)
+    close(y.parent.inputs[0].d, np.exp(x.d))

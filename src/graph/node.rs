@@ -140,11 +140,15 @@ impl FnNode {
         self.links().outputs.iter().map(array).collect()
     }
 
-    /// True if inputs and outputs have the shapes that they had when it was set up.
+    /// True if inputs and outputs have the shapes that they had when it was set up, or would have if it were set up now.
     pub(crate) fn is_set_up(&self) -> bool {
-        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
-        let outputs = self.output_arrays();
-        self.links().setup == fingerprint(shapes.iter(), outputs.iter().map(NdArray::shape))
+        let x: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
+        let y: SmallVec<[Shape; 2]> = self.output_arrays().iter().map(NdArray::shape).collect();
+        if self.function.on_variables().is_some() {
+            return self.links().setup == fingerprint(x.iter(), y.iter().cloned());
+        }
+        let (x, y): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (x.iter().collect(), y.iter().collect());
+        self.check_call(&x, &y).is_ok()
     }
 
     /// The input whose data becomes the output's: a leaf, since what is computed stays what it is.
