@@ -194,3 +194,34 @@ def test_a_child_collects_garbage_that_another_thread_was_running():
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_forks_while_other_threads_draw_initial_values():
+    code = """
+import os, signal, threading, warnings, numpy as np, nnrs as nn, nnrs.parametric_functions as PF, nnrs.random
+warnings.simplefilter("ignore", DeprecationWarning)
+stop = threading.Event()
+def draw(k):
+    while not stop.is_set():
+        nnrs.random.prng.normal(size=20000)
+        with nn.parameter_scope(f"t{k}"):
+            PF.affine(nn.Variable((2, 30)), 40)
+        nn.clear_parameters()
+others = [threading.Thread(target=draw, args=(k,)) for k in range(2)]
+[t.start() for t in others]
+codes = []
+for i in range(40):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        with nn.parameter_scope("child"):
+            PF.affine(nn.Variable((2, 3)), 4).forward()
+        os._exit(0)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+stop.set()
+[t.join() for t in others]
+assert codes == 40 * [0], codes
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

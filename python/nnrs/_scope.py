@@ -5,6 +5,7 @@ The tree belongs to the process, the place in it to the thread: `parameter_scope
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -20,6 +21,16 @@ _root: Scope = OrderedDict()
 current: ContextVar[Scope | None] = ContextVar("nnrs_parameter_scope", default=None)
 _journal: ContextVar[list[tuple[Scope, str, Any]] | None] = ContextVar("nnrs_parameter_journal", default=None)
 _lock = threading.Lock()  # held only while an entry is put in or out, never while user code runs
+
+
+def _renew_lock() -> None:
+    """In a child: the thread that held it is not there."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def get_current_parameter_scope() -> OrderedDict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,29 @@ def __getattr__(name: str) -> Any:
     if name == "prng":  # made when first asked for: importing numpy.random takes 9 ms
         return globals().setdefault("prng", np.random.RandomState(pseed))
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+class _Fork:
+    """Forks while no other thread draws from `prng`, or imports it: the lock would stay locked in the child."""
+
+    held: Any = None
+
+    @classmethod
+    def before(cls) -> None:
+        if threading.active_count() > 1:
+            __getattr__("prng")
+        lock = getattr(getattr(globals().get("prng"), "_bit_generator", None), "lock", None)
+        cls.held = lock if lock is not None and lock.acquire(timeout=10) else None
+
+    @classmethod
+    def after(cls) -> None:
+        if cls.held is not None:
+            cls.held.release()
+        cls.held = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_Fork.before, after_in_parent=_Fork.after, after_in_child=_Fork.after)
 
 
 def set_function_seed(seed_value: int) -> None:

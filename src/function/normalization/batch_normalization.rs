@@ -208,7 +208,7 @@ impl Function for BatchNormalization {
         }
         let (beta, gamma, _) = self.places();
         let shape = run.shape(0);
-        let layout = self.layout(&shape)?;
+        let layout = self.layout(shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         with_real!(run.dtype, T => {
             let over = gx[0].as_ref().is_some_and(|gx| gx.over);

@@ -123,7 +123,7 @@ impl Function for LayerNormalization {
         }
         let (beta, gamma) = self.places();
         let shape = run.shape(0);
-        let (layout, layer) = self.layout(&shape)?;
+        let (layout, layer) = self.layout(shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let (mut first, mut of_beta, mut of_gamma) = (None, None, None);
         for (i, g) in gx.iter_mut().enumerate() {

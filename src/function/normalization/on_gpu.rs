@@ -109,7 +109,7 @@ impl BatchNormalization {
     ) -> Result<()> {
         let (beta, gamma, _) = self.places();
         let shape = run.shape(0);
-        let layout = self.layout(&shape)?;
+        let layout = self.layout(shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, shape.size())? else { return Ok(()) };
         let gy0 = layout.read_on_gpu(&gy0)?;
@@ -154,7 +154,7 @@ impl LayerNormalization {
     ) -> Result<()> {
         let (beta, gamma) = self.places();
         let shape = run.shape(0);
-        let (layout, layer) = self.layout(&shape)?;
+        let (layout, layer) = self.layout(shape)?;
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, shape.size())? else { return Ok(()) };
         let gy0 = layout.read_on_gpu(&gy0)?;
