@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
-use crate::{function, with_real};
+use crate::{function, functions as f, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -259,9 +259,9 @@ impl Function for ScatterNd {
         let mut grads = vec![data, None];
         if g.x.len() > 2 {
             let zeros = || Variable::from_array(NdArray::new(g.x[0].shape())).with_need_grad(false);
-            let passed =
-                if self.add { gy.clone() } else { scatter_nd(&zeros(), indices, Some(gy), ScatterNd::default())? };
-            grads.push(Some(passed));
+            // Of a copy: a leaf would be written.
+            let without = || scatter_nd(&zeros(), indices, Some(&f::identity(gy)?), ScatterNd::default());
+            grads.push(Some(if self.add { gy.clone() } else { without()? }));
         }
         Ok(grads)
     }
