@@ -85,6 +85,12 @@ impl State {
         State { dtype, content, absent: Absent::Unset, lost: false, cleared: false, shared: false, shown: None }
     }
 
+    /// Takes another content, of its own, and gives the old one. What was shown is the caller's affair.
+    fn put(&mut self, dtype: DType, content: Content) -> Content {
+        (self.dtype, self.lost, self.cleared, self.shared) = (dtype, false, false, false);
+        std::mem::replace(&mut self.content, content)
+    }
+
     /// Nobody else has the memory, as content or to work on it.
     fn is_exclusive(&self) -> bool {
         matches!(&self.content, Content::Bytes(b) if Arc::strong_count(b) == 1)
@@ -243,8 +249,8 @@ impl Storage {
     /// waits for the allocator, would leave it locked in the child.
     pub(super) fn replace(&self, dtype: DType, content: Content, cleared: bool, shared: bool) {
         let mut s = self.state();
-        (s.dtype, s.lost, s.cleared, s.shared, s.shown) = (dtype, false, cleared, shared, None);
-        let old = std::mem::replace(&mut s.content, content);
+        let old = s.put(dtype, content);
+        (s.cleared, s.shared, s.shown) = (cleared, shared, None);
         drop(s);
         drop(old);
         self.touch();
@@ -423,10 +429,8 @@ impl Storage {
             let mut s = self.state();
             if s.dtype == from && s.content.is(&content) {
                 let block = data.block().clone();
-                let absent = std::mem::take(&mut s.absent);
-                let shown = s.shown.filter(|_| from == dtype);
-                let new = State { absent, shown, ..State::new(dtype, Content::Bytes(block.clone())) };
-                let old = std::mem::replace(&mut *s, new);
+                s.shown = s.shown.filter(|_| from == dtype);
+                let old = s.put(dtype, Content::Bytes(block.clone()));
                 drop(s);
                 drop(old);
                 return Ok(block);

@@ -12,9 +12,8 @@ use super::replays::Circumstances;
 use super::{Gpu, Memory, vendor};
 use crate::array::{Held, Kept, NdArray};
 use crate::error::{Error, Result};
-use crate::function::Saved;
+use crate::function::{Saved, Saving};
 use crate::random::Draw;
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,16 +28,14 @@ pub(super) struct Variant {
     before: Vec<Option<Held>>,
     /// The arrays that are written, as they are afterwards, and how often their memory had been shared.
     after: Vec<Option<(Held, usize)>>,
-    saved: Vec<(Saving, Saving)>,
+    saved: Vec<(Option<Saving>, Option<Saving>)>,
     arena: Arena,
     draws: Draws,
     _tables: Vec<Arc<Memory>>,
 }
 
-type Saving = Option<(u64, Arc<dyn Any + Send + Sync>)>;
-
 /// What a function keeps, but for draws: another one in each run, of which a captured run knows nothing.
-fn saving(s: &Saved) -> Saving {
+fn saving(s: &Saved) -> Option<Saving> {
     s.kept().filter(|(_, v)| !v.is::<Draw>())
 }
 
@@ -59,7 +56,7 @@ impl Variant {
         compute: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Variant> {
         let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
-        let saved: Vec<Saving> = c.saved.iter().map(|s| saving(s)).collect();
+        let saved: Vec<Option<Saving>> = c.saved.iter().map(|s| saving(s)).collect();
         // What the host wrote goes to the device before, not in the middle.
         c.arrays.iter().zip(&before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
         let (done, recorded) = c.gpu.record(c.saved, compute);
@@ -144,8 +141,8 @@ fn is_as(before: &Option<Held>, after: &Option<(Held, usize)>, now: &Kept) -> bo
 }
 
 /// True if what a function keeps is `now` what it was before a captured run, or after it.
-fn keeps((before, after): &(Saving, Saving), now: &Saving) -> bool {
-    let same = |then: &Saving| match (then, now) {
+fn keeps((before, after): &(Option<Saving>, Option<Saving>), now: &Option<Saving>) -> bool {
+    let same = |then: &Option<Saving>| match (then, now) {
         (Some((_, a)), Some((_, b))) => Arc::ptr_eq(a, b),
         (a, b) => a.is_none() && b.is_none(),
     };

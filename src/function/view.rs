@@ -72,10 +72,10 @@ impl GradMut<'_> {
 
 /// What a forward pass keeps for the backward pass and for running again.
 #[derive(Default)]
-pub struct Saved(Mutex<Option<Kept>>);
+pub struct Saved(Mutex<Option<Saving>>);
 
 /// A value, and the number of the shapes that it was made for; 0 if it is good for any.
-type Kept = (u64, Arc<dyn Any + Send + Sync>);
+pub(crate) type Saving = (u64, Arc<dyn Any + Send + Sync>);
 
 impl Saved {
     pub fn get(&self) -> Option<Arc<dyn Any + Send + Sync>> {
@@ -87,20 +87,19 @@ impl Saved {
         self.kept().filter(|(of, _)| *of == 0 || *of == call).map(|(_, value)| value)
     }
 
-    pub(crate) fn kept(&self) -> Option<Kept> {
+    pub(crate) fn kept(&self) -> Option<Saving> {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
     /// Puts back what `kept` gave.
-    pub(crate) fn restore(&self, v: Option<Kept>) {
+    pub(crate) fn restore(&self, v: Option<Saving>) {
         let old = std::mem::replace(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), v);
         drop(old);
     }
 
     /// Frees what was kept.
     pub(crate) fn clear(&self) {
-        let old = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
-        drop(old);
+        self.restore(None);
     }
 
     /// Keeps a value that is good for any shapes.

@@ -54,21 +54,27 @@ cast_as! {
 #[derive(Clone, Copy)]
 struct Truth(u8);
 
-/// Those from and to bool, and the half types, which go through f32 where that is exact and through f64 elsewhere.
-macro_rules! cast_others {
+macro_rules! cast_truth {
     ($($t:ty)*) => {$(
         impl Cast<$t> for Truth {
             #[inline(always)]
-            fn cast(self) -> $t { (self.0 != 0) as u8 as $t }
+            fn cast(self) -> $t { ((self.0 != 0) as u8).cast() }
         }
+    )*};
+}
+cast_truth!(bool i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64);
+
+macro_rules! cast_to_bool {
+    ($($t:ty)*) => {$(
         impl Cast<bool> for $t {
             #[inline(always)]
             fn cast(self) -> bool { self != 0 as $t }
         }
     )*};
 }
-cast_others!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
+cast_to_bool!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
 
+/// The half types go through f32 where that is exact and through f64 elsewhere.
 macro_rules! cast_halves {
     ($($t:ty)*) => {$(
         impl Cast<$t> for f16 {
@@ -111,16 +117,6 @@ impl Cast<bf16> for f32 {
         bf16::from_bits(bf16_bits(self))
     }
 }
-
-macro_rules! cast_truth {
-    ($($t:ty)*) => {$(
-        impl Cast<$t> for Truth {
-            #[inline(always)]
-            fn cast(self) -> $t { <$t>::from_f64((self.0 != 0) as u8 as f64) }
-        }
-    )*};
-}
-cast_truth!(bool f16 bf16);
 
 /// What the elements of a type are read as.
 trait Stored {

@@ -55,7 +55,7 @@ fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
 /// On a GPU, where counting the places would make the host wait: rows without a place are left out, and places without a
 /// row are as where the mask is zero.
 fn scatter_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
-    super::begin_on_gpu(&y.data, x.get(2))?;
+    super::begin(&y.data, x.get(2))?;
     let at = places::chosen(&x[1].data, x[0].shape[0])?;
     embed::put(&at, Some(&x[0].data), x[0].shape.size_from(1), &y.data)
 }
@@ -89,10 +89,8 @@ impl Function for BoolScatter {
         }
         let size = x[0].shape.size_from(1);
         let at = chosen(run, &x[1], x[0].shape[0], size)?;
-        with_real!(run.dtype, T => {
-            let y = super::begin_with::<T>(&mut y[0], x.get(2));
-            rows::scatter(x[0].slice(), &at, size, y, Output::Write);
-        });
+        super::begin(&y[0].data, x.get(2))?;
+        with_real!(run.dtype, T => rows::scatter(x[0].slice(), &at, size, y[0].slice::<T>(), Output::Write));
         Ok(())
     }
 

@@ -151,7 +151,7 @@ impl ScatterNd {
 
 impl ScatterNd {
     fn on_gpus(&self, x: &[View], y: &ViewMut) -> Result<()> {
-        super::begin_on_gpu(&y.data, x.get(2))?;
+        super::begin(&y.data, x.get(2))?;
         let (n, p, at) = rows_on_gpu(y.shape, &x[1])?;
         match self.add {
             true => embed::scatter(&p, &at, &x[0].data, &y.data, Output::Accumulate),
@@ -205,10 +205,8 @@ impl Function for ScatterNd {
         }
         let (at, n) = (offsets(y[0].shape, &x[1])?, y[0].shape.size_from(x[1].shape[0])); // before y is touched
         let output = if self.add { Output::Accumulate } else { Output::Write };
-        with_real!(run.dtype, T => {
-            let y = super::begin_with::<T>(&mut y[0], x.get(2));
-            rows::scatter(x[0].slice(), &at, n, y, output);
-        });
+        super::begin(&y[0].data, x.get(2))?;
+        with_real!(run.dtype, T => rows::scatter(x[0].slice(), &at, n, y[0].slice::<T>(), output));
         Ok(())
     }
 

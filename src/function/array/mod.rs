@@ -21,9 +21,8 @@ mod tile;
 mod transpose;
 mod unlink;
 
-use super::{Def, Output, View, ViewMut, kernels};
+use super::{Def, Output, View, kernels};
 use crate::array::Data;
-use crate::dtype::Real;
 use crate::error::Result;
 pub use assign::*;
 pub use bool_scatter::*;
@@ -48,19 +47,7 @@ pub use transpose::*;
 pub use unlink::*;
 
 /// Begins a result with what is given, which may lie there already, or with zeros.
-fn begin_with<'a, T: Real>(y: &'a mut ViewMut, given: Option<&View>) -> &'a mut [T] {
-    let is_there = given.is_some_and(|v| v.data.address() == y.data.address());
-    let y = y.slice::<T>();
-    match given {
-        Some(_) if is_there => {}
-        Some(v) => y.copy_from_slice(v.slice()),
-        None => y.fill(T::default()),
-    }
-    y
-}
-
-/// As [`begin_with`], on a GPU.
-fn begin_on_gpu(y: &Data, given: Option<&View>) -> Result<()> {
+fn begin(y: &Data, given: Option<&View>) -> Result<()> {
     match given {
         Some(v) if v.data.address() == y.address() => Ok(()),
         Some(v) => kernels::put(y, &v.data, Output::Write),

@@ -429,22 +429,36 @@ fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
         let n = slots[*v as usize].shape.size();
         sources.push(source(&slots[now as usize].data, n, t.site, || walk.clone(), &mut alive)?);
     }
-    let mut apart: SmallVec<[(u32, Data); 1]> = SmallVec::new();
-    let read = alive.len();
+    let (mut apart, read) = (Apart::default(), alive.len());
     for &v in &t.sinks {
-        let mut data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
-        if data.overlaps_shifted(&alive[..read]) {
-            data = Data::new_at(t.site.place, t.site.dtype, t.n)?;
-            apart.push((v, data.clone()));
-        }
+        let data = slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?;
+        let data = apart.from(data, &alive[..read])?;
         sinks.push(Sink { ptr: data.address() as *mut u8, dtype: t.site.dtype });
         alive.push(data);
     }
     // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
     unsafe { t.program.run(t.n, &sources, &sinks)? };
-    let put =
-        |(v, data): &(u32, Data)| slots[*v as usize].data.overwrite_at(t.site.place, t.site.dtype)?.of(t.n)?.take(data);
-    apart.iter().try_for_each(put)
+    apart.put()
+}
+
+/// Results that lie in what a program reads, but elsewhere in it: they are made apart and put there after it.
+#[derive(Default)]
+pub(super) struct Apart(SmallVec<[(Data, Data); 1]>);
+
+impl Apart {
+    /// Where to make the result that is to lie in `data`.
+    pub(super) fn from(&mut self, data: Data, read: &[Data]) -> Result<Data> {
+        if !data.overlaps_shifted(read) {
+            return Ok(data);
+        }
+        let made = data.converted(data.dtype())?;
+        self.0.push((data, made.clone()));
+        Ok(made)
+    }
+
+    pub(super) fn put(self) -> Result<()> {
+        self.0.iter().try_for_each(|(data, made)| data.take(made))
+    }
 }
 
 /// Keeps the memory of a program's arrays while it runs.

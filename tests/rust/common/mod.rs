@@ -1,5 +1,5 @@
-//! Small things that tests of graphs share. Checks of a function against a formula: values in f64 and f32, the fast gradient against differences and against the
-//! graph rule, the rule's own gradients against differences of the fast one.
+//! Small things that tests of graphs share. Checks of a function against a formula: values in f64 and f32, the fast
+//! gradient against differences and against the graph rule, the rule's own gradients against differences of the fast one.
 
 #![allow(dead_code)]
 

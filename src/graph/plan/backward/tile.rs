@@ -5,7 +5,7 @@ use crate::array::{Data, NdArray};
 use crate::error::Result;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Output, kernels};
-use crate::graph::plan::exec::{Alive, source, steal};
+use crate::graph::plan::exec::{Alive, Apart, source, steal};
 use crate::graph::plan::program::{AnyProgram, Input};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -31,19 +31,15 @@ impl Backward {
         }
         let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
         let mut temps: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        let mut apart: SmallVec<[(Data, Data); 1]> = SmallVec::new();
-        let read = alive.len();
+        let (mut apart, read) = (Apart::default(), alive.len());
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
-            let mut data = match (r, add) {
+            let data = match (r, add) {
                 (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
                 (_, true) => target.modify_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
                 (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
             };
-            if data.overlaps_shifted(&alive[..read]) {
-                let copy = data.converted(data.dtype())?;
-                apart.push((std::mem::replace(&mut data, copy.clone()), copy));
-            }
+            let data = apart.from(data, &alive[..read])?;
             sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
             if r {
                 temps.push((*x, data.clone()));
@@ -52,7 +48,7 @@ impl Backward {
         }
         // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
         unsafe { program.run(t.shape.size(), &sources, &sinks)? };
-        apart.iter().try_for_each(|(to, made)| to.take(made))?;
+        apart.put()?;
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
