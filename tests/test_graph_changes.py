@@ -30,6 +30,19 @@ def test_rewire_moves_history_to_another_variable():
     assert np.array_equal(x.g, [0, 0, 0])
 
 
+def test_rewire_leaves_unlinked_copies_as_they_are():
+    x = leaf([1.0, 2.0, -3.0])
+    h = F.relu(x)
+    y = F.sub2(h, h)
+    y.forward(clear_no_need_grad=True)
+    copy = h.get_unlinked_variable(need_grad=False)
+    copy.rewire_on(y)
+    assert h.data != copy.data and h != copy and y.parent is None
+    x.g = 0
+    h.backward(1)
+    assert h.d.tolist() == [1, 2, 0] and copy.d.tolist() == [0, 0, 0] and x.g.tolist() == [1, 1, 0]
+
+
 def test_rewire_inserts_a_function():
     """The use it is for: y = sin(tanh(x)) becomes sin(exp(tanh(x)))."""
     x = leaf(X)

@@ -17,10 +17,29 @@ import nnrs.functions as F
 import nnrs.solvers as S
 from graph_helpers import X, close, leaf
 from nnrs import NdArray
+from nnrs.ext_utils import get_extension_context
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
 E = np.exp(X)
+
+
+class OneToOne(nn.function.PythonFunction):
+    """A function of one array whose gradient reads no data."""
+
+    name = "OneToOne"
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+    def grad_depends_input_data(self, i, j):
+        return False
 
 
 def right_or_changed(v: nn.Variable, expected: np.ndarray) -> np.ndarray:
@@ -462,15 +481,8 @@ def test_writing_between_two_graphs_that_read_the_same_view():
 
 
 def test_user_code_is_not_run_again_for_a_value_that_was_not_cleared():
-    class Count(nn.function.PythonFunction):
+    class Count(OneToOne):
         runs = 0
-        name = "Count"
-
-        def min_outputs(self):
-            return 1
-
-        def setup_impl(self, inputs, outputs):
-            outputs[0].reset_shape(inputs[0].shape, True)
 
         def forward_impl(self, inputs, outputs):
             Count.runs += 1
@@ -478,12 +490,6 @@ def test_user_code_is_not_run_again_for_a_value_that_was_not_cleared():
 
         def backward_impl(self, inputs, outputs, propagate_down, accum):
             inputs[0].g = outputs[0].g * 2
-
-        def grad_depends_output_data(self, i, o):
-            return False
-
-        def grad_depends_input_data(self, i, j):
-            return False
 
     x = leaf(X)
     y = F.sum(F.sin(F.exp(Count()(x))))
@@ -546,27 +552,13 @@ def test_hooks_that_read_all_values_change_nothing(flags):
 def test_a_python_function_reads_a_value_of_its_own_graph():
     seen = []
 
-    class Look(nn.function.PythonFunction):
-        name = "Look"
-
-        def min_outputs(self):
-            return 1
-
-        def setup_impl(self, inputs, outputs):
-            outputs[0].reset_shape(inputs[0].shape, True)
-
+    class Look(OneToOne):
         def forward_impl(self, inputs, outputs):
             seen.append(t.parent.inputs[0].d.copy())
             outputs[0].d = inputs[0].d
 
         def backward_impl(self, inputs, outputs, propagate_down, accum):
             inputs[0].g = outputs[0].g
-
-        def grad_depends_output_data(self, i, o):
-            return False
-
-        def grad_depends_input_data(self, i, j):
-            return False
 
     x = leaf(X)
     t = F.exp(F.tanh(x))
@@ -675,3 +667,68 @@ def test_a_shape_that_is_set_again_is_no_change():
     y.forward(clear_buffer=True)
     x.reset_shape((3, 1), True)
     close(y.parent.inputs[0].d, np.exp(x.d))
+
+
+# Functions without a gradient, outputs that nobody reads, arrays that lost their variable
+
+
+def test_the_gradient_of_a_variable_that_leads_to_no_gradient():
+    """A condition has none to pass on, but what is held before it has its own."""
+    x = leaf(X)
+    h = F.exp(x)
+    y = F.where(h, leaf(X), leaf(X))
+    z = F.sin(y)
+    i = y.parent.inputs[0]
+    z.forward()
+    z.backward()
+    assert i == h and h.need_grad and h.g.tolist() == [0, 0, 0]
+    close(y.g, np.cos(X))
+    mask = F.where(h, nn.Variable.from_numpy_array(X), nn.Variable.from_numpy_array(X))
+    z = F.sin(mask)
+    for held in (True, False):
+        z.forward()
+        z.backward()
+        if held:
+            close(mask.g, np.cos(X))
+            del mask
+    assert x.g.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("flags", [{"clear_buffer": True}, {"clear_no_need_grad": True}, {}])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_an_output_that_nobody_reads_is_not_cleared(flags, recompute):
+    x = leaf(X)
+    a, b, c = F.split(x, axis=0)
+    a.recompute = b.recompute = recompute
+    y = F.exp(a)
+    y.forward(**flags)
+    x.d = 7
+    assert not b.data.clear_called and b.d == X[1]
+    close(y.d, np.exp(X[0]))
+
+
+def test_an_array_that_nothing_makes_any_more():
+    x = leaf(X)
+    a, b, c = F.split(x, axis=0)
+    early, late = b.data, None
+    b.rewire_on(c)
+    a.forward()
+    assert early.data == 0  # it never had a value, as in NNabla
+    x = leaf(X)
+    h = F.exp(x)
+    late = h.data
+    F.sin(h).forward(clear_no_need_grad=True)
+    h.rewire_on(F.cos(x))
+    h.forward()
+    close(late.data, E)
+    close(h.d, np.cos(X))
+
+
+def test_a_part_has_the_type_in_which_the_function_computes():
+    with nn.context_scope(get_extension_context(backend.BACKEND, type_config="double")):
+        x = leaf(X)
+        h = F.exp(x)
+        F.sin(h).forward(clear_no_need_grad=True)
+    part = h.data.narrow(0, 0, 2)
+    assert part.dtype == np.float64
+    np.testing.assert_allclose(part.data, np.exp(X[:2].astype("f")), rtol=1e-7)

@@ -327,6 +327,7 @@ impl NdArray {
         let mut shape = place.shape.clone();
         shape.as_mut_slice()[axis] = length as usize;
         let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
+        place.storage.fetch()?; // in the type in which its function makes it
         place.storage.lay_out(place.storage.dtype())?;
         Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }).handle())
     }

@@ -37,19 +37,20 @@ impl VarNode {
     pub(crate) fn observed_beyond(&self, own: u32) -> Observed {
         match self.handles.load(Relaxed) > own || self.is_copied() {
             true => Observed { data: true, grad: true },
-            false => Observed::of(&self.arrays()),
+            false => Observed::of(&self.core().lock()),
         }
     }
 
     pub(crate) fn observed_and_shape(&self) -> (Observed, Shape) {
         let all = self.handles.load(Relaxed) > 0 || self.is_copied();
-        let arrays = self.arrays();
+        let core = self.core();
+        let arrays = core.lock();
         let observed = if all { Observed { data: true, grad: true } } else { Observed::of(&arrays) };
         (observed, arrays.data.shape())
     }
 
     /// Another variable or array has the elements of its data.
     pub(crate) fn is_shared(&self) -> bool {
-        self.is_copied() || self.arrays().data.is_shared()
+        self.is_copied() || self.core().lock().data.is_shared()
     }
 }

@@ -43,7 +43,14 @@ impl Variable {
             return Err(Error::graph("this would make a cycle: var is computed from the variable that is rewired")
                 .function("rewire_on"));
         }
+        let old = self.raw_data();
+        if self.node().is_copied() || old.is_observed() {
+            self.keep_lost();
+        }
         self.take_place(var);
+        if !old.is(&self.raw_data()) {
+            old.storage().set_free(); // nothing makes it any more
+        }
         self.set_need_grad(var.need_grad_setting());
         self.set_allow_modify_data(var.allow_modify_data());
         self.mark_need_setup();

@@ -91,15 +91,15 @@ impl Core {
     }
 
     fn new(data: NdArray) -> Arc<Core> {
-        Arc::new(Core {
-            id: next_id(),
-            arrays: Mutex::new(Arrays::new(data)),
-            version: AtomicU64::new(0),
-            since: AtomicU64::new(0),
-        })
+        Core::over(Arrays::new(data), 0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arrays> {
+    fn over(arrays: Arrays, version: u64) -> Arc<Core> {
+        let (arrays, version) = (Mutex::new(arrays), AtomicU64::new(version));
+        Arc::new(Core { id: next_id(), arrays, version, since: AtomicU64::new(0) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Arrays> {
         self.arrays.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -122,7 +122,8 @@ impl Core {
 
 pub(crate) struct VarNode {
     pub(crate) id: u64,
-    core: Arc<Core>,
+    /// Another one when the variable takes the place of another and its unlinked copies stay what they are.
+    core: Mutex<Arc<Core>>,
     pub(super) handles: AtomicU32,
     version: AtomicU64,
     /// Part of some plan: changes must be noticed.
@@ -194,7 +195,7 @@ impl VarNode {
     /// A variable without history over the data of `v` and another gradient.
     pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
         let node = VarNode::new(v.data(), Some(v.need_grad()));
-        node.core.lock().grad = Some(Owned::new(grad));
+        node.core().lock().grad = Some(Owned::new(grad));
         node
     }
 
@@ -228,7 +229,7 @@ impl VarNode {
         };
         Arc::new(VarNode {
             id,
-            core,
+            core: Mutex::new(core),
             handles: AtomicU32::new(0),
             version: AtomicU64::new(0),
             planned: AtomicBool::new(false),
@@ -247,70 +248,79 @@ impl VarNode {
         self.state.try_lock().ok()
     }
 
-    /// Its arrays, locked.
-    pub(super) fn arrays(&self) -> MutexGuard<'_, Arrays> {
-        self.core.lock()
+    pub(super) fn core(&self) -> MutexGuard<'_, Arc<Core>> {
+        self.core.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     pub(crate) fn data(&self) -> NdArray {
-        NdArray::clone(&self.core.lock().data)
+        NdArray::clone(&self.core().lock().data)
     }
 
     /// Equal for a variable and its unlinked copies.
     pub(crate) fn identity(&self) -> u64 {
-        self.core.id
+        self.core().id
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        self.core.lock().data.shape()
+        self.core().lock().data.shape()
     }
 
     /// The gradient array, made when first asked for.
     pub(crate) fn grad(&self) -> NdArray {
-        let mut s = self.core.lock();
+        let core = self.core();
+        let mut s = core.lock();
         let shape = s.data.shape();
         NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::of_engine(shape))))
     }
 
     /// The gradient array, if anybody asked for it yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
-        self.core.lock().grad.as_deref().cloned()
+        self.core().lock().grad.as_deref().cloned()
     }
 
     /// Puts another gradient array in the place of this one; gives the old one.
     pub(crate) fn swap_grad(&self, grad: Option<NdArray>) -> Option<NdArray> {
-        let old = std::mem::replace(&mut self.core.lock().grad, grad.map(Owned::new));
+        let old = std::mem::replace(&mut self.core().lock().grad, grad.map(Owned::new));
         old.as_deref().cloned()
     }
 
-    /// Takes the arrays of another variable, and what is known of them.
+    /// Takes the arrays of another variable, and what is known of them. Unlinked copies of this one keep those that they have.
     pub(crate) fn take_arrays(&self, other: &VarNode) {
         let grad = Some(Owned::new(other.grad()));
-        let from = other.core.lock();
-        let data = Owned::new(NdArray::clone(&from.data));
-        let arrays = Arrays { data, grad, grad_elided: from.grad_elided, seed_cleared: false };
-        drop(from);
-        let old = std::mem::replace(&mut *self.core.lock(), arrays);
+        let arrays = {
+            let from = other.core();
+            let from = from.lock();
+            let data = Owned::new(NdArray::clone(&from.data));
+            Arrays { data, grad, grad_elided: from.grad_elided, seed_cleared: false }
+        };
+        if self.is_copied() {
+            let new = Core::over(arrays, self.core().version.load(Relaxed));
+            new.exchanged();
+            let old = std::mem::replace(&mut *self.core(), new);
+            drop(old);
+            return;
+        }
+        let old = std::mem::replace(&mut *self.core().lock(), arrays);
         drop(old);
-        self.core.exchanged();
+        self.core().exchanged();
     }
 
     /// It has had its data array since that time, or longer.
     pub(crate) fn has_its_array_since(&self, time: u64) -> bool {
-        self.core.since.load(Relaxed) <= time
+        self.core().since.load(Relaxed) <= time
     }
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {
-        self.core.lock().grad_elided = elided;
+        self.core().lock().grad_elided = elided;
     }
 
     pub(crate) fn set_seed_cleared(&self, cleared: bool) {
-        self.core.lock().seed_cleared = cleared;
+        self.core().lock().seed_cleared = cleared;
     }
 
     #[cfg(feature = "python")]
     pub(crate) fn seed_was_cleared(&self) -> bool {
-        self.core.lock().seed_cleared
+        self.core().lock().seed_cleared
     }
 
     pub(crate) fn parent(&self) -> Option<Arc<FnNode>> {
@@ -318,7 +328,7 @@ impl VarNode {
     }
 
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Relaxed) + self.core.version.load(Relaxed)
+        self.version.load(Relaxed) + self.core().version.load(Relaxed)
     }
 
     pub(crate) fn mark_planned(&self) {
@@ -357,8 +367,8 @@ impl VarNode {
     }
 
     /// An unlinked copy has its arrays too.
-    pub(super) fn is_copied(&self) -> bool {
-        Arc::strong_count(&self.core) > 1
+    pub(crate) fn is_copied(&self) -> bool {
+        Arc::strong_count(&self.core()) > 1
     }
 
     /// Its data was not kept, and can be computed again.
@@ -379,8 +389,8 @@ impl Drop for VarNode {
         flags::set_by_hand(s, None);
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            let data = NdArray::clone(&self.core.lock().data);
-            parent.output_dropped(i as usize, data, &self.core);
+            let data = NdArray::clone(&self.core().lock().data);
+            parent.output_dropped(i as usize, data, &self.core());
             reap::later(parent);
         }
         drop(plans);

@@ -38,6 +38,7 @@ class Changes(Handles):
             v.g = value
         r.grad.d = np.full(r.shape, float(value))
         r.grad.kept = r.grad.known = True
+        r.grad.graded = self.reference.tick()
 
     def do_need(self, i: int, value: bool | None) -> None:
         v, r = self.get(i)
@@ -98,7 +99,7 @@ class Changes(Handles):
             raise Skip from e
         if not possible:
             raise Mismatch("rewire_on should be an error")
-        self.reference.rewire(r, s, self.every())
+        self.reference.rewire(r, s)
         self.together = True
 
     def do_reset(self, ids: list[int], n: int, seed: int) -> None:
@@ -121,8 +122,11 @@ class Changes(Handles):
             r.grad.kept = r.grad.known = True
 
     def do_drop(self, i: int) -> None:
-        self.get(i)
+        r = self.get(i)[1]
         if i in self.random.values():
             raise Skip
         del self.vars[i]
+        is_read = any(r in f.x for f in behind(self.every()))
+        if r.parent is not None and not is_read and all(v is not r for _, v in self.vars.values()):
+            r.need, r.persistent, r.recompute = None, False, False  # what comes back is another variable
         self.check_nodes()

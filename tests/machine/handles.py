@@ -19,6 +19,10 @@ class Held:
     def __init__(self, array: Any, cell: Cell, how: str, clock: int) -> None:
         self.array, self.cell, self.how, self.shape, self.clock = array, cell, how, cell.d.shape, clock
 
+    def is_apart(self) -> bool:
+        """True if what it is a part of has other memory now."""
+        return self.how != "plain" and self.cell.reshaped > self.clock
+
     def read(self) -> Any:
         return np.array(self.array if self.how == "numpy" else self.array.get_data("r"))
 
@@ -62,8 +66,8 @@ class Handles(Machine):
         cell = held.cell
         if not cell.known or held.shape != cell.d.shape or self.is_mixed(cell):
             return
-        if held.how != "plain" and cell.reshaped > held.clock:
-            return  # the array has other memory now
+        if held.is_apart():
+            return
         if held.how == "numpy" and max(cell.lost, cell.typed) > held.clock:
             return
         try:

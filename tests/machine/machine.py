@@ -80,7 +80,7 @@ class Machine:
     def held(self) -> set[int]:
         """The arrays that somebody can observe, by `id` of their cells."""
         cells = [c for _, r in self.vars.values() for c in (r.cell, r.grad)]
-        return {id(c) for c in [*cells, *(a.cell for a in self.arrays.values())]}
+        return {id(c) for c in [*cells, *(a.cell for a in self.arrays.values() if not a.is_apart())]}
 
     def close(self, what: str, actual: Any, expected: Any) -> None:
         actual = np.asarray(actual)
@@ -112,7 +112,7 @@ class Machine:
         if mode != "static" and not self.reference.is_settled(twins):
             raise Skip
         if "cell" in args:
-            args = args | {"cell": [np.zeros(args.get("shape") or twins[0].shape)]}
+            args = args | {"cell": [np.zeros(args.get("shape") or twins[0].shape), 0]}  # what was drawn, and when
         f = self.twin(op, twins, args)
         try:
             with modes(mode, mark):
@@ -161,7 +161,9 @@ class Machine:
         for f in order:
             if f.op in ("rand", "dropout"):
                 d = self.drawn(self.vars[self.random[id(f)]][0])
-                f.args["cell"][0] = np.where(d != 0, 2.0, 0.0) if f.op == "dropout" else d
+                d = np.where(d != 0, 2.0, 0.0) if f.op == "dropout" else d
+                if not np.array_equal(d, f.args["cell"][0]):
+                    f.args["cell"][:] = d, self.reference.clock
 
     def drawn(self, v: nn.Variable) -> Any:
         try:
@@ -205,7 +207,10 @@ class Machine:
         if cell.maker is None or any(v.moved > cell.ran for v in same) or all(v.parent is not cell.maker for v in same):
             return True
         viewed = {id(c) for _, c in self.views}
-        read = [x for f in behind(cell.maker.y) for x in f.x]
+        functions = behind(cell.maker.y)
+        if any(f.args["cell"][1] >= cell.ran for f in functions if "cell" in f.args):  # drawn again since
+            return True
+        read = [x for f in functions for x in f.x]
         if any(max(x.moved, x.cell.graded) > cell.ran for x in read):
             return True
         leaves = [x.cell for x in read if x.parent is None]

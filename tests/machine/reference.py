@@ -31,7 +31,7 @@ class Cell:
         self.typed = 0  # when it last may have had another type, and with it other memory
         self.reshaped = 0  # when it last had another shape: what was cut out of it then is apart
         self.wrote = 0  # when the script wrote it, if no run has made it since
-        self.graded = 0  # when backward last wrote it, or dropped it, as a gradient
+        self.graded = 0  # when it was last written, or dropped by backward, as a gradient
         self.ran = -1  # when a run made the data
         self.maker: Fn | None = None  # what computed it in the last run
 
@@ -175,7 +175,9 @@ class Reference:
         memo: dict[int, bool] = {}
         found, stamp = self.evaluate(roots), self.tick()
         stay = {id(v) for v in roots}
-        for f in behind(roots):
+        order = behind(roots)
+        read = {id(x) for f in order for x in f.x}
+        for f in order:
             f.stamp = stamp
             for y in f.y:
                 self.write(y, found[id(y)])
@@ -185,7 +187,7 @@ class Reference:
                 y.cell.wrote = 0
                 y.cell.maker = f
                 clear = clear_buffer or y.recompute or clear_no_need_grad and not needs(y, memo)
-                safe = id(y.cell) in held and not clear
+                safe = id(y.cell) in held and not (clear and id(y) in read)
                 y.cell.keep(safe or y.persistent or id(y) in stay, stamp)
         self.clock = stamp
 
@@ -229,15 +231,14 @@ class Reference:
         v.parent, v.need_stamp = None, self.tick()
         v.moved = v.need_stamp
 
-    def rewire(self, v: Var, w: Var, every: Iterable[Var]) -> None:
-        """v takes the arrays and the history of w; unlinked copies of v take the arrays."""
+    def rewire(self, v: Var, w: Var) -> None:
+        """v takes the arrays and the history of w; unlinked copies of v keep theirs."""
         if v.parent is not None:
             f = v.parent
             f.y[f.y.index(v)] = spare(v)
         v.need = w.need
         v.parent, v.need_stamp = w.parent, self.tick()
-        for u in [u for u in every if u.core is v.core]:
-            u.cell, u.grad, u.moved = w.cell, w.grad, v.need_stamp
+        v.cell, v.grad, v.moved, v.core = w.cell, w.grad, v.need_stamp, object()
         w.ghost, w.moved, w.need_stamp = True, v.need_stamp, v.need_stamp
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None

@@ -53,10 +53,10 @@ pub(crate) struct Forward {
     watched: Vec<u32>,
     /// Those of them that somebody may look at, and write without a word.
     pub(crate) marked: Vec<u32>,
-    /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
-    unmade: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
+    /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
+    unmade: Vec<u32>,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -237,9 +237,11 @@ impl Forward {
         if ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed) {
             return;
         }
-        for n in self.nodes.iter().filter(|n| n.f.is_remade.swap(false, Relaxed)) {
-            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
-        }
+        self.nodes.iter().filter(|n| n.f.is_remade.swap(false, Relaxed)).for_each(|n| self.drop_unkept(n));
+    }
+
+    fn drop_unkept(&self, n: &PlanNode) {
+        n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
     }
 
     /// Drops what no step makes.
@@ -254,7 +256,7 @@ impl Forward {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);
             n.f.is_remade.store(false, Relaxed);
-            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
+            self.drop_unkept(n);
         }
         self.watched.iter().for_each(|&v| self.slots[v as usize].data.storage().watch());
     }
@@ -317,10 +319,11 @@ impl<'a> Builder<'a> {
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
-        let is_used_up = || self.last_read[v as usize].is_some() && !self.is_read_elsewhere(v);
-        let cleared = o.clear_buffer || (o.clear_no_need_grad && !is_wanted() && is_used_up());
+        let is_idle = || o.clear_no_need_grad && !is_wanted() && !self.is_read_elsewhere(v);
+        let is_used = self.last_read[v as usize].is_some();
+        let cleared = is_used && (o.clear_buffer || var.recompute || is_idle());
         let is_plain = o == super::ForwardOptions::default() && !var.recompute;
-        var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(cleared || var.recompute)
+        var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(cleared)
     }
 
     /// A function that is no part of the run reads it.

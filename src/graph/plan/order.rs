@@ -297,8 +297,10 @@ impl Graph {
                 let mut s = v.var.lock();
                 s.inherit(inherited);
                 v.needs_grad = s.need_grad.unwrap_or(s.inherited);
-                v.flows = s.own_need_grad().unwrap_or(flows);
-                v.keeps_grad |= v.flows && !flows; // backward ends there
+                let own = s.own_need_grad();
+                v.keeps_grad |= own == Some(true) && !flows; // backward ends there
+                // What leads nowhere is computed for who looks at it.
+                v.flows = own.unwrap_or(flows || (inherited && (v.observed.grad || v.persistent)));
             }
             g.nodes.push(node);
         }

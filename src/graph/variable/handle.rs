@@ -212,11 +212,13 @@ impl Variable {
             let e = Error::shape("data", format!("shape {shape}")).actual(data.shape()).function("Variable.data");
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let mut arrays = self.node.core.lock();
+        let core = self.node.core();
+        let mut arrays = core.lock();
         let old = std::mem::replace(&mut arrays.data, Owned::new(data));
         drop(arrays);
+        core.exchanged();
+        drop(core);
         drop(old);
-        self.node.core.exchanged();
         Ok(())
     }
 
@@ -249,7 +251,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn grad_was_dropped(&self) -> bool {
-        self.node.core.has_lost_gradient()
+        self.node.core().has_lost_gradient()
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
@@ -278,12 +280,14 @@ impl Variable {
             let e = Error::shape("grad", format!("shape {shape}")).actual(grad.shape()).function("Variable.grad");
             return Err(e.hint("NdArray.view shows an array's elements in another shape"));
         }
-        let mut arrays = self.node.core.lock();
+        let core = self.node.core();
+        let mut arrays = core.lock();
         arrays.grad_elided = false;
         let old = arrays.grad.replace(Owned::new(grad));
         drop(arrays);
+        core.changed();
+        drop(core);
         drop(old);
-        self.node.core.changed();
         Ok(())
     }
 
@@ -324,12 +328,12 @@ impl Variable {
     pub fn set_name(&self, name: &str) {
         let name: Arc<str> = name.into();
         self.node.lock().name = Some(name.clone());
-        names::note(&self.node.core, name);
+        names::note(&self.node.core(), name);
     }
 
     /// Gives the variable a name for reports on memory alone.
     pub(crate) fn note_name(&self, name: &str) {
-        names::note(&self.node.core, name.into());
+        names::note(&self.node.core(), name.into());
     }
 
     /// What the user keeps with the variable.
@@ -361,7 +365,7 @@ impl Variable {
     /// assert_eq!((x.sharers(), copy.sharers(), nnrs::Variable::new([2]).sharers()), (2, 2, 1));
     /// ```
     pub fn sharers(&self) -> usize {
-        Arc::strong_count(&self.node.core)
+        Arc::strong_count(&self.node.core())
     }
 
     /// The number of functions on the longest way from a leaf; 0 for a variable that no function made.
@@ -393,7 +397,8 @@ impl Variable {
     /// ```
     pub fn reset_shape(&self, shape: impl Into<Shape>, force: bool) -> Result<()> {
         let shape = shape.into().checked()?;
-        let mut arrays = self.node.core.lock();
+        let core = self.node.core();
+        let mut arrays = core.lock();
         let is_new = shape.size() != arrays.data.size();
         arrays.data.reset_shape(shape.clone(), force)?;
         if let Some(g) = &arrays.grad {
@@ -401,7 +406,8 @@ impl Variable {
         }
         arrays.grad_elided &= !is_new; // a new array has not been dropped
         drop(arrays);
-        self.node.core.changed();
+        core.changed();
+        drop(core);
         self.mark_need_setup();
         Ok(())
     }
@@ -418,7 +424,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn unlinked(&self) -> Variable {
-        Variable::made(VarNode::over(self.node.core.clone(), None))
+        Variable::made(VarNode::over(self.node.core().clone(), None))
     }
 
     /// As [`Variable::unlinked`], with `need_grad` set; `None`: to what [`Variable::need_grad_state`] of this variable is.
@@ -438,7 +444,7 @@ impl Variable {
     /// assert!(x.identity() == x.unlinked().identity() && x.identity() != y.identity());
     /// ```
     pub fn identity(&self) -> u64 {
-        self.node.core.id
+        self.node.core().id
     }
 
     /// A variable of another shape that shares data and gradient memory, without history.
@@ -457,7 +463,7 @@ impl Variable {
         let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad_state()));
-        v.core.lock().grad = Some(Owned::new(grad));
+        v.core().lock().grad = Some(Owned::new(grad));
         Ok(Variable::made(v))
     }
 
