@@ -22,10 +22,10 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.installed ## Build nnrs, train on handwritten digits, write pictures and parameters to out/
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
@@ -42,6 +42,9 @@ soak-nnabla: .venv-test/.installed ## Run random programs on nnrs and on NNabla,
 
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
+
+bench-against: .venv/.installed ## Measure nnrs beside itself at another commit (REV=v0.1 ARGS="--case conv")
+	@.venv/bin/python benches/against.py $(REV) $(ARGS)
 
 # What it needs comes from gpu-bundle/ where that is there (made by gpu-bundle elsewhere, for machines without a network).
 gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one report in out/gpu-check.txt

@@ -233,6 +233,12 @@ impl NdArray {
         self.layout().storage.is_empty()
     }
 
+    /// A function that may run again has read it: changes are noticed from now on.
+    pub(crate) fn note_read(&self) {
+        self.layout().storage.watch();
+        self.mark();
+    }
+
     /// A function has read it: if there is a view of it, what is there is noted (see [`Storage::mark`]).
     pub(crate) fn mark(&self) {
         let layout = self.layout();

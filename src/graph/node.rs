@@ -145,7 +145,7 @@ impl FnNode {
         let x: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
         let y: SmallVec<[Shape; 2]> = self.output_arrays().iter().map(NdArray::shape).collect();
         if self.function.on_variables().is_some() {
-            return self.links().setup == fingerprint(x.iter(), y.iter().cloned());
+            return self.links().setup == fingerprint(x.iter(), y.iter());
         }
         let (x, y): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (x.iter().collect(), y.iter().collect());
         self.check_call(&x, &y).is_ok()
@@ -301,12 +301,16 @@ impl FnNode {
         self.links().outputs.iter().filter_map(|slot| slot.var.upgrade()).collect()
     }
 
-    pub(crate) fn output_dropped(&self, i: usize, data: NdArray, core: &Arc<Core>) {
-        if let Some(slot) = self.links().outputs.get_mut(i) {
-            (slot.data, slot.core) = (data, Arc::downgrade(core));
-            slot.kept = core.has_gradient().then(|| core.clone());
-            slot.grad_elided = core.has_lost_gradient();
-        }
+    pub(crate) fn output_dropped(&self, i: usize, core: &Arc<Core>) {
+        let mut links = self.links();
+        let Some(slot) = links.outputs.get_mut(i) else { return };
+        let arrays = core.lock();
+        slot.core = Arc::downgrade(core);
+        slot.kept = arrays.has_gradient().then(|| core.clone());
+        slot.grad_elided = arrays.has_lost_gradient();
+        let old = std::mem::replace(&mut slot.data, NdArray::clone(&arrays.data));
+        drop((arrays, links));
+        drop(old);
     }
 
     /// The outputs' shapes must be asked for again, says input `x`.
@@ -361,7 +365,7 @@ impl FnNode {
         outputs: &[VarRef],
         y: impl Iterator<Item = &'a Shape>,
     ) -> Result<(u64, Option<Shapes>)> {
-        let now = fingerprint(x.clone(), y.cloned());
+        let now = fingerprint(x.clone(), y);
         if self.links().setup == now {
             return Ok((now, None));
         }
@@ -371,7 +375,7 @@ impl FnNode {
             let expected = format!("as many outputs as when the function was made: {}", outputs.len());
             return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
         }
-        let setup = fingerprint(shapes.iter(), out.iter().cloned());
+        let setup = fingerprint(shapes.iter(), out.iter());
         for (v, shape) in outputs.iter().zip(&out) {
             let v = Variable::handle(v.clone());
             if v.shape() != *shape {
@@ -387,7 +391,7 @@ impl FnNode {
     /// The number of the shapes of a call; an error if the function does not make outputs of the shapes `y` from inputs of
     /// the shapes `x`.
     pub(crate) fn check_call(&self, x: &[&Shape], y: &[&Shape]) -> Result<u64> {
-        let now = fingerprint(x.iter().copied(), y.iter().map(|y| (*y).clone()));
+        let now = fingerprint(x.iter().copied(), y.iter().copied());
         if self.links().setup == now || self.function.on_variables().is_some() {
             return Ok(now);
         }
@@ -453,11 +457,14 @@ impl Drop for FnNode {
     }
 }
 
-fn fingerprint<'a>(inputs: impl Iterator<Item = &'a Shape>, outputs: impl Iterator<Item = Shape>) -> u64 {
-    use std::hash::{Hash, Hasher};
+/// A number for the shapes of a call, never 0.
+fn fingerprint<'a>(inputs: impl Iterator<Item = &'a Shape>, outputs: impl Iterator<Item = &'a Shape>) -> u64 {
+    use std::hash::Hasher;
     let mut h = crate::function::expr::ssa::Mix::default();
-    inputs.for_each(|s| s.hash(&mut h));
-    outputs.for_each(|s| s.hash(&mut h));
+    for shape in inputs.chain(outputs) {
+        h.write_usize(shape.ndim());
+        shape.iter().for_each(|&n| h.write_usize(n));
+    }
     h.finish() | 1
 }
 
@@ -531,9 +538,11 @@ pub fn apply_into(
     let data = output_arrays(&out, into).map_err(fail)?;
     let node = link(function, inputs, origin);
     let outputs = make_outputs(&node, data);
-    node.links().setup = fingerprint(shapes.iter(), out.iter().cloned());
+    let call = fingerprint(shapes.iter(), out.iter());
+    node.links().setup = call;
     if mode::auto_forward() {
-        plan::run_single(&node, &outputs)?;
+        let (x, y): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (shapes.iter().collect(), out.iter().collect());
+        plan::run_single(&node, &outputs, plan::Sizes { x: &x, y: &y, call })?;
         if mode::no_grad() || (mode::forgets() && !outputs[0].need_grad()) {
             outputs.iter().for_each(forget);
         }

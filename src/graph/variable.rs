@@ -65,6 +65,16 @@ impl Arrays {
     fn new(data: NdArray) -> Arrays {
         Arrays { data: Owned::new(data), grad: None, grad_elided: false, seed_cleared: false }
     }
+
+    /// True if there is a gradient with a content, or one that somebody looks at.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.grad.as_ref().is_some_and(|g| !g.is_empty() || g.is_observed())
+    }
+
+    /// True if the last backward run did not keep the gradient.
+    pub(super) fn has_lost_gradient(&self) -> bool {
+        self.grad_elided && self.grad.as_ref().is_none_or(|g| g.is_empty())
+    }
 }
 
 impl Core {
@@ -84,12 +94,6 @@ impl Core {
         found
     }
 
-    /// True if the last backward run did not keep the gradient.
-    pub(super) fn has_lost_gradient(&self) -> bool {
-        let arrays = self.lock();
-        arrays.grad_elided && arrays.grad.as_ref().is_none_or(|g| g.is_empty())
-    }
-
     fn new(data: NdArray) -> Arc<Core> {
         Core::over(Arrays::new(data), 0)
     }
@@ -101,11 +105,6 @@ impl Core {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Arrays> {
         self.arrays.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// True if there is a gradient with a content, or one that somebody looks at.
-    pub(super) fn has_gradient(&self) -> bool {
-        self.lock().grad.as_ref().is_some_and(|g| !g.is_empty() || g.is_observed())
     }
 
     /// It has another data array now.
@@ -389,8 +388,7 @@ impl Drop for VarNode {
         flags::set_by_hand(s, None);
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
-            let data = NdArray::clone(&self.core().lock().data);
-            parent.output_dropped(i as usize, data, &self.core());
+            parent.output_dropped(i as usize, self.core.get_mut().unwrap_or_else(|e| e.into_inner()));
             reap::later(parent);
         }
         drop(plans);

@@ -15,7 +15,7 @@ mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
-pub(crate) use exec::{Hooks, How, Turn, read_input};
+pub(crate) use exec::{Hooks, How, Sizes, Turn, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};

@@ -17,32 +17,32 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Computes the outputs of a node whose inputs have (or can get) their data.
-pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef]) -> Result<()> {
+/// Computes the outputs of a node that was just set up for `sizes`, whose inputs have (or can get) their data.
+pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], sizes: Sizes) -> Result<()> {
     node.check_rewrites(std::iter::empty())?;
     let inputs = node.inputs();
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
-    run_arrays(node, &x, &y, How { again: false, keep }).map_err(|e| node.explain(e))?;
-    for x in &x {
-        x.storage().watch();
-        x.mark();
-    }
+    run_sized(node, &x, &y, sizes, How { again: false, keep }).map_err(|e| node.explain(e))?;
+    x.iter().for_each(NdArray::note_read);
     node.set_ran(array::now());
     Ok(())
 }
 
 /// Runs a node's function on arrays.
 pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
-    if node.function.is_view() {
-        return y[0].share_content(&x[0]);
-    }
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
     let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
-    let sizes = Sizes::checked(node, &xs, &ys)?;
+    run_sized(node, x, y, Sizes::checked(node, &xs, &ys)?, how)
+}
+
+fn run_sized(node: &FnNode, x: &[NdArray], y: &[NdArray], sizes: Sizes, how: How) -> Result<()> {
+    if node.function.is_view() {
+        return y[0].share_content(&x[0]);
+    }
     if let Some(f) = node.function.elementwise() {
         return run_elementwise(&rules(f, x.len()), x, &y[0], &sizes, node.context.site());
     }

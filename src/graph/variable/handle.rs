@@ -251,7 +251,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn grad_was_dropped(&self) -> bool {
-        self.node.core().has_lost_gradient()
+        self.node.core().lock().has_lost_gradient()
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
