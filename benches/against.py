@@ -3,7 +3,8 @@
     make bench-against REV=cd075f6                         # every timed case, at one thread and at all
     .venv/bin/python benches/against.py cd075f6 --case chain --case two_plans --threads 1
 
-The other commit is built in release mode under .bench/, once. The cases are those of this checkout; rounds of both take turns.
+The other commit is built in release mode under .bench/, once. The cases are those of this checkout; rounds of both take
+turns.
 """
 
 from __future__ import annotations

@@ -732,3 +732,16 @@ def test_a_part_has_the_type_in_which_the_function_computes():
     part = h.data.narrow(0, 0, 2)
     assert part.dtype == np.float64
     np.testing.assert_allclose(part.data, np.exp(X[:2].astype("f")), rtol=1e-7)
+
+
+def test_an_array_whose_value_is_gone_can_be_written():
+    x = leaf(X)
+    h = F.exp(x)
+    F.sin(h).forward(clear_buffer=True)
+    h.parent = None
+    array = h.data
+    assert array.clear_called
+    with pytest.raises(RuntimeError, match="not kept"):
+        array.data  # noqa: B018
+    array.fill(2)
+    assert h.d.tolist() == [2, 2, 2]

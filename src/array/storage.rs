@@ -325,14 +325,11 @@ impl Storage {
     }
 
     /// Who makes a content again that was given up.
-    ///
-    /// # Errors
-    /// Nobody can.
     #[cfg(feature = "python")]
-    pub(crate) fn maker(&self) -> Result<Option<Arc<dyn Maker>>> {
+    pub(crate) fn maker(&self) -> Option<Arc<dyn Maker>> {
         match self.absent() {
-            Some(Absent::Made(maker)) if self.is_lost() => maker.upgrade().map(Some).ok_or_else(gone),
-            _ => Ok(None),
+            Some(Absent::Made(maker)) if self.is_lost() => maker.upgrade(),
+            _ => None,
         }
     }
 

@@ -3,7 +3,6 @@
 use super::{convert, errors, operators};
 use crate::array::{Maker, NdArray as Array};
 use crate::dtype::DType;
-use crate::error::Result;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -27,9 +26,9 @@ impl NdArray {
     }
 
     /// As [`NdArray::new`], of an array whose content will be made again when it is read, if it was given up.
-    pub(crate) fn of_variable(array: Array) -> Result<NdArray> {
-        let _maker = array.storage().maker()?;
-        Ok(NdArray { _maker, ..NdArray::new(array) })
+    pub(crate) fn of_variable(array: Array) -> NdArray {
+        let _maker = array.storage().maker();
+        NdArray { _maker, ..NdArray::new(array) }
     }
 
     pub(crate) fn inner(&self) -> &Array {

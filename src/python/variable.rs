@@ -157,8 +157,8 @@ impl Variable {
 
     /// The data as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
-    fn get_data(&self, py: Python<'_>) -> PyResult<NdArray> {
-        errors::run(py, || NdArray::of_variable(self.var.raw_data()))
+    fn get_data(&self) -> NdArray {
+        NdArray::of_variable(self.var.raw_data())
     }
 
     #[setter]

@@ -59,6 +59,7 @@ class Machine:
         self.dynamic = False  # whether anything ran at once
         self.resets: list[tuple[list[int], int]] = []  # leaves that had another first axis before
         self.sources: list[Var] = []  # what nn.grad was asked for the gradient of
+        self.bound: list[Cell] = []  # gradients that are the data of a gradient graph
         self.before = alive()
 
     # What steps are made of

@@ -60,6 +60,9 @@ class Runner(Changes):
                 f.stamp = -1
                 for y in f.y:
                     y.cell.known = y.grad.known = False
+        made = [y.cell for f in ran for y in f.y]
+        for cell in self.bound:
+            cell.known &= any(cell is c for c in made)
 
     def is_sound(self, twins: Sequence[Var]) -> bool:
         """True if a run behind these is well defined: known leaves, no array in two places."""
@@ -182,8 +185,9 @@ class Runner(Changes):
             self.vars[i] = g, make("identity", s)  # one of its own: two results may be the same
             self.frozen.add(i)
             if bind:
+                self.bound.append(self.vars[i][1].cell)
                 for u in same:
-                    u.grad = self.vars[i][1].cell
+                    u.grad = self.bound[-1]
         self.frozen.add(-1)
         self.enter_grads([f for f in behind([s for s in found.values()]) if f not in before], mode)
 
