@@ -22,7 +22,7 @@ __device__ inline void log_loss(const void *x, int from, const long long *labels
                                 long long n, long long inner) {
   for (long long r = first(); r < rows; r += step()) {
     long long label = labels[r];
-    R v = label < 0 ? (R)0 : (R)NNRS_NAN;
+    R v = is_left_out(label) ? (R)0 : (R)NNRS_NAN;
     if (label >= 0 && label < n) v = -log(guarded(fetch_real<R>(x, from, element(r, label, n, inner))));
     keep_real<R>(y, to, r, v);
   }
@@ -51,9 +51,9 @@ __device__ inline void top_errors(const void *x, int from, const long long *labe
   bool known = label >= 0 && label < n;
   R mine = known ? fetch_real<R>(x, from, element(team.row, label, n, inner)) : (R)0;
   for (long long k = team.rank; known && k < n; k += team.size)
-    count += fetch_real<R>(x, from, element(team.row, k, n, inner)) >= mine;
+    count += !(fetch_real<R>(x, from, element(team.row, k, n, inner)) < mine);  // NaN counts
   count = all(count, team, Add());
-  R error = label >= n ? (R)NNRS_NAN : (R)(known && count > most);
+  R error = known || is_left_out(label) ? (R)(known && count > most) : (R)NNRS_NAN;
   if (live && team.rank == 0) keep_real<R>(y, to, team.row, error);
 }
 

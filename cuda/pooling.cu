@@ -80,7 +80,7 @@ __device__ inline void keep_place(void *places, bool wide, long long i, int plac
   else ((unsigned char *)places)[i] = (unsigned char)place;
 }
 
-// The first largest number of a window, where it is, and its place in the window.
+// The first largest number of a window, or its last NaN, where it is, and its place in the window.
 template <class R>
 struct Best {
   R value;
@@ -96,7 +96,7 @@ __device__ inline Best<R> best_of(const Pooling *p, const Spot &s, const Range &
       for (int w = r.from[2]; w < r.to[2]; ++w) {
         const long long at = element(p, p->input, s, d, h, w);
         const R v = fetch_real<R>(x, type, at);
-        if (best.at >= 0 && !(v > best.value)) continue;
+        if (best.at >= 0 && !(v > best.value || v != v)) continue;
         best.value = v, best.at = at;
         best.place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
       }

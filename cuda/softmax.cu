@@ -92,7 +92,7 @@ __device__ inline void cross_entropy(const void *x, int from, const long long *l
   long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
   if (!live || team.rank != 0) return;
-  R loss = label >= n ? (R)NNRS_NAN : (R)0;
+  R loss = is_left_out(label) ? (R)0 : (R)NNRS_NAN;
   if (label >= 0 && label < n) loss = log(p.sum) - (fetch_real<R>(x, from, base + label * inner) - p.max);
   keep_real<R>(y, to, team.row, loss);
 }
@@ -106,14 +106,15 @@ __device__ inline void cross_entropy_backward(const void *x, int from, const lon
   bool live = team.row < rows;
   long long base = row_base(team.row, n, inner), label = live ? labels[team.row] : -1;
   Peak<R> p = peak<R>(x, from, base, live ? n : 0, inner, team);
-  R g = live && label >= 0 ? fetch_real<R>(gy, gy_type, team.row) : (R)0;
-  R factor = label >= n ? (R)NNRS_NAN : g / p.sum;
+  bool left_out = is_left_out(label);
+  R g = live && !left_out ? fetch_real<R>(gy, gy_type, team.row) : (R)0;
+  R factor = left_out || (label >= 0 && label < n) ? g / p.sum : (R)NNRS_NAN;
   for (long long k = team.rank; live && k < n; k += BATCH * team.size) {
     R v[BATCH];
     load<R>(v, x, from, base, inner, k, n, team.size, 0);
     for (int u = 0; u < BATCH; ++u) {
       long long at = k + u * team.size, i = base + at * inner;
-      R r = label < 0 ? (R)0 : exp(v[u] - p.max) * factor;
+      R r = left_out ? (R)0 : exp(v[u] - p.max) * factor;
       if (at == label) r -= g;
       if (at < n) keep_real<R>(gx, to, i, add ? fetch_real<R>(gx, to, i) + r : r);
     }

@@ -8,6 +8,9 @@ namespace nnrs {
 
 const int THREADS = 256;
 
+// A negative label is to be left out; the smallest number stands for what is no number.
+__device__ inline bool is_left_out(long long label) { return label < 0 && label != -9223372036854775807LL - 1; }
+
 // Rows of n elements that lie `inner` apart: element k of row r is number (r / inner * n + k) * inner + r % inner. A block
 // has THREADS threads, `size` (a power of two) for each row. The threads of a row are neighbours where its elements are;
 // otherwise neighbouring threads have neighbouring rows.

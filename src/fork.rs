@@ -1,8 +1,9 @@
 //! Forks. A lock that another thread holds while the process forks stays locked in the child, whose first allocation would
 //! wait for it for ever. So the engine's global locks are taken before a fork and given back after it, on both sides, and
 //! what is made on first use is not in the making then. The child forgets the workers of the thread pool, and knows that
-//! what other threads ran is over. Locks of single variables and functions stay as they are: a child runs graphs of its
-//! own, or those that no other thread was at work on.
+//! what other threads ran is over. Locks of single variables and functions stay as they are, so a fork waits for threads
+//! that are [`working`] in the engine (for those of Python, whenever they have released the GIL), but for no more than
+//! [`PATIENCE`]; a Rust program's child runs graphs of its own, or those that no other thread was at work on.
 
 use crate::array::alloc;
 use crate::cpu::pool;
@@ -10,14 +11,16 @@ use crate::cuda;
 use crate::function::elementwise;
 use crate::{context, graph, parameter, random, solver};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 type Held = Box<dyn Any>;
 
 /// Take locks, and hold them until the value is dropped. The allocator's comes last: it may be wanted under the others.
-const LOCKS: [fn() -> Held; 7] = [
+const LOCKS: [fn() -> Held; 8] = [
+    || Box::new(nobody_working()),
     || Box::new(filling()),
     || Box::new(elementwise::hold()),
     || Box::new(random::hold()),
@@ -42,6 +45,71 @@ pub(crate) fn fill<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
         let _one = filling();
         cell.get_or_init(make)
     })
+}
+
+/// How long a fork waits for the work of other threads.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Threads at work share it; a fork has it alone.
+static WORK: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    static WORKING: Cell<Option<RwLockReadGuard<'static, ()>>> = const { Cell::new(None) };
+}
+
+/// This thread's share, taken out; none if it is not at work (or at its end).
+fn share() -> Option<RwLockReadGuard<'static, ()>> {
+    WORKING.try_with(Cell::take).ok().flatten()
+}
+
+fn begin_work() {
+    let share = WORK.read().unwrap_or_else(|e| e.into_inner());
+    let _ = WORKING.try_with(|working| working.set(Some(share)));
+}
+
+/// Does a piece of work: no fork comes in between.
+#[cfg(feature = "python")]
+pub(crate) fn working<R>(f: impl FnOnce() -> R) -> R {
+    let is_outermost = share().is_none();
+    begin_work();
+    let _end = OnDrop(|| {
+        if is_outermost {
+            drop(share())
+        }
+    });
+    f()
+}
+
+/// Does something that may wait for another thread, the one that forks included.
+pub(crate) fn resting<R>(f: impl FnOnce() -> R) -> R {
+    let is_working = share().is_some();
+    let _end = OnDrop(|| {
+        if is_working {
+            begin_work()
+        }
+    });
+    f()
+}
+
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Other threads are at rest, or do not come to it.
+fn nobody_working() -> Option<RwLockWriteGuard<'static, ()>> {
+    let begin = Instant::now();
+    loop {
+        match WORK.try_write() {
+            Ok(alone) => return Some(alone),
+            Err(TryLockError::Poisoned(e)) => return Some(e.into_inner()),
+            Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
 }
 
 thread_local! {

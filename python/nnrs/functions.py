@@ -124,8 +124,8 @@ _MAX_POOLING = _index('max_pooling')
 
 @_checked
 def max_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None, ignore_border: bool = True, pad: Sequence[int] | None = None, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
-     gets the gradient.
+    """Largest number of each window over the last two or three axes; NaN if there is one. Padding never wins; of equal
+     numbers the first one gets the gradient.
 
     Args:
         x: N-D array; its last axes (before the channels, if channel_last) are pooled.
@@ -2756,8 +2756,8 @@ _SOFTMAX_CROSS_ENTROPY = _index('softmax_cross_entropy')
 @_checked
 def softmax_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
-     label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU, which would have
-     to wait for the check, gives NaN.
+     label is negative, loss and gradient are 0. A label that is NaN or beyond the classes is an error on the CPU; a GPU, which
+     would have to wait for the check, gives NaN.
 
     Args:
         x: N-D array of scores, N > 0.
@@ -2778,8 +2778,8 @@ _CATEGORICAL_CROSS_ENTROPY = _index('categorical_cross_entropy')
 @_checked
 def categorical_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
-     least. Where the label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU,
-     which would have to wait for the check, gives NaN.
+     least. Where the label is negative, loss and gradient are 0. A label that is NaN or beyond the classes is an error on the
+     CPU; a GPU, which would have to wait for the check, gives NaN.
 
     Args:
         x: N-D array of probabilities, N > 0.
@@ -2877,8 +2877,9 @@ _TOP_N_ERROR = _index('top_n_error')
 
 @_checked
 def top_n_error(x: A, target: A, axis: int | None = None, n: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
-     0. No gradient. A label beyond the classes is an error on the CPU; a GPU, which would have to wait for the check, gives NaN.
+    """1 where more than n scores are at least the label's (its own counts, equal ones too, and all that are NaN; all if its
+     own is), else 0. For negative labels 0. No gradient. A label that is NaN or beyond the classes is an error on the CPU; a
+     GPU, which would have to wait for the check, gives NaN.
 
     Args:
         x: N-D array of scores, N > 0.

@@ -1,8 +1,8 @@
 //! Max, sum and average pooling and their gradients.
 //!
 //! An output row is folded from shifted input rows, so the inner loops run over whole rows; windows of 2 x 2 with
-//! stride 2 have loops of their own. The maximum of a window is its first largest number, and NaN only where that
-//! comes first, as in NNabla.
+//! stride 2 have loops of their own. The maximum of a window is its first largest number, or its last NaN (in NNabla NaN
+//! only where it comes first).
 
 mod pairs;
 mod planes;
@@ -15,6 +15,18 @@ use super::gemm::Output;
 use super::pool;
 use crate::dtype::Real;
 use planes::Planes;
+
+/// Whether a number takes the place of the largest one so far.
+#[inline(always)]
+#[allow(clippy::eq_op)] // is NaN, as a vector would ask
+fn wins<T: Real>(v: T, largest: T) -> bool {
+    (v > largest) | (v != v)
+}
+
+#[inline(always)]
+fn larger<T: Real>(largest: T, v: T) -> T {
+    if wins(v, largest) { v } else { largest }
+}
 
 /// What becomes of windows that reach over the far border (`ignore_border`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use super::variable::Variable;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
+use crate::fork;
 use crate::function::{expr, find};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -83,7 +84,7 @@ fn cuda_set_tf32(on: bool) -> bool {
 
 /// A warning, once for each function that runs on the host though its context is a GPU's.
 fn tell(function: &'static str) {
-    Python::attach(|py| {
+    errors::attached(|py| {
         let text = format!("nnrs: {function} has no CUDA kernel and runs on the host");
         let Ok(text) = CString::new(text) else { return };
         let category = py.get_type::<PyRuntimeWarning>();
@@ -165,7 +166,7 @@ fn cuda_functions_on_host() -> Vec<&'static str> {
 /// What became of the runs of a variable's graph as CUDA graphs.
 #[pyfunction]
 fn cuda_graphs(py: Python<'_>, y: &Variable) -> Vec<String> {
-    py.detach(|| y.var().cuda_graphs()) // it waits for runs, which may want Python
+    py.detach(|| fork::working(|| y.var().cuda_graphs())) // it waits for runs, which may want Python
 }
 
 /// Turns CUDA graphs on or off; gives the old setting.

@@ -1,7 +1,7 @@
 //! 2 x 2 maxima with their places, and the gradient, for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
 //! compilers make a long scalar loop of it.
 
-use super::Place;
+use super::{Place, larger, wins};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 
@@ -59,12 +59,11 @@ impl<T: Real, I: Place> Maxima<'_, T, I> {
         }
         let [a, b] = self.x.map(|x| x.as_chunks::<2>().0);
         for (((a, b), y), place) in a.iter().zip(b).zip(self.y).zip(self.places) {
-            let larger = |m: T, v: T| if v > m { v } else { m };
             let m = larger(a[0], a[1]);
             let low = larger(m, b[0]);
-            let upper = (a[1] > a[0]) as u32;
-            let first = if b[0] > m { 2 } else { upper };
-            *place = I::new(if b[1] > low { 3 } else { first });
+            let upper = wins(a[1], a[0]) as u32;
+            let first = if wins(b[0], m) { 2 } else { upper };
+            *place = I::new(if wins(b[1], low) { 3 } else { first });
             *y = larger(low, b[1]);
         }
     }
@@ -102,11 +101,10 @@ impl<T: Real, I: Place> Gradients<'_, T, I> {
 /// `g` at the first largest of four numbers, zeros at the others.
 #[inline(always)]
 fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
-    let larger = |m: T, v: T| if v > m { v } else { m };
-    let one = v[1] > v[0];
+    let one = wins(v[1], v[0]);
     let m = larger(v[0], v[1]);
-    let two = v[2] > m;
-    let three = v[3] > larger(m, v[2]);
+    let two = wins(v[2], m);
+    let three = wins(v[3], larger(m, v[2]));
     let at = |here: bool| if here { g } else { T::ZERO };
     [at(!one & !two & !three), at(one & !two & !three), at(two & !three), at(three)]
 }
@@ -190,13 +188,17 @@ mod avx512 {
     /// The maxima of windows, and whether the second number, the third, the fourth are larger than what is before them.
     #[target_feature(enable = "avx512f")]
     fn maxima(a: Pairs, b: Pairs) -> (__m512, [__mmask16; 3]) {
-        // `max` of (v, m) is m where v is not larger, NaN included.
-        let one = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a.1, a.0);
-        let m = _mm512_max_ps(a.1, a.0);
-        let two = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.0, m);
-        let m = _mm512_max_ps(b.0, m);
-        let three = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(b.1, m);
-        (_mm512_max_ps(b.1, m), [one, two, three])
+        let (m, one) = larger(a.0, a.1);
+        let (m, two) = larger(m, b.0);
+        let (m, three) = larger(m, b.1);
+        (m, [one, two, three])
+    }
+
+    /// As [`super::larger`], and [`super::wins`].
+    #[target_feature(enable = "avx512f")]
+    fn larger(m: __m512, v: __m512) -> (__m512, __mmask16) {
+        let wins = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(v, m) | _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
+        (_mm512_mask_mov_ps(m, wins, v), wins)
     }
 
     #[target_feature(enable = "avx512f")]

@@ -1,6 +1,6 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Axis, Divisor, Place, Pooling, Task, Window, pairs};
+use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
 use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 use std::ops::Range;
@@ -114,7 +114,8 @@ impl Planes {
             for (at, first) in self.sources(d, h) {
                 for s in &self.spans {
                     let (y, take) = (&mut y[s.y..][..s.count], first && s.first);
-                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] = if take | (v > y[i]) { v } else { y[i] });
+                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] =
+                        if take | wins(v, y[i]) { v } else { y[i] });
                 }
             }
         }
@@ -268,7 +269,6 @@ impl Planes {
             let at = (d.from * self.axes[1].input + h.from) * row;
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let y = &mut y[r * width..][..width];
-            let larger = |m: T, v: T| if v > m { v } else { m };
             for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
                 *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
             }
@@ -331,9 +331,9 @@ fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], 
         return;
     }
     each_of!(x, step, n, |i, v| {
-        let wins = v > best[i];
-        best[i] = if wins { v } else { best[i] };
-        from[i] = if wins { number } else { from[i] };
+        let take = wins(v, best[i]);
+        best[i] = if take { v } else { best[i] };
+        from[i] = if take { number } else { from[i] };
     });
 }
 

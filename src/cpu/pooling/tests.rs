@@ -139,7 +139,7 @@ fn sizes_as_nnabla_has_them() {
 }
 
 #[test]
-fn not_a_number_wins_only_where_it_is_first() {
+fn not_a_number_wins_wherever_it_is() {
     for (kernel, n) in [([1, 2, 2], 2), ([1, 2, 4], 1)] {
         let p = Pooling {
             outer: 1,
@@ -150,13 +150,18 @@ fn not_a_number_wins_only_where_it_is_first() {
             pad: [0; 3],
             border: Border::Ignore,
         };
-        let x = [f32::NAN, 1.0, 2.0, f32::NAN, 1.0, 3.0, 2.0, 5.0];
-        let (mut y, mut gx) = (vec![0.0; n], [0.0; 8]);
-        p.max_forward(&x, &mut y);
-        assert!(y[0].is_nan() && (n == 1 || y[1] == 5.0));
-        p.max_backward(&[1.0, 2.0][..n], &x, &mut gx, Output::Write);
-        let want = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, if n == 2 { 2.0 } else { 0.0 }];
-        assert_eq!(gx, want);
-        assert_eq!(by_places::<f32, u8>(&p, &x, &[1.0, 2.0][..n], gx.to_vec(), Output::Write), want);
+        // One in the first window, at each place; or two, of which the last one has the gradient.
+        for (first, last) in [(0, 0), (1, 1), (4, 4), (5, 5), (0, 5), (1, 4)] {
+            let mut x = [0.0f32, 1.0, 2.0, 4.0, 1.0, 3.0, 2.0, 5.0];
+            (x[first], x[last]) = (f32::NAN, f32::NAN);
+            let (mut y, mut gx) = (vec![0.0; n], [0.0; 8]);
+            p.max_forward(&x, &mut y);
+            assert!(y[0].is_nan() && (n == 1 || y[1] == 5.0));
+            p.max_backward(&[1.0, 2.0][..n], &x, &mut gx, Output::Write);
+            let mut want = [0.0; 8];
+            (want[last], want[7]) = (1.0, if n == 2 { 2.0 } else { 0.0 });
+            assert_eq!(gx, want);
+            assert_eq!(by_places::<f32, u8>(&p, &x, &[1.0, 2.0][..n], gx.to_vec(), Output::Write), want);
+        }
     }
 }

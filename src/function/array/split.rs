@@ -16,11 +16,18 @@ function! {
     outputs { y [variadic]: "The pieces." }
 }
 
+/// Each is a variable of its own.
+const MAX_PIECES: usize = 1 << 20;
+
 impl Function for Split {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let axis = x[0].axis(self.axis, "axis")?;
         if x[0][axis] == 0 {
             return Err(Error::shape("x", format!("a size above 0 along axis {axis}")).actual(&x[0]));
+        }
+        if x[0][axis] > MAX_PIECES {
+            let expected = format!("at most {MAX_PIECES} pieces along axis {axis}");
+            return Err(Error::shape("x", expected).actual(&x[0]));
         }
         let piece: Shape = x[0][..axis].iter().chain(&x[0][axis + 1..]).copied().collect();
         Ok(smallvec![piece; x[0][axis]])

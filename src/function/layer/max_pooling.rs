@@ -12,8 +12,8 @@ use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
-    /// Largest number of each window over the last two or three axes. Padding never wins; of equal numbers the first one
-    /// gets the gradient.
+    /// Largest number of each window over the last two or three axes; NaN if there is one. Padding never wins; of equal
+    /// numbers the first one gets the gradient.
     MaxPooling max_pooling in Layer
     inputs { x: "N-D array; its last axes (before the channels, if channel_last) are pooled." }
     args {
@@ -65,6 +65,9 @@ impl Function for MaxPooling {
     }
 
     fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
+        if x[0].size() == 0 {
+            return Some(0); // what it says of places takes memory for each row
+        }
         let (p, _) = spec!(self).pooling(x[0]).ok()?;
         Some(p.output_len() * place_type(&p).size())
     }

@@ -16,8 +16,8 @@ use crate::{function, with_real};
 
 function! {
     /// Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at
-    /// least. Where the label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU,
-    /// which would have to wait for the check, gives NaN.
+    /// least. Where the label is negative, loss and gradient are 0. A label that is NaN or beyond the classes is an error on the
+    /// CPU; a GPU, which would have to wait for the check, gives NaN.
     CategoricalCrossEntropy categorical_cross_entropy in Loss
     inputs {
         x: "N-D array of probabilities, N > 0.",

@@ -22,10 +22,13 @@ pub(crate) fn infer(x: &Shape, target: &Shape, axis: Option<i64>) -> Result<Shap
     Ok(smallvec![y])
 }
 
-/// The sizes around the axis, after a check that all labels are less than the number of classes.
+/// What a label that is no number is read as.
+const NOT_A_LABEL: i64 = i64::MIN;
+
+/// The sizes around the axis, after a check that all labels are numbers less than that of classes.
 pub(crate) fn checked(x: &Shape, labels: &[i64], axis: Option<i64>) -> Result<Axis> {
     let a = Axis::new(x, chosen_axis(x, axis)?);
-    match labels.iter().find(|l| **l >= a.n as i64) {
+    match labels.iter().find(|l| **l >= a.n as i64 || **l == NOT_A_LABEL) {
         Some(_) if a.n == 0 => Err(Error::shape("x", "one class at least along its axis").actual(x)),
         Some(l) => {
             let expected = format!("labels less than {}, the number of classes", a.n);

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 function! {
     /// Cross entropy of softmax(x) and labels, `y = -log(softmax(x)[target])` along an axis, without overflow. Where the
-    /// label is negative, loss and gradient are 0. A label beyond the classes is an error on the CPU; a GPU, which would have
-    /// to wait for the check, gives NaN.
+    /// label is negative, loss and gradient are 0. A label that is NaN or beyond the classes is an error on the CPU; a GPU, which
+    /// would have to wait for the check, gives NaN.
     SoftmaxCrossEntropy softmax_cross_entropy in Loss
     inputs {
         x: "N-D array of scores, N > 0.",

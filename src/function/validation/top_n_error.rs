@@ -12,8 +12,9 @@ use crate::shape::Shape;
 use crate::{function, with_real};
 
 function! {
-    /// 1 where more than n scores are at least the label's (its own counts, equal ones too), else 0. For negative labels
-    /// 0. No gradient. A label beyond the classes is an error on the CPU; a GPU, which would have to wait for the check, gives NaN.
+    /// 1 where more than n scores are at least the label's (its own counts, equal ones too, and all that are NaN; all if its
+    /// own is), else 0. For negative labels 0. No gradient. A label that is NaN or beyond the classes is an error on the CPU; a
+    /// GPU, which would have to wait for the check, gives NaN.
     TopNError top_n_error in Validation
     inputs {
         x: "N-D array of scores, N > 0.",
@@ -26,6 +27,11 @@ function! {
     outputs { output: "N-D array of target's shape." }
 }
 
+/// A score that is NaN may be any, so the label does not win over it, nor with it.
+fn is_as_large<T: PartialOrd>(score: T, label: T) -> bool {
+    !matches!(score.partial_cmp(&label), Some(std::cmp::Ordering::Less))
+}
+
 fn errors<T: SimdReal>(a: Axis, n: i64, x: &[T], labels: &[i64], y: &mut [T]) {
     for (r, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
         let Some(mine) = position(a, r, label).map(|i| x[i]) else {
@@ -33,7 +39,7 @@ fn errors<T: SimdReal>(a: Axis, n: i64, x: &[T], labels: &[i64], y: &mut [T]) {
             continue;
         };
         let first = r / a.inner * a.n * a.inner + r % a.inner;
-        let count = x[first..].iter().step_by(a.inner).take(a.n).filter(|v| **v >= mine).count();
+        let count = x[first..].iter().step_by(a.inner).take(a.n).filter(|v| is_as_large(**v, mine)).count();
         *y = if count as i64 > n { T::ONE } else { T::ZERO };
     }
 }

@@ -78,7 +78,7 @@ impl Variable {
         let mut found = false;
         let check = |node: &FunctionRef| {
             if !found {
-                found = Python::attach(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py))
+                found = errors::attached(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py))
                     .map_err(errors::carry)?;
             }
             Ok(())
@@ -145,14 +145,14 @@ struct Callback(Py<PyAny>);
 
 impl CommunicatorBackwardCallback for Callback {
     fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
-        Python::attach(|py| {
+        errors::attached(|py| {
             self.0.call_method1(py, "on_finish_function_backward", (Function::new(f.clone()),)).map(drop)
         })
         .map_err(errors::carry)
     }
 
     fn on_finish_backward(&self) -> crate::Result<()> {
-        Python::attach(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
+        errors::attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
     }
 }
 
@@ -199,5 +199,5 @@ pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef)
 }
 
 pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
-    Python::attach(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
+    errors::attached(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
 }

@@ -227,7 +227,9 @@ impl Backward {
         let shapes: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
         let (saved, call) = (&node.f.saved, node.call);
         let run = Run { dtype, again: false, keep: false, saved, call, shapes: &shapes, inputs: &[] };
-        node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
+        if !node.f.is_idle(&shapes, node.y.iter().map(|&v| &self.slots[v as usize].shape)) {
+            node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
+        }
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 

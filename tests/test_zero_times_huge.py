@@ -1,0 +1,95 @@
+"""Arrays without elements whose other sizes are huge: work and memory follow the number of elements, and what would have
+2**40 elements or outputs is an error before it starts.
+
+In a process of its own with little memory, whose end says which call never came back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import backend
+
+H = 2**40
+
+# What is made of empty arrays alone: forward and backward are done at once.
+EMPTY = {
+    "average_pooling": "F.average_pooling(z(0, 1, H, 4), (2, 2))",
+    "batch_matmul": "F.batch_matmul(z(H, 0, 3), z(H, 3, 0))",
+    "broadcast": "F.broadcast(z(1, 0), (H, 0))",
+    "concatenate": "F.concatenate(z(H, 0), z(H, 0), axis=1)",
+    "convolution": "F.convolution(z(0, 1, H, 4), z(0, 1, 3, 3))",
+    "dropout": "F.dropout(z(H, 0))",
+    "flip": "F.flip(z(H, 0))",
+    "gather": "F.gather(z(H, 0), z(0, need=False), axis=1)",
+    "layer_normalization": "F.layer_normalization(z(H, 0), z(1, 0), z(1, 0))",
+    "log_softmax": "F.log_softmax(z(H, 0))",
+    "matrix_diag": "F.matrix_diag(z(H, 0))",
+    "max_pooling": "F.max_pooling(z(0, 1, H, 4), (2, 2))",
+    "pad": "F.pad(z(H, 0), (1, 1, 0, 0))",
+    "slice": "z(H, 0)[::2]",
+    "softmax": "F.softmax(z(H, 0))",
+    "softmax, first axis": "F.softmax(z(H, 0), axis=0)",
+    "softmax_cross_entropy": "F.softmax_cross_entropy(z(0, H), z(0, 1, need=False))",
+    "stack": "F.stack(z(H, 0), z(H, 0), axis=1)",
+    "sum, first axis": "F.sum(z(H, 0), axis=0)",
+    "tile": "F.tile(z(0), (H,))",
+    "transpose": "F.transpose(z(H, 0, 3), (2, 1, 0))",
+    "where": "F.where(z(H, 0), z(H, 0), z(H, 0))",
+}
+
+# What would make 2**40 elements or outputs.
+TOO_MUCH = {
+    "affine": "F.affine(z(H, 0), z(0, 3))",
+    "affine, columns": "F.affine(z(0, 3), z(3, H))",
+    "batch_matmul": "F.batch_matmul(z(H, 2, 0), z(H, 0, 2))",
+    "convolution": "F.convolution(z(0, H, 4, 4), z(H, 1, 3, 3), group=H)",
+    "group": "F.convolution(z(1, 2, 4, 4), z(2, 1, 3, 3), group=H)",
+    "linspace": "F.linspace(0, 1, H)",
+    "norm": "F.norm(z(H, 0), axis=1)",
+    "pad": "F.pad(z(0, 4), (H, H, 0, 0))",
+    "prelu": "F.prelu(z(0, H), z(H))",
+    "scatter_nd": "F.scatter_nd(z(0), z(1, 0, need=False), shape=(H,))",
+    "split": "F.split(z(H))",
+    "split of nothing": "F.split(z(H, 0))",
+    "sum": "F.sum(z(H, 0), axis=1)",
+}
+
+SCRIPT = f"""
+import nnrs as nn, nnrs.functions as F
+from nnrs.ext_utils import get_extension_context
+H = {H}
+nn.set_default_context(get_extension_context({backend.BACKEND!r}))
+def z(*shape, need=True):
+    return nn.Variable(shape, need_grad=need)
+for name, fits, make in {[(k, True, v) for k, v in EMPTY.items()] + [(k, False, v) for k, v in TOO_MUCH.items()]!r}:
+    print(name, end=" ", flush=True)
+    try:
+        y = eval(make)
+        y.forward()
+        y.backward()
+        found = True
+    except (nn.Error, MemoryError):
+        found = False
+    print("done" if fits is found else "WRONG", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory by RLIMIT_AS")
+def test_work_follows_the_number_of_elements():
+    limited = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
+        if backend.BACKEND == "cpu"
+        else ""
+    )
+    command = [sys.executable, "-c", limited + SCRIPT]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired as e:
+        pytest.fail(f"never came back: {(e.stdout or b'').decode().splitlines()[-1]}")
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.endswith(" done")] == [] and done.returncode == 0, done.stderr
+    assert len(lines) == len(EMPTY) + len(TOO_MUCH)
