@@ -1,5 +1,5 @@
-"""Arrays without elements whose other sizes are huge: work and memory follow the number of elements, and what would have
-2**40 elements or outputs is an error before it starts.
+"""Arrays without elements whose other sizes are huge: work and memory follow the number of elements, and what would
+have 2**40 elements or outputs is an error before it starts.
 
 In a process of its own with little memory, whose end says which call never came back.
 """
