@@ -129,6 +129,8 @@ extern "C" fn after() {
 extern "C" fn after_in_child() {
     COUNT.fetch_add(1, Relaxed);
     pool::forget();
+    #[cfg(feature = "python")]
+    crate::python::finish::forked();
     after();
 }
 

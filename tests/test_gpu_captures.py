@@ -151,12 +151,12 @@ def train(feed: Feed, passes: int = 1, steps: int = STEPS) -> tuple[list[float],
     return losses, replays(loss)
 
 
-def both_ways(feed: Feed, passes: int = 1) -> list[int]:
+def both_ways(feed: Feed, passes: int = 1, steps: int = STEPS) -> list[int]:
     """Holds captured runs against those without; gives how often they were replayed."""
     with graphs(False):
-        expected, none = train(feed, passes)
+        expected, none = train(feed, passes, steps)
     with graphs(True):
-        losses, count = train(feed, passes)
+        losses, count = train(feed, passes, steps)
     assert losses == expected and none == [-1, -1]
     return count
 
@@ -207,7 +207,9 @@ def test_a_view_of_an_input_is_read_in_each_run() -> None:
         else:
             views.clear()
 
-    assert min(both_ways(feed)) > 0
+    # Where the system's memory lies decides how often capturing fails meanwhile; a plan that was left alone for that is
+    # looked at again after 128 runs.
+    assert min(both_ways(feed, steps=200)) > 0
 
 
 def test_seeds_that_change() -> None:

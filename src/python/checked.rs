@@ -2,6 +2,7 @@
 //! sees anything, with a plain TypeError. `Checked` stands around it and makes that an error of nnrs. It is compiled,
 //! since every node of a graph is made through one.
 
+use super::finish;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -26,7 +27,9 @@ impl Checked {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.function.bind(py).call(args, kwargs).map_err(|e| self.explained(py, e, args, kwargs))
+        finish::calling(py, || {
+            self.function.bind(py).call(args, kwargs).map_err(|e| self.explained(py, e, args, kwargs))
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -1,12 +1,12 @@
 //! GPUs: which there are and what they hold; the CUDA C source of element-wise functions.
 
 use super::errors;
+use super::finish::{attached, detached};
 use super::memory::stats_dict;
 use super::variable::Variable;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
-use crate::fork;
 use crate::function::{expr, find};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -84,7 +84,7 @@ fn cuda_set_tf32(on: bool) -> bool {
 
 /// A warning, once for each function that runs on the host though its context is a GPU's.
 fn tell(function: &'static str) {
-    errors::attached(|py| {
+    attached(|py| {
         let text = format!("nnrs: {function} has no CUDA kernel and runs on the host");
         let Ok(text) = CString::new(text) else { return };
         let category = py.get_type::<PyRuntimeWarning>();
@@ -166,7 +166,7 @@ fn cuda_functions_on_host() -> Vec<&'static str> {
 /// What became of the runs of a variable's graph as CUDA graphs.
 #[pyfunction]
 fn cuda_graphs(py: Python<'_>, y: &Variable) -> Vec<String> {
-    py.detach(|| fork::working(|| y.var().cuda_graphs())) // it waits for runs, which may want Python
+    detached(py, || y.var().cuda_graphs()) // it waits for runs, which may want Python
 }
 
 /// Turns CUDA graphs on or off; gives the old setting.

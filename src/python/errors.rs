@@ -1,7 +1,7 @@
 //! Errors as Python raises them: `nnrs.Error` and the built-in kind at once. Panics become errors too.
 
+use super::finish::{self, attached};
 use crate::error::{Error as Fault, ErrorKind, Result};
-use crate::fork;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -54,12 +54,7 @@ pub(crate) fn run_as<R>(py: Python<'_>, function: &str, f: impl FnOnce() -> Resu
 
 /// Runs engine code with the GIL released.
 pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
-    py.detach(|| fork::working(|| guarded(f))).map_err(|e| raise(py, e))
-}
-
-/// Runs Python code out of engine code, which may have been called without the GIL.
-pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
-    fork::resting(|| Python::attach(f))
+    finish::detached(py, || guarded(f)).map_err(|e| raise(py, e))
 }
 
 fn guarded<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {

@@ -9,6 +9,7 @@ mod convert;
 mod cuda;
 mod errors;
 mod files;
+pub(crate) mod finish;
 mod function;
 mod members;
 mod memory;
@@ -41,6 +42,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(m)?;
     solver::register(m)?;
     cuda::register(m)?;
+    finish::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `nnrs.function.PythonFunction`: functions whose setup, forward and backward are Python methods.
 
+use super::finish::attached;
 use super::variable::Variable;
 use super::{call, errors};
 use crate::error::{Error, ErrorKind, Result};
@@ -166,7 +167,7 @@ impl Function for UserFunction {
 impl OnVariables for UserFunction {
     fn setup(&self, x: &[Var]) -> Result<Shapes> {
         let y: Vec<Var> = (0..self.outputs).map(|_| Var::new(Shape::default())).collect();
-        let depends = errors::attached(|py| {
+        let depends = attached(|py| {
             self.call(py, "setup_impl", x, &y, &[])?;
             // As NNabla: who needs no gradient need not say what it would read.
             if x.iter().any(Var::need_grad_state) { self.ask_depends(py, x.len()) } else { Ok(Depends::default()) }
@@ -176,11 +177,11 @@ impl OnVariables for UserFunction {
     }
 
     fn forward(&self, x: &[Var], y: &[Var]) -> Result<()> {
-        errors::attached(|py| self.call(py, "forward_impl", x, y, &[])).map_err(errors::carry)
+        attached(|py| self.call(py, "forward_impl", x, y, &[])).map_err(errors::carry)
     }
 
     fn backward(&self, x: &[Var], y: &[Var], want: &[bool], accumulate: &[bool]) -> Result<()> {
-        errors::attached(|py| self.call(py, "backward_impl", x, y, &[want, accumulate])).map_err(errors::carry)
+        attached(|py| self.call(py, "backward_impl", x, y, &[want, accumulate])).map_err(errors::carry)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `nnrs.backward_functions`: gradient rules in Python, for `nn.grad`.
 
+use super::finish::attached;
 use super::variable::Variable;
 use super::{convert, errors};
 use crate::error::{Error, ErrorKind};
@@ -18,8 +19,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Lets nn.grad call `rule` for functions of this name.
 #[pyfunction]
 fn register_rule(name: &str, rule: Py<PyAny>) {
-    let call =
-        move |f: &FunctionRef, g: &Grad| errors::attached(|py| apply(rule.bind(py), f, g)).map_err(errors::carry);
+    let call = move |f: &FunctionRef, g: &Grad| attached(|py| apply(rule.bind(py), f, g)).map_err(errors::carry);
     drop(register_gradient(name, Arc::new(call)));
 }
 

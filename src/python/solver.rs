@@ -1,9 +1,9 @@
 //! `nnrs.solver.Solver`: the part that is the engine's. python/nnrs/solver.py adds states and files.
 
+use super::finish::{attached, detached};
 use super::variable::Variable;
 use super::{convert, errors};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork;
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
 use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
@@ -31,7 +31,7 @@ type StateTuple = (String, u64, Vec<(String, Py<Variable>)>);
 /// A hook of one call: called without arguments.
 fn hook(f: &Given) -> Option<impl Fn() -> Result<()> + '_> {
     let f = f.as_ref()?;
-    Some(move || errors::attached(|py| f.call0(py).map(drop)).map_err(errors::carry))
+    Some(move || attached(|py| f.call0(py).map(drop)).map_err(errors::carry))
 }
 
 fn number(value: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult<f64> {
@@ -65,7 +65,7 @@ impl Solver {
 
     /// The solver's lock may be held by a thread that wants the GIL: it is never waited for with the GIL.
     fn quick<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&solvers::Solver) -> R + Send) -> R {
-        py.detach(|| fork::working(|| f(&self.solver)))
+        detached(py, || f(&self.solver))
     }
 }
 
@@ -279,7 +279,7 @@ fn when(before: bool) -> hooks::When {
 
 #[pyfunction]
 fn set_solver_hook(before: bool, key: &str, hook: Py<PyAny>) {
-    let call = move || errors::attached(|py| hook.call0(py).map(drop)).map_err(errors::carry);
+    let call = move || attached(|py| hook.call0(py).map(drop)).map_err(errors::carry);
     hooks::set(when(before), key, Arc::new(call));
 }
 

@@ -1,5 +1,6 @@
 //! Runs of a Variable's graph: forward, backward, their hooks and the gradient to start with, visitors.
 
+use super::super::finish::attached;
 use super::Variable;
 use crate::array::NdArray as Array;
 use crate::error::Error;
@@ -78,8 +79,8 @@ impl Variable {
         let mut found = false;
         let check = |node: &FunctionRef| {
             if !found {
-                found = errors::attached(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py))
-                    .map_err(errors::carry)?;
+                found =
+                    attached(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py)).map_err(errors::carry)?;
             }
             Ok(())
         };
@@ -145,14 +146,12 @@ struct Callback(Py<PyAny>);
 
 impl CommunicatorBackwardCallback for Callback {
     fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
-        errors::attached(|py| {
-            self.0.call_method1(py, "on_finish_function_backward", (Function::new(f.clone()),)).map(drop)
-        })
-        .map_err(errors::carry)
+        attached(|py| self.0.call_method1(py, "on_finish_function_backward", (Function::new(f.clone()),)).map(drop))
+            .map_err(errors::carry)
     }
 
     fn on_finish_backward(&self) -> crate::Result<()> {
-        errors::attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
+        attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
     }
 }
 
@@ -199,5 +198,5 @@ pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef)
 }
 
 pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
-    errors::attached(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
+    attached(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
 }

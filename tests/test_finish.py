@@ -1,0 +1,48 @@
+"""The end of the interpreter beside daemon threads that are at work in the engine: no abort, no crash, no long wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys, threading, time
+import numpy as np, nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+class Twice(nn.function.PythonFunction):
+    name = "Twice"
+    def min_outputs(self): return 1
+    def setup_impl(self, inputs, outputs): outputs[0].reset_shape(inputs[0].shape, True)
+    def forward_impl(self, inputs, outputs): outputs[0].d = 2 * inputs[0].d
+    def backward_impl(self, inputs, outputs, propagate_down, accum): inputs[0].g = 2 * outputs[0].g
+    def grad_depends_output_data(self, i, o): return False
+    def grad_depends_input_data(self, i, j): return False
+def work(kind):
+    x = nn.Variable.from_numpy_array(np.ones((8, 8), "f"), need_grad=True)
+    y = F.sum(F.affine(Twice()(x) if kind == "python function" else x, x))
+    solver = S.Sgd(lr=1e-6)
+    solver.set_parameters({"x": x})
+    while True:
+        if kind == "auto":
+            with nn.auto_forward():
+                F.sum(F.affine(x, x)).backward()
+        elif kind == "hook":
+            y.forward(function_post_hook=lambda f: None)
+        else:
+            y.forward()
+            solver.zero_grad()
+            y.backward()
+            solver.update(update_post_hook=lambda: None)
+for _ in range(4):
+    threading.Thread(target=work, args=(sys.argv[1],), daemon=True).start()
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["plain", "hook", "auto", "python function"])
+def test_daemon_threads_at_the_end(kind):
+    for k in range(8):
+        command = [sys.executable, "-c", SCRIPT, kind, str(0.02 * k)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
