@@ -745,3 +745,65 @@ def test_an_array_whose_value_is_gone_can_be_written():
         array.data  # noqa: B018
     array.fill(2)
     assert h.d.tolist() == [2, 2, 2]
+
+
+# Reading is no change
+
+
+def test_a_leaf_that_was_written_by_a_view_and_then_only_read():
+    x = leaf(X)
+    y = F.sum(F.tanh(F.sin(F.cos(x))))
+    y.forward()
+    for scale in (0.5, 0.25):
+        x.d[...] = scale * X
+        y.forward(clear_no_need_grad=True)
+        assert x.d.mean() == pytest.approx(scale * X.mean())
+        y.backward(clear_buffer=True)
+        close(y.parent.inputs[0].d, np.tanh(np.sin(np.cos(scale * X))))
+        close(y.parent.inputs[0].parent.inputs[0].d, np.sin(np.cos(scale * X)))
+
+
+def test_a_leaf_that_is_a_part_of_an_array_and_read():
+    big = NdArray.from_numpy_array(np.concatenate([X, 2 * X]))
+    x = leaf(X)
+    x.data = big.narrow(0, 3, 3)
+    h = F.sin(x)
+    y = F.sum(F.tanh(h))
+    y.forward(clear_buffer=True)
+    close(x.d, 2 * X)
+    close(h.d, np.sin(2 * X))
+    x.d[0] = 3
+    close(y.parent.inputs[0].d, np.tanh(np.sin(2 * X)))  # of h, which is as it was
+    x.d[0] = 3
+    h = F.sin(x)
+    F.sum(h).forward(clear_buffer=True)
+    x.d[0] = 4
+    with pytest.raises(RuntimeError, match="changed since forward"):
+        _ = h.d
+
+
+def test_memory_that_was_shared_until_the_leaf_was_read():
+    x = leaf(np.eye(3))
+    y = F.sum(F.batch_matmul(F.tanh(x), F.identity(x)))
+    x.g = 0
+    y.forward()
+    _ = x.d
+    y.backward(clear_buffer=True)
+    once = x.g.copy()
+    t, ones = np.tanh(np.eye(3)), np.ones((3, 3))
+    close(once, ones @ np.eye(3).T * (1 - t**2) + t.T @ ones)
+    y.backward()
+    close(x.g, 2 * once)
+
+
+def test_a_gradient_that_is_made_again_by_the_solver_that_needs_it():
+    w = leaf(X)
+    loss = F.sum(w**3)
+    solver = S.Sgd(0.5)
+    solver.set_parameters({"w": w})
+    g = nn.grad([loss], [w], bind_grad_output=True)
+    n = F.sum(g[0] ** 2) + loss
+    del g
+    n.forward(clear_buffer=True)
+    solver.update()
+    close(w.d, X - 0.5 * 3 * X**2)

@@ -11,6 +11,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.solvers as S
 from graph_helpers import close
 from nnrs.function import PythonFunction
 
@@ -305,3 +306,59 @@ def test_the_seed_is_the_gradient_of_the_leaf(name):
     x.g = [3, -1]
     y.backward(x.grad)
     close(x.g, np.array([3, -1]) + through(X, np.array([3.0, -1])))
+
+
+def set_to_zero(w, solver):
+    w.g = 0
+
+
+def data_to_zero(w, solver):
+    w.grad.data = 0
+
+
+def copied(w, solver):
+    w.grad.zero()
+    w.grad.copy_from(w.grad)
+
+
+def read(w, solver):
+    w.grad.zero()
+    _ = w.g
+
+
+def clipped(w, solver):
+    w.grad.zero()
+    solver.clip_grad_by_norm(1.0)
+
+
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize("solver, moves", [(S.Momentum, 0.8973426), (S.Adam, 0.8329942)])
+@pytest.mark.parametrize(
+    "how, takes_part",
+    [
+        (lambda w, solver: w.grad.zero(), False),
+        (lambda w, solver: solver.zero_grad(), False),
+        (set_to_zero, False),
+        (data_to_zero, False),
+        (clipped, False),
+        (lambda w, solver: w.grad.fill(0), True),
+        (copied, True),
+        (read, True),
+    ],
+)
+def test_a_gradient_that_is_zeroed_and_not_computed_takes_no_part(how, takes_part, solver, moves, part):
+    """Also where it is a part of one array for all. Values are NNabla 1.39's."""
+    w = nn.Variable.from_numpy_array(np.ones(2, dtype=np.float32), need_grad=True)
+    if part:
+        w.grad = nn.NdArray.from_numpy_array(np.arange(4, dtype=np.float32)).narrow(0, 2, 2)
+    y = F.sum(F.sin(w))
+    solver = solver(0.1)
+    solver.set_parameters({"w": w})
+    y.forward()
+    w.grad.zero()
+    y.backward()
+    solver.update()
+    first = w.d.copy()
+    how(w, solver)
+    solver.update()
+    np.testing.assert_allclose(w.d, [moves] * 2 if takes_part else first, rtol=1e-4)

@@ -1,7 +1,7 @@
 //! What is in an array: reading, writing, copying and converting it.
 
 use super::mirror::Access;
-use super::{Content, Data, Maker, NdArray, Place, Storage, constant};
+use super::{Content, Data, Maker, NdArray, Place, Storage};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Weak};
@@ -29,7 +29,7 @@ impl NdArray {
     pub fn fill(&self, value: f64) -> Result<()> {
         let storage = self.storage();
         if self.is_whole() {
-            storage.set_content(constant(value));
+            storage.set_content(Content::Fill(value));
             return Ok(());
         }
         let (offset, n) = (self.offset(), self.size());
@@ -48,7 +48,21 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn zero(&self) -> Result<()> {
-        self.fill(0.0)
+        let storage = self.storage();
+        if self.is_whole() {
+            storage.set_content(Content::Zero);
+            return Ok(());
+        }
+        let (offset, n) = (self.offset(), self.size());
+        storage.fill_part(offset, n, 0.0)?;
+        storage.note_zeroed(offset, n);
+        Ok(())
+    }
+
+    /// True if it was set to 0 by [`NdArray::zero`], and nobody has had it for writing since.
+    pub(crate) fn is_zeroed(&self) -> bool {
+        let storage = self.storage();
+        if self.is_whole() { storage.is_zero() } else { storage.is_part_zeroed(self.offset(), self.size()) }
     }
 
     /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
@@ -104,7 +118,8 @@ impl NdArray {
     #[cfg(feature = "python")]
     pub(crate) fn show(&self, dtype: DType) -> Result<Data> {
         let storage = self.storage();
-        if self.is_whole() { storage.show(dtype) } else { self.modify(dtype) }
+        let (_, offset, n) = self.located();
+        storage.show(dtype, offset, n)
     }
 
     /// The memory for writing all of it as `dtype`; its content is undefined until then.
@@ -243,7 +258,7 @@ impl NdArray {
     #[cfg(feature = "python")]
     pub(crate) fn copy_or_fill(&self, other: &NdArray) -> Result<()> {
         match other.storage().constant().filter(|_| self.is_whole()) {
-            Some(value) => self.storage().adopt(DType::F32, constant(value)),
+            Some(value) => self.storage().adopt(DType::F32, Content::Fill(value)),
             None => self.copy_from(other)?,
         }
         Ok(())

@@ -387,10 +387,6 @@ impl Drop for Unset {
     }
 }
 
-fn constant(value: f64) -> Content {
-    if value == 0.0 { Content::Zero } else { Content::Fill(value) }
-}
-
 /// An array as a variable's data or gradient: it counts.
 pub(crate) struct Owned(NdArray);
 

@@ -60,6 +60,8 @@ pub(crate) fn next_time() -> u64 {
 pub(super) struct State {
     pub(super) dtype: DType,
     pub(super) content: Content,
+    /// When that came.
+    since: u64,
     /// What it stands for while it is empty.
     pub(super) absent: Absent,
     /// It is empty because a run gave the content up.
@@ -70,6 +72,8 @@ pub(super) struct State {
     pub(super) shared: bool,
     /// What there was when somebody got the memory to look at, and perhaps to write.
     pub(super) shown: Option<Shown>,
+    /// Parts (where they begin and end) that were set to 0, and that nobody has had for writing since.
+    zeroed: Vec<(usize, usize)>,
 }
 
 /// The content's sum at the time of a modification; from then on to another one it was only shown.
@@ -82,12 +86,23 @@ pub(super) struct Shown {
 
 impl State {
     pub(super) fn new(dtype: DType, content: Content) -> State {
-        State { dtype, content, absent: Absent::Unset, lost: false, cleared: false, shared: false, shown: None }
+        State {
+            dtype,
+            content,
+            absent: Absent::Unset,
+            lost: false,
+            cleared: false,
+            shared: false,
+            shown: None,
+            zeroed: Vec::new(),
+            since: now(),
+        }
     }
 
     /// Takes another content, of its own, and gives the old one. What was shown is the caller's affair.
     fn put(&mut self, dtype: DType, content: Content) -> Content {
         (self.dtype, self.lost, self.cleared, self.shared) = (dtype, false, false, false);
+        (self.zeroed, self.since) = (Vec::new(), now());
         std::mem::replace(&mut self.content, content)
     }
 
@@ -462,8 +477,19 @@ impl Storage {
 
     pub(super) fn modify(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let data = Data::over(self.own(place, dtype)?, dtype, place, Access::Modify)?;
+        self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
         self.touch();
         Ok(data.part(offset, len))
+    }
+
+    /// A part was set to 0.
+    pub(super) fn note_zeroed(&self, offset: usize, len: usize) {
+        self.state().zeroed.push((offset, offset + len));
+    }
+
+    /// True if nobody has had the part for writing since it was set to 0.
+    pub(super) fn is_part_zeroed(&self, offset: usize, len: usize) -> bool {
+        self.state().zeroed.iter().any(|&(from, to)| from <= offset && offset + len <= to)
     }
 
     pub(super) fn overwrite(
@@ -496,17 +522,17 @@ impl Storage {
 
     /// As `modify`, for somebody who will rather look at the elements than write them.
     #[cfg(feature = "python")]
-    pub(super) fn show(self: &Arc<Storage>, dtype: DType) -> Result<Data> {
+    pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         self.fetch()?;
         let before = self.modification_count();
-        let data = self.modify(Place::Host, dtype, 0, self.size)?;
+        let data = self.modify(Place::Host, dtype, offset, len)?;
         if !self.was_marked.load(Relaxed) {
             return Ok(data);
         }
         let now = self.modification_count();
         let known = self.state().shown.filter(|shown| shown.to == before);
-        let (from, sum) = known.map_or_else(|| (before, data.sum()), |shown| (shown.from, shown.sum));
-        self.state().shown = Some(Shown { from, to: now, sum });
+        let shown = known.map(|shown| (shown.from, shown.sum)).or_else(|| Some((before, self.content_sum()?)));
+        self.state().shown = shown.map(|(from, sum)| Shown { from, to: now, sum });
         Ok(data)
     }
 
@@ -530,10 +556,11 @@ impl Storage {
     pub(super) fn mark(&self) {
         let is_exported = self.is_exported();
         self.was_exported.store(is_exported, Relaxed);
-        if !is_exported {
+        let mut time = self.modification_count();
+        if !is_exported && self.state().shown.is_none_or(|shown| shown.to != time) {
             return;
         }
-        let (mut time, sum) = (self.modification_count(), self.content_sum());
+        let sum = self.content_sum();
         let mut s = self.state();
         let Some(sum) = sum else { return s.shown = None };
         let known = s.shown.filter(|shown| shown.to == time);
@@ -556,9 +583,10 @@ impl Storage {
         shown.is_some_and(|s| s.from <= time && s.to == modified && self.content_sum() == Some(s.sum))
     }
 
-    /// By a view. What is on a GPU alone was not.
+    /// By a view, if the content was here already. What is on a GPU alone was not.
     fn could_be_written_after(&self, time: u64) -> bool {
-        matches!(&self.state().content, Content::Bytes(b) if b.views.could_write_after(time) && !b.is_away())
+        let s = self.state();
+        matches!(&s.content, Content::Bytes(b) if b.views.could_write_after(time.max(s.since)) && !b.is_away())
     }
 
     fn content_sum(&self) -> Option<u64> {

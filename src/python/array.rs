@@ -223,10 +223,10 @@ impl NdArray {
         self.array.storage().is_cleared()
     }
 
-    /// True while the content is a lazy 0.
+    /// True from `zero` on until somebody has the array for writing.
     #[getter]
     fn zeroing(&self) -> bool {
-        self.array.storage().is_zero()
+        self.array.is_zeroed()
     }
 
     /// When the content was last handed out for writing, by a run, an assignment, or `data`, on a clock that counts what is
@@ -395,7 +395,7 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
         || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
     if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
         let v = value.extract().map_err(|_| wrong())?;
-        return errors::run(py, || a.fill(v));
+        return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
     }
     let numpy = convert::numpy(py)?;
     let values = numpy.call_method1("asarray", (value,)).map_err(|e| match e.is_instance_of::<PyValueError>(py) {

@@ -56,7 +56,7 @@ pub(super) struct Entry {
 impl Entry {
     /// The gradient is zero without having been computed: such a parameter takes no part.
     pub fn is_idle(&self) -> bool {
-        self.param.grad().storage().is_zero()
+        self.param.grad().is_zeroed()
     }
 
     pub fn array(&self, i: usize) -> NdArray {
