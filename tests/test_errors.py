@@ -16,6 +16,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.parametric_functions as PF
 from nnrs import NdArray, Variable
 
 GOLDEN = Path(__file__).parent / "golden" / "errors.txt"
@@ -171,6 +172,10 @@ CASES = {
     "reset_shape": Case(lambda: var(2, 3).reset_shape((4,)), ValueError, ("shape", "(2, 3)", "(4,)", "force")),
     "data of another shape": Case(lambda: setattr(var(3), "data", nd(4)), ValueError, ("data", "(3,)", "(4,)")),
     "data is no NdArray": Case(lambda: setattr(var(3), "data", np.ones(3)), TypeError, ("data", "NdArray", ".d")),
+    "index": Case(lambda: var(3)[5], IndexError, ("x[key]", "from -3 to 2", "got 5")),
+    "indices": Case(lambda: var(3)[np.array([0, 7])], IndexError, ("x[key]", "from -3 to 2", "0 to 7")),
+    "too many indices": Case(lambda: var(3)[0, 1], IndexError, ("x[key]", "at most 1", "got 2")),
+    "size": Case(lambda: PF.affine(var(2, 3), float("nan")), TypeError, ("affine", "n_outmaps", "integer", "nan")),
     # graphs
     "late shape": Case(
         lambda: late(lambda x: x.reset_shape((4, 3), True)), ValueError, ("mul2", "(4, 3)", "(2, 3)", "made at")

@@ -63,6 +63,10 @@ class MissingModuleError(Error, ModuleNotFoundError):
     """A module of NNabla's that is still to come."""
 
 
+class OutOfBoundsError(Error, IndexError):
+    """An index that an array does not have."""
+
+
 class UnsupportedError(Error, NotImplementedError):
     """Something that this version cannot do. As NotImplementedError it is a RuntimeError, too."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, UnsupportedError, describe, message
+from ._errors import ArgumentTypeError, OutOfBoundsError, UnsupportedError, describe, message
 from ._members import as_array, as_variable, replace
 
 
@@ -129,6 +129,10 @@ def _same_kind(x: Any, values: np.ndarray) -> Any:
     return as_variable(values) if isinstance(x, Variable) else NdArray.from_numpy_array(values)
 
 
+def _wrong(expected: str, actual: str) -> OutOfBoundsError:
+    return OutOfBoundsError(message("x[key]", "key", expected, actual))
+
+
 def _gather_rows(x: Any, parts: list[Any]) -> Any:
     """Rows picked by leading arrays, with None before and between."""
     from . import functions as F
@@ -137,14 +141,14 @@ def _gather_rows(x: Any, parts: list[Any]) -> Any:
     axes = 0
     for p in (p for p in parts if p is not None):
         if p.dtype == bool and p.shape != x.shape[axes : axes + p.ndim]:
-            raise IndexError(f"a boolean index of shape {p.shape} does not fit axes {axes}.. of {x.shape}")
+            raise _wrong(f"a boolean array of shape {x.shape[axes : axes + p.ndim]}", f"shape {p.shape}")
         indices += list(np.nonzero(p)) if p.dtype == bool else [p.astype(np.int64)]
         axes = len(indices)
     if axes > x.ndim:
-        raise IndexError(f"too many indices: {axes} for {x.ndim} axes")
+        raise _wrong(f"at most {x.ndim} indices, one for each axis", str(axes))
     for axis, (index, n) in enumerate(zip(indices, x.shape, strict=False)):
         if index.size and not -n <= index.min() <= index.max() < n:
-            raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
+            raise _wrong(f"indices from {-n} to {n - 1} along axis {axis}", f"{index.min()} to {index.max()}")
     y = F.gather_nd(x, _same_kind(x, np.stack(np.broadcast_arrays(*indices))))
     return _with_new_axes(y, parts, x.ndim - axes)
 
@@ -183,10 +187,10 @@ def _graph_indices(x: Any, parts: list[Any]) -> Any:
 def _expanded(ndim: int, parts: list[Any]) -> list[Any]:
     """The key with `...` written out and the missing axes added."""
     if sum(p is Ellipsis for p in parts) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise _wrong("a single ellipsis ('...')", f"{sum(p is Ellipsis for p in parts)}")
     taken = sum(p is not None and p is not Ellipsis for p in parts)
     if taken > ndim:
-        raise IndexError(f"too many indices: {taken} for {ndim} axes")
+        raise _wrong(f"at most {ndim} indices, one for each axis", str(taken))
     fill = [slice(None)] * (ndim - taken)
     if Ellipsis in parts:
         i = parts.index(Ellipsis)
@@ -217,7 +221,7 @@ def _slices(shape: tuple[int, ...], parts: list[Any]) -> tuple[Any, Any, Any, tu
             step.append(stride)
         else:
             if not -n <= part < n:
-                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+                raise _wrong(f"an index from {-n} to {n - 1} along axis {axis}", str(part))
             start.append(part % n)
             stop.append(part % n + 1)
             step.append(1)

@@ -52,7 +52,7 @@ def _sizes(function: str, argument: str, value: Any) -> list[int]:
     """A size or several as a list of integers."""
     values = list(value) if isinstance(value, (tuple, list, np.ndarray)) else [value]
     for n in values:
-        if not isinstance(n, (int, float, np.number)) or int(n) != n:
+        if not isinstance(n, (int, float, np.number)) or not math.isfinite(n) or int(n) != n:
             raise ArgumentTypeError(message(function, argument, "an integer or a tuple of integers", describe(value)))
         if n < 0:
             raise ArgumentError(message(function, argument, "0 or more", describe(value)))
