@@ -306,3 +306,21 @@ def test_without_h5py_the_error_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'nnrs\[hdf5\]'"):
         nn.save_parameters(tmp_path / "p.h5")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when a process began")
+def test_what_a_killed_save_left_is_removed_by_the_next_one(tmp_path):
+    path = tmp_path / "w.safetensors"
+    script = """
+import os, signal, sys
+from nnrs._files import atomic_path
+with atomic_path(sys.argv[1]) as temporary:
+    open(temporary, "w").write("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+    assert done.returncode == -9 and len(list(tmp_path.glob(".nnrs-*.tmp"))) == 1
+    (tmp_path / ".nnrs-0123.tmp").write_text("somebody's")
+    nn.parameter.get_parameter_or_create("w", (2,))
+    nn.save_parameters(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".nnrs-0123.tmp", "w.safetensors"]

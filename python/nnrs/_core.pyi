@@ -4,6 +4,7 @@ Kept by hand; `python -m mypy.stubtest nnrs._core` holds it against the compiled
 """
 
 import os
+import pathlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, final
@@ -64,6 +65,7 @@ __all__ = [
     "register_rule",
     "registry",
     "save_safetensors",
+    "temporary_beside",
     "set_auto_forward",
     "set_context",
     "set_function_hook",
@@ -526,6 +528,7 @@ def plan_memory(
 def fit_memory(
     y: Variable, budget: int, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
 ) -> tuple[int, list[tuple[int, str]], float]: ...
+def temporary_beside(path: str | os.PathLike[str]) -> pathlib.Path: ...
 def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], metadata: Mapping[str, str]) -> None: ...
 def load_safetensors(
     path: str | os.PathLike[str],

@@ -124,7 +124,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
-    temporary = os.path.join(folder, f".nnrs-{os.urandom(8).hex()}.tmp")
+    temporary = os.fspath(_core.temporary_beside(target))
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except OSError as error:

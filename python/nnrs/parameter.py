@@ -7,6 +7,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,11 @@ class VariableInfo:
     """
 
     initializer: Initializer
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A function that was made inside another one cannot be found again; the values that it gave are there.
+        is_local = isinstance(self.initializer, FunctionType) and "<" in self.initializer.__qualname__
+        return {"initializer": None if is_local else self.initializer}
 
 
 @contextlib.contextmanager

@@ -51,6 +51,22 @@ class SolverState:
         return f"SolverState(t={self.t}, pstate={self.pstate})"
 
 
+def _restored(
+    kind: type[Solver],
+    arguments: dict[str, Any],
+    rate: float,
+    parameters: Mapping[str, Variable],
+    states: Mapping[str, SolverState],
+    attributes: dict[str, Any],
+) -> Solver:
+    solver = kind.__new__(kind, **arguments)
+    vars(solver).update(attributes)
+    solver.set_parameters(parameters)
+    solver.set_states(states)
+    solver.set_learning_rate(rate)
+    return solver
+
+
 class Solver(_core.Solver):
     """Base of all solvers; `nnrs.solvers` makes them.
 
@@ -64,6 +80,24 @@ class Solver(_core.Solver):
     >>> w.d.tolist()
     [0.5, 1.5]
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Deep copies and pickles have parameters and states of their own: get them by `get_parameters`."""
+        return _restored, (
+            type(self),
+            self.info,
+            self.learning_rate(),
+            self.get_parameters(),
+            self._copies(),
+            vars(self),
+        )
+
+    def _copies(self) -> OrderedDict[str, SolverState]:
+        def copied(v: Variable) -> Variable:
+            return Variable.from_numpy_array(v.d.copy())
+
+        states = self.get_states().items()
+        return OrderedDict((k, SolverState(s.t, {n: copied(v) for n, v in s.pstate.items()})) for k, s in states)
 
     def setup(self, params: Any) -> None:
         """Not used; NNabla's old name of `set_parameters`.

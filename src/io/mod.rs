@@ -1,11 +1,11 @@
 //! Files of parameters. Files are written beside their place and renamed, so there is never half of one.
 
 pub mod safetensors;
+pub(crate) mod temporary;
 
 use crate::error::{Error, Result};
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes a file with `write`: a temporary one in the same folder, flushed to the disk, that then takes the name. If
 /// anything fails, the old file (or none) is still there.
@@ -28,7 +28,7 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>
     if target.exists() && !target.is_file() {
         return Err(Error::arg("path", "a plain file to replace").actual(format!("'{}'", path.display())));
     }
-    let temporary = beside(&target);
+    let temporary = temporary::beside(&target);
     let done = write_new(&temporary, &target, write).and_then(|_| Ok(fs::rename(&temporary, &target)?));
     if done.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -39,11 +39,6 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>
         let _ = folder.sync_all();
     }
     Ok(())
-}
-
-fn beside(target: &Path) -> PathBuf {
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    target.with_file_name(format!(".nnrs-{random:016x}.tmp"))
 }
 
 fn write_new(temporary: &Path, target: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {

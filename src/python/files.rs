@@ -11,8 +11,15 @@ use std::fs::File;
 use std::path::PathBuf;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(temporary_beside, m)?)?;
     m.add_function(wrap_pyfunction!(save_safetensors, m)?)?;
     m.add_function(wrap_pyfunction!(load_safetensors, m)?)
+}
+
+/// A new name in the folder of a file, which another one will replace; what ended processes left there is removed.
+#[pyfunction]
+fn temporary_beside(path: PathBuf) -> PathBuf {
+    crate::io::temporary::beside(&path)
 }
 
 /// Name, type, shape, and bytes as a NumPy array.

@@ -26,7 +26,7 @@ pub(crate) fn set_parent(var: &Var, value: Option<&Bound<'_, PyAny>>) -> PyResul
 impl Variable {
     /// Anything that the user wants to keep with the variable.
     #[getter]
-    fn get_info(&self, py: Python<'_>) -> Py<PyAny> {
+    pub(super) fn get_info(&self, py: Python<'_>) -> Py<PyAny> {
         let kept = self.var().info().and_then(|i| i.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py)));
         kept.unwrap_or_else(|| py.None())
     }

@@ -108,6 +108,13 @@ impl Variable {
         if self.var.persistent() {
             members.set_item("persistent", true)?;
         }
+        if self.var.recompute() {
+            members.set_item("recompute", true)?;
+        }
+        let info = self.get_info(py);
+        if !info.is_none(py) {
+            members.set_item("info", info)?;
+        }
         let make = py.get_type::<Variable>().getattr("from_numpy_array")?;
         (make, args, (py.None(), members)).into_pyobject(py).map(|t| t.into_any())
     }

@@ -1,0 +1,97 @@
+//! Names of files that are being written, and what is left of those whose process has ended in the middle.
+
+use std::fs;
+use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+/// A new name in the folder of `target`, for a file that will take its place. What ended processes have left there is
+/// removed first.
+pub fn beside(target: &Path) -> PathBuf {
+    let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    remove_left_over(folder);
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    target.with_file_name(format!("{}{random:016x}.tmp", prefix(std::process::id())))
+}
+
+/// `.nnrs-`, where the process is one, its number, and when it began: a number may come again.
+fn prefix(process: u32) -> String {
+    format!(".nnrs-{:08x}-{process}-{}-", place(), began(process).unwrap_or(0))
+}
+
+/// The machine, since when it runs, and the space of numbers of processes: containers have their own.
+fn place() -> u32 {
+    let mut h = DefaultHasher::new();
+    for path in ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"] {
+        h.write(&fs::read(path).unwrap_or_default());
+    }
+    h.write(fs::read_link("/proc/self/ns/pid").unwrap_or_default().as_os_str().as_encoded_bytes());
+    h.finish() as u32
+}
+
+/// When a process began, in ticks of the system; none if it is not there, or the system does not say.
+fn began(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name in parentheses, which may have spaces, is the second word; the time is the 22nd.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn remove_left_over(folder: &Path) {
+    let here = format!(".nnrs-{:08x}-", place());
+    let Ok(files) = fs::read_dir(folder) else { return };
+    for file in files.flatten() {
+        let name = file.file_name();
+        let parts = name.to_str().and_then(|n| n.strip_prefix(&here)?.strip_suffix(".tmp"));
+        let mut numbers = parts.into_iter().flat_map(|p| p.split('-'));
+        let process = numbers.next().and_then(|p| p.parse().ok());
+        let began_then = numbers.next().and_then(|t| t.parse().ok());
+        if let (Some(process), Some(then)) = (process, began_then)
+            && is_gone(process, then)
+        {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}
+
+/// True if the process is known to have ended.
+fn is_gone(process: u32, then: u64) -> bool {
+    // Only where the system tells when processes began can one be taken for ended.
+    began(std::process::id()).is_some() && then != 0 && began(process) != Some(then)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_processes_left_is_removed() {
+        if began(std::process::id()).is_none() {
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("nnrs-left-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let (lives, mine) = (format!("{}1.tmp", prefix(child.id())), format!("{}2.tmp", prefix(std::process::id())));
+        let other = ".nnrs-00000000-1-1-3.tmp".to_string(); // of another machine
+        let strange = [".nnrs-4.tmp".to_string(), format!(".nnrs-{:08x}-x-y-z.tmp", place()), "weights.h5".to_string()];
+        let again = format!(".nnrs-{:08x}-{}-1-5.tmp", place(), std::process::id()); // a number that came again
+        let all = [&[lives.clone(), mine.clone(), other.clone(), again], &strange[..]].concat();
+        all.iter().for_each(|name| fs::write(folder.join(name), "half").unwrap());
+        let left = |target: &str| -> Vec<String> {
+            assert!(beside(&folder.join(target)).starts_with(&folder));
+            let mut names: Vec<String> =
+                fs::read_dir(&folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let sorted = |names: &[&[String]]| {
+            let mut names = names.concat();
+            names.sort();
+            names
+        };
+        assert_eq!(left("a"), sorted(&[&[lives.clone(), mine.clone(), other.clone()], &strange]));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(left("a"), sorted(&[&[mine, other], &strange]));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
