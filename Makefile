@@ -22,7 +22,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against test-all memcheck
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,18 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
 test: lint-rust test-rust lint-python test-gpu test-python ## Check formats, lints and types; run all tests, Rust and Python
+
+test-all: test ## What takes longer too: random graphs and calls, races on the emulated GPU, valgrind where it is installed
+	$(MAKE) soak SEED=1000000 COUNT=60000
+	cd tests && ../.venv-test/bin/python -m calls 1 100000
+	$(MAKE) races
+	$(MAKE) memcheck
+
+# No AVX-512: valgrind does not know it.
+memcheck: .venv-test/.installed ## Shapes that change in the middle of a graph under valgrind: no access beyond an array
+	@if ! command -v valgrind >/dev/null; then echo "skipped: valgrind is not installed (on Debian: apt install valgrind)"; exit; fi; \
+	PYTHONMALLOC=malloc NNRS_SIMD=avx2 NNRS_NUM_THREADS=1 valgrind -q --error-exitcode=9 --suppressions=tools/valgrind.supp \
+	  --undef-value-errors=no .venv-test/bin/python -m pytest -x tests/test_changing_shapes.py -k "not thread"
 
 soak: .venv-test/.installed ## Hold random graphs against a reference interpreter (SEED=1000000 COUNT=1000000)
 	@cd tests && ../.venv-test/bin/python -m machine $(or $(SEED),1000000) $(or $(COUNT),1000000)

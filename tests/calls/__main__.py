@@ -1,0 +1,42 @@
+"""`python -m calls SEED COUNT`, in tests/: COUNT random calls in processes of 2,000, and what was wrong with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EACH = 2000
+
+
+def run(first: int, count: int) -> list[str]:
+    """What was wrong with `count` calls; after a crash it goes on behind it."""
+    found: list[str] = []
+    end = first + count
+    while first < end:
+        n = min(EACH, end - first)
+        with tempfile.TemporaryDirectory() as folder:  # what saves something saves it here
+            command = [sys.executable, str(Path(__file__).parent / "caller.py"), str(first), str(n)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+        lines = done.stdout.splitlines()
+        found += [line for line in lines if " " in line]
+        first += n
+        if done.returncode:
+            last = int(lines[-1].split()[0]) if lines else first - n
+            error = done.stderr.strip().splitlines()[-1:]
+            found.append(f"{last} the process ended with {done.returncode}: {' '.join(error)}")
+            first = last + 1
+    return found
+
+
+def main() -> None:
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    found = run(first, count)
+    print("\n".join(found))
+    print(f"{count} calls, {len(found)} wrong")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
