@@ -1,4 +1,4 @@
-"""`top_n_error`: 1 where the label is not among the n largest, else 0; equal elements and NaN count against the label."""
+"""`top_n_error`: 1 where the label is not among the n largest, else 0; what is equal or NaN counts against it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ CASES = [
     Case(inputs=[distinct(3, 4), [[0.0], [1.0], [3.9]]], differentiable=False, name="labels as floats"),
     Case(inputs=[[[1.0, 1.0, 0.0]] * 3, [[0], [1], [2]]], differentiable=False, name="ties"),
     Case(inputs=[[[1.0, 1.0, 0.0]] * 3, [[0], [1], [2]]], args={"n": 2}, differentiable=False, name="ties, n = 2"),
-    Case(inputs=[[[np.nan, 1.0, 2.0]] * 3, [[0], [1], [2]]], differentiable=False, name="NaN", oracle=False),
+    Case(
+        inputs=[[[np.nan, 1.0, 2.0]] * 3, [[0], [1], [2]]],
+        differentiable=False,
+        name="NaN",
+        oracle=False,
+        reason="there NaN is smaller than any score",
+    ),
 ]
 ERRORS = [
     Error(inputs=[(3, 4), integers(0, 4, 3)], match="argument 'target'"),
