@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -221,3 +222,35 @@ def test_async_tasks_have_places_of_their_own():
 
     asyncio.run(both())
     assert sorted(nn.get_parameters()) == ["a/w", "b/w"]
+
+
+def test_parameters_are_cleared_while_others_read_and_make_them():
+    stop, errors = threading.Event(), []
+
+    def work(job):
+        try:
+            while not stop.is_set():
+                job()
+        except BaseException as e:
+            errors.append(e)
+
+    def make():
+        for k in range(20):
+            with nn.parameter_scope(f"block{k % 5}"):
+                nn.parameter.get_parameter_or_create(f"w{k}", (2,))
+
+    def read():
+        nn.get_parameters()
+        with nn.parameter_scope("block1"):
+            nn.get_parameters()
+            nn.parameter.get_parameter("w1")
+
+    threads = [threading.Thread(target=work, args=(job,)) for job in (make, make, read, read, nn.clear_parameters)]
+    for t in threads:
+        t.start()
+    time.sleep(0.5)
+    stop.set()
+    for t in threads:
+        t.join()
+    nn.clear_parameters()
+    assert not errors, errors[0]

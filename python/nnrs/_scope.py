@@ -54,9 +54,9 @@ def parts_of(name: str) -> list[str]:
 def find(scope: Any, parts: list[str]) -> Any:
     """What is at `parts` below `scope` (a parameter or a scope), or None."""
     for part in parts:
-        if not isinstance(scope, dict) or part not in scope:
+        if not isinstance(scope, dict):
             return None
-        scope = scope[part]
+        scope = scope.get(part)
     return scope
 
 
@@ -67,14 +67,15 @@ def path_of(scope: Any) -> str:
         path, here = todo.pop()
         if here is scope:
             return path
-        todo += [(f"{path}{name}/", inner) for name, inner in here.items() if isinstance(inner, dict)]
+        todo += [(f"{path}{name}/", inner) for name, inner in list(here.items()) if isinstance(inner, dict)]
     return ""
 
 
 def open_scope(function: str, scope: Any, parts: list[str]) -> Any:
     """The scope at `parts` below `scope`, made where it is missing; an error where a parameter is in the way."""
     for i, part in enumerate(parts):
-        scope = add(scope, part, OrderedDict()) if part not in scope else scope[part]
+        found = scope.get(part)  # in one step: another thread may be taking it out
+        scope = add(scope, part, OrderedDict()) if found is None else found
         if not isinstance(scope, dict):
             refuse_scope(function, "/".join(parts[: i + 1]))
     return scope
@@ -118,7 +119,7 @@ def walk(scope: Any, path: str) -> Iterator[tuple[str, Any]]:
     while todo:
         path, value = todo.pop()
         if isinstance(value, dict):
-            inner = [(f"{path}/{key}" if path else key, v) for key, v in value.items()]
+            inner = [(f"{path}/{key}" if path else key, v) for key, v in list(value.items())]
             todo += reversed(inner)
         else:
             yield path, value
