@@ -9,7 +9,6 @@ turns.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -24,21 +23,18 @@ def built(revision: str) -> str:
     """The interpreter of an environment with nnrs as it was at that commit."""
     commit = git("rev-parse", "--verify", f"{revision}^{{commit}}")
     folder = environments.HOME / f"nnrs-{commit[:12]}"
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        print(f"making {folder}", file=sys.stderr, flush=True)
-        sources, wheels = folder / "sources", folder / "wheels"
-        environments.run(sys.executable, "-m", "venv", "--clear", str(folder))
-        git("worktree", "prune")
-        git("worktree", "add", "--force", "--detach", str(sources), commit)
-        maturin = str(Path(sys.executable).parent / "maturin")
-        build = ["build", "--release", "--locked", "--manifest-path", str(sources / "Cargo.toml"), "--out", str(wheels)]
-        environments.run(maturin, *build, "--target-dir", str(environments.HOME / "target"))
-        wheel = str(next(wheels.glob("*.whl")))
-        environments.run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
-        git("worktree", "remove", "--force", str(sources))
-        (folder / "complete").touch()
-    return str(python)
+    return environments.environment(folder, lambda: sys.executable, lambda: [wheel(commit, folder)])
+
+
+def wheel(commit: str, folder: Path) -> str:
+    sources, wheels = folder / "sources", folder / "wheels"
+    git("worktree", "prune")
+    git("worktree", "add", "--force", "--detach", str(sources), commit)
+    maturin = str(Path(sys.executable).parent / "maturin")
+    build = ["build", "--release", "--locked", "--manifest-path", str(sources / "Cargo.toml"), "--out", str(wheels)]
+    environments.run(maturin, *build, "--target-dir", str(environments.HOME / "target"))
+    git("worktree", "remove", "--force", str(sources))
+    return str(next(wheels.glob("*.whl")))
 
 
 def git(*arguments: str) -> str:
@@ -50,39 +46,28 @@ def git(*arguments: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = run.parser_of(__doc__.splitlines()[0])
     parser.add_argument("revision", help="the commit to compare with")
-    parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
-    parser.add_argument("--quick", action="store_true", help="few short rounds: a first look")
-    parser.add_argument("--threads", type=run.thread_counts, default="1,all", metavar="N,...", help="default: 1,all")
     args = parser.parse_args()
     environments.HOME.mkdir(exist_ok=True)
     pythons = {"before": built(args.revision), "now": environments.interpreter("nnrs")}
-    pace = run.Pace(5, 0.05, 2.0) if args.quick else run.Pace()
     chosen = [c for c in cases.TIMED if c.name.startswith(tuple(args.case or ("",)))]
     for threads in args.threads:
         print(f"{threads} threads: time now / before", flush=True)
         for case in chosen:
-            print(f"{ratio(case, pythons, threads, pace):>8}  {case.name}", flush=True)
+            print(f"{ratio(case, pythons, threads, run.Pace.of(args.quick)):>8}  {case.name}", flush=True)
 
 
 def ratio(case: cases.Case, pythons: dict[str, str], threads: int, pace: run.Pace) -> str:
-    logs = [environments.HOME / f"{name}-{threads}.log" for name in pythons]
-    pair = [Engine("nnrs", python, threads, log) for python, log in zip(pythons.values(), logs, strict=True)]
+    log = environments.HOME
+    pair = [Engine("nnrs", python, threads, log / f"{k}-{threads}.log", k) for k, python in pythons.items()]
     try:
-        for engine in pair:
-            reply = engine.ask("build", name=case.name)
-            if "error" in reply:
-                return "error"
-        times: list[list[float]] = [[], []]
-        for _ in range(pace.rounds):
-            for engine, found in zip(pair, times, strict=True):
-                found.append(engine.ask("round", seconds=pace.seconds)["seconds"])
-        before, now = (run.figure(t, 1)["value"] for t in times)
-        return f"{now / before:.2f}"
+        values = run.measure(case, pair, pace)
     finally:
         for engine in pair:
             engine.stop()
+    errors = [f"{k}: {v['error']}" for k, v in values.items() if "error" in v]
+    return errors[0] if errors else f"{values['now']['value'] / values['before']['value']:.2f}"
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ PATIENCE = 180  # seconds for one reply
 class Engine:
     """A worker process, started when first asked and again after it died."""
 
-    def __init__(self, name: str, python: str, threads: int, log: Path) -> None:
+    def __init__(self, name: str, python: str, threads: int, log: Path, label: str | None = None) -> None:
         self.name, self.python, self.threads, self.log = name, python, threads, log
+        self.label = label or name  # what its results are called
         self.process: subprocess.Popen[str] | None = None
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:

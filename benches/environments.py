@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,14 +35,18 @@ def own() -> str:
 
 
 def made(engine: str) -> str:
-    folder = HOME / engine
+    base = (lambda: sys.executable) if engine == "torch" else python310
+    return environment(HOME / engine, base, lambda: PACKAGES[engine])
+
+
+def environment(folder: Path, base: Callable[[], str], packages: Callable[[], list[str]]) -> str:
+    """The interpreter of a virtual environment with some packages, made once."""
     done = folder / "complete"  # written last: an environment whose installation was cut off is made again
     python = folder / "bin" / "python"
     if not done.exists():
-        base = sys.executable if engine == "torch" else python310()
-        print(f"making {folder}: {', '.join(PACKAGES[engine])}", file=sys.stderr, flush=True)
-        run(base, "-m", "venv", "--clear", str(folder))
-        run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES[engine])
+        print(f"making {folder}", file=sys.stderr, flush=True)
+        run(base(), "-m", "venv", "--clear", str(folder))
+        run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages())
         done.touch()
     return str(python)
 

@@ -38,6 +38,10 @@ class Pace:
     seconds: float = 0.15
     patience: float = 5.0
 
+    @staticmethod
+    def of(quick: bool) -> Pace:
+        return Pace(5, 0.05, 2.0) if quick else Pace()
+
 
 def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -64,7 +68,7 @@ def build(case: Case, engines: list[Engine]) -> tuple[list[Engine], dict[str, An
             continue
         reply = engine.ask("build", name=case.name)
         if "error" in reply:
-            errors[engine.name] = reply
+            errors[engine.label] = reply
             engine.ask("drop")
         else:
             able.append(engine)
@@ -73,23 +77,23 @@ def build(case: Case, engines: list[Engine]) -> tuple[list[Engine], dict[str, An
 
 def measure(case: Case, engines: list[Engine], pace: Pace) -> dict[str, Any]:
     able, values = build(case, engines)
-    times: dict[str, list[float]] = {e.name: [] for e in able}
+    times: dict[str, list[float]] = {e.label: [] for e in able}
     spent = dict.fromkeys(times, 0.0)
     for _ in range(pace.rounds):
         for engine in able:
-            if engine.name in values or (spent[engine.name] > pace.patience and len(times[engine.name]) >= 3):
+            if engine.label in values or (spent[engine.label] > pace.patience and len(times[engine.label]) >= 3):
                 continue
             start = time.perf_counter()
             reply = engine.ask("round", seconds=pace.seconds)
-            spent[engine.name] += time.perf_counter() - start
+            spent[engine.label] += time.perf_counter() - start
             if "error" in reply:
-                values[engine.name] = reply
+                values[engine.label] = reply
             else:
-                times[engine.name].append(reply["seconds"])
+                times[engine.label].append(reply["seconds"])
     for engine in able:
         engine.ask("drop")
-        if engine.name not in values:
-            values[engine.name] = figure(times[engine.name], case.operators)
+        if engine.label not in values:
+            values[engine.label] = figure(times[engine.label], case.operators)
     return values
 
 
@@ -148,11 +152,17 @@ def thread_counts(text: str) -> list[int]:
     return sorted(set(counts))
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """What all measuring asks for."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
     parser.add_argument("--quick", action="store_true", help="few short rounds: a first look")
     parser.add_argument("--threads", type=thread_counts, default="1,all", metavar="N,...", help="default: 1,all")
+    return parser
+
+
+def arguments() -> argparse.Namespace:
+    parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--engines", type=lambda s: s.split(","), default=list(ENGINES), metavar="NAME,...")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     return parser.parse_args()
@@ -181,7 +191,7 @@ def main() -> None:
     pythons, lines = find_engines(args.engines)
     heading = [f"{cpu_name()}, {cores()} cores, {time.strftime('%Y-%m-%d %H:%M')}", *lines]
     print("\n".join([*heading, "", report.header()]), flush=True)
-    pace = Pace(5, 0.05, 2.0) if args.quick else Pace()
+    pace = Pace.of(args.quick)
     rows = [r for threads in args.threads if timed for r in timed_rows(timed, pythons, threads, pace)]
     rows += [show(row(case, cores(), case.measure(pythons, args.quick))) for case in whole]
     write(rows, heading)

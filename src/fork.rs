@@ -67,16 +67,11 @@ fn begin_work() {
     let _ = WORKING.try_with(|working| working.set(Some(share)));
 }
 
-/// Does a piece of work: no fork comes in between.
+/// Does a piece of work, which is no part of another one: no fork comes in between.
 #[cfg(feature = "python")]
 pub(crate) fn working<R>(f: impl FnOnce() -> R) -> R {
-    let is_outermost = share().is_none();
     begin_work();
-    let _end = OnDrop(|| {
-        if is_outermost {
-            drop(share())
-        }
-    });
+    let _end = OnDrop(|| drop(share()));
     f()
 }
 

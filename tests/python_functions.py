@@ -93,16 +93,28 @@ class Split2(Recorded):
         return [sum((k + 1) * y.g for k, y in enumerate(outputs))]
 
 
-class Reversal(PythonFunction):
-    """The gradient with its sign turned, as domain adaptation uses it."""
+class OneToOne(PythonFunction):
+    """A function of one array whose gradient reads no data."""
 
-    name = "Reversal"
+    name = "OneToOne"
 
     def min_outputs(self):
         return 1
 
     def setup_impl(self, inputs, outputs):
         outputs[0].reset_shape(inputs[0].shape, True)
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+    def grad_depends_input_data(self, i, j):
+        return False
+
+
+class Reversal(OneToOne):
+    """The gradient with its sign turned, as domain adaptation uses it."""
+
+    name = "Reversal"
 
     def forward_impl(self, inputs, outputs):
         outputs[0].data.copy_from(inputs[0].data)
@@ -115,12 +127,6 @@ class Reversal(PythonFunction):
             dx += dy * -1.0
         else:
             dx.copy_from(dy * -1.0)
-
-    def grad_depends_input_data(self, i, j):
-        return False
-
-    def grad_depends_output_data(self, i, o):
-        return False
 
 
 def variable(values: Any, need_grad: bool = True) -> Any:

@@ -113,30 +113,35 @@ def test_multiprocessing_with_fork():
             assert pool.map(pool_work, range(4)) == expected
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_runs_the_graph_that_another_thread_was_running():
-    x = nn.Variable.from_numpy_array(np.ones((512, 512), "float32"), need_grad=True)
-    y = F.sum(F.affine(x, x))
+def fork_beside(work, child, times):
+    """Forks children while another thread works."""
     stop = threading.Event()
 
     def run():
         while not stop.is_set():
-            y.forward()
+            work()
 
     thread = threading.Thread(target=run)
     thread.start()
+    try:
+        for _ in range(times):
+            assert child_exit(child) == 0
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_runs_the_graph_that_another_thread_was_running():
+    x = nn.Variable.from_numpy_array(np.ones((512, 512), "float32"), need_grad=True)
+    y = F.sum(F.affine(x, x))
 
     def child():
         signal.alarm(60)  # rather than wait for ever
         y.forward()
         assert y.d == 512**3
 
-    try:
-        for _ in range(3):
-            assert child_exit(child) == 0
-    finally:
-        stop.set()
-        thread.join()
+    fork_beside(y.forward, child, 3)
 
 
 FIRST_CALL = """
@@ -233,17 +238,12 @@ def test_a_child_uses_arrays_and_graphs_that_another_thread_was_at_work_on():
     x = nn.Variable.from_numpy_array(np.ones((2, 2), "float32"), need_grad=True)
     h = F.exp(x)
     y = F.sum(F.sin(h))
-    stop = threading.Event()
+    seen = []
 
-    def run():
-        seen = []
-        while not stop.is_set():
-            y.forward(function_post_hook=seen.append)
-            x.grad.zero()
-            y.backward(clear_buffer=True)
-
-    thread = threading.Thread(target=run)
-    thread.start()
+    def step():
+        y.forward(function_post_hook=seen.append)
+        x.grad.zero()
+        y.backward(clear_buffer=True)
 
     def child():
         signal.alarm(60)
@@ -252,9 +252,4 @@ def test_a_child_uses_arrays_and_graphs_that_another_thread_was_at_work_on():
         y.backward()
         np.testing.assert_allclose(y.d, 4 * np.sin(np.exp(2)), rtol=1e-5)
 
-    try:
-        for _ in range(30):
-            assert child_exit(child) == 0
-    finally:
-        stop.set()
-        thread.join()
+    fork_beside(step, child, 30)

@@ -18,28 +18,11 @@ import nnrs.solvers as S
 from graph_helpers import X, close, leaf
 from nnrs import NdArray
 from nnrs.ext_utils import get_extension_context
+from python_functions import OneToOne
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
 E = np.exp(X)
-
-
-class OneToOne(nn.function.PythonFunction):
-    """A function of one array whose gradient reads no data."""
-
-    name = "OneToOne"
-
-    def min_outputs(self):
-        return 1
-
-    def setup_impl(self, inputs, outputs):
-        outputs[0].reset_shape(inputs[0].shape, True)
-
-    def grad_depends_output_data(self, i, o):
-        return False
-
-    def grad_depends_input_data(self, i, j):
-        return False
 
 
 def right_or_changed(v: nn.Variable, expected: np.ndarray) -> np.ndarray:

@@ -27,13 +27,17 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn fill(&self, value: f64) -> Result<()> {
+        self.set_number(value, Content::Fill(value))
+    }
+
+    /// Sets all elements to a number, which is `content` for a whole storage.
+    fn set_number(&self, value: f64, content: Content) -> Result<()> {
         let storage = self.storage();
         if self.is_whole() {
-            storage.set_content(Content::Fill(value));
+            storage.set_content(content);
             return Ok(());
         }
-        let (offset, n) = (self.offset(), self.size());
-        storage.fill_part(offset, n, value)
+        storage.fill_part(self.offset(), self.size(), value)
     }
 
     /// Sets all elements to 0, lazily.
@@ -48,14 +52,10 @@ impl NdArray {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn zero(&self) -> Result<()> {
-        let storage = self.storage();
-        if self.is_whole() {
-            storage.set_content(Content::Zero);
-            return Ok(());
+        self.set_number(0.0, Content::Zero)?;
+        if !self.is_whole() {
+            self.storage().note_zeroed(self.offset(), self.size());
         }
-        let (offset, n) = (self.offset(), self.size());
-        storage.fill_part(offset, n, 0.0)?;
-        storage.note_zeroed(offset, n);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use super::gemm::Output;
 use super::pool;
 use crate::dtype::Real;
 use planes::Planes;
+use std::ops::Range;
 
 /// Whether a number takes the place of the largest one so far.
 #[inline(always)]
@@ -88,7 +89,35 @@ impl Pooling {
 
     /// How many places of a window `max_forward_keeping` tells apart.
     pub fn places(&self) -> usize {
-        Planes::new(self, Task::Max).places()
+        let spans = |outputs: Range<usize>| if self.is_one_span() { 1 } else { outputs.len() };
+        self.kernel[0] * self.kernel[1] * self.runs().map(|(_, outputs, _)| spans(outputs)).sum::<usize>()
+    }
+
+    /// Outputs along the last axis that lie side by side and see an input at a position of their windows: that position,
+    /// which outputs, and whether they see an input for the first time.
+    fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>, bool)> + '_ {
+        let mut known = self.output()[2];
+        let runs = (0..self.kernel[2]).flat_map(move |k| {
+            let seen = self.seen(k);
+            let new = seen.start..seen.end.min(known);
+            let again = new.end..seen.end;
+            known = known.min(seen.start);
+            [(k, new, true), (k, again, false)]
+        });
+        runs.filter(|(_, outputs, _)| !outputs.is_empty())
+    }
+
+    /// Outputs along the last axis whose window has its position `k` inside the input.
+    fn seen(&self, k: usize) -> Range<usize> {
+        let (n, pad, stride) = (self.output()[2], self.pad[2], self.stride[2]);
+        let from = pad.saturating_sub(k).div_ceil(stride).min(n);
+        let to = (self.input[2] + pad).saturating_sub(k).div_ceil(stride);
+        from..to.clamp(from, n)
+    }
+
+    /// Whether outputs side by side are one span of numbers, and not one for each.
+    fn is_one_span(&self) -> bool {
+        self.stride[2] == 1 || self.inner == 1
     }
 
     /// As `max_forward`; keeps where in its window each maximum is. `I` has more than [`Self::places`] values.
@@ -212,13 +241,6 @@ impl Axis {
             Window { from: inside(from), to: inside(to), padded: to.min(input + 2 * pad).saturating_sub(from) }
         };
         Axis { windows: (0..p.output()[i]).map(window).collect(), input, stride }
-    }
-
-    /// Outputs whose window has its position `k` inside the input.
-    fn seen(&self, k: usize, pad: usize) -> std::ops::Range<usize> {
-        let from = pad.saturating_sub(k).div_ceil(self.stride);
-        let to = (self.input + pad).saturating_sub(k).div_ceil(self.stride);
-        from.min(self.windows.len())..to.clamp(from.min(self.windows.len()), self.windows.len())
     }
 }
 

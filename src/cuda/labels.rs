@@ -1,4 +1,5 @@
-//! Losses and errors of labels along an axis on a GPU. Labels that are NaN or beyond the classes, which are an error on the host, give NaN.
+//! Losses and errors of labels along an axis on a GPU. Labels that are NaN or beyond the classes, which are an error on
+//! the host, give NaN.
 
 use super::team::{self, is_double, named};
 use crate::array::Data;

@@ -34,7 +34,8 @@ pub(crate) fn softmax_backward(a: Axis, y: &Data, gy: &Data, gx: &Data, log: boo
     over_rows(a, y, launch, |l| l.flag(log).flag(output == Output::Accumulate))
 }
 
-/// `y = -log_softmax(x)[label]`; 0 for negative labels. Labels that are NaN or beyond the classes, which are an error on the host, give NaN.
+/// `y = -log_softmax(x)[label]`; 0 for negative labels. Labels that are NaN or beyond the classes, which are an error on
+/// the host, give NaN.
 pub(crate) fn cross_entropy(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
     let launch = x.gpu().launch("softmax", &named("cross_entropy", is_double(x)))?.array(x).data(labels).array(y);
     over_rows(a, x, launch, |l| l)

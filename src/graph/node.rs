@@ -406,7 +406,8 @@ impl FnNode {
         Err(shape_changed(format!("the function makes {made} of its inputs, and the outputs are {given}")))
     }
 
-    /// True if a call reads nothing and makes nothing: arrays without elements, whose other sizes may be huge. No kernel is asked.
+    /// True if a call reads nothing and makes nothing: arrays without elements, whose other sizes may be huge. No kernel is
+    /// asked.
     pub(crate) fn is_idle<'a>(&self, x: &[&Shape], y: impl IntoIterator<Item = &'a Shape>) -> bool {
         let mut y = y.into_iter();
         y.all(|s| s.size() == 0) && x.iter().all(|s| s.size() == 0) && !self.function.has_state()

@@ -283,7 +283,8 @@ impl VarNode {
         old.as_deref().cloned()
     }
 
-    /// Takes the arrays of another variable, and what is known of them. Unlinked copies of this one keep those that they have.
+    /// Takes the arrays of another variable, and what is known of them. Unlinked copies of this one keep those that they
+    /// have.
     pub(crate) fn take_arrays(&self, other: &VarNode) {
         let grad = Some(Owned::new(other.grad()));
         let arrays = {

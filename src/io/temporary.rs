@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 /// removed first.
 pub fn beside(target: &Path) -> PathBuf {
     let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    remove_left_over(folder);
+    let here = format!(".nnrs-{:08x}-", place());
+    remove_left_over(folder, &here);
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    target.with_file_name(format!("{}{random:016x}.tmp", prefix(std::process::id())))
+    target.with_file_name(format!("{}{random:016x}.tmp", prefix(&here, std::process::id())))
 }
 
-/// `.nnrs-`, where the process is one, its number, and when it began: a number may come again.
-fn prefix(process: u32) -> String {
-    format!(".nnrs-{:08x}-{process}-{}-", place(), began(process).unwrap_or(0))
+/// Where the process is one, its number, and when it began: a number may come again.
+fn prefix(here: &str, process: u32) -> String {
+    format!("{here}{process}-{}-", began(process).unwrap_or(0))
 }
 
 /// The machine, since when it runs, and the space of numbers of processes: containers have their own.
@@ -35,27 +36,22 @@ fn began(process: u32) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-fn remove_left_over(folder: &Path) {
-    let here = format!(".nnrs-{:08x}-", place());
+/// Only where the system tells when processes began can one be taken for ended.
+fn remove_left_over(folder: &Path, here: &str) {
+    if began(std::process::id()).is_none() {
+        return;
+    }
     let Ok(files) = fs::read_dir(folder) else { return };
     for file in files.flatten() {
         let name = file.file_name();
-        let parts = name.to_str().and_then(|n| n.strip_prefix(&here)?.strip_suffix(".tmp"));
+        let parts = name.to_str().and_then(|n| n.strip_prefix(here)?.strip_suffix(".tmp"));
         let mut numbers = parts.into_iter().flat_map(|p| p.split('-'));
-        let process = numbers.next().and_then(|p| p.parse().ok());
-        let began_then = numbers.next().and_then(|t| t.parse().ok());
-        if let (Some(process), Some(then)) = (process, began_then)
-            && is_gone(process, then)
-        {
+        let process: Option<u32> = numbers.next().and_then(|p| p.parse().ok());
+        let then: Option<u64> = numbers.next().and_then(|t| t.parse().ok()).filter(|t| *t != 0);
+        if process.is_some_and(|p| then.is_some() && began(p) != then) {
             let _ = fs::remove_file(file.path());
         }
     }
-}
-
-/// True if the process is known to have ended.
-fn is_gone(process: u32, then: u64) -> bool {
-    // Only where the system tells when processes began can one be taken for ended.
-    began(std::process::id()).is_some() && then != 0 && began(process) != Some(then)
 }
 
 #[cfg(test)]
@@ -70,10 +66,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("nnrs-left-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let (lives, mine) = (format!("{}1.tmp", prefix(child.id())), format!("{}2.tmp", prefix(std::process::id())));
+        let here = format!(".nnrs-{:08x}-", place());
+        let name = |process: u32, n: u32| format!("{}{n}.tmp", prefix(&here, process));
+        let (lives, mine) = (name(child.id(), 1), name(std::process::id(), 2));
         let other = ".nnrs-00000000-1-1-3.tmp".to_string(); // of another machine
-        let strange = [".nnrs-4.tmp".to_string(), format!(".nnrs-{:08x}-x-y-z.tmp", place()), "weights.h5".to_string()];
-        let again = format!(".nnrs-{:08x}-{}-1-5.tmp", place(), std::process::id()); // a number that came again
+        let strange = [".nnrs-4.tmp".to_string(), format!("{here}x-y-z.tmp"), "weights.h5".to_string()];
+        let again = format!("{here}{}-1-5.tmp", std::process::id()); // a number that came again
         let all = [&[lives.clone(), mine.clone(), other.clone(), again], &strange[..]].concat();
         all.iter().for_each(|name| fs::write(folder.join(name), "half").unwrap());
         let left = |target: &str| -> Vec<String> {

@@ -45,8 +45,12 @@ ALLOWED = (
     OverflowError,
     MemoryError,
     RuntimeError,
+    ImportError,
+    OSError,
+    StopIteration,
+    AssertionError,
+    ZeroDivisionError,
 )
-ALLOWED += (ImportError, OSError, NotImplementedError, StopIteration, AssertionError, ZeroDivisionError)
 
 
 class Odd:
@@ -56,7 +60,7 @@ class Odd:
         raise RuntimeError("no index")
 
     def __len__(self) -> int:
-        return -1 if random.random() < 0.5 else 2
+        return -1
 
 
 def array(rng: random.Random, shape: tuple[int, ...] | None = None) -> np.ndarray:

@@ -60,25 +60,15 @@ impl Planes {
     pub fn new(p: &Pooling, task: Task) -> Self {
         let axes = [0, 1, 2].map(|i| Axis::new(p, i));
         let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, pad: p.pad, task, spans: Vec::new() };
-        let mut known = planes.axes[2].windows.len();
-        for k in 0..p.kernel[2] {
-            let seen = planes.axes[2].seen(k, p.pad[2]);
-            let new = seen.start..seen.end.min(known);
-            planes.add_spans(k, new.clone(), true);
-            planes.add_spans(k, new.end..seen.end, false);
-            known = known.min(seen.start);
-        }
+        p.runs().for_each(|(k, outputs, first)| planes.add_spans(p, k, outputs, first));
         planes
     }
 
     /// Spans of the outputs `range` at position `k` of their windows.
-    fn add_spans(&mut self, k: usize, range: Range<usize>, first: bool) {
-        if range.is_empty() {
-            return;
-        }
-        let (c, s, pad) = (self.inner, self.axes[2].stride, self.pad[2]);
+    fn add_spans(&mut self, p: &Pooling, k: usize, range: Range<usize>, first: bool) {
+        let (c, s, pad) = (p.inner, p.stride[2], p.pad[2]);
         let x = |o: usize| (o * s + k - pad) * c;
-        if s == 1 || c == 1 {
+        if p.is_one_span() {
             let (y, x, count) = (range.start * c, x(range.start), range.len() * c);
             return self.spans.push(Span { y, x, count, step: s, first });
         }
@@ -150,11 +140,6 @@ impl Planes {
                 }
             }
         }
-    }
-
-    /// How many places a window has: meetings of source rows and spans.
-    pub fn places(&self) -> usize {
-        self.kernel[0] * self.kernel[1] * self.spans.len()
     }
 
     /// As `max`, and the number of the meeting of a source row and a span that each comes from.
