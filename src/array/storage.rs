@@ -322,8 +322,9 @@ impl Storage {
         }
     }
 
-    /// The content is what it was at a time, made again.
+    /// The content is what it was at a time, made again: what views that ended wrote before is gone.
     pub(crate) fn set_modified(&self, time: u64) {
+        self.state().since = now();
         self.modified.store(time, Relaxed);
     }
 

@@ -215,7 +215,7 @@ class Machine:
         if any(max(x.moved, x.cell.graded) > cell.ran for x in read):
             return True
         leaves = [x.cell for x in read if x.parent is None]
-        return any(c.stamp > cell.ran or id(c) in viewed for c in leaves)
+        return any(c.stamp > cell.begun or id(c) in viewed for c in leaves)
 
     def refuse(self, error: nn.Error, allowed: bool, what: str) -> None:
         if not allowed:

@@ -33,6 +33,7 @@ class Cell:
         self.wrote = 0  # when the script wrote it, if no run has made it since
         self.graded = 0  # when it was last written, or dropped by backward, as a gradient
         self.ran = -1  # when a run made the data
+        self.begun = -1  # when the oldest data was made that this was computed from
         self.maker: Fn | None = None  # what computed it in the last run
 
     def keep(self, kept: bool, stamp: int) -> None:
@@ -183,7 +184,7 @@ class Reference:
                 self.write(y, found[id(y)])
                 if f.op in VIEWS and max(f.x[0].cell.typed, f.x[0].moved) > y.cell.ran:
                     y.cell.typed = stamp  # they take the type of what they read
-                y.cell.ran = y.cell.stamp = stamp
+                y.cell.ran = y.cell.begun = y.cell.stamp = stamp
                 y.cell.wrote = 0
                 y.cell.maker = f
                 clear = clear_buffer or y.recompute or clear_no_need_grad and not needs(y, memo)
@@ -194,8 +195,9 @@ class Reference:
     def ran_at_once(self, f: Fn) -> None:
         """A function ran where it was made, by itself."""
         f.stamp = self.tick()
+        begun = min([f.stamp, *(x.cell.begun for x in f.x if x.cell.maker)])
         for y, d in zip(f.y, f.compute(), strict=True):
-            y.cell.d, y.cell.stamp, y.cell.ran = d, f.stamp, f.stamp
+            y.cell.d, y.cell.stamp, y.cell.ran, y.cell.begun = d, f.stamp, f.stamp, begun
             y.cell.maker = f
 
     def backward(self, root: Var, seed: Array, held: set[int], clear: bool) -> None:

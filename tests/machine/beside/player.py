@@ -35,7 +35,7 @@ class Player:
         self.engines = engines()
         self.nnrs, self.nnabla, self.values = self.engines
         self.sketch = Sketch()
-        self.opaque: set[int] = set()
+        self.siblings: dict[int, list[Fn]] = {}  # id of a gradient's Fn -> those that NNabla computes with it
         self.read: dict[int, int] = {}  # id of a cell -> when nnrs was last asked for its values
 
     def play(self, steps: list[Step]) -> None:
@@ -178,8 +178,10 @@ class Player:
         # "Each result is a variable of its own"
         if any(a.data == b.data for k, a in enumerate(made[1]) for b in made[1][:k]):
             raise Stop
-        for k, i in enumerate(new):
-            f = Fn("grad", every, opaque=True)
+        grads = [Fn("grad", every, opaque=True) for _ in new]
+        for f, a in zip(grads, made[1], strict=True):
+            self.siblings[id(f)] = [g for g, b in zip(grads, made[1], strict=True) if b.parent == a.parent]
+        for k, (i, f) in enumerate(zip(new, grads, strict=True)):
             f.y.append(Var(twins[k].shape, parent=f))
             self.sketch.vars[i] = f.y[0]
             for e, g in zip(self.engines, made, strict=True):
@@ -202,6 +204,8 @@ class Player:
         # "The graph of `nn.grad` runs the forward functions whose values the gradient needs; NNabla runs all"
         direct = {id(f) for f in through(twins)}
         others = [f for f in order if id(f) not in direct and not f.opaque]
+        # "Each is computed alone"
+        others += [g for f in order if f.opaque for g in self.siblings.get(id(f), []) if id(g) not in direct]
         unsure = [f for f in others if not all(self.sketch.is_fresh(v) for v in f.y)]
         cleared = [y.data for f in others for y in f.y if y.data.cleared]
         self.sketch.ran_twice |= any(f.at_once for f in order)
