@@ -802,3 +802,24 @@ def test_a_gradient_that_is_made_again_by_the_solver_that_needs_it():
     n.forward(clear_buffer=True)
     solver.update()
     close(w.d, X - 0.5 * 3 * X**2)
+
+
+@pytest.mark.parametrize("write", [lambda h: h.grad.fill(3), lambda h: h.grad.zero(), lambda h: setattr(h, "g", 3)])
+def test_a_dropped_gradient_that_was_written_is_dropped_in_each_run(write):
+    x = leaf(X)
+    h = F.sin(x)
+    y = F.sum(h)
+    for _ in range(3):
+        y.forward()
+        write(h)
+        y.backward(clear_buffer=True)
+        with pytest.raises(nn.Error, match="gradient"):
+            h.g.sum()
+
+
+def test_a_leaf_that_was_cleared_has_changed():
+    x = leaf(X)
+    y = F.sin(F.tanh(F.exp(x)))
+    y.forward()
+    x.data.clear()
+    close(right_or_changed(y.parent.inputs[0], np.tanh(np.exp(X))), np.tanh(np.exp(X)))

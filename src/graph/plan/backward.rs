@@ -51,6 +51,8 @@ pub(crate) struct Backward {
     given: Vec<u32>,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
     unseen: Vec<Option<bool>>,
+    /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
+    again: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -220,6 +222,9 @@ impl Backward {
         };
         let grads: Vec<NdArray> = (0..g.vars.len() as u32).map(grad).collect();
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads, &g.nodes));
+        let unseen = unseen(&g, key);
+        let is_lost = |v: &u32| unseen[*v as usize] == Some(true) && g.var(*v).observed.grad && !given.contains(v);
+        let again = (0..g.vars.len() as u32).filter(|v| key.clear_buffer && *v != g.roots[0]).filter(is_lost).collect();
         Ok(Backward {
             key,
             replays,
@@ -234,7 +239,8 @@ impl Backward {
             adopted: AtomicU64::new(0),
             root: g.roots[0],
             given,
-            unseen: unseen(&g, key),
+            again,
+            unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
         })
@@ -261,11 +267,15 @@ impl Backward {
         self.narrow[v as usize].as_ref().unwrap_or(&self.slots[v as usize].shape)
     }
 
-    /// Adopts the variables again if another plan has adopted some since.
+    /// Adopts the variables again if another plan has adopted some since. What the script has written to gradients that it
+    /// does not keep is no gradient of the run to come.
     fn adopt_again(&self) {
         if self.adopted.load(Relaxed) != ADOPTIONS.load(Relaxed) {
-            self.adopt();
+            return self.adopt();
         }
+        let gradient = |v: &u32| self.vars[*v as usize].upgrade()?.existing_grad();
+        let written = self.again.iter().filter_map(gradient).filter(|g| !g.is_empty());
+        written.for_each(|g| g.storage().lose_gradient());
     }
 
     /// Tells the variables whether they will have a gradient after the run.

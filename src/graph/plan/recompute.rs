@@ -107,7 +107,10 @@ impl Search {
             return Err(changed());
         }
         let Some(absent) = storage.absent() else { return self.check(x, &storage, time) };
-        let Absent::Made(maker) = absent else { return storage.fetch() };
+        let Absent::Made(maker) = absent else {
+            let was_cleared = self.is_checked && !storage.is_as_at(time);
+            return if was_cleared { Err(changed()) } else { storage.fetch() };
+        };
         let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };
         if self.is_checked && f.ran() > time && draws(&f) {
             return Err(changed());
