@@ -59,8 +59,8 @@ def main() -> None:
 
 
 def ratio(case: cases.Case, pythons: dict[str, str], threads: int, pace: run.Pace) -> str:
-    log = environments.HOME
-    pair = [Engine("nnrs", python, threads, log / f"{k}-{threads}.log", k) for k, python in pythons.items()]
+    logs = environments.HOME
+    pair = [Engine("nnrs", python, threads, logs / f"{k}-{threads}.log", k) for k, python in pythons.items()]
     try:
         values = run.measure(case, pair, pace)
     finally:

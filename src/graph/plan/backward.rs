@@ -52,7 +52,7 @@ pub(crate) struct Backward {
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
     unseen: Vec<Option<bool>>,
     /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
-    again: Vec<u32>,
+    lost: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -224,7 +224,7 @@ impl Backward {
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads, &g.nodes));
         let unseen = unseen(&g, key);
         let is_lost = |v: &u32| unseen[*v as usize] == Some(true) && g.var(*v).observed.grad && !given.contains(v);
-        let again = (0..g.vars.len() as u32).filter(|v| key.clear_buffer && *v != g.roots[0]).filter(is_lost).collect();
+        let lost = (0..g.vars.len() as u32).filter(|v| key.clear_buffer && *v != g.roots[0]).filter(is_lost).collect();
         Ok(Backward {
             key,
             replays,
@@ -239,7 +239,7 @@ impl Backward {
             adopted: AtomicU64::new(0),
             root: g.roots[0],
             given,
-            again,
+            lost,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
@@ -274,7 +274,7 @@ impl Backward {
             return self.adopt();
         }
         let gradient = |v: &u32| self.vars[*v as usize].upgrade()?.existing_grad();
-        let written = self.again.iter().filter_map(gradient).filter(|g| !g.is_empty());
+        let written = self.lost.iter().filter_map(gradient).filter(|g| !g.is_empty());
         written.for_each(|g| g.storage().lose_gradient());
     }
 

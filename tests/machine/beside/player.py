@@ -35,7 +35,6 @@ class Player:
         self.engines = engines()
         self.nnrs, self.nnabla, self.values = self.engines
         self.sketch = Sketch()
-        self.siblings: dict[int, list[Fn]] = {}  # id of a gradient's Fn -> those that NNabla computes with it
         self.read: dict[int, int] = {}  # id of a cell -> when nnrs was last asked for its values
 
     def play(self, steps: list[Step]) -> None:
@@ -180,7 +179,7 @@ class Player:
             raise Stop
         grads = [Fn("grad", every, opaque=True) for _ in new]
         for f, a in zip(grads, made[1], strict=True):
-            self.siblings[id(f)] = [g for g, b in zip(grads, made[1], strict=True) if b.parent == a.parent]
+            f.together = [g for g, b in zip(grads, made[1], strict=True) if b.parent == a.parent]
         for k, (i, f) in enumerate(zip(new, grads, strict=True)):
             f.y.append(Var(twins[k].shape, parent=f))
             self.sketch.vars[i] = f.y[0]
@@ -205,7 +204,7 @@ class Player:
         direct = {id(f) for f in through(twins)}
         others = [f for f in order if id(f) not in direct and not f.opaque]
         # "Each is computed alone"
-        others += [g for f in order if f.opaque for g in self.siblings.get(id(f), []) if id(g) not in direct]
+        others += [g for f in order for g in f.together if id(g) not in direct]
         unsure = [f for f in others if not all(self.sketch.is_fresh(v) for v in f.y)]
         cleared = [y.data for f in others for y in f.y if y.data.cleared]
         self.sketch.ran_twice |= any(f.at_once for f in order)

@@ -48,6 +48,7 @@ class Fn:
     ran: int = -1
     at_once: bool = False  # under auto_forward
     opaque: bool = False  # of nn.grad: the two engines have other functions there
+    together: list[Fn] = field(default_factory=list)  # of nn.grad: NNabla computes these with it
 
 
 def behind(roots: Iterable[Var]) -> list[Fn]:
