@@ -68,13 +68,20 @@ pub(crate) struct FnNode {
 }
 
 /// What each run reads and writes of each node, side by side in memory.
-#[derive(Default)]
-#[repr(C, align(16))]
+#[repr(C, align(32))]
 pub(crate) struct Running {
     /// Who runs the node now: 0 nobody, else a run's number.
     pub(crate) busy: AtomicU64,
     /// The time at the end of the last run (see [`array::now`](crate::array::now)); 0 before the first.
     ran: AtomicU64,
+    /// The end of the first of the runs that all made what the last one made; the greatest number if it is not known.
+    same_since: AtomicU64,
+}
+
+impl Default for Running {
+    fn default() -> Running {
+        Running { busy: AtomicU64::new(0), ran: AtomicU64::new(0), same_since: AtomicU64::new(u64::MAX) }
+    }
 }
 
 pub(crate) struct Links {
@@ -123,6 +130,24 @@ impl FnNode {
 
     pub(crate) fn set_ran(&self, time: u64) {
         self.turn.ran.store(time, Relaxed);
+        if self.same_since() == u64::MAX {
+            self.turn.same_since.store(time, Relaxed);
+        }
+    }
+
+    /// All runs from this time to the last one made the same.
+    pub(crate) fn same_since(&self) -> u64 {
+        self.turn.same_since.load(Relaxed)
+    }
+
+    /// The next run may make something else than the last one.
+    pub(crate) fn note_change(&self) {
+        self.turn.same_since.store(u64::MAX, Relaxed);
+    }
+
+    /// True if the outputs of the last run are those that were there at `time`, as far as its runs go.
+    pub(crate) fn made_at(&self, time: u64) -> bool {
+        self.ran() <= time || self.same_since() <= time
     }
 
     /// The plan that ran it last, if that is still there.

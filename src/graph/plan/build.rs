@@ -18,7 +18,7 @@ use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// What a plan was made for.
@@ -57,6 +57,11 @@ pub(crate) struct Forward {
     pub(crate) made: Vec<u32>,
     /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
     unmade: Vec<u32>,
+    /// Nodes that may make something else in each run, even where the leaves stay as they are.
+    pub(super) varying: Vec<u32>,
+    /// When the last run began; 0 before the first, and where other plans have run the nodes since.
+    pub(super) began: AtomicU64,
+    pub(super) is_new: AtomicBool,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -188,6 +193,7 @@ impl Forward {
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
         let made = g.made_in_time();
+        let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g)).collect();
         Ok(Forward {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
@@ -207,6 +213,9 @@ impl Forward {
             slots,
             steps,
             kept,
+            varying,
+            began: AtomicU64::new(0),
+            is_new: AtomicBool::new(true),
             adopted: AtomicU64::new(0),
         })
     }
@@ -234,10 +243,15 @@ impl Forward {
 
     /// Drops what was made in the middle of the run for who read it then.
     pub(crate) fn drop_remade(&self) {
-        if ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed) {
+        if self.is_last() {
             return;
         }
         self.nodes.iter().filter(|n| n.f.is_remade.swap(false, Relaxed)).for_each(|n| self.drop_unkept(n));
+    }
+
+    /// No other plan has run nodes, and nothing was made again, since this plan was last known to own its nodes.
+    pub(super) fn is_last(&self) -> bool {
+        ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed)
     }
 
     fn drop_unkept(&self, n: &PlanNode) {
@@ -252,6 +266,7 @@ impl Forward {
     /// Tells nodes of their plan, and drops what it does not keep.
     pub(crate) fn adopt(self: &Arc<Forward>) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
+        self.began.store(0, Relaxed);
         for n in &self.nodes {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);

@@ -174,6 +174,7 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
+        self.note_changes();
         self.mark(&self.marked); // what views write while it runs shows in the marks after it
         let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays),
@@ -217,6 +218,7 @@ impl Forward {
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
         replays.run(&c, &mut || self.compute(&Hooks::default()), finish)?;
         (0..self.steps.len()).for_each(|i| self.note_ran(i));
+        self.note_varying(); // when they read what others write is not known
         Ok(())
     }
 

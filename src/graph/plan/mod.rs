@@ -3,6 +3,7 @@
 mod again;
 mod backward;
 mod build;
+mod changes;
 mod exec;
 mod fit;
 mod group;

@@ -51,7 +51,7 @@ pub(crate) struct Var {
     pub(crate) flows: bool,
     /// Some function writes its elements, and another one has them too; or its gradient, likewise.
     pub(crate) twin: bool,
-    /// Made from a twin: it could not be made again.
+    /// Made from a twin, or over an input: it could not be made again.
     once: bool,
     /// User code makes it, which may give something else when it runs again.
     pub(crate) of_user_code: bool,
@@ -393,6 +393,12 @@ impl Node {
         self.x.iter().chain(&self.y).any(|&v| g.var(v).twin)
     }
 
+    /// What it makes may differ from run to run, even where the leaves do not: it draws random numbers, or reads what the
+    /// run writes.
+    pub(crate) fn varies(&self, g: &Graph) -> bool {
+        draws(&self.f) || self.y.iter().any(|&y| g.var(y).once)
+    }
+
     /// A gradient passes through it.
     pub(crate) fn is_active(&self, g: &Graph) -> bool {
         self.y.iter().any(|&y| g.var(y).flows) && self.wants(g).contains(&true)
@@ -407,6 +413,12 @@ fn is_sink(f: &FnNode) -> bool {
 fn differentiable(f: &FnNode, i: usize) -> bool {
     use crate::function::InputKind;
     f.function.differentiable(i) && f.function.def().input(i).kind != InputKind::Index
+}
+
+/// Whether a function draws random numbers: run again, it gives others.
+fn draws(f: &FnNode) -> bool {
+    let updates = |i: usize| f.function.updates_input(i);
+    f.function.has_state() && !(0..f.inputs().len()).any(updates)
 }
 
 impl Var {

@@ -1,8 +1,7 @@
 //! Data that was not kept, made again when somebody wants it after all: by the nodes behind it, whoever ran them.
 //!
-//! Each node knows when it ran last, each array when it was written last. So a value can be made again as long as nothing
-//! behind it was written since its function ran, or what was written is the same: made again, by functions that draw no
-//! random numbers, from what has not changed either.
+//! Each node knows when it ran last and since when its runs have made the same, each array when it was written last. So a
+//! value can be made again as long as nothing behind it was written since its function ran, or what was written is the same.
 
 use super::build::note_remade;
 use super::exec::How;
@@ -24,7 +23,7 @@ impl Maker for FnNode {
                 note_remade(&self); // it never ran: nothing was there, and what a reader finds is no value
                 Ok(())
             }
-            time => Search::new(Some(time), &self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
+            _ => Search::new(true, &self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
         }
     }
 
@@ -36,7 +35,7 @@ impl Maker for FnNode {
 /// Makes `array` again from what is there now, changed or not.
 pub(super) fn make_from_now(maker: &Weak<dyn Maker>, array: &NdArray) -> Result<()> {
     match node(maker) {
-        Some(f) if f.ran() > 0 => Search::new(None, &f)?.run(&array.storage()),
+        Some(f) if f.ran() > 0 => Search::new(false, &f)?.run(&array.storage()),
         _ => array.fetch(),
     }
 }
@@ -55,53 +54,41 @@ fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
 /// The functions to run, and what they read.
 struct Search {
     functions: Vec<Arc<FnNode>>,
-    /// What was looked at, as it was at which time, and whether it will run.
-    seen: MixMap<usize, (u64, bool)>,
-    todo: Vec<Wanted>,
+    seen: MixMap<usize, ()>,
+    /// Inputs of the functions, and when these ran.
+    todo: Vec<(VarRef, u64)>,
     is_checked: bool,
 }
 
-/// An input, as it was at a time; read by a function that will run, or only part of what must not have changed.
-struct Wanted {
-    x: VarRef,
-    time: u64,
-    is_read: bool,
-}
-
 impl Search {
-    /// What must run for `f` to run. `time`: the values wanted are those of then; `None`: whatever is there.
-    fn new(time: Option<u64>, f: &Arc<FnNode>) -> Result<Search> {
+    /// What must run for `f` to run. `is_checked`: the values wanted are those of its last run; else whatever is there.
+    fn new(is_checked: bool, f: &Arc<FnNode>) -> Result<Search> {
         let (functions, seen, todo) = (Vec::new(), MixMap::default(), Vec::new());
-        let mut search = Search { functions, seen, todo, is_checked: time.is_some() };
-        search.function(f, time.unwrap_or(u64::MAX), true)?;
-        while let Some(wanted) = search.todo.pop() {
-            search.input(&wanted)?;
+        let mut search = Search { functions, seen, todo, is_checked };
+        search.function(f)?;
+        while let Some((x, time)) = search.todo.pop() {
+            search.input(&x, time)?;
         }
         by_rank(&mut search.functions);
         Ok(search)
     }
 
-    fn function(&mut self, f: &Arc<FnNode>, time: u64, is_read: bool) -> Result<()> {
-        let time = time.min(f.ran());
-        let (before, ran) = self.seen.get(&(Arc::as_ptr(f) as usize)).copied().unwrap_or((u64::MAX, false));
-        if before <= time && (ran || !is_read) {
+    fn function(&mut self, f: &Arc<FnNode>) -> Result<()> {
+        if self.seen.insert(Arc::as_ptr(f) as usize, ()).is_some() {
             return Ok(());
         }
-        if !f.is_set_up() || (is_read && f.rewrites().is_some()) {
+        if !f.is_set_up() || f.rewrites().is_some() {
             return Err(changed());
         }
-        self.seen.insert(Arc::as_ptr(f) as usize, (time.min(before), ran || is_read));
-        if is_read && !ran {
-            self.functions.push(f.clone());
-        }
+        self.functions.push(f.clone());
         // What a function only updates has no part in what it makes.
         let reads = f.inputs().into_iter().enumerate().filter(|(i, _)| !f.function.updates_input(*i));
-        self.todo.extend(reads.map(|(_, x)| Wanted { x, time, is_read }));
+        self.todo.extend(reads.map(|(_, x)| (x, f.ran())));
         Ok(())
     }
 
-    fn input(&mut self, wanted: &Wanted) -> Result<()> {
-        let &Wanted { ref x, time, is_read } = wanted;
+    /// An input, as it was at `time`.
+    fn input(&mut self, x: &VarRef, time: u64) -> Result<()> {
         let storage = x.data().storage();
         if self.is_checked && !x.has_its_array_since(time) {
             return Err(changed());
@@ -112,22 +99,17 @@ impl Search {
             return if was_cleared { Err(changed()) } else { storage.fetch() };
         };
         let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };
-        if self.is_checked && f.ran() > time && draws(&f) {
+        if self.is_checked && !f.made_at(time) {
             return Err(changed());
         }
-        self.function(&f, time, is_read)
+        self.function(&f)
     }
 
     /// An error unless what is there is what was there at `time`, or was made again from the same since.
-    fn check(&mut self, x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
-        if !self.is_checked || storage.is_as_at(time) {
-            return Ok(());
-        }
-        let is_of_run = |f: &Arc<FnNode>| f.ran() > time && storage.is_as_at(f.ran()) && !draws(f);
-        match x.parent().filter(is_of_run) {
-            Some(f) => self.function(&f, time, false),
-            None => Err(changed()),
-        }
+    fn check(&self, x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
+        let is_of_run = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && f.made_at(time);
+        let is_same = !self.is_checked || storage.is_as_at(time) || x.parent().is_some_and(is_of_run);
+        if is_same { Ok(()) } else { Err(changed()) }
     }
 
     /// Runs the functions; of what they make only `target` stays, and what is there is not touched.
@@ -168,12 +150,6 @@ impl Made {
     fn drop_again(&self) {
         self.array.lose(&maker(&self.by), self.is_cleared);
     }
-}
-
-/// Whether a function draws random numbers: run again, it gives others.
-fn draws(f: &FnNode) -> bool {
-    let updates = |i: usize| f.function.updates_input(i);
-    f.function.has_state() && !(0..f.inputs().len()).any(updates)
 }
 
 fn changed() -> Error {
