@@ -134,6 +134,8 @@ pub(crate) struct Call {
 pub(crate) struct Tile {
     pub(crate) node: u32,
     unit: UnitBackward,
+    /// What it computes values again from, and the function that read it: it has to be what that has read.
+    remade: Vec<(u32, u32)>,
     pub(crate) shape: Shape,
     pub(crate) targets: SmallVec<[Target; 2]>,
     /// Programs by which outputs accumulate.

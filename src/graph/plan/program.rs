@@ -181,11 +181,14 @@ struct Values<'a> {
     /// Variables that are inputs of the program, in order.
     inputs: Vec<Input>,
     of: Vec<Option<Id>>,
+    /// The members whose values are computed here.
+    computed: Vec<(u32, Id)>,
 }
 
 impl<'a> Values<'a> {
     fn new(unit: &'a Local) -> Values<'a> {
-        Values { unit, ssa: Ssa::default(), inputs: Vec::new(), of: vec![None; unit.vars.len()] }
+        let (of, computed) = (vec![None; unit.vars.len()], Vec::new());
+        Values { unit, ssa: Ssa::default(), inputs: Vec::new(), of, computed }
     }
 
     fn input(&mut self, what: Input) -> Id {
@@ -207,7 +210,7 @@ impl<'a> Values<'a> {
 
     /// Adds the forward values of all members; members whose value can be loaded are loaded instead.
     fn forward(&mut self) {
-        for node in &self.unit.nodes {
+        for (n, node) in self.unit.nodes.iter().enumerate() {
             if self.unit.has(node.y, STORED) {
                 self.data(node.y);
                 continue;
@@ -216,6 +219,7 @@ impl<'a> Values<'a> {
             let value = node.rules.forward.apply(&mut self.ssa, &args)[0].expect("one output");
             let value = round(&mut self.ssa, self.unit.site.dtype, value);
             self.of[node.y as usize] = Some(value);
+            self.computed.push((n as u32, value));
         }
     }
 
@@ -284,6 +288,8 @@ struct BackwardProgram {
     /// Gradients that leave the unit: variable, and the sum of its contributions in order.
     outputs: Vec<(u32, Vec<Id>)>,
     loads: Vec<u32>,
+    /// The members whose values are computed again.
+    remade: Vec<u32>,
     /// Which outputs accumulate and which are reduced, the program for that, and what it loads.
     compiled: Mutex<SmallVec<[(Vec<[bool; 2]>, AnyProgram, Vec<Input>); 2]>>,
     /// Their addresses are part of the key.
@@ -313,6 +319,11 @@ impl UnitBackward {
     /// Data that the program loads.
     pub(crate) fn loads(&self) -> Vec<u32> {
         self.program.loads.iter().map(|&v| self.vars[v as usize]).collect()
+    }
+
+    /// The members, by their places in the unit, whose values the program computes again.
+    pub(crate) fn remade(&self) -> impl Iterator<Item = usize> {
+        self.program.remade.iter().map(|&n| n as usize)
     }
 
     /// The variables whose gradients leave the unit.
@@ -362,14 +373,15 @@ fn make_backward(unit: &Local) -> BackwardProgram {
             }
         }
     }
-    let loads = loads(&v, &outputs);
+    let needed = v.ssa.needed(outputs.iter().flat_map(|(_, parts)| parts.iter().copied()));
+    let loads = loads(&v, &needed);
+    let remade = v.computed.iter().filter(|(_, id)| needed[*id as usize]).map(|(n, _)| *n).collect();
     let rules = unit.nodes.iter().map(|n| n.rules.clone()).collect();
-    BackwardProgram { ssa: v.ssa, inputs: v.inputs, outputs, loads, compiled: Mutex::default(), _rules: rules }
+    BackwardProgram { ssa: v.ssa, inputs: v.inputs, outputs, loads, remade, compiled: Mutex::default(), _rules: rules }
 }
 
 /// Data that a backward program loads.
-fn loads(v: &Values, outputs: &[(u32, Vec<Id>)]) -> Vec<u32> {
-    let needed = v.ssa.needed(outputs.iter().flat_map(|(_, parts)| parts.iter().copied()));
+fn loads(v: &Values, needed: &[bool]) -> Vec<u32> {
     let read = |(id, ins): (usize, &Ins)| match ins {
         Ins::Input(k) if needed[id] => match v.inputs[*k as usize] {
             Input::Data(v) => Some(v),

@@ -23,7 +23,7 @@ impl Maker for FnNode {
                 note_remade(&self); // it never ran: nothing was there, and what a reader finds is no value
                 Ok(())
             }
-            _ => Search::new(true, &self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
+            _ => Search::new(&self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
         }
     }
 
@@ -32,12 +32,14 @@ impl Maker for FnNode {
     }
 }
 
-/// Makes `array` again from what is there now, changed or not.
-pub(super) fn make_from_now(maker: &Weak<dyn Maker>, array: &NdArray) -> Result<()> {
-    match node(maker) {
-        Some(f) if f.ran() > 0 => Search::new(false, &f)?.run(&array.storage()),
-        _ => array.fetch(),
-    }
+/// An error if `x`, made by `maker`, is not what `reader` has read in its last run.
+pub(super) fn check_input(x: &NdArray, maker: Option<&Weak<dyn Maker>>, reader: &FnNode) -> Result<()> {
+    let time = reader.ran();
+    let is_same = || match maker {
+        Some(maker) => node(maker).is_none_or(|f| f.made_at(time) && (x.is_empty() || x.storage().is_as_at(f.ran()))),
+        None => x.storage().is_as_at(time),
+    };
+    if time == 0 || is_same() { Ok(()) } else { Err(changed()) }
 }
 
 /// What a step has made again is of the function's last run.
@@ -57,14 +59,13 @@ struct Search {
     seen: MixMap<usize, ()>,
     /// Inputs of the functions, and when these ran.
     todo: Vec<(VarRef, u64)>,
-    is_checked: bool,
 }
 
 impl Search {
-    /// What must run for `f` to run. `is_checked`: the values wanted are those of its last run; else whatever is there.
-    fn new(is_checked: bool, f: &Arc<FnNode>) -> Result<Search> {
+    /// What must run for `f` to run. The values wanted are those of its last run.
+    fn new(f: &Arc<FnNode>) -> Result<Search> {
         let (functions, seen, todo) = (Vec::new(), MixMap::default(), Vec::new());
-        let mut search = Search { functions, seen, todo, is_checked };
+        let mut search = Search { functions, seen, todo };
         search.function(f)?;
         while let Some((x, time)) = search.todo.pop() {
             search.input(&x, time)?;
@@ -90,25 +91,24 @@ impl Search {
     /// An input, as it was at `time`.
     fn input(&mut self, x: &VarRef, time: u64) -> Result<()> {
         let storage = x.data().storage();
-        if self.is_checked && !x.has_its_array_since(time) {
+        if !x.has_its_array_since(time) {
             return Err(changed());
         }
-        let Some(absent) = storage.absent() else { return self.check(x, &storage, time) };
+        let Some(absent) = storage.absent() else { return Search::check(x, &storage, time) };
         let Absent::Made(maker) = absent else {
-            let was_cleared = self.is_checked && !storage.is_as_at(time);
-            return if was_cleared { Err(changed()) } else { storage.fetch() };
+            return if storage.is_as_at(time) { storage.fetch() } else { Err(changed()) }; // it may have been cleared
         };
         let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };
-        if self.is_checked && !f.made_at(time) {
+        if !f.made_at(time) {
             return Err(changed());
         }
         self.function(&f)
     }
 
     /// An error unless what is there is what was there at `time`, or was made again from the same since.
-    fn check(&self, x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
+    fn check(x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
         let is_of_run = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && f.made_at(time);
-        let is_same = !self.is_checked || storage.is_as_at(time) || x.parent().is_some_and(is_of_run);
+        let is_same = storage.is_as_at(time) || x.parent().is_some_and(is_of_run);
         if is_same { Ok(()) } else { Err(changed()) }
     }
 

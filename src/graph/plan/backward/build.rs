@@ -3,6 +3,7 @@
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
 use crate::function::Part;
+use crate::function::expr::ssa::MixMap;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var};
 use crate::graph::plan::program::UnitBackward;
@@ -152,7 +153,18 @@ impl<'a> Builder<'a> {
         };
         let targets = back.outputs().map(|v| target(v, reached)).collect();
         let site = back.site;
-        Some(Tile { node: last, unit: back, shape, targets, programs: Mutex::default(), site })
+        let remade = self.remade(unit, &back);
+        Some(Tile { node: last, unit: back, remade, shape, targets, programs: Mutex::default(), site })
+    }
+
+    /// What the program of a unit computes values again from, and the functions that read it.
+    fn remade(&self, unit: &Unit, program: &UnitBackward) -> Vec<(u32, u32)> {
+        let mut seen: MixMap<u32, ()> = MixMap::default();
+        let again = program.remade().map(|k| unit.nodes[k]);
+        let of = |n: u32| self.g.nodes[n as usize].x.iter().map(move |&x| (x, n));
+        let inner: MixMap<u32, ()> =
+            program.remade().map(|k| (self.g.nodes[unit.nodes[k] as usize].y[0], ())).collect();
+        again.flat_map(of).filter(|(x, _)| !inner.contains_key(x) && seen.insert(*x, ()).is_none()).collect()
     }
 
     fn step(&self, unit: &Unit, what: What) -> Step {

@@ -11,7 +11,7 @@ use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
-use crate::graph::plan::recompute::make_from_now;
+use crate::graph::plan::recompute::check_input;
 use crate::graph::plan::run_arrays;
 use crate::graph::variable::Variable;
 use crate::shape::Shape;
@@ -43,6 +43,7 @@ impl Backward {
 
     /// Runs as a CUDA graph, once there is one.
     fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
+        self.check_leaves()?;
         let data = self.slots.iter().map(|s| &s.data);
         let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
@@ -56,6 +57,26 @@ impl Backward {
             }
         };
         replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
+    }
+
+    /// What is computed again is computed from leaves as they were: a graph of kernels does not look.
+    fn check_leaves(&self) -> Result<()> {
+        let is_leaf = |v: &u32| self.slots[*v as usize].maker.is_none();
+        let check = |v: u32, n: u32| self.check_input(v, &self.nodes[n as usize]);
+        for step in &self.steps {
+            for again in &step.again {
+                let n = again.what.node();
+                again
+                    .what
+                    .reads(&self.nodes[n as usize])
+                    .iter()
+                    .filter(|v| is_leaf(v))
+                    .try_for_each(|&v| check(v, n))?;
+            }
+            let What::Tile(t) = &step.what else { continue };
+            t.remade.iter().filter(|(v, _)| is_leaf(v)).try_for_each(|&(v, n)| check(v, n))?;
+        }
+        Ok(())
     }
 
     fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
@@ -131,9 +152,15 @@ impl Backward {
         let grad = &self.grads[v as usize];
         match self.key.clear_buffer {
             true => grad.storage().lose_gradient(),
-            false if grad.is_kept_by_user_code() => {}
+            false if grad.is_kept_by_user_code() || self.was_taken_by_hook(v) => {}
             false => drop(grad.release()),
         }
+    }
+
+    /// A hook got hold of the variable in the middle of the run: it has its gradient from now on.
+    fn was_taken_by_hook(&self, v: u32) -> bool {
+        let var = self.vars[v as usize].upgrade().filter(|v| self.key.hooked && v.observed().grad);
+        var.inspect(|v| v.set_grad_elided(false)).is_some()
     }
 
     /// Runs the planned recomputation before a step. What is there all the same stays as it is.
@@ -147,7 +174,9 @@ impl Backward {
             };
             if missing {
                 let _label = alloc::label("output (computed again) of", node.f.name());
-                let more = self.restore(&again.what.reads(node))?; // another backward run may have cleared them
+                let reads = again.what.reads(node);
+                let more = self.restore(&reads)?; // another backward run may have cleared them
+                reads.iter().try_for_each(|&v| self.check_input(v, node))?;
                 mode::again(|| again.what.run(node, &self.slots, true))?;
                 more.iter().for_each(|&v| self.forget(v));
             }
@@ -165,15 +194,21 @@ impl Backward {
             }
             let slot = &self.slots[v as usize];
             let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade()).zip(self.forward_slots[v as usize]);
-            match &slot.maker {
-                Some(maker) if forward.is_some_and(|(f, slot)| !f.kept[slot as usize]) => {
-                    make_from_now(maker, &slot.data)?;
-                    again.push(v);
-                }
-                _ => slot.data.fetch()?,
+            slot.data.fetch()?;
+            if slot.maker.is_some() && forward.is_some_and(|(f, slot)| !f.kept[slot as usize]) {
+                again.push(v);
             }
         }
         Ok(again)
+    }
+
+    /// An error if variable `v` is not what the function of `reader` has read, which runs again.
+    pub(super) fn check_input(&self, v: u32, reader: &PlanNode) -> Result<()> {
+        let slot = &self.slots[v as usize];
+        if reader.x.iter().enumerate().any(|(i, x)| *x == v && reader.f.function.updates_input(i)) {
+            return Ok(());
+        }
+        check_input(&slot.data, slot.maker.as_ref(), &reader.f)
     }
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
@@ -245,6 +280,7 @@ impl Backward {
             return Ok(());
         }
         let more = self.restore(&node.x)?;
+        node.x.iter().try_for_each(|&v| self.check_input(v, node))?;
         let data = |v: &u32| self.slots[*v as usize].data.clone();
         let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
         let y: SmallVec<[NdArray; 2]> =
@@ -371,7 +407,7 @@ impl Backward {
     fn view(&self, n: u32, t: Target, seed: &NdArray, step: &Step) -> Result<()> {
         let node = &self.nodes[n as usize];
         let gy = self.grad(node.y[0], seed);
-        let ends = step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
+        let ends = !self.key.hooked && step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
         if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(&gy);
         }

@@ -15,6 +15,7 @@ type Stolen = SmallVec<[(Input, u32); 1]>;
 
 impl Backward {
     pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
+        t.remade.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
         let adds: Vec<bool> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
