@@ -230,7 +230,8 @@ impl Variable {
     /// leaves have; starts with 1.
     ///
     /// # Errors
-    /// No function computes this variable; it was not computed yet; what a function says.
+    /// No function computes this variable; it was not computed yet; what a function says; intermediate data that was not kept
+    /// cannot be computed again, since a leaf was written after forward read it.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};

@@ -32,6 +32,8 @@ class Changes(Handles):
 
     def do_write_grad(self, i: int, value: float) -> None:
         v, r = self.get(i)
+        if r.grad.d.shape != r.shape:  # another variable gave the gradient that they share another shape
+            raise Skip
         if value == 0 and r.grad.kept:
             v.grad.zero()
         else:
@@ -112,12 +114,14 @@ class Changes(Handles):
         if len({r.shape[0] for _, r in pairs}) == 1:
             self.resets.append((ids, pairs[0][1].shape[0]))
         for v, r in pairs:
-            shape = (n, *r.shape[1:])
+            shape, dtype = (n, *r.shape[1:]), v.data.dtype
             v.reset_shape(shape, True)
             d = engine.values(seed, shape)
             v.d = d
             v.g = 0
             self.reference.write(r, d)
+            if v.data.dtype != dtype:
+                r.cell.typed = self.reference.clock
             r.grad.d = np.zeros(shape)
             r.grad.kept = r.grad.known = True
 

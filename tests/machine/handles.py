@@ -45,7 +45,7 @@ class Handles(Machine):
         try:
             array = taken(v.data if what == "d" else v.grad, how, r.shape)
         except nn.Error as e:
-            if cell.kept or what == "d" and not self.may_refuse(r) and not self.is_mixed(cell):
+            if cell.kept or what == "d" and not self.may_refuse(r):
                 raise Mismatch(f"v{i}.{what}: {e}") from e
             raise Skip from e
         self.arrays[new] = Held(array, cell, how, self.reference.clock)
@@ -64,7 +64,7 @@ class Handles(Machine):
     def read(self, k: int, held: Held) -> None:
         """An array: its value, or, where it was cleared, an error if the graph cannot compute it again."""
         cell = held.cell
-        if not cell.known or held.shape != cell.d.shape or self.is_mixed(cell):
+        if not cell.known or held.shape != cell.d.shape:
             return
         if held.is_apart():
             return

@@ -108,7 +108,7 @@ class Machine:
         twins = [r for _, r in given]
         if not new or any(is_sink(r) for r in twins):  # split of nothing
             raise Skip
-        if mode != "static" and any(not r.cell.known or r.ghost or self.is_mixed(r.cell) for r in twins):
+        if mode != "static" and any(not r.cell.known or r.ghost for r in twins):
             raise Skip
         if mode != "static" and not self.reference.is_settled(twins):
             raise Skip
@@ -212,7 +212,9 @@ class Machine:
         if any(f.args["cell"][1] >= cell.ran for f in functions if "cell" in f.args):  # drawn again since
             return True
         read = [x for f in functions for x in f.x]
-        if any(max(x.moved, x.cell.graded) > cell.ran for x in read):
+        if any(
+            max(x.moved, x.cell.graded, x.cell.maker and max(x.cell.wrote, x.cell.lent) or 0) > cell.ran for x in read
+        ):
             return True
         leaves = [x.cell for x in read if x.parent is None]
         return any(c.stamp > cell.begun or id(c) in viewed for c in leaves)
@@ -225,7 +227,7 @@ class Machine:
     def check(self, i: int | str, v: nn.Variable, r: Var, what: str) -> None:
         if r.ghost:
             return
-        if what != "g" and r.cell.known and not self.is_mixed(r.cell):
+        if what != "g" and r.cell.known:
             try:
                 d = self.look(v, r)
             except nn.Error as e:
@@ -252,19 +254,6 @@ class Machine:
 
     def is_shared(self, r: Var) -> bool:
         return sum(v.cell is r.cell or v.grad is r.grad for v in self.every()) > 1
-
-    def is_mixed(self, cell: Cell) -> bool:
-        """True if it was not kept, and the script wrote (or drew again) something between the leaves and it since.
-
-        It may be computed again from what is there now: see docs/memory.md.
-        """
-        if cell.kept or cell.maker is None:
-            return False
-        order = behind(cell.maker.y)
-        if any(id(f) in self.random and f.stamp > cell.ran for f in order):
-            return True
-        read = [x for f in order for x in f.x if x.cell.maker is not None]
-        return any(max(x.cell.wrote, x.cell.lent, x.cell.graded, x.moved) > cell.ran for x in read)
 
     def look(self, v: nn.Variable, r: Var) -> Any:
         """A copy of the data. `.d` lends memory that can be written, which is a change; `get_data("r")` does not."""

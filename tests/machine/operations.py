@@ -55,6 +55,10 @@ def split(x: Array, axis: int, n: int) -> list[Array]:
     return [np.take(x, i, axis) for i in range(n)]
 
 
+class Stop(Exception):
+    """What happens from here on is not compared: nnrs refused, as it may, or rounding decides."""
+
+
 def softmax(x: Array, axis: int) -> Array:
     e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
     return e / e.sum(axis, keepdims=True)
@@ -96,6 +100,14 @@ def sum_derivative(r: Any, g: Var, x: Sequence[Var], y: Var, axis: tuple[int, ..
     return [r("broadcast", r("reshape", g, shape=kept), shape=x[0].shape)]
 
 
+def _max(x: Array, axis: int, keepdims: bool) -> Array:
+    """Of two that are nearly the largest, rounding says which is."""
+    y = x.max(axis=axis, keepdims=True)
+    if np.any((x < y) & (x > y - 1e-5)):
+        raise Stop
+    return y if keepdims else y.squeeze(axis)
+
+
 def _max_derivative(r: Any, g: Var, x: Sequence[Var], y: Var, axis: int, keepdims: bool) -> list[Var]:
     (wide,) = sum_derivative(r, g, x, y, (axis,), keepdims)
     return [r("mul2", wide, r("first_max", x[0], axis=axis))]
@@ -104,10 +116,6 @@ def _max_derivative(r: Any, g: Var, x: Sequence[Var], y: Var, axis: int, keepdim
 def _softmax_derivative(r: Any, g: Var, x: Sequence[Var], y: Var, axis: int) -> list[Var]:
     total = r("sum", r("mul2", g, y), axis=(axis,), keepdims=True)
     return [r("mul2", y, r("sub2", g, total))]
-
-
-class Stop(Exception):
-    """What happens from here on is not compared: nnrs refused, as it may, or rounding decides."""
 
 
 def _maximum(a: Array, b: Array) -> Array:
@@ -207,7 +215,7 @@ def _reducing() -> None:
     operation("take", lambda x, axis, i: np.take(x, i, axis), _take_derivative)
     operation("sum", lambda x, axis, keepdims: x.sum(axis=axis, keepdims=keepdims), sum_derivative)
     operation("first_max", first_max)
-    operation("max", lambda x, axis, keepdims: x.max(axis=axis, keepdims=keepdims), _max_derivative)
+    operation("max", _max, _max_derivative)
     operation("softmax", softmax, _softmax_derivative)
     OPERATIONS["sink"] = Operation(lambda *x, one_input_grad: [np.zeros(())], lambda *_, **__: [])  # see `reverse`
     # Random: the machine tells the numbers that were drawn.

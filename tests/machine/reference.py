@@ -245,12 +245,15 @@ class Reference:
         w.parent.y[w.parent.y.index(w)] = v
         w.parent = None
 
-    def is_fresh(self, roots: Sequence[Var]) -> bool:
-        """True if everything behind the roots ran since anything that it depends on changed."""
+    def is_fresh(self, roots: Sequence[Var], written: bool = False) -> bool:
+        """True if everything behind the roots ran since anything that it depends on changed; or was but `written`."""
         for f in behind(roots):
-            if f.stamp < 0 or any(max(x.cell.stamp, x.need_stamp, x.moved) > f.stamp for x in f.x):
+            if f.stamp < 0 or any(max(x.need_stamp, x.moved) > f.stamp or not x.cell.known for x in f.x):
                 return False
-            if any(y.cell.stamp != f.stamp or y.need_stamp > f.stamp or not y.cell.known for y in f.y):
+            if any(y.need_stamp > f.stamp or not y.cell.known for y in f.y):
+                return False
+            changed = any(x.cell.stamp > f.stamp for x in f.x) or any(y.cell.stamp != f.stamp for y in f.y)
+            if changed and not written:
                 return False
         return True
 

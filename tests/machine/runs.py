@@ -68,7 +68,7 @@ class Runner(Changes):
         """True if a run behind these is well defined: known leaves, no array in two places."""
         if not self.reference.is_tidy(twins):
             return False
-        return all(x.cell.known and not x.ghost and not self.is_mixed(x.cell) for x in leaves(behind(twins)))
+        return all(x.cell.known and not x.ghost for x in leaves(behind(twins)))
 
     def expected(self, twins: Sequence[Var]) -> dict[int, Any] | None:
         """What forward gives each variable; None if shapes do not fit."""
@@ -97,7 +97,7 @@ class Runner(Changes):
 
     def do_backward(self, i: int, seed: Any, clear_buffer: bool, hooks: str) -> None:
         v, r = self.get(i)
-        ready = r.parent is not None and self.is_sound([r]) and self.reference.is_fresh([r])
+        ready = r.parent is not None and self.is_sound([r]) and self.reference.is_fresh([r], written=True)
         if not ready or not needs(r, {}) or not v.need_grad:  # a gradient graph of ours may have other needs
             raise Skip
         order = behind([r])
@@ -113,7 +113,7 @@ class Runner(Changes):
         try:
             watch.run(lambda **kw: v.backward(given, clear_buffer=clear_buffer, **kw))
         except nn.Error as e:
-            gone = any(self.may_refuse(x) for x in all_of([r]))
+            gone = not self.reference.is_fresh([r]) or any(self.may_refuse(x) for x in all_of([r]))
             self.refuse(e, gone or (seed == "own" and not r.grad.kept), "backward")
         watch.finish(reached)
         self.reference.backward(r, start, self.held(), clear_buffer)

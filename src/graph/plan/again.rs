@@ -57,7 +57,7 @@ struct Schedule<'a> {
 struct Rerun {
     what: What,
     outputs: Vec<u32>,
-    inputs: Vec<u32>,
+    inputs: SmallVec<[u32; 4]>,
 }
 
 impl Schedule<'_> {
@@ -94,20 +94,13 @@ impl Schedule<'_> {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let outputs: Vec<u32> = made.filter(wanted).collect();
             let what = build::what(self.g, unit, |v| self.there[v as usize], outputs.clone());
-            let inputs = self.inputs(&what);
+            let inputs = what.reads(&self.g.nodes[what.node() as usize].x);
             asked.extend(inputs.iter().map(|&v| (v, ())));
             todo.extend(inputs.iter().filter_map(maker));
             reruns.push(Rerun { what, outputs, inputs });
         }
         reruns.reverse();
         reruns
-    }
-
-    fn inputs(&self, what: &What) -> Vec<u32> {
-        match what {
-            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
-            What::Call(n) | What::View(n) => self.g.nodes[*n as usize].x.to_vec(),
-        }
     }
 
     /// What was made again and is read for the last time by step `s`.

@@ -53,6 +53,8 @@ pub(crate) struct Backward {
     unseen: Vec<Option<bool>>,
     /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
     lost: Vec<u32>,
+    /// Leaves from which values are computed again, and the functions that read them.
+    read_again: Vec<(u32, u32)>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -213,6 +215,7 @@ impl Backward {
         if !key.hooked {
             ends::bring_forward(&g, &mut steps);
         }
+        let read_again = read_again(&g, &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
@@ -242,6 +245,7 @@ impl Backward {
             root: g.roots[0],
             given,
             lost,
+            read_again,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
@@ -304,6 +308,25 @@ fn keep_written(g: &Graph, steps: &mut [Step]) {
     let mut written = vec![false; g.vars.len()];
     steps.iter().flat_map(|s| s.what.targets()).for_each(|t| written[t.slot as usize] = true);
     steps.iter_mut().for_each(|s| s.free_grads.retain(|v| written[*v as usize]));
+}
+
+/// The leaves from which values are computed again, and the functions that read them.
+fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    for step in steps {
+        for again in &step.again {
+            let n = again.what.node();
+            let reads = again.what.reads(&g.nodes[n as usize].x);
+            found.extend(reads.into_iter().map(|v| (v, n)));
+        }
+        if let What::Tile(t) = &step.what {
+            found.extend(&t.remade);
+        }
+    }
+    found.retain(|(v, _)| g.var(*v).producer.is_none());
+    let mut seen: MixMap<(u32, u32), ()> = MixMap::default();
+    found.retain(|pair| seen.insert(*pair, ()).is_none());
+    found
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.

@@ -283,11 +283,11 @@ impl What {
         }
     }
 
-    /// The slots that it reads.
-    pub(crate) fn reads(&self, node: &PlanNode) -> SmallVec<[u32; 4]> {
+    /// The slots that it reads, where the inputs of its function are `x`.
+    pub(crate) fn reads(&self, x: &[u32]) -> SmallVec<[u32; 4]> {
         match self {
             What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
-            What::Call(_) | What::View(_) => node.x.iter().copied().collect(),
+            What::Call(_) | What::View(_) => x.iter().copied().collect(),
         }
     }
 

@@ -10,10 +10,7 @@ use smallvec::SmallVec;
 pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
     let mut last_read: Vec<Option<usize>> = vec![None; g.vars.len()];
     for (s, step) in steps.iter().enumerate() {
-        let again = step.again.iter().flat_map(|a| match &a.what {
-            crate::graph::plan::build::What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect::<Vec<_>>(),
-            what => g.nodes[what.node() as usize].x.to_vec(),
-        });
+        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x));
         step.reads.iter().copied().chain(again).for_each(|v| last_read[v as usize] = Some(s));
     }
     for s in 0..steps.len() {

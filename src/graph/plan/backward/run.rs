@@ -25,6 +25,7 @@ impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
+        self.check_leaves()?;
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
@@ -43,7 +44,6 @@ impl Backward {
 
     /// Runs as a CUDA graph, once there is one.
     fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
-        self.check_leaves()?;
         let data = self.slots.iter().map(|s| &s.data);
         let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
@@ -59,24 +59,13 @@ impl Backward {
         replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
     }
 
-    /// What is computed again is computed from leaves as they were: a graph of kernels does not look.
+    /// Before anything is written: the leaves from which values will be computed again are as they were.
     fn check_leaves(&self) -> Result<()> {
-        let is_leaf = |v: &u32| self.slots[*v as usize].maker.is_none();
-        let check = |v: u32, n: u32| self.check_input(v, &self.nodes[n as usize]);
-        for step in &self.steps {
-            for again in &step.again {
-                let n = again.what.node();
-                again
-                    .what
-                    .reads(&self.nodes[n as usize])
-                    .iter()
-                    .filter(|v| is_leaf(v))
-                    .try_for_each(|&v| check(v, n))?;
-            }
-            let What::Tile(t) = &step.what else { continue };
-            t.remade.iter().filter(|(v, _)| is_leaf(v)).try_for_each(|&(v, n)| check(v, n))?;
-        }
-        Ok(())
+        let check = |&(v, n): &(u32, u32)| {
+            self.slots[v as usize].data.fetch()?;
+            self.check(v, &self.nodes[n as usize])
+        };
+        self.read_again.iter().try_for_each(check)
     }
 
     fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
@@ -174,7 +163,7 @@ impl Backward {
             };
             if missing {
                 let _label = alloc::label("output (computed again) of", node.f.name());
-                let reads = again.what.reads(node);
+                let reads = again.what.reads(&node.x);
                 let more = self.restore(&reads)?; // another backward run may have cleared them
                 reads.iter().try_for_each(|&v| self.check_input(v, node))?;
                 mode::again(|| again.what.run(node, &self.slots, true))?;
@@ -202,13 +191,18 @@ impl Backward {
         Ok(again)
     }
 
-    /// An error if variable `v` is not what the function of `reader` has read, which runs again.
+    /// An error if variable `v` is not what the function of `reader` has read, which runs again. Leaves were looked at
+    /// before the run; only hooks change them meanwhile.
     pub(super) fn check_input(&self, v: u32, reader: &PlanNode) -> Result<()> {
+        if self.slots[v as usize].maker.is_some() || self.key.hooked { self.check(v, reader) } else { Ok(()) }
+    }
+
+    fn check(&self, v: u32, reader: &PlanNode) -> Result<()> {
         let slot = &self.slots[v as usize];
         if reader.x.iter().enumerate().any(|(i, x)| *x == v && reader.f.function.updates_input(i)) {
             return Ok(());
         }
-        check_input(&slot.data, slot.maker.as_ref(), &reader.f)
+        check_input(&slot.data, slot.maker.as_ref(), &reader.f).map_err(|e| reader.f.explain(e))
     }
 
     fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
@@ -280,7 +274,7 @@ impl Backward {
             return Ok(());
         }
         let more = self.restore(&node.x)?;
-        node.x.iter().try_for_each(|&v| self.check_input(v, node))?;
+        node.x.iter().try_for_each(|&v| self.check(v, node))?;
         let data = |v: &u32| self.slots[*v as usize].data.clone();
         let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
         let y: SmallVec<[NdArray; 2]> =
