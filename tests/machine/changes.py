@@ -88,6 +88,8 @@ class Changes(Handles):
         (v, r), (w, s) = self.get(i), self.get(other)
         if {i, other} & (self.frozen | set(self.random.values())) or not self.reference.is_settled([r, s]):
             raise Skip
+        if {r.parent, s.parent} & set(behind(self.sources)):  # a gradient graph of ours may read other variables
+            raise Skip
         if is_sink(r) or is_sink(s):
             raise Skip
         if r.core is s.core or r.cell is s.cell or r.ghost or s.ghost or self.is_dropped(r):

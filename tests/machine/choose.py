@@ -230,8 +230,9 @@ class Chooser:
         return [dict(roots=roots, clear_buffer=flags[0], clear_no_need_grad=flags[1], hooks=self.hooks())]
 
     def backward(self) -> Any:
+        written = self.rng.random() < 0.3
         ready = self.m.reference.is_fresh
-        i = self.pick(lambda i, r: r.parent is not None and ready([r]) and needs(r, {}))
+        i = self.pick(lambda i, r: r.parent is not None and ready([r], written) and needs(r, {}))
         seed = self.rng.choice([1, 1, 1, 2.5, "own", ("array", self.number())])
         return i and [dict(i=i, seed=seed, clear_buffer=self.truth(0.4), hooks=self.hooks())]
 

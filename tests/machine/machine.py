@@ -163,8 +163,7 @@ class Machine:
             if f.op in ("rand", "dropout"):
                 d = self.drawn(self.vars[self.random[id(f)]][0])
                 d = np.where(d != 0, 2.0, 0.0) if f.op == "dropout" else d
-                if not np.array_equal(d, f.args["cell"][0]):
-                    f.args["cell"][:] = d, self.reference.clock
+                f.args["cell"][:] = d, self.reference.clock
 
     def drawn(self, v: nn.Variable) -> Any:
         try:
@@ -212,9 +211,9 @@ class Machine:
         if any(f.args["cell"][1] >= cell.ran for f in functions if "cell" in f.args):  # drawn again since
             return True
         read = [x for f in functions for x in f.x]
-        if any(
-            max(x.moved, x.cell.graded, x.cell.maker and max(x.cell.wrote, x.cell.lent) or 0) > cell.ran for x in read
-        ):
+        made = [x.cell for x in read if x.cell.maker is not None]
+        times = [max(x.moved, x.cell.graded) for x in read] + [max(c.wrote, c.lent, c.renewed) for c in made]
+        if any(time > cell.ran for time in times):
             return True
         leaves = [x.cell for x in read if x.parent is None]
         return any(c.stamp > cell.begun or id(c) in viewed for c in leaves)

@@ -16,6 +16,7 @@ from .operations import OPERATIONS
 
 Array = Any  # np.ndarray
 VIEWS = ("reshape", "identity")
+KINKED = ("relu", "leaky_relu", "max")  # backward may go by what forward found of the input, or by the input
 
 
 class Cell:
@@ -33,6 +34,7 @@ class Cell:
         self.wrote = 0  # when the script wrote it, if no run has made it since
         self.graded = 0  # when it was last written, or dropped by backward, as a gradient
         self.ran = -1  # when a run made the data
+        self.renewed = 0  # when a run made something else than the one before
         self.begun = -1  # when the oldest data was made that this was computed from
         self.maker: Fn | None = None  # what computed it in the last run
 
@@ -181,6 +183,8 @@ class Reference:
         for f in order:
             f.stamp = stamp
             for y in f.y:
+                if y.cell.ran < 0 or not y.cell.known or not np.array_equal(y.cell.d, found[id(y)]):
+                    y.cell.renewed = stamp
                 self.write(y, found[id(y)])
                 if f.op in VIEWS and max(f.x[0].cell.typed, f.x[0].moved) > y.cell.ran:
                     y.cell.typed = stamp  # they take the type of what they read
@@ -223,6 +227,7 @@ class Reference:
             elif v.parent and any(id(y) in grads for y in v.parent.y):
                 v.grad.known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
+                v.cell.known &= not v.cell.wrote  # what the script wrote, or what the function makes
                 v.cell.keep(False, stamp)
                 v.grad.keep(False, stamp)
 
@@ -248,12 +253,14 @@ class Reference:
     def is_fresh(self, roots: Sequence[Var], written: bool = False) -> bool:
         """True if everything behind the roots ran since anything that it depends on changed; or was but `written`."""
         for f in behind(roots):
-            if f.stamp < 0 or any(max(x.need_stamp, x.moved) > f.stamp or not x.cell.known for x in f.x):
+            if f.stamp < 0 or any(
+                max(x.need_stamp, x.moved, x.cell.reshaped) > f.stamp or not x.cell.known for x in f.x
+            ):
                 return False
             if any(y.need_stamp > f.stamp or not y.cell.known for y in f.y):
                 return False
             changed = any(x.cell.stamp > f.stamp for x in f.x) or any(y.cell.stamp != f.stamp for y in f.y)
-            if changed and not written:
+            if changed and (not written or f.op in KINKED):
                 return False
         return True
 
