@@ -1,4 +1,4 @@
-"""What was not kept is computed again from what its function has read. Where that has changed it is an error, in backward too.
+"""What was not kept is computed again from what its function has read; where that has changed it is an error.
 
 Every test runs with fusion on and off: off, more is kept, and is there. Expected values are NumPy formulas.
 """
