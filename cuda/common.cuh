@@ -22,7 +22,7 @@ enum Type { BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
 template <class R>
 __device__ inline R fetch(const void *x, int type, long long i) {
   switch (type) {
-    case BOOL:
+    case BOOL: return (R)(((const unsigned char *)x)[i] != 0);
     case U8: return (R)((const unsigned char *)x)[i];
     case I8: return (R)((const signed char *)x)[i];
     case I16: return (R)((const short *)x)[i];

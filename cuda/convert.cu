@@ -5,7 +5,7 @@ extern "C" __global__ void convert(void *y, int to, const void *x, int from, lon
   using namespace nnrs;
   for (long long i = first(); i < n; i += step()) {
     switch (from) {
-      case BOOL:
+      case BOOL: keep_whole(y, to, i, (long long)(((const unsigned char *)x)[i] != 0)); break;
       case U8: keep_whole(y, to, i, (long long)((const unsigned char *)x)[i]); break;
       case I8: keep_whole(y, to, i, (long long)((const signed char *)x)[i]); break;
       case I16: keep_whole(y, to, i, (long long)((const short *)x)[i]); break;

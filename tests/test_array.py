@@ -331,7 +331,6 @@ def test_in_place_operators_give_the_contexts_type(dtype):
     np.testing.assert_array_equal(a.data, [6, 12])
 
 
-@pytest.mark.host
 def test_booleans_from_outside_are_0_or_1():
     odd = np.array([0, 255, 2, 1], "u1").view(bool)
     leaf = nn.Variable.from_numpy_array(odd)
