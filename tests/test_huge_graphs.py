@@ -153,6 +153,51 @@ def test_ctrl_c_stops_a_long_run_between_functions():
 # Fusion
 
 
+def interrupted(run, begins) -> bool:
+    """Sends SIGINT once the count that `begins` gives has changed; True if it came before the end of `run`."""
+    before = begins()
+
+    def interrupt():
+        while begins() == before:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        run()
+        stopped = False
+        thread.join()
+        time.sleep(1)  # the signal comes here
+    except KeyboardInterrupt:
+        stopped = True
+    thread.join()
+    return stopped
+
+
+@pytest.mark.host
+def test_ctrl_c_stops_a_long_function_in_the_middle():
+    n = 1500
+    a, b = np.random.default_rng(313).standard_normal((2, n, n)).astype("float32")
+    x, w = leaf(a), leaf(b)
+    y = F.affine(x, w)
+    assert any(interrupted(y.forward, lambda: y.data.modification_count) for _ in range(20))
+    y.d = 0
+    y.forward()
+    np.testing.assert_allclose(y.d, a @ b, atol=1e-3)
+    for _ in range(20):
+        x.g = w.g = 0
+        if interrupted(y.backward, lambda: x.grad.modification_count):
+            break
+    with pytest.raises(nn.Error, match="not kept by backward, or not finished"):
+        print(x.g, w.g)
+    x.g = w.g = 0
+    y.backward()
+    np.testing.assert_allclose(x.g, np.ones((n, n)) @ b.T, atol=1e-3)
+    with nn.auto_forward():
+        assert any(interrupted(lambda: F.affine(x, w), lambda: nn.memory.stats().live) for _ in range(20))
+
+
 def test_fused_and_single_runs_give_the_same_bits(fusion):
     if not fusion:
         return  # this test runs both itself

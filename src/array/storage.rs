@@ -632,7 +632,7 @@ pub(crate) fn gone() -> Error {
 
 /// What reading a gradient gives that a backward run has dropped.
 pub(crate) fn dropped_gradient() -> Error {
-    Error::graph("the gradient of this intermediate variable was not kept by backward").hint(
+    Error::graph("the gradient of this variable was not kept by backward, or not finished").hint(
         "hold the Variable while backward runs, without clear_buffer, or set its persistent flag, to keep its gradient; to write it, assign .g",
     )
 }

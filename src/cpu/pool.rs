@@ -6,6 +6,7 @@
 //! A run that finds the pool busy (it is nested in a job, or another thread is running one) is done by its caller alone: nothing ever waits
 //! for the pool. After a fork the child builds a pool of its own; forking inside a job's own function is not supported.
 
+mod stop;
 mod threads;
 
 use std::any::Any;
@@ -15,6 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub use stop::{is_to_stop, stoppable, unstoppable};
 use threads::available_cpus;
 pub use threads::{num_threads, set_num_threads};
 
@@ -24,17 +26,28 @@ const SPIN: Duration = Duration::from_micros(50);
 /// Calls `f(i)` once for each `i` in `0..chunks`, on the pool's threads and the caller's.
 ///
 /// # Panics
-/// With the first panic of `f`, once every chunk that had begun is over; chunks not begun by then are left out.
+/// With the first panic of `f`, once every chunk that had begun is over; chunks not begun by then are left out. Likewise where
+/// the caller is [`stoppable`] and is to stop.
 pub fn run(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     let threads = if chunks <= 1 { 1 } else { num_threads() };
     if threads <= 1 {
-        return (0..chunks).for_each(f);
+        return alone(chunks, f);
     }
     let pool = current(threads);
     if pool.busy.swap(true, Acquire) {
-        return (0..chunks).for_each(f);
+        return alone(chunks, f);
     }
     pool.run(chunks, f);
+}
+
+/// Runs a job on the caller's thread.
+fn alone(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+    for i in 0..chunks {
+        if i > 0 {
+            stop::check();
+        }
+        f(i);
+    }
 }
 
 /// The pool in use. Pools are never freed (a few hundred bytes for each change of the thread count, and for each fork),
@@ -185,7 +198,11 @@ impl Pool {
             let job = unsafe { *self.job.get() };
             // SAFETY: as above.
             let f = unsafe { &*job.f };
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(job.chunks - left))) {
+            let chunk = || {
+                stop::check(); // a worker is never asked
+                f(job.chunks - left)
+            };
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(chunk)) {
                 lock(&self.panic).get_or_insert(payload);
                 // Nobody shall begin the other chunks: they count as done by us.
                 finished += self.unclaimed.0.swap(0, AcqRel);
@@ -315,6 +332,24 @@ mod tests {
             std::thread::scope(|s| (0..4).for_each(|_| drop(s.spawn(|| (0..200).for_each(|_| nested())))))
         });
         assert_eq!(count.load(Relaxed), 4 * 200 * 35);
+    }
+
+    #[test]
+    fn a_job_is_stopped_between_chunks() {
+        for threads in [1, 3] {
+            with_threads(threads, || {
+                let begun = AtomicUsize::new(0);
+                let slow = |_| {
+                    begun.fetch_add(1, Relaxed);
+                    std::thread::sleep(Duration::from_millis(20));
+                };
+                assert_eq!(stoppable(|| true, || run(1000, &slow)), None);
+                assert!(begun.load(Relaxed) < 1000);
+                assert_eq!(stoppable(|| false, || run(10, &slow)), Some(()));
+                assert_eq!(stoppable(|| true, || unstoppable(|| run(10, &slow))), Some(()));
+                assert_each_once(50);
+            });
+        }
     }
 
     #[test]

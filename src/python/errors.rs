@@ -142,7 +142,7 @@ pub(crate) fn carry(e: PyErr) -> Fault {
     Fault::external(Box::new(e), "an exception in Python code")
 }
 
-/// Ctrl-C between two functions.
+/// The error of Ctrl-C, if it was pressed.
 pub(crate) fn check_signals() -> Result<()> {
     attached(|py| py.check_signals()).map_err(carry)
 }

@@ -2,6 +2,7 @@
 //! frames do not survive. So whoever comes back from engine code to Python after the end has begun waits for ever instead (as
 //! all threads do from Python 3.14 on), and the end waits until nobody is on the way.
 
+use crate::cpu::pool;
 use crate::fork;
 use pyo3::prelude::*;
 use std::cell::Cell;
@@ -87,7 +88,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) ->
 pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
     let _way = Way::begin();
     let _detached = Detached::set(false);
-    fork::resting(|| Python::attach(f))
+    pool::unstoppable(|| fork::resting(|| Python::attach(f)))
 }
 
 /// Calls Python code with the GIL held.

@@ -3,6 +3,7 @@
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{self, Data, Found, NdArray, Place, alloc};
 use crate::context::Site;
+use crate::cpu::pool;
 use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
@@ -17,7 +18,7 @@ use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 static FUSION: Switch = Switch::new("NNRS_FUSION", true);
 
@@ -55,17 +56,23 @@ impl Hooks<'_> {
     }
 
     pub(crate) fn before(&self, f: &Arc<FnNode>) -> Result<()> {
-        self.pre.map_or(Ok(()), |h| h(f))
+        self.pre.map_or(Ok(()), |h| pool::unstoppable(|| h(f)))
     }
 
     pub(crate) fn after(&self, f: &Arc<FnNode>) -> Result<()> {
-        self.post.map_or(Ok(()), |h| h(f))
+        self.post.map_or(Ok(()), |h| pool::unstoppable(|| h(f)))
     }
 }
 
 static INTERRUPT: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
-/// Sets what is asked between functions whether to stop (Ctrl-C): its error ends the run. What was set first stays.
+thread_local! {
+    /// The error with which a run is to stop.
+    static STOPPED: Cell<Option<Error>> = const { Cell::new(None) };
+}
+
+/// Sets what is asked whether to stop (Ctrl-C), between functions and in the middle of long ones: its error ends the run.
+/// What was set first stays.
 ///
 /// ```
 /// use nnrs::graph::{set_interrupt, ForwardRun, FunctionRef};
@@ -81,28 +88,36 @@ pub fn set_interrupt(f: fn() -> Result<()>) {
     let _ = INTERRUPT.set(f);
 }
 
-/// Asks at most every 50 ms whether to stop.
+/// Runs `f`, which ends with an error when it is to stop: `unfinished` is called where that was in the middle of a function.
+pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce()) -> Result<()> {
+    if INTERRUPT.get().is_none() || cuda::capture::is_capturing() {
+        return f();
+    }
+    pool::stoppable(is_to_stop, f).unwrap_or_else(|| {
+        unfinished();
+        Err(STOPPED.take().expect("who stops says why"))
+    })
+}
+
+fn is_to_stop() -> bool {
+    let error = INTERRUPT.get().and_then(|ask| ask().err());
+    let is_to_stop = error.is_some();
+    STOPPED.set(error);
+    is_to_stop
+}
+
+/// Asks between the steps of a run whether to stop.
+#[derive(Default)]
 pub(crate) struct Interrupt {
-    last: Instant,
     steps: u32,
 }
 
 impl Interrupt {
-    pub(crate) fn new() -> Interrupt {
-        Interrupt { last: Instant::now(), steps: 0 }
-    }
-
+    /// After a step that made `n` elements.
     pub(crate) fn check(&mut self, n: usize) -> Result<()> {
         self.steps += 1;
-        if n < 1 << 16 && !self.steps.is_multiple_of(64) {
-            return Ok(());
-        }
-        let Some(ask) = INTERRUPT.get().filter(|_| !cuda::capture::is_capturing()) else { return Ok(()) };
-        if self.last.elapsed() < Duration::from_millis(50) {
-            return Ok(());
-        }
-        self.last = Instant::now();
-        ask()
+        let is_due = n >= 1 << 16 || self.steps.is_multiple_of(64);
+        if is_due && pool::is_to_stop() { Err(STOPPED.take().expect("who stops says why")) } else { Ok(()) }
     }
 }
 
@@ -188,12 +203,20 @@ impl Forward {
     }
 
     fn compute(&self, hooks: &Hooks) -> Result<()> {
-        let mut interrupt = Interrupt::new();
-        for (i, step) in self.steps.iter().enumerate() {
-            self.step(i, step, hooks)?;
-            interrupt.check(step.work(self))?;
-        }
-        Ok(())
+        let (mut interrupt, at) = (Interrupt::default(), Cell::new(0));
+        let run = || {
+            self.steps.iter().enumerate().try_for_each(|(i, step)| {
+                at.set(i);
+                self.step(i, step, hooks)?;
+                interrupt.check(step.work(self))
+            })
+        };
+        interruptible(run, || {
+            let step = &self.steps[at.get()];
+            let made = step.what.makes(&self.nodes[step.what.node() as usize]).iter();
+            made.filter(|v| !self.slots[**v as usize].data.storage().is_exported()).for_each(|&v| self.drop_data(v));
+            step.free.iter().for_each(|&v| self.drop_data(v)); // an output may have taken its memory
+        })
     }
 
     fn mark(&self, slots: &[u32]) {

@@ -4,7 +4,7 @@
 //! value can be made again as long as nothing behind it was written since its function ran, or what was written is the same.
 
 use super::build::note_remade;
-use super::exec::How;
+use super::exec::{How, interruptible};
 use super::order::by_rank;
 use super::single::run_arrays;
 use crate::array::{Absent, Maker, NdArray, Storage, gone};
@@ -122,7 +122,8 @@ impl Search {
                 outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::of_engine(y.shape()) }).collect();
             let own = outputs.into_iter().filter(|y| y.is_empty());
             made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
-            mode::again(|| run_arrays(f, &x, &y, How::AGAIN)).map_err(|e| f.explain(e))
+            let run = || mode::again(|| run_arrays(f, &x, &y, How::AGAIN));
+            interruptible(run, || {}).map_err(|e| f.explain(e))
         };
         let done = self.functions.iter().try_for_each(&mut run);
         let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);

@@ -1,6 +1,6 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::{Alive, How, Sizes, call_function, source};
+use super::exec::{Alive, How, Sizes, call_function, interruptible, source};
 use super::program::AnyProgram;
 use crate::array::{self, NdArray, Place, alloc};
 use crate::context::Site;
@@ -25,7 +25,8 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], sizes: Sizes) -
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
-    run_sized(node, &x, &y, sizes, How { again: false, keep }).map_err(|e| node.explain(e))?;
+    let run = || run_sized(node, &x, &y, sizes, How { again: false, keep });
+    interruptible(run, || y.iter().for_each(|y| drop(y.release()))).map_err(|e| node.explain(e))?;
     x.iter().for_each(NdArray::note_read);
     node.set_ran(array::now());
     Ok(())

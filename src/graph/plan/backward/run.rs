@@ -10,13 +10,14 @@ use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::plan::build::{self as forward, PlanNode};
-use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, read_input};
+use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, Turn, interruptible, read_input};
 use crate::graph::plan::recompute::check_input;
 use crate::graph::plan::run_arrays;
 use crate::graph::variable::Variable;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::sync::Arc;
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
@@ -69,13 +70,21 @@ impl Backward {
     }
 
     fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
-        let mut interrupt = Interrupt::new();
-        self.steps.iter().enumerate().try_for_each(|(i, step)| {
-            self.step(step, seed, hooks)?;
-            if i == 0 && clear_seed {
-                seed.storage().clear(); // only what made the root reads its gradient
-            }
-            interrupt.check(step.what.work(self))
+        let (mut interrupt, at) = (Interrupt::default(), Cell::new(0));
+        let run = || {
+            self.steps.iter().enumerate().try_for_each(|(i, step)| {
+                at.set(i);
+                self.step(step, seed, hooks)?;
+                if i == 0 && clear_seed {
+                    seed.storage().clear(); // only what made the root reads its gradient
+                }
+                interrupt.check(step.what.work(self))
+            })
+        };
+        interruptible(run, || {
+            let made = self.steps[at.get()].what.targets();
+            let storages = made.iter().map(|t| self.grads[t.slot as usize].storage());
+            storages.filter(|s| !s.is_exported()).for_each(|s| s.lose_gradient());
         })
     }
 
