@@ -51,7 +51,7 @@ pub(crate) struct Forward {
     pub(crate) leaves: Vec<u32>,
     /// What is left out is made of these slots, so they are watched for changes.
     watched: Vec<u32>,
-    /// Those of them that somebody may look at, and write without a word.
+    /// Leaves that functions read, and what they make, where somebody may look at it, and write it without a word.
     pub(crate) marked: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
@@ -187,8 +187,9 @@ impl Forward {
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
-        let may_be_shown = |v: &u32| g.var(*v).producer.is_none() || (kept[*v as usize] && g.var(*v).observed.data);
-        let marked = watched.iter().copied().filter(may_be_shown).collect();
+        let is_read_leaf = |v: u32| g.var(v).producer.is_none() && watched.binary_search(&v).is_ok();
+        let may_be_shown = |&v: &u32| is_read_leaf(v) || (kept[v as usize] && g.var(v).observed.data);
+        let marked = (0..g.vars.len() as u32).filter(may_be_shown).collect();
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let leaves = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
