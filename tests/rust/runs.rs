@@ -378,3 +378,46 @@ fn only_a_gradient_that_was_given_is_cleared() {
         assert_eq!(given.storage().is_empty(), cleared);
     }
 }
+
+/// Numbers as they are, or an error; the graph computes what it did once the shape is back.
+fn survives(make: impl Fn(&Variable) -> Variable, run: impl Fn(&Variable, &dyn Fn(&FunctionRef) -> Result<()>)) {
+    let x = Variable::from_slice(&[0.1f32; 24], [4, 6].into()).unwrap().with_need_grad(true);
+    let y = make(&x);
+    y.forward().unwrap();
+    let before = values(&y);
+    for shape in [vec![100_000, 6], vec![1, 6], vec![0, 6], vec![4, 60_000], vec![6, 4], vec![24]] {
+        run(&y, &|_| x.reset_shape(&shape[..], true));
+        x.reset_shape([4, 6], true).unwrap();
+        x.raw_data().fill(0.1).unwrap();
+        y.forward().unwrap();
+        assert_eq!(values(&y), before, "after {shape:?}");
+    }
+}
+
+#[test]
+fn shapes_that_hooks_change_never_reach_a_kernel() {
+    let w = Variable::from_slice(&[0.5f32; 18], [6, 3].into()).unwrap().with_need_grad(true);
+    let graphs: [&dyn Fn(&Variable) -> Variable; 3] = [
+        &|x| f::sum(&f::sin(&f::exp(x).unwrap()).unwrap(), Default::default()).unwrap(),
+        &|x| f::sum(&f::affine(x, &w, None, Default::default()).unwrap(), Default::default()).unwrap(),
+        &|x| f::sum(&f::softmax(x, Default::default()).unwrap(), Default::default()).unwrap(),
+    ];
+    for make in graphs {
+        survives(make, |y, change| {
+            drop(y.forward_with(ForwardRun { pre: Some(change), ..Default::default() }));
+        });
+        survives(make, |y, change| {
+            drop(y.forward_with(ForwardRun { post: Some(change), ..Default::default() }));
+            drop(y.backward());
+        });
+        survives(make, |y, change| {
+            y.forward().unwrap();
+            drop(y.backward_with(BackwardRun { pre: Some(change), ..Default::default() }));
+        });
+        survives(make, |y, change| {
+            y.forward().unwrap();
+            drop(y.backward_with(BackwardRun { post: Some(change), ..Default::default() }));
+            drop(y.backward());
+        });
+    }
+}
