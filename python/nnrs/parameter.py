@@ -265,7 +265,7 @@ def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] |
     if isinstance(initializer, Deferred):
         initializer = initializer()
     param = _initialized(function, name, shape, initializer)
-    param.info = VariableInfo(initializer)
+    param._note_info(VariableInfo(initializer))
     param.name = parts[-1]
     return add(open_scope(function, get_current_parameter_scope(), parts[:-1]), parts[-1], param)
 

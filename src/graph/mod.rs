@@ -39,11 +39,11 @@ pub(crate) use node::FnNode;
 pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
-pub(crate) use owners::{Root, owned_by};
+pub(crate) use owners::{Place, Root, owned_by};
 pub(crate) use plan::AnyProgram;
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
 pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
-pub use variable::{Variable, live_variables};
+pub use variable::{Info, Variable, live_variables};

@@ -50,7 +50,7 @@ pub(crate) struct FnNode {
     pub(crate) saved: crate::function::Saved,
     pub(crate) turn: Running,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
-    pub(crate) user_code: bool,
+    pub(crate) user_code: AtomicBool,
     /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
     pub(crate) no_grad: bool,
     /// It copies another variable to one that was given that one's parent: users see that parent in its place.
@@ -656,10 +656,10 @@ fn unlinked(
 ) -> Arc<FnNode> {
     LIVE.fetch_add(1, Relaxed);
     let rank = inputs.iter().map(|x| x.parent().map_or(0, |p| p.rank() + 1)).max().unwrap_or(0);
-    let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.parent().is_some_and(|p| p.user_code));
+    let user_code = function.on_variables().is_some() || inputs.iter().any(|x| x.has_user_code());
     Arc::new(FnNode {
         id: next_id(),
-        user_code,
+        user_code: AtomicBool::new(user_code),
         no_grad: mode::no_grad(),
         mirror,
         function,

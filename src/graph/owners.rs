@@ -1,10 +1,11 @@
-//! What dies with some handles: user code in the history that nobody else owns. A foreign garbage collector (Python's)
-//! asks for it, to find cycles that go through the graph.
+//! What dies with some handles: user code in the history, and what users keep with variables, that nobody else owns. A
+//! foreign garbage collector (Python's) asks for it, to find cycles that go through the graph.
 
 use super::FunctionRef;
 use super::node::FnNode;
 use super::variable::{VarNode, VarRef};
 use crate::function::expr::ssa::MixMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// A handle's variable or function, where user code is at work before it.
@@ -13,13 +14,20 @@ pub(crate) enum Root {
     Function(Weak<FnNode>),
 }
 
-/// The functions behind some roots that their handles own, alone or together.
+/// A node in the history that may hold something of the user's.
+pub(crate) enum Place {
+    Function(FunctionRef),
+    /// A variable with which something of the user's is kept.
+    Variable(VarRef),
+}
+
+/// The nodes behind some roots that their handles own, alone or together.
 #[derive(Default)]
 pub(crate) struct Owned {
-    pub(crate) functions: Vec<FunctionRef>,
-    /// For each function those that it owns in turn, by their places in the list.
+    pub(crate) places: Vec<Place>,
+    /// For each node those that it owns in turn, by their places in the list.
     pub(crate) behind: Vec<Vec<usize>>,
-    /// For each root its function.
+    /// For each root its own place, or its function's.
     pub(crate) of: Vec<Option<usize>>,
     /// How many nodes were looked at.
     pub(crate) work: usize,
@@ -54,14 +62,14 @@ impl Root {
     }
 
     pub(crate) fn of_function(f: &Arc<FnNode>) -> Option<Root> {
-        f.user_code.then(|| Root::Function(Arc::downgrade(f)))
+        f.user_code.load(Relaxed).then(|| Root::Function(Arc::downgrade(f)))
     }
 }
 
-/// Whether user code is at work before a variable; `None` if it is locked: this thread itself may hold it, when Python
+/// Whether something of the user's is kept with a variable or before it; `None` if it is locked: this thread itself may hold it, when Python
 /// collects garbage.
 fn has_user_code(v: &VarNode) -> Option<bool> {
-    Some(v.try_lock()?.parent.as_ref().is_some_and(|(f, _)| f.user_code))
+    Some(v.is_foreign() || v.try_lock()?.parent.as_ref().is_some_and(|(f, _)| f.user_code.load(Relaxed)))
 }
 
 impl Part {
@@ -105,7 +113,7 @@ impl Part {
     }
 
     fn add_function(&mut self, f: Arc<FnNode>, times: usize) {
-        if !f.user_code {
+        if !f.user_code.load(Relaxed) {
             return;
         }
         let owned = self.owned.entry(address(&f)).or_insert(0);
@@ -136,13 +144,20 @@ impl Part {
         Some(found)
     }
 
-    /// The functions that are not `shared`, and who owns them.
+    /// The nodes that are not `shared`, and who owns them.
     fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<Owned> {
         let ours: Vec<Arc<FnNode>> = self.functions.into_iter().filter(|f| !shared.contains_key(&address(f))).collect();
-        let place: MixMap<usize, usize> = ours.iter().enumerate().map(|(i, f)| (address(f), i)).collect();
-        let of_variable = |v: &VarRef| -> Option<Option<usize>> {
+        let is_kept = |v: &VarRef| v.is_foreign() && !shared.contains_key(&address(v));
+        let kept: Vec<VarRef> = self.variables.into_iter().filter(is_kept).collect();
+        let addresses = ours.iter().map(address).chain(kept.iter().map(address));
+        let place: MixMap<usize, usize> = addresses.enumerate().map(|(i, at)| (at, i)).collect();
+        let of_parent = |v: &VarRef| -> Option<Option<usize>> {
             let s = v.try_lock()?;
             Some(s.parent.as_ref().and_then(|(f, _)| place.get(&address(f)).copied()))
+        };
+        let of_variable = |v: &VarRef| match place.get(&address(v)) {
+            Some(&own) => Some(Some(own)),
+            None => of_parent(v),
         };
         let behind = |f: &Arc<FnNode>| -> Option<Vec<usize>> {
             let mut list = f.owned_variables()?.iter().map(of_variable).collect::<Option<Vec<_>>>()?;
@@ -154,9 +169,12 @@ impl Part {
             Root::Variable(v) => v.upgrade().map_or(Some(None), |v| of_variable(&v)),
             Root::Function(f) => Some(f.upgrade().and_then(|f| place.get(&address(&f)).copied())),
         };
-        let behind = ours.iter().map(behind).collect::<Option<Vec<_>>>()?;
+        let before = |v: &VarRef| Some(of_parent(v)?.into_iter().collect());
+        let behind = ours.iter().map(behind).chain(kept.iter().map(before)).collect::<Option<Vec<_>>>()?;
         let of = roots.iter().map(of).collect::<Option<Vec<_>>>()?;
-        Some(Owned { functions: ours.into_iter().map(FunctionRef::new).collect(), behind, of, work: 0 })
+        let functions = ours.into_iter().map(|f| Place::Function(FunctionRef::new(f)));
+        let places = functions.chain(kept.into_iter().map(Place::Variable)).collect();
+        Some(Owned { places, behind, of, work: 0 })
     }
 }
 

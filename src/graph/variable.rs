@@ -129,6 +129,8 @@ pub(crate) struct VarNode {
     planned: AtomicBool,
     /// Computed at once under `recompute`: the data goes when the last handle does, and is computed again when wanted.
     pub(crate) sheds: AtomicBool,
+    /// What is kept with it belongs to somebody who collects garbage.
+    is_foreign: AtomicBool,
     state: Mutex<VarState>,
 }
 
@@ -148,7 +150,7 @@ pub(crate) struct VarState {
     pub(crate) recompute: bool,
     pub(crate) name: Option<Arc<str>>,
     /// Whatever the user wants to keep with the variable.
-    info: Option<Info>,
+    pub(crate) info: Option<Info>,
     /// Plans whose root this variable is.
     pub(crate) plans: plan::Cache,
     /// Computed when it was made, and its history is gone: running it again does nothing.
@@ -233,6 +235,7 @@ impl VarNode {
             version: AtomicU64::new(0),
             planned: AtomicBool::new(false),
             sheds: AtomicBool::new(false),
+            is_foreign: AtomicBool::new(false),
             state: Mutex::new(state),
         })
     }
@@ -363,6 +366,27 @@ impl VarNode {
         let storage = self.data().storage();
         if let Some(f) = self.parent().filter(|f| storage.is_as_at(f.ran())) {
             self.data().lose(&maker(&f), false);
+        }
+    }
+
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign.load(Relaxed)
+    }
+
+    /// User code made it, or something of the user's is kept with it, or with what is before it.
+    pub(crate) fn has_user_code(&self) -> bool {
+        self.is_foreign() || self.parent().is_some_and(|f| f.user_code.load(Relaxed))
+    }
+
+    /// What is kept with it belongs to somebody who collects garbage: all functions behind it are told.
+    #[cfg(feature = "python")]
+    pub(crate) fn set_foreign(&self) {
+        self.is_foreign.store(true, Relaxed);
+        let mut todo: Vec<Weak<FnNode>> = self.lock().consumers.to_vec();
+        while let Some(f) = todo.pop() {
+            let new = f.upgrade().filter(|f| !f.user_code.swap(true, Relaxed));
+            let outputs = new.map_or(Default::default(), |f| f.living_outputs());
+            outputs.iter().for_each(|y| todo.extend(y.lock().consumers.iter().cloned()));
         }
     }
 

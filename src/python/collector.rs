@@ -1,14 +1,16 @@
 //! Python's garbage collector and the graph: variables own PythonFunctions, several of them one, and a PythonFunction may
-//! own variables. Python counts references; that "these own it together" is nothing that it could be told. So for the time
-//! of a collection each function that handles in Python own, and nobody else, has an [`Anchor`]: an object whose references
-//! are those of the graph. Handles own the anchors of their functions, anchors those of the functions behind, and the one
-//! of a PythonFunction its object.
+//! own variables; so may what a script keeps with a variable, as its `info`. Python counts references; that "these own it
+//! together" is nothing that it could be told. So for the time of a collection each function that handles in Python own,
+//! and nobody else, has an [`Anchor`]: an object whose references are those of the graph; and so has each variable with an
+//! `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and the one of a
+//! PythonFunction or a variable its object.
 
 use super::function::Function as GraphFunction;
+use super::members::Kept;
 use super::python_function::{UserFunction, live};
 use super::variable::Variable;
 use crate::function::expr::ssa::MixMap;
-use crate::graph::{FunctionRef, Root, Variable as Var, owned_by};
+use crate::graph::{FunctionRef, Place, Root, Variable as Var, owned_by};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -16,10 +18,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What stands for a function of the graph in a collection.
+/// What stands for a node of the graph in a collection.
 #[pyclass(frozen)]
 struct Anchor {
-    f: FunctionRef,
+    of: Place,
     behind: Mutex<Vec<Py<Anchor>>>,
 }
 
@@ -54,7 +56,7 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Lets Python say when a collection starts and stops; once, before the first PythonFunction is in a graph.
+/// Lets Python say when a collection starts and stops; once, before the first of its objects is in a graph.
 pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
     if WATCHED.load(Relaxed) {
         return Ok(());
@@ -76,7 +78,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) {
 #[pyfunction]
 fn collection(py: Python<'_>, phase: &str, info: &Bound<'_, PyAny>) -> PyResult<()> {
     finish();
-    if phase != "start" || live() == 0 {
+    if phase != "start" || !is_needed() {
         return Ok(());
     }
     let youngest = info.get_item("generation").and_then(|g| g.extract::<usize>()).is_ok_and(|g| g == 0);
@@ -92,6 +94,11 @@ fn collection(py: Python<'_>, phase: &str, info: &Bound<'_, PyAny>) -> PyResult<
     *lock(&COLLECTION) = Some(made);
     RUNNING.store(notes + 1, Relaxed);
     Ok(())
+}
+
+/// The graph may own objects of Python's.
+fn is_needed() -> bool {
+    live() > 0 || Kept::any()
 }
 
 /// Ends what is running.
@@ -113,8 +120,8 @@ impl Collection {
         let owned = owned_by(&roots);
         let counts: Vec<usize> = roots.iter().map(|(_, n)| *n).collect();
         *lock(&HANDLES) = ids.iter().copied().zip(roots).collect();
-        let anchor = |f: FunctionRef| Py::new(py, Anchor { f, behind: Mutex::default() });
-        let all = owned.functions.into_iter().map(anchor).collect::<PyResult<Vec<_>>>()?;
+        let anchor = |of: Place| Py::new(py, Anchor { of, behind: Mutex::default() });
+        let all = owned.places.into_iter().map(anchor).collect::<PyResult<Vec<_>>>()?;
         for (a, behind) in all.iter().zip(&owned.behind) {
             *lock(&a.get().behind) = behind.iter().map(|&i| all[i].clone_ref(py)).collect();
         }
@@ -157,7 +164,7 @@ impl Noted {
 /// What a new object in Python is noted as, that holds a variable.
 pub(crate) fn new_variable(v: &Var) -> Noted {
     let noted = Noted::default();
-    if live() > 0 {
+    if is_needed() {
         NOTES.fetch_add(1, Relaxed);
         noted.note(v.node().id, Root::of_variable(v.node()));
     }
@@ -167,7 +174,7 @@ pub(crate) fn new_variable(v: &Var) -> Noted {
 /// What a new object in Python is noted as, that holds a function.
 pub(crate) fn new_function(f: &FunctionRef) -> Noted {
     let noted = Noted::default();
-    if live() > 0 {
+    if is_needed() {
         NOTES.fetch_add(1, Relaxed);
         noted.note(f.id(), Root::of_function(f.node()));
     }
@@ -228,9 +235,23 @@ impl Anchor {
         }
         let Ok(behind) = self.behind.try_lock() else { return Ok(()) };
         behind.iter().try_for_each(|a| visit.call(a))?;
-        match UserFunction::of(&**self.f.function()).filter(|_| Arc::strong_count(self.f.function()) == 1) {
-            Some(own) => visit.call(own.object()),
-            None => Ok(()),
+        match &self.of {
+            Place::Function(f) => {
+                let own = UserFunction::of(&**f.function()).filter(|_| Arc::strong_count(f.function()) == 1);
+                own.map_or(Ok(()), |own| visit.call(own.object()))
+            }
+            Place::Variable(v) => {
+                let Some(s) = v.try_lock() else { return Ok(()) };
+                let own = s.info.as_ref().filter(|info| Arc::strong_count(info) == 1);
+                own.and_then(|info| info.downcast_ref::<Kept>()).map_or(Ok(()), |kept| visit.call(kept.object()))
+            }
+        }
+    }
+
+    fn __clear__(&self) {
+        if let Place::Variable(v) = &self.of {
+            let info = v.lock().info.take();
+            drop(info);
         }
     }
 }

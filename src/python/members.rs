@@ -3,11 +3,12 @@
 use super::array::NdArray;
 use super::function::Function;
 use super::variable::Variable;
-use super::{call, errors};
-use crate::graph::{self, Variable as Var, mode};
+use super::{call, collector, errors};
+use crate::graph::{self, Info, Variable as Var, mode};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Sets the function that makes a variable; `None` cuts its history.
 pub(crate) fn set_parent(var: &Var, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -22,19 +23,71 @@ pub(crate) fn set_parent(var: &Var, value: Option<&Bound<'_, PyAny>>) -> PyResul
     errors::run(py, || var.set_parent(f.get().inner()))
 }
 
+/// An object that a script keeps with a variable.
+pub(crate) struct Kept {
+    object: Py<PyAny>,
+    is_foreign: bool,
+}
+
+/// How many are kept that may be in a cycle.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+impl Kept {
+    fn info(object: Bound<'_, PyAny>, is_foreign: bool) -> Option<Info> {
+        if object.is_none() {
+            return None;
+        }
+        KEPT.fetch_add(is_foreign as usize, Relaxed);
+        Some(Arc::new(Kept { object: object.unbind(), is_foreign }))
+    }
+
+    pub(super) fn object(&self) -> &Py<PyAny> {
+        &self.object
+    }
+
+    /// Some object is kept that may be in a cycle.
+    pub(super) fn any() -> bool {
+        KEPT.load(Relaxed) > 0
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(self.is_foreign as usize, Relaxed);
+    }
+}
+
+/// Python's collector looks at objects of this type.
+fn may_be_in_a_cycle(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the type of a living object.
+    let flags = unsafe { pyo3::ffi::PyType_GetFlags(object.get_type().as_type_ptr()) };
+    flags & pyo3::ffi::Py_TPFLAGS_HAVE_GC != 0
+}
+
 #[pymethods]
 impl Variable {
     /// Anything that the user wants to keep with the variable.
     #[getter]
     pub(super) fn get_info(&self, py: Python<'_>) -> Py<PyAny> {
-        let kept = self.var().info().and_then(|i| i.downcast_ref::<Py<PyAny>>().map(|o| o.clone_ref(py)));
+        let kept = self.var().info().and_then(|i| i.downcast_ref::<Kept>().map(|kept| kept.object().clone_ref(py)));
         kept.unwrap_or_else(|| py.None())
     }
 
     #[setter]
-    pub(super) fn set_info(&self, py: Python<'_>, value: Py<PyAny>) {
-        let info = (!value.is_none(py)).then(|| Arc::new(value) as Arc<_>);
-        self.var().set_info(info);
+    pub(super) fn set_info(&self, value: Bound<'_, PyAny>) -> PyResult<()> {
+        let is_foreign = may_be_in_a_cycle(&value);
+        if is_foreign {
+            collector::watch(value.py())?;
+            self.var().node().set_foreign();
+        }
+        self.var().set_info(Kept::info(value, is_foreign));
+        Ok(())
+    }
+
+    /// Keeps what is in no cycle: collections need not look at graphs for it.
+    #[pyo3(name = "_note_info")]
+    fn note_info(&self, value: Bound<'_, PyAny>) {
+        self.var().set_info(Kept::info(value, false));
     }
 
     /// How many variables share this one's arrays: itself and its unlinked copies.

@@ -71,7 +71,7 @@ impl Variable {
         let made = Variable::new(Var::new(shape));
         made.var.set_need_grad(need_grad.map(|v| flag(&v, "Variable", "need_grad")).transpose()?);
         if let Some(info) = info {
-            made.set_info(args.py(), info.unbind());
+            made.set_info(info)?;
         }
         Ok(made)
     }
