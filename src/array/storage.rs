@@ -334,6 +334,14 @@ impl Storage {
         matches!(s.content, Content::Empty).then(|| s.absent.clone())
     }
 
+    /// The function whose output it is.
+    pub(crate) fn made_by(&self) -> Option<Weak<dyn Maker>> {
+        match &self.state().absent {
+            Absent::Made(maker) => Some(maker.clone()),
+            _ => None,
+        }
+    }
+
     /// It is empty because a run gave the content up.
     pub(crate) fn is_lost(&self) -> bool {
         let s = self.state();
@@ -588,6 +596,11 @@ impl Storage {
     fn could_be_written_after(&self, time: u64) -> bool {
         let s = self.state();
         matches!(&s.content, Content::Bytes(b) if b.views.could_write_after(time.max(s.since)) && !b.is_away())
+    }
+
+    /// A number that tells contents apart; the same for all that lie on a GPU alone.
+    pub(crate) fn sum(&self) -> u64 {
+        self.content_sum().or_else(|| self.constant().map(f64::to_bits)).unwrap_or(0)
     }
 
     fn content_sum(&self) -> Option<u64> {

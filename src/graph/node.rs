@@ -63,6 +63,8 @@ pub(crate) struct FnNode {
     links: Mutex<Links>,
     /// The plan that ran this node last; nothing if it was run on its own.
     plan: Mutex<Weak<plan::Forward>>,
+    /// Of what user code made in its last run: see [`Storage::sum`](crate::array::Storage::sum).
+    pub(crate) sum: AtomicU64,
     /// An output was made again since, which the plan does not keep.
     pub(crate) is_remade: AtomicBool,
 }
@@ -145,9 +147,8 @@ impl FnNode {
         self.turn.same_since.store(u64::MAX, Relaxed);
     }
 
-    /// True if the outputs of the last run are those that were there at `time`, as far as its runs go.
-    pub(crate) fn made_at(&self, time: u64) -> bool {
-        self.ran() <= time || self.same_since() <= time
+    pub(crate) fn set_same_since(&self, time: u64) {
+        self.turn.same_since.store(time, Relaxed);
     }
 
     /// The plan that ran it last, if that is still there.
@@ -671,6 +672,7 @@ fn unlinked(
         tags: Mutex::default(),
         links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0, marked: Vec::new() }),
         plan: Mutex::default(),
+        sum: AtomicU64::new(0),
         is_remade: AtomicBool::new(false),
     })
 }

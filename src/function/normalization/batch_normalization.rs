@@ -154,7 +154,7 @@ impl Function for BatchNormalization {
     }
 
     fn has_state(&self) -> bool {
-        true
+        self.batch_stat // else it only reads the running statistics
     }
 
     fn updates_input(&self, i: usize) -> bool {

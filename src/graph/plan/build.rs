@@ -1,10 +1,11 @@
 //! Builds a forward plan: units, what to keep for the backward pass, when to free, which buffers to reuse.
 
+use super::changes::Changes;
 use super::exec;
 use super::group::{self, Unit};
 use super::order::{Graph, Node, Order, Var, collect};
 use super::program::{AnyProgram, UnitBackward, forward_program};
-use super::recompute::note_made;
+use super::recompute::{node, note_made};
 use super::{ForwardOptions, Watch};
 use crate::array::{Maker, NdArray};
 use crate::context::Site;
@@ -18,7 +19,7 @@ use crate::graph::variable::{VarRef, next_id};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// What a plan was made for.
@@ -57,11 +58,7 @@ pub(crate) struct Forward {
     pub(crate) made: Vec<u32>,
     /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
     unmade: Vec<u32>,
-    /// Nodes that may make something else in each run, even where the leaves stay as they are.
-    pub(super) varying: Vec<u32>,
-    /// When the last run began; 0 before the first, and where other plans have run the nodes since.
-    pub(super) began: AtomicU64,
-    pub(super) is_new: AtomicBool,
+    pub(super) changes: Changes,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -129,6 +126,12 @@ impl Slot {
 }
 
 impl Slot {
+    /// Nobody has written it since its function ran; or it is not there.
+    pub(super) fn is_as_made(&self) -> bool {
+        let storage = self.data.storage();
+        storage.is_empty() || self.maker.as_ref().and_then(node).is_none_or(|f| storage.is_as_at(f.ran()))
+    }
+
     /// The data was made again, and is what it was.
     pub(super) fn note_made(&self) {
         if let Some(maker) = &self.maker {
@@ -192,9 +195,15 @@ impl Forward {
         let marked = (0..g.vars.len() as u32).filter(may_be_shown).collect();
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
-        let leaves = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
         let made = g.made_in_time();
+        let leaves: Vec<u32> = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
+        let is_open = |v: u32| g.var(v).producer.is_some() && kept[v as usize] && g.var(v).observed.data;
+        let is_open: Vec<bool> = (0..g.vars.len() as u32).map(is_open).collect();
         let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g)).collect();
+        let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
+        let has_user_code = g.nodes.iter().any(|n| n.f.function.on_variables().is_some());
+        let changes =
+            Changes::new(leaves.iter().copied().chain(open).collect(), is_open.clone(), varying, has_user_code);
         Ok(Forward {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
@@ -214,9 +223,7 @@ impl Forward {
             slots,
             steps,
             kept,
-            varying,
-            began: AtomicU64::new(0),
-            is_new: AtomicBool::new(true),
+            changes,
             adopted: AtomicU64::new(0),
         })
     }
@@ -227,7 +234,7 @@ impl Forward {
     }
 
     /// True if this plan was the last to run `f`.
-    fn owns(&self, f: &FnNode) -> bool {
+    pub(super) fn owns(&self, f: &FnNode) -> bool {
         std::ptr::eq(f.lock_plan().as_ptr(), self)
     }
 
@@ -267,7 +274,8 @@ impl Forward {
     /// Tells nodes of their plan, and drops what it does not keep.
     pub(crate) fn adopt(self: &Arc<Forward>) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
-        self.began.store(0, Relaxed);
+        self.settle_others();
+        self.changes.begin_anew();
         for n in &self.nodes {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);

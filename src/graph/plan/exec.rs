@@ -137,15 +137,13 @@ thread_local! {
 impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
-        // Which thread, and after how many forks: in a child the other threads' turns are over.
-        let me = RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT);
-        let is_me = |owner: u64| (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0;
+        let me = Turn::me();
         let mut wait = 0;
         loop {
             let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
             match turn.try_all(nodes.clone(), me) {
                 Ok(()) => return Ok(turn),
-                Err(owner) if is_me(owner) => {
+                Err(owner) if Turn::is_same(owner, me) => {
                     return Err(Error::graph(
                         "this graph is running: it cannot be run again from inside a hook or a Python function",
                     )
@@ -158,6 +156,31 @@ impl<'a> Turn<'a> {
                 || if wait < 100 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(50)) };
             fork::resting(pause);
         }
+    }
+
+    /// For work that may come in the middle of a run: what this thread runs already is not taken, and where others do not
+    /// end soon, nothing is, lest two wait for each other.
+    pub(crate) fn take_soon(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Turn<'a> {
+        let me = Turn::me();
+        for _ in 0..200 {
+            let mut turn = Turn { nodes: Vec::new() };
+            let others = nodes.clone().filter(|f| !Turn::is_same(f.turn.busy.load(Ordering::Relaxed), me));
+            if turn.try_all(others, me).is_ok() {
+                return turn;
+            }
+            drop(turn);
+            fork::resting(|| std::thread::sleep(Duration::from_micros(50)));
+        }
+        Turn { nodes: Vec::new() }
+    }
+
+    /// This thread, and after how many forks: in a child the other threads' turns are over.
+    fn me() -> u64 {
+        RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT)
+    }
+
+    fn is_same(owner: u64, me: u64) -> bool {
+        (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0
     }
 
     fn try_all(&mut self, nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<(), u64> {
@@ -197,6 +220,7 @@ impl Forward {
         };
         self.mark(&self.marked);
         done?;
+        self.changes.note_end();
         self.drop_unmade();
         self.drop_remade();
         Ok(())
@@ -260,6 +284,9 @@ impl Forward {
     fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f)?;
+        if hooks.any() {
+            self.mark(&node.x); // a hook may have written by views
+        }
         let _label = alloc::label("output of", node.f.name());
         step.what.run(node, &self.slots, false)?;
         self.note_ran(i);
@@ -267,6 +294,9 @@ impl Forward {
             self.mark(step.what.makes(node));
         }
         hooks.after(&node.f)?;
+        if hooks.any() {
+            self.mark(step.what.makes(node));
+        }
         for &v in &step.free {
             self.drop_data(v);
         }
@@ -383,7 +413,8 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place
 pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: Sizes, how: How) -> Result<()> {
     let Sizes { x: xs, y: ys, call } = sizes;
     if let Some(own) = f.function.on_variables() {
-        return super::variables::forward(own, x, y, f.context.dtype());
+        super::variables::forward(own, x, y, f.context.dtype())?;
+        return super::changes::note_made(f, y, how.again);
     }
     let place = f.kernel_place();
     let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));

@@ -51,6 +51,8 @@ pub(crate) struct Var {
     pub(crate) flows: bool,
     /// Some function writes its elements, and another one has them too; or its gradient, likewise.
     pub(crate) twin: bool,
+    /// That is so of its data.
+    twin_data: bool,
     /// Made from a twin, or over an input: it could not be made again.
     once: bool,
     /// User code makes it, which may give something else when it runs again.
@@ -318,7 +320,8 @@ impl Graph {
             let twins = twins.unwrap_or_default();
             for v in &mut g.vars {
                 let of_gradient = v.shared_gradient().is_some_and(|at| gradients.contains_key(&at));
-                v.twin = of_gradient || twins.contains_key(&storage(&v.var));
+                v.twin_data = twins.contains_key(&storage(&v.var));
+                v.twin = of_gradient || v.twin_data;
                 v.recompute &= !v.twin;
             }
             let changes = |&x: &u32| twins.contains_key(&storage(&g.vars[x as usize].var));
@@ -396,7 +399,8 @@ impl Node {
     /// What it makes may differ from run to run, even where the leaves do not: it draws random numbers, or reads what the
     /// run writes.
     pub(crate) fn varies(&self, g: &Graph) -> bool {
-        draws(&self.f) || self.y.iter().any(|&y| g.var(y).once)
+        let reads_twin = |(i, x): (usize, &u32)| g.var(*x).twin_data && !self.f.function.updates_input(i);
+        draws(&self.f) || self.f.rewrites().is_some() || self.x.iter().enumerate().any(reads_twin)
     }
 
     /// A gradient passes through it.
@@ -444,6 +448,7 @@ impl Var {
             needs_grad,
             flows,
             twin,
+            twin_data: false,
             once,
             of_user_code,
         }

@@ -4,7 +4,8 @@
 //! value can be made again as long as nothing behind it was written since its function ran, or what was written is the same.
 
 use super::build::note_remade;
-use super::exec::{How, interruptible};
+use super::changes::made_at;
+use super::exec::{How, Turn, interruptible};
 use super::order::by_rank;
 use super::single::run_arrays;
 use crate::array::{Absent, Maker, NdArray, Storage, gone};
@@ -36,10 +37,17 @@ impl Maker for FnNode {
 pub(super) fn check_input(x: &NdArray, maker: Option<&Weak<dyn Maker>>, reader: &FnNode) -> Result<()> {
     let time = reader.ran();
     let is_same = || match maker {
-        Some(maker) => node(maker).is_none_or(|f| f.made_at(time) && (x.is_empty() || x.storage().is_as_at(f.ran()))),
-        None => x.storage().is_as_at(time),
+        Some(maker) if x.is_empty() => node(maker).is_none_or(|f| made_at(&f, time)),
+        _ => is_unchanged(&x.storage(), time, maker.and_then(node)),
     };
     if time == 0 || is_same() { Ok(()) } else { Err(changed()) }
+}
+
+/// True if the content is what it was at a time: nobody has written it since, but for runs that made the same again.
+/// `maker`: the function of which a variable that has it is an output; where there is none, another variable's.
+pub(super) fn is_unchanged(storage: &Storage, time: u64, maker: Option<Arc<FnNode>>) -> bool {
+    let is_made_again = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && made_at(&f, time);
+    storage.is_as_at(time) || maker.or_else(|| storage.made_by().as_ref().and_then(node)).is_some_and(is_made_again)
 }
 
 /// What a step has made again is of the function's last run.
@@ -49,7 +57,7 @@ pub(super) fn note_made(maker: &Weak<dyn Maker>, array: &NdArray) {
     }
 }
 
-fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
+pub(super) fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
     maker.upgrade()?.as_any().downcast().ok()
 }
 
@@ -94,26 +102,22 @@ impl Search {
         if !x.has_its_array_since(time) {
             return Err(changed());
         }
-        let Some(absent) = storage.absent() else { return Search::check(x, &storage, time) };
+        let Some(absent) = storage.absent() else {
+            return if is_unchanged(&storage, time, x.parent()) { Ok(()) } else { Err(changed()) };
+        };
         let Absent::Made(maker) = absent else {
             return if storage.is_as_at(time) { storage.fetch() } else { Err(changed()) }; // it may have been cleared
         };
         let Some(f) = node(&maker).filter(|f| f.ran() > 0) else { return storage.fetch() };
-        if !f.made_at(time) {
+        if !made_at(&f, time) {
             return Err(changed());
         }
         self.function(&f)
     }
 
-    /// An error unless what is there is what was there at `time`, or was made again from the same since.
-    fn check(x: &VarRef, storage: &Storage, time: u64) -> Result<()> {
-        let is_of_run = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && f.made_at(time);
-        let is_same = storage.is_as_at(time) || x.parent().is_some_and(is_of_run);
-        if is_same { Ok(()) } else { Err(changed()) }
-    }
-
     /// Runs the functions; of what they make only `target` stays, and what is there is not touched.
     fn run(self, target: &Arc<Storage>) -> Result<()> {
+        let _turn = Turn::take_soon(self.functions.iter().map(|f| &**f));
         let mut made: Vec<Made> = Vec::new();
         let mut run = |f: &Arc<FnNode>| -> Result<()> {
             let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
@@ -153,7 +157,7 @@ impl Made {
     }
 }
 
-fn changed() -> Error {
+pub(super) fn changed() -> Error {
     Error::graph(
         "the data of an intermediate variable was not kept, and cannot be computed again: an input of the graph has changed since forward",
     )
