@@ -308,3 +308,136 @@ def test_a_gradient_that_backward_cleared_is_no_gradient_for_a_solver():
         with pytest.raises(nn.Error, match="not kept by backward"):
             solver.update()
         assert (p.d == before).all()
+
+
+# What changes nothing, and what does without a word
+
+
+def test_an_unlinked_copy_of_what_another_root_makes_again():
+    x = leaf(X)
+    h = F.tanh(x)
+    u = h.get_unlinked_variable(need_grad=True)
+    y, other = F.sum(F.sin(F.exp(u))), F.mean(h)
+    h.forward()
+    y.forward()
+    other.forward()
+    u.g = 0
+    y.backward()
+    e = np.exp(np.tanh(X))
+    close(u.g, np.cos(e) * e)
+    x.d = OTHER
+    other.forward()
+    u.g = 0
+    right_or_changed(lambda: (y.backward(), u.g)[1], np.cos(e) * e)
+
+
+def test_an_unlinked_copy_of_what_the_script_has_written():
+    x = leaf(X)
+    h = F.tanh(x)
+    u = h.get_unlinked_variable(need_grad=True)
+    y, other = F.sum(F.sin(F.exp(u))), F.mean(h)
+    h.forward()
+    h.d = OTHER
+    y.forward()
+    other.forward()  # the tangent again
+    u.g = 0
+    right_or_changed(lambda: (y.backward(), u.g)[1], np.cos(np.exp(OTHER)) * np.exp(OTHER))
+
+
+@pytest.mark.parametrize("batch_stat", [True, False])
+def test_batch_normalization_beside_another_root(batch_stat):
+    x = leaf([[1, 2], [3, 5], [4, 4]])
+    statistics = [leaf([[v, v]], need_grad=False) for v in (0.1, 1, 0.5, 2)]
+    h = F.batch_normalization(x, *statistics, batch_stat=batch_stat, eps=0)
+    h = F.batch_normalization(F.relu(h), *statistics, batch_stat=batch_stat, eps=0)  # of the same statistics
+    y, other = F.sum(F.exp(F.tanh(h))), F.mean(h)
+    y.forward()
+    x.g = 0
+    y.backward()
+    alone = x.g.copy()
+    y.forward()
+    other.forward()
+    x.g = 0
+    y.backward()
+    close(x.g, alone)  # which other tests hold against formulas
+    del h
+    y.forward()
+    other.forward()
+    assert first_input(first_input(y)).d.shape == (3, 2)
+
+
+class Counted(nn.function.PythonFunction):
+    """Adds the number of its calls, times a factor."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.calls, self.factor = 0, factor
+
+    name = "Counted"
+
+    def min_outputs(self) -> int:
+        return 1
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        return False
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        return False
+
+    def setup_impl(self, inputs: Any, outputs: Any) -> None:
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs: Any, outputs: Any) -> None:
+        self.calls += 1
+        outputs[0].d = inputs[0].d + self.calls * self.factor
+
+    def backward_impl(self, inputs: Any, outputs: Any, propagate_down: Any, accum: Any) -> None:
+        inputs[0].g = outputs[0].g + (inputs[0].g if accum[0] else 0)
+
+
+@pytest.mark.parametrize("factor", [0, 1])
+def test_user_code_that_makes_something_else_each_time(factor):
+    x = leaf(X)
+    p = Counted(factor)(x)
+    y, other = F.sum(F.sin(F.exp(p) * 0.1)), F.mean(p)
+    y.forward()
+    other.forward()
+    e = np.exp(X + factor)
+    was_read = right_or_changed(lambda: first_input(first_input(first_input(y))).d, e)
+    x.g = 0
+    was_run = right_or_changed(lambda: (y.backward(), x.g)[1], np.cos(e * 0.1) * 0.1 * e)
+    assert factor or (was_read and was_run)  # what makes the same can be made again
+
+
+def test_a_hook_that_writes_by_a_view():
+    def clip(f: Any) -> None:
+        if f.name == "Exp":
+            np.clip(f.outputs[0].d, 0, 1, out=f.outputs[0].d)
+
+    x = leaf(X)
+    y = F.sum(F.cos(F.sin(F.exp(x)) * 2))
+    y.forward(function_post_hook=clip)
+    s = first_input(first_input(first_input(y)))
+    close(first_input(s).d, np.minimum(E, 1))
+    close(s.d, np.sin(np.minimum(E, 1)))
+
+
+def test_training_on_a_graph_whose_parts_others_run_too():
+    """A metric beside the loss in each step: nothing is refused, and the numbers are those of the loss alone."""
+
+    def trained(metric: bool) -> Any:
+        x, w = leaf(np.linspace(-1, 1, 12).reshape(4, 3)), leaf(np.full((3, 2), 0.3))
+        h = F.tanh(F.affine(x, w))
+        loss, other = F.mean(F.exp(F.sin(h) * 2)), F.mean(F.abs(h))
+        del h
+        for step in range(5):
+            x.d = np.linspace(-1, 1, 12).reshape(4, 3) * (step + 1)
+            loss.forward()
+            if metric:
+                other.forward(clear_buffer=True)
+            w.g = 0
+            loss.backward()
+            w.d = w.d - 0.1 * w.g
+        return w.d
+
+    assert (trained(True) == trained(False)).all()
