@@ -441,3 +441,20 @@ def test_training_on_a_graph_whose_parts_others_run_too():
         return w.d
 
     assert (trained(True) == trained(False)).all()
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_gradient_that_leads_nowhere_is_there_for_who_holds_the_variable(hold):
+    x, e = leaf(X), leaf(X, need_grad=False)
+    a = F.assign(e, F.tanh(x))
+    y = F.sum(F.sin(a * 2))
+    kept = a if hold else None
+    del a
+    y.forward()
+    y.backward()
+    a = first_input(first_input(first_input(y)))
+    if kept is None:
+        with pytest.raises(nn.Error, match="not kept by backward"):
+            print(a.g)
+    else:
+        close(a.g, np.cos(2 * np.tanh(X)) * 2)

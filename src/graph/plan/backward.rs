@@ -345,14 +345,11 @@ fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
     arrives[g.roots[0] as usize] = g.var(g.roots[0]).flows;
     for node in g.nodes.iter().rev() {
         if node.y.iter().any(|&y| arrives[y as usize]) {
-            node.x
-                .iter()
-                .zip(node.wants(g))
-                .filter(|(_, wanted)| *wanted)
-                .for_each(|(&x, _)| arrives[x as usize] = true);
+            node.reaches(g).for_each(|x| arrives[x as usize] = true);
         }
     }
-    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| !v.grad_is_visible(key.clear_buffer))).collect()
+    let is_unseen = |v: &Var| v.leads_nowhere() || !v.grad_is_visible(key.clear_buffer);
+    g.vars.iter().zip(arrives).map(|(v, arrives)| arrives.then(|| is_unseen(v))).collect()
 }
 
 /// For each variable of `g` its slot in the forward run.

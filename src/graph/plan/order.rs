@@ -368,6 +368,12 @@ impl Node {
         self.x.iter().enumerate().map(|(i, &x)| g.var(x).flows && differentiable(&self.f, i)).collect()
     }
 
+    /// The inputs that a gradient arrives at, be it computed or not.
+    pub(crate) fn reaches(&self, g: &Graph) -> impl Iterator<Item = u32> {
+        let inputs = self.x.iter().enumerate().filter(|(i, _)| differentiable(&self.f, *i)).map(|(_, &x)| x);
+        inputs.filter(|&x| g.var(x).flows || g.var(x).leads_nowhere())
+    }
+
     /// The data that an opaque function's backward reads.
     pub(crate) fn backward_reads(&self, g: &Graph) -> SmallVec<[u32; 4]> {
         if self.f.function.is_view() {
@@ -452,6 +458,11 @@ impl Var {
             once,
             of_user_code,
         }
+    }
+
+    /// It needs a gradient that no leaf behind it gets, and nobody looks at it: it is not computed.
+    pub(crate) fn leads_nowhere(&self) -> bool {
+        self.producer.is_some() && self.needs_grad && !self.flows
     }
 
     /// The storage of its gradient, if that is computed and may be another variable's too.
