@@ -342,7 +342,8 @@ fn made(g: &Graph, steps: &[Step]) -> Vec<bool> {
 /// For each variable that a gradient arrives at, whether nobody can look at it after the run.
 fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
     let mut arrives = vec![false; g.vars.len()];
-    arrives[g.roots[0] as usize] = g.var(g.roots[0]).flows;
+    let root = g.var(g.roots[0]);
+    arrives[g.roots[0] as usize] = root.flows || root.needs_grad;
     for node in g.nodes.iter().rev() {
         if node.y.iter().any(|&y| arrives[y as usize]) {
             node.reaches(g).for_each(|x| arrives[x as usize] = true);
