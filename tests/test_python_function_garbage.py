@@ -258,3 +258,66 @@ def test_a_finalizer_that_revives_what_is_collected():
     np.testing.assert_array_equal(kept[0].d, X)
     kept.clear()
     gc.collect()
+
+
+# What scripts keep with variables
+
+
+def info_of_itself(token):
+    x = nn.Variable((2,))
+    x.info = {"x": x, "token": token}
+
+
+def info_of_a_leaf(token):
+    x = nn.Variable((2,))
+    token.y = F.sin(x)
+    x.info = token
+
+
+def info_in_the_middle(token):
+    h = F.sin(nn.Variable((2,)))
+    token.y = F.cos(F.exp(h))
+    h.info = [token]
+
+
+def info_that_was_there_before_the_graph(token):
+    x = leaf()
+    x.info = token
+    y = F.sum(F.tanh(x))
+    trained(y, x)
+    token.y = y
+
+
+@pytest.mark.parametrize(
+    "make", [info_of_itself, info_of_a_leaf, info_in_the_middle, info_that_was_there_before_the_graph]
+)
+def test_cycles_through_info_are_collected(make):
+    token = Token()
+    alive = weakref.ref(token)
+    make(token)
+    del token
+    gc.collect()
+    gc.collect()
+    assert alive() is None, "a leak"
+
+
+def test_info_in_use_is_not_collected():
+    x = nn.Variable((2,))
+    x.info = {"x": x, "token": Token()}
+    alive = weakref.ref(x.info["token"])
+    y = F.sin(x)
+    del x
+    for _ in range(3):
+        gc.collect()
+        assert alive() is y.parent.inputs[0].info["token"]
+    other = nn.Variable((2,))
+    other.info = y
+    y.parent.inputs[0].info["other"] = other
+    z = F.exp(other)
+    del y, other
+    gc.collect()
+    assert alive() is z.parent.inputs[0].info.parent.inputs[0].info["token"]
+    del z
+    gc.collect()
+    gc.collect()
+    assert alive() is None, "a leak"
