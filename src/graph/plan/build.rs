@@ -282,7 +282,8 @@ impl Forward {
             n.f.is_remade.store(false, Relaxed);
             self.drop_unkept(n);
         }
-        self.watched.iter().for_each(|&v| self.slots[v as usize].data.storage().watch());
+        let watched = self.watched.iter().chain(&self.marked);
+        watched.for_each(|&v| self.slots[v as usize].data.storage().watch());
     }
 }
 
