@@ -313,35 +313,46 @@ def test_a_gradient_that_backward_cleared_is_no_gradient_for_a_solver():
 # What changes nothing, and what does without a word
 
 
-def test_an_unlinked_copy_of_what_another_root_makes_again():
+def copied() -> tuple[Variable, ...]:
+    """x, its tangent, an unlinked copy of that, a function of the copy, and another root over the tangent."""
     x = leaf(X)
     h = F.tanh(x)
     u = h.get_unlinked_variable(need_grad=True)
-    y, other = F.sum(F.sin(F.exp(u))), F.mean(h)
     h.forward()
+    u.g = 0
+    return x, h, u, F.sum(F.sin(F.exp(u))), F.mean(h)
+
+
+def test_an_unlinked_copy_of_what_another_root_makes_again():
+    x, _, u, y, other = copied()
     y.forward()
     other.forward()
-    u.g = 0
     y.backward()
     e = np.exp(np.tanh(X))
     close(u.g, np.cos(e) * e)
     x.d = OTHER
     other.forward()
     u.g = 0
-    right_or_changed(lambda: (y.backward(), u.g)[1], np.cos(e) * e)
+    right_or_changed(gradient(y, u), np.cos(e) * e)
 
 
 def test_an_unlinked_copy_of_what_the_script_has_written():
-    x = leaf(X)
-    h = F.tanh(x)
-    u = h.get_unlinked_variable(need_grad=True)
-    y, other = F.sum(F.sin(F.exp(u))), F.mean(h)
-    h.forward()
+    _, h, u, y, other = copied()
     h.d = OTHER
     y.forward()
     other.forward()  # the tangent again
-    u.g = 0
-    right_or_changed(lambda: (y.backward(), u.g)[1], np.cos(np.exp(OTHER)) * np.exp(OTHER))
+    right_or_changed(gradient(y, u), np.cos(np.exp(OTHER)) * np.exp(OTHER))
+
+
+def test_numbers_that_one_root_draws_again_beside_functions_that_ran_at_once():
+    h = F.dropout(leaf(np.ones(100)), 0.5)
+    for _ in range(3):
+        h.forward()
+        with nn.auto_forward():
+            k = F.exp(F.tanh(h * 2))
+        expected = np.tanh(h.d * 2)
+        h.forward()
+        right_or_changed(lambda: first_input(k).d, expected)  # noqa: B023 - called at once
 
 
 @pytest.mark.parametrize("batch_stat", [True, False])
@@ -405,7 +416,7 @@ def test_user_code_that_makes_something_else_each_time(factor):
     e = np.exp(X + factor)
     was_read = right_or_changed(lambda: first_input(first_input(first_input(y))).d, e)
     x.g = 0
-    was_run = right_or_changed(lambda: (y.backward(), x.g)[1], np.cos(e * 0.1) * 0.1 * e)
+    was_run = right_or_changed(gradient(y, x), np.cos(e * 0.1) * 0.1 * e)
     assert factor or (was_read and was_run)  # what makes the same can be made again
 
 

@@ -66,8 +66,8 @@ impl Root {
     }
 }
 
-/// Whether something of the user's is kept with a variable or before it; `None` if it is locked: this thread itself may hold it, when Python
-/// collects garbage.
+/// Whether something of the user's is kept with a variable or before it; `None` if it is locked: this thread itself may
+/// hold it, when Python collects garbage.
 fn has_user_code(v: &VarNode) -> Option<bool> {
     Some(v.is_foreign() || v.try_lock()?.parent.as_ref().is_some_and(|(f, _)| f.user_code.load(Relaxed)))
 }

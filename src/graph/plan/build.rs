@@ -190,9 +190,6 @@ impl Forward {
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
         let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
-        let is_read_leaf = |v: u32| g.var(v).producer.is_none() && watched.binary_search(&v).is_ok();
-        let may_be_shown = |&v: &u32| is_read_leaf(v) || (kept[v as usize] && g.var(v).observed.data);
-        let marked = (0..g.vars.len() as u32).filter(may_be_shown).collect();
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let made = g.made_in_time();
@@ -201,9 +198,9 @@ impl Forward {
         let is_open: Vec<bool> = (0..g.vars.len() as u32).map(is_open).collect();
         let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g)).collect();
         let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
+        let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
         let has_user_code = g.nodes.iter().any(|n| n.f.function.on_variables().is_some());
-        let changes =
-            Changes::new(leaves.iter().copied().chain(open).collect(), is_open.clone(), varying, has_user_code);
+        let changes = Changes::new(&marked, is_open, varying, has_user_code);
         Ok(Forward {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {

@@ -7,7 +7,7 @@
 
 use super::build::{Forward, PlanNode};
 use super::recompute::{changed, is_unchanged};
-use crate::array::{NdArray, now};
+use crate::array::{NdArray, next_time, now};
 use crate::error::Result;
 use crate::graph::node::FnNode;
 use smallvec::SmallVec;
@@ -34,12 +34,12 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn new(sources: Vec<u32>, is_open: Vec<bool>, varying: Vec<u32>, has_user_code: bool) -> Changes {
+    pub(super) fn new(sources: &[u32], is_open: Vec<bool>, varying: Vec<u32>, has_user_code: bool) -> Changes {
         Changes {
             began: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             is_new: AtomicBool::new(true),
-            sources: sources.into_iter().map(|v| (v, AtomicU64::new(0))).collect(),
+            sources: sources.iter().map(|&v| (v, AtomicU64::new(0))).collect(),
             is_open,
             varying,
             has_user_code,
@@ -62,7 +62,8 @@ impl Forward {
     /// Before a run.
     pub(super) fn note_changes(&self) {
         let c = &self.changes;
-        let before = c.began.swap(now(), Relaxed);
+        let began = next_time(); // later than all that ran before
+        let before = c.began.swap(began, Relaxed);
         if before == 0 || !self.is_last() {
             return self.compare();
         }
@@ -74,7 +75,7 @@ impl Forward {
                 None => is_unchanged(&slot.data.storage(), before, None),
             };
             if !is_same {
-                since.store(now(), Relaxed);
+                since.store(began, Relaxed);
                 c.is_unsettled.store(true, Relaxed);
             }
         }

@@ -160,11 +160,14 @@ impl<'a> Builder<'a> {
     /// What the program of a unit computes values again from, and the functions that read it.
     fn remade(&self, unit: &Unit, program: &UnitBackward) -> Vec<(u32, u32)> {
         let mut seen: MixMap<u32, ()> = MixMap::default();
-        let again = program.remade().map(|k| unit.nodes[k]);
+        let again: SmallVec<[u32; 8]> = program.remade().map(|k| unit.nodes[k]).collect();
+        let inner: MixMap<u32, ()> = again.iter().map(|&n| (self.g.nodes[n as usize].y[0], ())).collect();
         let of = |n: u32| self.g.nodes[n as usize].x.iter().map(move |&x| (x, n));
-        let inner: MixMap<u32, ()> =
-            program.remade().map(|k| (self.g.nodes[unit.nodes[k] as usize].y[0], ())).collect();
-        again.flat_map(of).filter(|(x, _)| !inner.contains_key(x) && seen.insert(*x, ()).is_none()).collect()
+        again
+            .into_iter()
+            .flat_map(of)
+            .filter(|(x, _)| !inner.contains_key(x) && seen.insert(*x, ()).is_none())
+            .collect()
     }
 
     fn step(&self, unit: &Unit, what: What) -> Step {
