@@ -17,6 +17,8 @@ PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/de
 # NNabla's last wheels are for 3.10: only `soak-nnabla` wants it.
 PYTHON310 ?= $(firstword $(shell for p in python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10*/bin/python); do "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1 && echo "$$p" && break; done))
 
+# On all cores: tests know nothing of each other.
+PYTEST := .venv-test/bin/python -m pytest -n auto --dist worksteal
 PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
@@ -32,7 +34,10 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 
 test: lint-rust test-rust lint-python test-gpu test-python ## Check formats, lints and types; run all tests, Rust and Python
 
-test-all: test ## What takes longer too: random graphs and calls, races on the emulated GPU, valgrind where it is installed
+# All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
+test-all: test ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
+	$(PYTEST) -m long
+	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) -m "long or not long"
 	$(MAKE) soak SEED=1000000 COUNT=60000
 	cd tests && ../.venv-test/bin/python -m calls 1 100000
 	$(MAKE) races
@@ -85,7 +90,7 @@ lint-rust: tools
 	cargo clippy --locked --all-targets --features python,cuda,emulate -- -D warnings
 
 test-rust: tools
-	cargo test --locked
+	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate
 
 lint-python: .venv-test/.installed
 	.venv-test/bin/ruff check .
@@ -94,24 +99,22 @@ lint-python: .venv-test/.installed
 	.venv-test/bin/python -m mypy.stubtest nnrs._core
 	.venv-test/bin/python tools/generate.py --check
 
-# The CUDA backend on an emulated GPU: its own tests, then every function and the graph tests with the CUDA context (but
-# for what tests/conftest.py leaves out).
+# The CUDA backend on an emulated GPU: its own tests, the functions, what its libraries and its compiler make.
 test-gpu: .venv-test/.installed
-	NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py tests/test_gpu_numbers.py
-	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest
-	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
-	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_functions.py -k "leaky_relu or where"
-	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate --test gpu
+	NNRS_CUDA=emulate:2 $(PYTEST) tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py tests/test_gpu_numbers.py
+	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "(forward or first) and not half and not bfloat16"
+	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
+	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "leaky_relu or where"
 
 races: .venv-test/.installed ## Look for threads of a kernel that use one number of an array without a barrier between
-	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate:2 .venv-test/bin/python -m pytest tests/test_gpu.py tests/test_gpu_numbers.py
-	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest --ignore=tests/test_huge_graphs.py
-	NNRS_EMULATE_RACES=1 NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn .venv-test/bin/python -m pytest tests/test_gpu_libraries.py tests/test_gpu_compiled.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate:2 $(PYTEST) tests/test_gpu.py tests/test_gpu_numbers.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) --ignore=tests/test_huge_graphs.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 
 # Last, and pytest last in it: its summary ends the output.
 test-python: .venv-test/.installed
 	.venv-test/bin/python examples/digits.py --epochs 3 --output-dir target/digits
-	.venv-test/bin/python -m pytest
+	$(PYTEST)
 
 tools:
 	@command -v cargo >/dev/null || { echo "Rust is missing: see https://rustup.rs" >&2; exit 1; }

@@ -124,7 +124,10 @@ def test_convolution_with_any_numbers():
             F.convolution(x, w, **{name: value})
 
 
-@pytest.mark.parametrize("given", [None, 3, "x", [1.0], np.ones(3), object(), NdArray, {}, (Variable((3,)),)], ids=repr)
+NO_VARIABLES = [None, 3, "x", [1.0], np.ones(3), object(), NdArray, {}, (Variable((3,)),)]
+
+
+@pytest.mark.parametrize("given", NO_VARIABLES, ids=lambda v: type(v).__name__)
 def test_inputs_that_are_no_variables(given):
     for call in (F.tanh, F.sum, lambda v: F.add2(Variable((3,)), v), lambda v: F.affine(v, v), lambda v: F.add_n(v, v)):
         with pytest.raises((TypeError, ValueError)):

@@ -1,5 +1,4 @@
 //! Graphs on an emulated GPU give what they give on the CPU. Runs with the feature `emulate`.
-#![cfg(feature = "emulate")]
 
 use nnrs::{Context, NdArray, Variable, functions as f, graph::mode};
 use std::sync::{Arc, Once};

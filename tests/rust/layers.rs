@@ -1,10 +1,8 @@
 //! Convolutions, poolings and embed against plain loops in f64.
 
-mod common;
-#[path = "layers/pooling.rs"]
 mod pooling;
 
-use common::{Check, given, input, noise};
+use crate::common::{Check, given, input, noise};
 use nnrs::{Variable, functions as f};
 
 /// A convolution's sizes, with the channels first: batch, groups, channels, maps, then one number for each axis.
@@ -258,7 +256,7 @@ fn embedding_in_many_parts() {
         counts[index(i)] += 1.0;
     }
     let want: Vec<f64> = (0..rows * width).map(|i| counts[i / width]).collect();
-    assert_eq!(common::numbers(&w.grad()), want);
+    assert_eq!(crate::common::numbers(&w.grad()), want);
 }
 
 #[test]

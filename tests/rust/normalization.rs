@@ -1,8 +1,6 @@
 //! Batch and layer normalization against their formulas in f64.
 
-mod common;
-
-use common::{Check, Input, given, input, noise};
+use crate::common::{Check, Input, given, input, noise};
 use nnrs::{ErrorKind, Variable, functions as f};
 
 /// Sizes at the axes that are kept (or not), otherwise 1.

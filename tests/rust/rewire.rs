@@ -1,8 +1,6 @@
 //! Graph surgery: who computes a variable then, what it takes over, and that nothing stays behind.
 
-mod common;
-
-use common::{gradient, text, values, var};
+use crate::common::{gradient, text, values, var};
 use nnrs::graph::{ForwardRun, FunctionRef};
 use nnrs::{Variable, functions as f};
 use std::sync::{Arc, Weak};

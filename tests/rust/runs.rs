@@ -1,8 +1,6 @@
 //! Forward and backward with all they can be told: what to clear, closed functions, hooks, callbacks, seeds.
 
-mod common;
-
-use common::{gradient, text, values, var};
+use crate::common::{gradient, text, values, var};
 use nnrs::graph::hooks::{self, When};
 use nnrs::graph::{BackwardRun, Closed, CommunicatorBackwardCallback, ForwardRun, FunctionRef};
 use nnrs::{BackwardOptions, Error, ForwardOptions, NdArray, Result, Seed, Variable, forward_all, functions as f};

@@ -1,6 +1,5 @@
 //! Solvers against their formulas in double precision, and the whole interface from Rust.
 
-#[path = "solver/interface.rs"]
 mod interface;
 
 use nnrs::solver::{Adam, AdamW, Keep, Momentum, Nesterov, SOLVERS, Sgd, Solver, create};

@@ -1,8 +1,6 @@
 //! A variable's members as NNabla's C++ manual lists them, one test each: each fails if the member does nothing.
 
-mod common;
-
-use common::{gradient, text, values, var};
+use crate::common::{gradient, text, values, var};
 use nnrs::graph::{Closed, FunctionRef, mode};
 use nnrs::{BackwardOptions, ErrorKind, ForwardOptions, NdArray, Variable, functions as f};
 

@@ -1,8 +1,6 @@
 //! Small things that tests of graphs share. Checks of a function against a formula: values in f64 and f32, the fast
 //! gradient against differences and against the graph rule, the rule's own gradients against differences of the fast one.
 
-#![allow(dead_code)]
-
 use nnrs::function::Grad;
 use nnrs::graph::mode;
 use nnrs::{Context, DType, NdArray, Shape, Variable, functions as f};

@@ -1,7 +1,7 @@
 //! Poolings against plain loops in f64.
 
-use super::common::{self, Check, given, input};
 use super::{count, position};
+use crate::common::{self, Check, given, input};
 use nnrs::{Variable, functions as f};
 
 /// A pooling's arguments, and the elements of each window with the number of its places.

@@ -411,10 +411,11 @@ impl Backward {
         let node = &self.nodes[n as usize];
         let gy = self.grad(node.y[0], seed);
         let ends = !self.key.hooked && step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
-        if ends && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
+        let site = node.f.context.site();
+        let fits = gy.dtype() == site.dtype;
+        if ends && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(&gy);
         }
-        let site = node.f.context.site();
         self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
     }
 }
