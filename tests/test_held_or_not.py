@@ -33,7 +33,7 @@ BINARY = [F.add2, F.mul2, lambda a, b: F.add2(a, b, inplace=True), F.minimum2, l
 
 
 def program(seed: int, types: list[str], hold: bool) -> list[np.ndarray]:
-    """The gradients of the leaves, and the loss, of a random graph whose inner variables are held, or let go at once."""
+    """The gradients of the leaves, and the loss, of a random graph; its inner variables are held, or let go at once."""
     rng = random.Random(seed)
     g = np.random.RandomState(seed)
     leaves = [leaf(g.randn(rng.choice([1, 2]), 3)) for _ in range(3)]
