@@ -295,7 +295,7 @@ fn take(bytes: usize) -> Result<NonNull<u8>> {
     }
     let Some(ptr) = take_cached(bytes).or_else(|| fresh(bytes)) else {
         LIVE.fetch_sub(bytes, Relaxed);
-        return Err(out_of_memory(bytes, "the system has no such block"));
+        return Err(refused(bytes));
     };
     if live > PEAK.load(Relaxed) {
         PEAK.fetch_max(live, Relaxed);
@@ -388,6 +388,23 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
         large.live.remove(&(ptr.as_ptr() as usize));
     }
     large.free.entry(bytes).or_default().push(ptr.as_ptr() as usize);
+}
+
+/// Whether the system has `bytes` more: for libraries that end the process where it has not.
+pub(crate) fn probe(bytes: usize) -> Result<()> {
+    let there = system::take(bytes).or_else(|| {
+        clear_cache();
+        system::take(bytes)
+    });
+    let ptr = there.ok_or_else(|| refused(bytes))?;
+    // SAFETY: taken above with this size.
+    unsafe { system::give(ptr.as_ptr(), bytes) };
+    Ok(())
+}
+
+/// The error where the system has no block of `bytes`.
+pub(crate) fn refused(bytes: usize) -> Error {
+    out_of_memory(bytes, "the system has no such block")
 }
 
 fn out_of_memory(bytes: usize, why: &str) -> Error {

@@ -3,6 +3,7 @@
 use super::axes::Axes;
 use super::gemm::Output;
 use super::pool;
+use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -171,7 +172,7 @@ impl<T: SimdReal> Search<'_, T> {
     /// Few results over many neighbours: parts of the runs are looked through on all threads.
     fn long_rows(&self, n: usize, f: &impl Fn(usize, T, usize)) {
         let (runs, parts) = (self.axes.count(true) / n, n.div_ceil(PART));
-        let mut bests = vec![T::ZERO; runs * parts];
+        let mut bests = Scratch::filled(runs * parts, T::ZERO);
         for r in 0..self.axes.count(false) {
             let base = self.axes.row_offset(r);
             let shared = Shared(bests.as_mut_ptr());

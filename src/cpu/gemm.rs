@@ -6,9 +6,10 @@
 mod tests;
 
 use super::conv::lanes::{Choose, Lanes, dispatch};
-use super::conv::scratch;
 use super::conv::tile::Tiles;
 use super::pool;
+use super::scratch::{self, Scratch};
+use crate::array::alloc;
 use crate::dtype::{DType, Real};
 use gemm_common::Parallelism;
 
@@ -27,6 +28,10 @@ const TINY: usize = 1 << 12;
 const MIN_TILE: usize = 128;
 /// Tasks that the grid aims at: enough for balance on many threads.
 const TASKS: usize = 32;
+/// Rows of the inner dimension that the crate packs at a time, at most; and bytes from which it is asked whether there is room:
+/// the crate ends the process where there is none.
+const PACKED: usize = 512;
+const LARGE: usize = 1 << 20;
 /// Partial sums over a long inner dimension, at most.
 const MAX_PARTS: usize = 8;
 
@@ -237,7 +242,7 @@ impl<T: Real> Product<T> {
     /// Sums over pieces of the inner dimension, added up in their order.
     unsafe fn split_k(&self, parts: usize, output: Output) {
         let (area, each) = (self.m * self.n, self.k.div_ceil(parts));
-        let mut sums = vec![T::ZERO; area * parts];
+        let mut sums = Scratch::filled(area * parts, T::ZERO);
         let base = sums.as_mut_ptr() as usize;
         pool::run(parts, &|t| {
             let from = each * t;
@@ -278,6 +283,10 @@ impl<T: Real> Product<T> {
         // The crate's kernels go along C's columns.
         let Product { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
         let (read, none) = (output == Output::Accumulate, Parallelism::None);
+        let packed = (m.saturating_add(n) + 64).saturating_mul(k.min(PACKED)).saturating_mul(size_of::<T>());
+        if packed > LARGE {
+            alloc::probe(packed).unwrap_or_else(|e| pool::refuse(e));
+        }
         macro_rules! product {
             ($f:path, $t:ty) => {{
                 let (a_data, b_data, c_data) = (a.data as *const $t, b.data as *const $t, c.data as *mut $t);

@@ -13,6 +13,7 @@ pub mod pooling;
 pub mod product;
 pub mod reduce;
 pub mod rows;
+pub(crate) mod scratch;
 #[cfg_attr(test, allow(clippy::undocumented_unsafe_blocks))] // one comment for a whole table of measurements
 pub mod simd;
 pub mod softmax;

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-pub use stop::{is_to_stop, stoppable, unstoppable};
+pub use stop::{End, contained, is_to_stop, refuse, unstoppable};
 use threads::available_cpus;
 pub use threads::{num_threads, set_num_threads};
 
@@ -27,7 +27,7 @@ const SPIN: Duration = Duration::from_micros(50);
 ///
 /// # Panics
 /// With the first panic of `f`, once every chunk that had begun is over; chunks not begun by then are left out. Likewise where
-/// the caller is [`stoppable`] and is to stop.
+/// the caller is [`contained`] and is to stop.
 pub fn run(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     let threads = if chunks <= 1 { 1 } else { num_threads() };
     if threads <= 1 {

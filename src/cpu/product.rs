@@ -2,6 +2,7 @@
 
 use super::axes::Axes;
 use super::gemm::Output;
+use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{Shared, share};
 use crate::function::expr::op::Binary;
@@ -40,7 +41,7 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
 /// Results over runs of `n` neighbours; the runs are multiplied in parts of a fixed size.
 fn rows<T: SimdReal>(x: &[T], axes: &Axes, n: usize, y: &mut [T]) {
     let (runs, parts) = (axes.count(true) / n, n.div_ceil(PART));
-    let mut products = vec![T::ONE; y.len() * runs * parts];
+    let mut products = Scratch::filled(y.len() * runs * parts, T::ONE);
     let shared = Shared(products.as_mut_ptr());
     let shared = &shared;
     share(products.len(), x.len(), move |i| {
@@ -80,19 +81,20 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
     }
     let axes = Axes::new(shape, reduced);
     let (inner, count) = (axes.inner(), axes.count(true));
-    let offsets: Vec<usize> = (0..count).map(|k| axes.reduced_offset(k)).collect();
+    let mut offsets = Scratch::filled(count, 0);
+    offsets.iter_mut().enumerate().for_each(|(k, o)| *o = axes.reduced_offset(k));
     let shared = Shared(gx.as_mut_ptr());
-    let (shared, offsets, axes) = (&shared, &offsets, &axes);
+    let (shared, offsets, axes) = (&shared, &offsets[..], &axes);
     share(gy.len(), x.len(), move |r| {
         let base = axes.row_offset(r / inner) + r % inner;
-        let mut left = Vec::with_capacity(count);
+        let mut left = Scratch::filled(count, T::ONE);
         let mut product = gy[r];
-        for o in offsets {
-            left.push(product);
+        for (left, o) in left.iter_mut().zip(offsets) {
+            *left = product;
             product = product * x[base + o];
         }
         let mut right = T::ONE;
-        for (o, left) in offsets.iter().zip(left).rev() {
+        for (o, &left) in offsets.iter().zip(left.iter()).rev() {
             // SAFETY: inside the gradient; each result has elements of its own.
             let g = unsafe { &mut *shared.0.add(base + o) };
             *g = left * right + if output == Output::Write { T::ZERO } else { *g };

@@ -3,6 +3,7 @@
 use super::axes::Axes;
 use super::gemm::Output;
 use super::pool;
+use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -114,7 +115,7 @@ impl<T: SimdReal> Rows<'_, T> {
         if n <= BLOCK {
             return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
         }
-        let mut part = vec![T::ZERO; y.len()];
+        let mut part = Scratch::filled(y.len(), T::ZERO);
         for first in (0..n).step_by(BLOCK) {
             part.fill(T::ZERO);
             (first..n.min(first + BLOCK))
@@ -127,7 +128,7 @@ impl<T: SimdReal> Rows<'_, T> {
     fn long_row(&self, r: usize) {
         let n = self.axes.reduced_last().unwrap_or(1);
         let parts = n.div_ceil(PART);
-        let mut sums = vec![T::ZERO; self.axes.count(true) / n * parts];
+        let mut sums = Scratch::filled(self.axes.count(true) / n * parts, T::ZERO);
         let (base, shared) = (self.axes.row_offset(r), Shared(sums.as_mut_ptr()));
         let shared = &shared;
         pool::run(sums.len(), &move |i| {

@@ -8,6 +8,7 @@ mod row;
 
 use super::gemm::Output;
 use super::pool;
+use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use crate::function::expr::op::{Binary, Unary};
 use crate::shape::Shape;
@@ -182,7 +183,7 @@ fn written<T: SimdReal>(a: Axis, y: &mut [T], output: Output, kernel: &(dyn Fn(&
         if output == Output::Write {
             return kernel(&b, &mut target);
         }
-        let mut buffer = vec![T::ZERO; b.n * b.width];
+        let mut buffer = Scratch::filled(b.n * b.width, T::ZERO);
         let shared = Shared::new(&mut buffer);
         // SAFETY: the buffer is used through this alone until it is read.
         kernel(&b, &mut unsafe { Rows::buffer(&b, &shared) });

@@ -1,8 +1,9 @@
 //! The bias gradient: sums of gy over everything but the channels.
 
-use super::{Conv, Layout, SendPtr, scratch};
+use super::{Conv, Layout, SendPtr};
 use crate::cpu::gemm::Output;
 use crate::cpu::pool;
+use crate::cpu::scratch;
 use crate::dtype::Real;
 
 /// Parts of the batch with sums of their own, at most, and numbers that are worth a part.

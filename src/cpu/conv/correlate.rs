@@ -1,12 +1,13 @@
 //! Forward and the data gradient: panels of weights against bands of the source.
 
+use super::SendPtr;
 use super::geometry::{Bands, Geometry, Item, Order};
 use super::lanes::{Choose, Lanes, dispatch};
 use super::pack::{How, Move, band, weights};
 use super::tile::Tiles;
-use super::{SendPtr, scratch};
 use crate::cpu::gemm::Output;
 use crate::cpu::pool;
+use crate::cpu::scratch::{self, Scratch};
 use crate::dtype::Real;
 use std::ops::Range;
 
@@ -67,7 +68,7 @@ struct Part<'a, T, L> {
     bands: Bands,
     weights: Vec<usize>,
     taps: Vec<isize>,
-    points: Vec<isize>,
+    points: Scratch<isize>,
     order: Order,
     output: Output,
     lanes: std::marker::PhantomData<L>,

@@ -2,9 +2,10 @@
 
 use super::geometry::Geometry;
 use super::lanes::{Choose, Job, Lanes, dispatch};
-use super::{Conv, Layout, SendPtr, scratch};
+use super::{Conv, Layout, SendPtr};
 use crate::cpu::gemm::Output;
 use crate::cpu::pool;
+use crate::cpu::scratch;
 use crate::dtype::Real;
 
 /// Channels of a task where they lie side by side.

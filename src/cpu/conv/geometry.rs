@@ -4,6 +4,7 @@
 //! `p` of an axis reads the source at `p * step + tap` for each tap and is stored at `start + p * stride`.
 
 use super::{Conv, Layout};
+use crate::cpu::scratch::Scratch;
 
 /// One spatial axis.
 #[derive(Clone, Debug)]
@@ -276,10 +277,10 @@ impl Bands {
     }
 
     /// The distance of each point of a full band from its origin.
-    pub fn point_table(&self, g: &Geometry) -> Vec<isize> {
+    pub fn point_table(&self, g: &Geometry) -> Scratch<isize> {
         let [_, h, w] = &g.axes;
-        let row = |r: usize| (0..w.points).map(move |p| (r * h.step * self.at[1] + p * w.step * self.at[2]) as isize);
-        (0..self.rows).flat_map(row).collect()
+        let (down, along) = (h.step * self.at[1], w.step * self.at[2]);
+        Scratch::each(self.rows * w.points, |i| (i / w.points * down + i % w.points * along) as isize)
     }
 
     /// Bands of the whole batch.

@@ -9,7 +9,6 @@ mod depthwise;
 mod geometry;
 pub(super) mod lanes;
 mod pack;
-pub(super) mod scratch;
 pub(super) mod tile;
 mod weight;
 
@@ -17,6 +16,7 @@ mod weight;
 mod tests;
 
 use super::gemm::Output;
+use super::scratch;
 use crate::dtype::Real;
 use correlate::Correlate;
 use depthwise::{Depthwise, Pass};

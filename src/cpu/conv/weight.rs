@@ -1,12 +1,13 @@
 //! The weight gradient: for each tap and channel, the sum over points of source times output gradient.
 
+use super::SendPtr;
 use super::geometry::{Bands, Geometry, Item, Order};
 use super::lanes::{Choose, Lanes, dispatch};
 use super::pack::{How, Move, band};
 use super::tile::Tiles;
-use super::{SendPtr, scratch};
 use crate::cpu::gemm::Output;
 use crate::cpu::pool;
+use crate::cpu::scratch::{self, Scratch};
 use crate::dtype::Real;
 
 /// Bytes of one panel of sums.
@@ -49,7 +50,7 @@ struct Panels<'a, T, L> {
     a: &'a WeightGradient<'a, T>,
     channels: usize,
     bands: Bands,
-    points: Vec<isize>,
+    points: Scratch<isize>,
     across: usize,
     count: usize,
     /// Numbers in one panel.

@@ -6,6 +6,7 @@
 use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
 use crate::cpu::conv::SendPtr;
 use crate::cpu::gemm::Output;
+use crate::cpu::scratch::Scratch;
 use crate::dtype::Real;
 
 /// Rows that are summed up in their own type; the sums are merged in f64.
@@ -65,7 +66,7 @@ impl Columns<'_> {
     #[inline(always)]
     fn moments<T: Real>(&self, x: &[T], out: &mut [Pair]) {
         let (mut mean, mut rest, mut squares) = (self.zeros(), self.zeros(), self.zeros());
-        let (mut total, mut deviation) = (vec![0.0; self.width], vec![0.0; self.width]);
+        let (mut total, mut deviation) = (Scratch::filled(self.width, 0.0), Scratch::filled(self.width, 0.0));
         let mut before = 0.0;
         for first in self.unit.outer.clone().step_by(ROWS) {
             let n = self.block(first).len() as f64;
@@ -119,8 +120,8 @@ impl Columns<'_> {
         }
     }
 
-    fn zeros<T: Real>(&self) -> Vec<T> {
-        vec![T::ZERO; self.width]
+    fn zeros<T: Real>(&self) -> Scratch<T> {
+        Scratch::filled(self.width, T::ZERO)
     }
 
     /// A number for each column from those of the channels.

@@ -8,6 +8,7 @@ use super::vectors::{self, Sum};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
 use crate::cpu::pool;
+use crate::cpu::scratch::{Scratch, list};
 use crate::cpu::simd::{self, SimdReal};
 use crate::dtype::Real;
 
@@ -60,8 +61,8 @@ impl Layer {
     ) -> Moments {
         let right = |s: Option<&[T]>| s.is_none_or(|s| s.len() == self.width);
         assert!(x.len() == self.size() && y.len() == x.len() && right(gamma) && right(beta), "sizes do not fit");
-        let nan = vec![f64::NAN; self.rows];
-        let mut m = Moments { mean: nan.clone(), variance: nan };
+        let nan = || list(self.rows, f64::NAN);
+        let mut m = Moments { mean: nan(), variance: nan() };
         if x.is_empty() {
             return m;
         }
@@ -86,7 +87,7 @@ impl Layer {
         assert!(g.x.as_ref().is_none_or(|g| g.0.len() == self.size()), "sizes do not fit");
         let width = self.width;
         let parts = (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1));
-        let sums = |on: bool| vec![T::ZERO; if on { parts * width } else { 0 }];
+        let sums = |on: bool| Scratch::filled(if on { parts * width } else { 0 }, T::ZERO);
         let (mut beta, mut gamma) = (sums(g.beta.is_some()), sums(g.gamma.is_some()));
         let (pb, pg) = (SendPtr(beta.as_mut_ptr()), SendPtr(gamma.as_mut_ptr()));
         let (has_beta, has_gamma) = (g.beta.is_some(), g.gamma.is_some());
@@ -199,7 +200,7 @@ impl<T: Real> Job<T> for Part<'_, T> {
     unsafe fn call<L: Lanes<T>>(mut self) {
         let n = self.width;
         // gy * gamma of one row.
-        let mut g = vec![T::ZERO; if self.b.gamma.is_some() { n } else { 0 }];
+        let mut g = Scratch::filled(if self.b.gamma.is_some() { n } else { 0 }, T::ZERO);
         for r in 0..self.rows {
             let row = self.first + r;
             let (gy, x) = (&self.b.gy[row * n..][..n], &self.b.x[row * n..][..n]);

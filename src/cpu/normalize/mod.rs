@@ -16,6 +16,7 @@ use super::conv::SendPtr;
 use super::conv::lanes::{Choose, Job, Lanes, dispatch};
 use super::gemm::Output;
 use super::pool;
+use super::scratch::{Scratch, list};
 use crate::dtype::Real;
 pub use layer::{Layer, LayerBackward, LayerGradients};
 use std::ops::Range;
@@ -117,7 +118,7 @@ impl Grid {
 
     /// Runs `find` on every unit, merges what it finds for each channel, and then runs `write` with that.
     fn run(&self, find: &Find, merge: &Merge, write: &Write) -> Vec<Pair> {
-        let mut totals = vec![[0.0; 2]; self.c.channels];
+        let mut totals = list(self.c.channels, [0.0; 2]);
         let all = SendPtr(totals.as_mut_ptr());
         // SAFETY: units of different groups have different channels.
         let of = |u: &Unit| unsafe { all.slice(u.channels.start, u.channels.len()) };
@@ -139,7 +140,7 @@ impl Grid {
 
     fn find_parts(&self, find: &Find, merge: &Merge, totals: &mut [Pair]) {
         let n = self.c.channels;
-        let mut found = vec![[0.0; 2]; self.parts * n];
+        let mut found = Scratch::filled(self.parts * n, [0.0; 2]);
         let all = SendPtr(found.as_mut_ptr());
         pool::run(self.groups * self.parts, &|i| {
             let unit = self.unit(i);
@@ -186,7 +187,7 @@ impl Channels {
     pub fn normalize<T: Real>(&self, x: &[T], y: &mut [T], scale: Scale<T>) -> Moments {
         assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
         if x.is_empty() {
-            return Moments { mean: vec![f64::NAN; self.channels], variance: vec![f64::NAN; self.channels] };
+            return Moments { mean: list(self.channels, f64::NAN), variance: list(self.channels, f64::NAN) };
         }
         let (to, n) = (SendPtr(y.as_mut_ptr()), self.count() as f64);
         let find = |unit: &Unit, out: &mut [Pair]| dispatch(Task { c: self, unit, work: Work::Moments { x, out } });
@@ -223,7 +224,7 @@ impl Channels {
         assert!(b.gy.is_none_or(right) && b.x.is_none_or(right), "the slices do not have the sizes");
         assert!(gx.as_ref().is_none_or(|g| right(g.0)), "the slices do not have the sizes");
         if self.size() == 0 {
-            return Sums { gy: vec![0.0; self.channels], product: vec![0.0; self.channels] };
+            return Sums { gy: list(self.channels, 0.0), product: list(self.channels, 0.0) };
         }
         let to = gx.map(|(g, output)| (SendPtr(g.as_mut_ptr()), output));
         let gy = match (b.gy, to) {

@@ -1,5 +1,7 @@
-//! Stopping in the middle of a job: the thread that runs it is asked between chunks.
+//! Ending a kernel in its middle: the thread that runs a job is asked between chunks whether to stop, and a kernel that gets
+//! no memory cannot go on.
 
+use crate::error::Error;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
@@ -17,17 +19,28 @@ thread_local! {
     static ASK: Cell<Option<Ask>> = const { Cell::new(None) };
 }
 
-/// What a stopped job unwinds with.
-struct Stopped;
+/// Why a kernel was unwound.
+pub enum End {
+    Stopped,
+    /// Something that it needs was refused.
+    Refused(Error),
+}
 
-/// Runs `f`. Between chunks of its jobs `stop` is asked now and then, on this thread; where it says true, `f` is unwound, and
-/// nothing comes back: what it was about to write is unfinished.
-pub fn stoppable<R>(stop: fn() -> bool, f: impl FnOnce() -> R) -> Option<R> {
-    match with(Some(Ask { stop, last: Instant::now() }), || catch_unwind(AssertUnwindSafe(f))) {
-        Ok(done) => Some(done),
-        Err(payload) if payload.is::<Stopped>() => None,
-        Err(payload) => resume_unwind(payload),
-    }
+/// Runs `f`. Between chunks of its jobs `stop`, where there is one, is asked now and then, on this thread; where it says
+/// true, or a kernel [refuses](refuse) to go on, `f` is unwound: what it was about to write is unfinished.
+pub fn contained<R>(stop: Option<fn() -> bool>, f: impl FnOnce() -> R) -> Result<R, End> {
+    let f = || catch_unwind(AssertUnwindSafe(f));
+    let done = match stop {
+        Some(stop) => with(Some(Ask { stop, last: Instant::now() }), f),
+        None => f(),
+    };
+    done.map_err(|payload| *payload.downcast::<End>().unwrap_or_else(|other| resume_unwind(other)))
+}
+
+/// Unwinds the kernel that calls it.
+#[cold]
+pub fn refuse(e: Error) -> ! {
+    resume_unwind(Box::new(End::Refused(e)))
 }
 
 /// Runs `f` to its end: somebody else's code, which nobody may unwind.
@@ -60,6 +73,6 @@ pub fn is_to_stop() -> bool {
 /// Between two chunks: unwinds the job if it is to stop.
 pub(super) fn check() {
     if is_to_stop() {
-        resume_unwind(Box::new(Stopped));
+        resume_unwind(Box::new(End::Stopped));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
 use crate::cpu::gemm::Output;
+use crate::cpu::scratch::Scratch;
 use crate::dtype::Real;
 use std::ops::Range;
 
@@ -122,7 +123,7 @@ impl Planes {
         let width = self.width();
         // The largest numbers, and which meeting of a source row and a span they come from; for each such meeting the
         // place in x of its output 0.
-        let (mut best, mut from, mut places) = (vec![T::ZERO; width], vec![0; width], Vec::new());
+        let (mut best, mut from, mut places) = (Scratch::filled(width, T::ZERO), Scratch::filled(width, 0), Vec::new());
         for (row, d, h) in self.rows() {
             from.fill(NOWHERE);
             places.clear();
@@ -134,7 +135,7 @@ impl Planes {
                 }
             }
             let step = self.spans.first().map_or(1, |s| s.step);
-            for (i, (&g, &from)) in gy[row * width..][..width].iter().zip(&from).enumerate() {
+            for (i, (&g, &from)) in gy[row * width..][..width].iter().zip(from.iter()).enumerate() {
                 if from != NOWHERE {
                     gx[places[from as usize].wrapping_add(i * step)] += g;
                 }
@@ -149,7 +150,7 @@ impl Planes {
             return self.max_pairs_keeping(x, y, places);
         }
         let width = self.width();
-        let mut from = vec![NOWHERE; width];
+        let mut from = Scratch::filled(width, NOWHERE);
         for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(-T::INFINITY);
@@ -163,7 +164,7 @@ impl Planes {
                 }
             }
             let to = &mut places[row * width..][..width];
-            for (to, &from) in to.iter_mut().zip(&from) {
+            for (to, &from) in to.iter_mut().zip(from.iter()) {
                 *to = if from == NOWHERE { I::NOWHERE } else { I::new(from) };
             }
         }
@@ -228,7 +229,7 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let width = self.width();
-        let mut g = vec![T::ZERO; width];
+        let mut g = Scratch::filled(width, T::ZERO);
         for (row, d, h) in self.rows() {
             g.copy_from_slice(&gy[row * width..][..width]);
             self.divide(divisor, d, h, &mut g);

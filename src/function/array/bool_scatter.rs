@@ -2,6 +2,7 @@
 
 use crate::array::Place;
 use crate::cpu::rows;
+use crate::cpu::scratch::Scratch;
 use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
 use crate::error::{Error, Result};
@@ -41,15 +42,20 @@ function! {
 }
 
 /// Offsets of the rows where the mask is not zero; there must be `n` of them.
-fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Vec<usize>> {
-    let at: Vec<usize> = with_real!(run.dtype, T => {
-        let mask = mask.slice::<T>().iter().enumerate();
-        mask.filter(|(_, m)| **m != 0.0).map(|(i, _)| i * size).collect()
+fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Scratch<usize>> {
+    let mut at = Scratch::filled(n, 0);
+    let found = with_real!(run.dtype, T => {
+        let (mask, mut found) = (mask.slice::<T>(), 0);
+        for (i, _) in mask.iter().enumerate().filter(|(_, m)| **m != 0.0) {
+            at.get_mut(found).into_iter().for_each(|at| *at = i * size);
+            found += 1;
+        }
+        found
     });
-    if at.len() == n {
+    if found == n {
         return Ok(at);
     }
-    Err(Error::arg("mask", format!("{n} places that are not 0, as many as there are rows")).actual(at.len()))
+    Err(Error::arg("mask", format!("{n} places that are not 0, as many as there are rows")).actual(found))
 }
 
 /// On a GPU, where counting the places would make the host wait: rows without a place are left out, and places without a

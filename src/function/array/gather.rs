@@ -5,6 +5,7 @@
 use super::List;
 use crate::array::{Data, Place};
 use crate::cpu::rows;
+use crate::cpu::scratch::Scratch;
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::embed::{self, Absent, Picks};
@@ -61,7 +62,8 @@ impl Picks {
     fn each(&self, indices: &[i64], f: impl Fn(&[usize], usize, usize) + Sync) {
         let (picks, outer) = (self.picks, self.outer);
         let elements = self.batch * outer * picks * self.inner;
-        let offsets: Vec<usize> = indices.iter().map(|&i| i as usize * self.inner).collect();
+        let offsets = Scratch::each(indices.len(), |k| indices[k] as usize * self.inner);
+        let offsets = &offsets[..];
         let call =
             |i: usize| f(&offsets[i / outer * picks..][..picks], i * self.n * self.inner, i * picks * self.inner);
         // Few positions: the rows of each are shared out instead.

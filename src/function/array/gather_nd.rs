@@ -3,6 +3,7 @@
 use super::List;
 use crate::array::{Data, NdArray, Place};
 use crate::cpu::rows;
+use crate::cpu::scratch::Scratch;
 use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
 use crate::error::{Error, Result};
@@ -46,7 +47,7 @@ fn slices(x: &Shape, indices: &Shape) -> Result<Shape> {
 }
 
 /// Offsets of the places in an array of shape `x`.
-fn offsets(x: &Shape, indices: &View) -> Result<Vec<usize>> {
+fn offsets(x: &Shape, indices: &View) -> Result<Scratch<usize>> {
     let (m, strides, values) = (indices.shape[0], x.strides(), indices.slice::<i64>());
     let places = indices.shape.size_from(1);
     let offset = |p: usize| {
@@ -58,7 +59,11 @@ fn offsets(x: &Shape, indices: &View) -> Result<Vec<usize>> {
             if (0..n).contains(&at) { Ok(offset + at as usize * strides[a]) } else { Err(fail()) }
         })
     };
-    (0..places).map(offset).collect()
+    let mut offsets = Scratch::filled(places, 0);
+    for (p, to) in offsets.iter_mut().enumerate() {
+        *to = offset(p)?;
+    }
+    Ok(offsets)
 }
 
 /// Rows of an array of shape `x` at coordinates: how many elements they have, how they are picked, and their numbers on a
@@ -237,9 +242,9 @@ impl Function for ScatterNd {
                 rows::gather(gy.slice::<T>(), &at, n, gx.slice(), output);
             }
             if let Some(Some(gout)) = gx.get_mut(2) {
-                let mut passed = gy.slice::<T>().to_vec();
+                let mut passed = Scratch::of(gy.slice::<T>());
                 if !self.add {
-                    let zeros = vec![0.0; at.len() * n];
+                    let zeros = Scratch::filled(at.len() * n, 0.0);
                     rows::scatter(&zeros, &at, n, &mut passed, Output::Write);
                 }
                 match gout.output {

@@ -3,6 +3,7 @@
 use super::List;
 use crate::array::{Data, Place};
 use crate::cpu::moves::Moves;
+use crate::cpu::scratch::Scratch;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
@@ -199,9 +200,9 @@ impl Borders {
         if y.is_empty() {
             return;
         }
-        let table: Vec<usize> = (0..width).map(|i| self.source(self.last(), i)).collect();
+        let table = Scratch::each(width, |i| self.source(self.last(), i));
         let (rows, size, shared) = (y.len() / width, y.len(), Shared(y.as_mut_ptr()));
-        let (shared, table) = (&shared, &table);
+        let (shared, table) = (&shared, &table[..]);
         share(rows, size, move |r| {
             let x = &x[self.row(r)..][..n];
             // SAFETY: row r is inside y, and this task's own.
@@ -225,9 +226,9 @@ impl Borders {
         let rows = gy.len() / width;
         // With no border at all the last axis is among the batches too.
         let batches = batches.min(rows);
-        let table: Vec<usize> = (0..width).map(|i| self.source(self.last(), i)).collect();
+        let table = Scratch::each(width, |i| self.source(self.last(), i));
         let shared = Shared(gx.as_mut_ptr());
-        let (shared, table, per) = (&shared, &table, rows / batches);
+        let (shared, table, per) = (&shared, &table[..], rows / batches);
         share(batches, gy.len(), move |b| {
             for r in b * per..(b + 1) * per {
                 let gy = &gy[r * width..][..width];

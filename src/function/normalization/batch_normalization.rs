@@ -4,6 +4,7 @@ use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, inverse, mul, sub};
 use crate::array::Place;
 use crate::cpu::normalize::{Backward, Moments, Scale};
+use crate::cpu::scratch::Scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
 use crate::function::reduction::Mask;
@@ -212,7 +213,7 @@ impl Function for BatchNormalization {
         let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
         with_real!(run.dtype, T => {
             let over = gx[0].as_ref().is_some_and(|gx| gx.over);
-            let zeros = vec![0 as T; if gy[0].is_some() || over { 0 } else { shape.size() }];
+            let zeros = Scratch::filled(if gy[0].is_some() || over { 0 } else { shape.size() }, 0 as T);
             let (x0, by) = (slice_at::<T>(x, Some(0)), slice_at::<T>(x, gamma));
             let sums = layout.read(slice_at(gy, Some(0)).unwrap_or(&zeros), |gy0| {
                 layout.read(x0.unwrap_or(&[]), |copy| {

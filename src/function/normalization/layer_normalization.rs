@@ -5,6 +5,7 @@ use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, mul};
 use crate::array::Place;
 use crate::cpu::normalize::{Layer, LayerBackward, LayerGradients};
+use crate::cpu::scratch::Scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
@@ -135,7 +136,7 @@ impl Function for LayerNormalization {
         }
         with_real!(run.dtype, T => {
             let (x0, gy0, by) = (slice_at::<T>(x, Some(0)), slice_at::<T>(gy, Some(0)), slice_at::<T>(x, gamma));
-            let zeros = vec![0 as T; if x0.is_some() && gy0.is_some() { 0 } else { shape.size() }];
+            let zeros = Scratch::filled(if x0.is_some() && gy0.is_some() { 0 } else { shape.size() }, 0 as T);
             layout.read(gy0.unwrap_or(&zeros), |gy0| layout.read(x0.unwrap_or(&zeros), |x| {
                 let (gmean, gvariance) = (slice_at(gy, Some(1)), slice_at(gy, Some(2)));
                 let b = LayerBackward { gy: gy0, x, mean: &s.0, inverse: &s.1, gamma: by, gmean, gvariance };

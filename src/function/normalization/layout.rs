@@ -3,6 +3,7 @@
 
 use crate::cpu::gemm::Output;
 use crate::cpu::normalize::Channels;
+use crate::cpu::scratch::Scratch;
 use crate::dtype::{Element, Real};
 use crate::error::{Error, Result};
 use crate::function::View;
@@ -89,15 +90,16 @@ impl Layout {
     /// `f` with x as the kernels want it.
     pub fn read<T: Real, R>(&self, x: &[T], f: impl FnOnce(&[T]) -> R) -> R {
         let Some(order) = &self.order else { return f(x) };
-        let mut copy = Vec::with_capacity(x.len());
-        each(order, x.len(), |i| copy.push(x[i]));
+        let mut copy = Scratch::filled(x.len(), T::ZERO);
+        let mut to = copy.iter_mut();
+        each(order, x.len(), |i| to.next().into_iter().for_each(|to| *to = x[i]));
         f(&copy)
     }
 
     /// `f` with an array to write or add to, which then comes to `y`.
     pub fn write<T: Real, R>(&self, y: &mut [T], output: Output, f: impl FnOnce(&mut [T], Output) -> R) -> R {
         let Some(order) = &self.order else { return f(y, output) };
-        let mut copy = vec![T::ZERO; y.len()];
+        let mut copy = Scratch::filled(y.len(), T::ZERO);
         let r = f(&mut copy, Output::Write);
         let mut from = copy.iter();
         each(order, y.len(), |i| {

@@ -4,6 +4,7 @@ use super::sum::spread;
 use super::{mask, reduced};
 use crate::array::Place;
 use crate::cpu::reduce::{broadcast, sum_axes};
+use crate::cpu::scratch::Scratch;
 use crate::cpu::simd::SimdReal;
 use crate::cuda::program;
 use crate::cuda::reduce::{Reduction, reduce};
@@ -75,7 +76,7 @@ impl Function for Mean {
             return program::broadcast(&gy.data, &kept, &gx.data, &shape, 1.0 / n as f64, output);
         }
         with_real!(run.dtype, T => {
-            let mut share = gy.slice::<T>().to_vec();
+            let mut share = Scratch::of(gy.slice::<T>());
             divide(&mut share, n);
             broadcast(&share, &kept, gx.slice(), &shape, output);
         });

@@ -5,6 +5,7 @@ use crate::array::{Data, Place};
 use crate::cpu::axes::Axes;
 use crate::cpu::extreme::{Order, winners};
 use crate::cpu::reduce::sum_axes;
+use crate::cpu::scratch::Scratch;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::reduce::{Reduction, reduce};
@@ -128,7 +129,7 @@ fn on_gpu(x: &View, mask: &Mask, p: f64, run: &Run, y: &Data) -> Result<()> {
 /// Adds up a term over rows of `n` neighbours, in parts of a fixed size.
 fn sum_rows<T: SimdReal>(x: &[T], n: usize, y: &mut [T], sum: fn(&[T]) -> T) {
     let parts = n.div_ceil(PART);
-    let mut sums = vec![T::ZERO; y.len() * parts];
+    let mut sums = Scratch::filled(y.len() * parts, T::ZERO);
     let shared = Shared(sums.as_mut_ptr());
     let shared = &shared;
     share(sums.len(), x.len(), move |i| {

@@ -3,7 +3,7 @@
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use crate::array::{self, Data, Found, NdArray, Place, alloc};
 use crate::context::Site;
-use crate::cpu::pool;
+use crate::cpu::pool::{self, End};
 use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
@@ -88,14 +88,15 @@ pub fn set_interrupt(f: fn() -> Result<()>) {
     let _ = INTERRUPT.set(f);
 }
 
-/// Runs `f`, which ends with an error when it is to stop: `unfinished` is called where that was in the middle of a function.
-pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce()) -> Result<()> {
-    if INTERRUPT.get().is_none() || cuda::capture::is_capturing() {
-        return f();
-    }
-    pool::stoppable(is_to_stop, f).unwrap_or_else(|| {
-        unfinished();
-        Err(STOPPED.take().expect("who stops says why"))
+/// Runs `f`, which ends with an error when it is to stop, or where a kernel gets no memory to work in: `unfinished` is called
+/// where that was in the middle of a function, with the error.
+pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce(Error) -> Error) -> Result<()> {
+    let asks = INTERRUPT.get().is_some() && !cuda::capture::is_capturing();
+    pool::contained(asks.then_some(is_to_stop as fn() -> bool), f).unwrap_or_else(|end| {
+        Err(unfinished(match end {
+            End::Stopped => STOPPED.take().expect("who stops says why"),
+            End::Refused(e) => e,
+        }))
     })
 }
 
@@ -235,11 +236,13 @@ impl Forward {
                 interrupt.check(step.work(self))
             })
         };
-        interruptible(run, || {
+        interruptible(run, |e| {
             let step = &self.steps[at.get()];
-            let made = step.what.makes(&self.nodes[step.what.node() as usize]).iter();
+            let node = &self.nodes[step.what.node() as usize];
+            let made = step.what.makes(node).iter();
             made.filter(|v| !self.slots[**v as usize].data.storage().is_exported()).for_each(|&v| self.drop_data(v));
             step.free.iter().for_each(|&v| self.drop_data(v)); // an output may have taken its memory
+            node.f.explain(e)
         })
     }
 

@@ -127,7 +127,7 @@ impl Search {
             let own = outputs.into_iter().filter(|y| y.is_empty());
             made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
             let run = || mode::again(|| run_arrays(f, &x, &y, How::AGAIN));
-            interruptible(run, || {}).map_err(|e| f.explain(e))
+            interruptible(run, |e| e).map_err(|e| f.explain(e))
         };
         let done = self.functions.iter().try_for_each(&mut run);
         let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);

@@ -26,7 +26,11 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], sizes: Sizes) -
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
     let run = || run_sized(node, &x, &y, sizes, How { again: false, keep });
-    interruptible(run, || y.iter().for_each(|y| drop(y.release()))).map_err(|e| node.explain(e))?;
+    let unfinished = |e| {
+        y.iter().for_each(|y| drop(y.release()));
+        e
+    };
+    interruptible(run, unfinished).map_err(|e| node.explain(e))?;
     x.iter().for_each(NdArray::note_read);
     node.set_ran(array::now());
     Ok(())

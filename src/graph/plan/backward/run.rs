@@ -81,10 +81,12 @@ impl Backward {
                 interrupt.check(step.what.work(self))
             })
         };
-        interruptible(run, || {
-            let made = self.steps[at.get()].what.targets();
+        interruptible(run, |e| {
+            let what = &self.steps[at.get()].what;
+            let made = what.targets();
             let storages = made.iter().map(|t| self.grads[t.slot as usize].storage());
             storages.filter(|s| !s.is_exported()).for_each(|s| s.lose_gradient());
+            self.nodes[what.node() as usize].f.explain(e)
         })
     }
 
