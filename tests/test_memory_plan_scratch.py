@@ -16,6 +16,11 @@ def ones(*shape):
     return leaf(np.full(shape, 0.5))
 
 
+def many(*shape):
+    """Indices below 1000."""
+    return leaf(np.arange(np.prod(shape)).reshape(shape) % 1000, need_grad=False)
+
+
 def broadcast_twice(x):
     return F.sum(F.tanh(x + ones(1, 1024)) * F.sin(x * ones(256, 1)))
 
@@ -33,6 +38,15 @@ NETS = {
     "batch_matmul": lambda: F.sum(F.batch_matmul(ones(16, 256, 256), ones(16, 256, 256), transpose_a=True)),
     "batch_matmul, broadcast": lambda: F.sum(F.batch_matmul(ones(16, 256, 256), ones(1, 256, 256))),
     "bool_gather": lambda: F.sum(F.bool_gather(ones(1000, 1000), ones(1000, 1000))),
+    "layer_normalization": lambda: F.sum(F.layer_normalization(ones(*LARGE), None, None, batch_axis=1)),
+    "batch_normalization": lambda: F.sum(
+        F.batch_normalization(ones(*LARGE), None, None, ones(16, 1, 64, 1), ones(16, 1, 64, 1), axes=[0, 2])
+    ),
+    "long convolution": lambda: F.sum(F.convolution(ones(1, 4, 400_000), ones(4, 4, 5), pad=(2,))),
+    "long deconvolution": lambda: F.sum(F.deconvolution(ones(1, 4, 400_000), ones(4, 4, 5), pad=(2,))),
+    "gather": lambda: F.sum(F.gather(ones(2, 1000), many(500_000), axis=1)),
+    "gather_nd": lambda: F.sum(F.gather_nd(ones(1000), many(1, 1_000_000))),
+    "scatter_nd": lambda: F.sum(F.scatter_nd(ones(1_000_000), many(1, 1_000_000), [1000])),
     "reshape first": lambda: F.sum(F.softmax(F.tanh(F.reshape(ones(*LARGE), (16, -1))))),
     "reshape last": lambda: F.sum(F.reshape(F.softmax(F.tanh(ones(*LARGE))), (16, -1))),
     "broadcast": lambda: F.sum(F.softmax(ones(*LARGE) * ones(1, 16, 1, 1))),

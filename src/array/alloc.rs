@@ -33,6 +33,10 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 static CACHED: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+/// Allocations until one is refused, for tests of what follows; `NEVER`: none is. Looked at beyond the limit alone, which is 0
+/// meanwhile.
+static REFUSE: AtomicUsize = AtomicUsize::new(NEVER);
+const NEVER: usize = usize::MAX;
 static POISON: AtomicBool = AtomicBool::new(false);
 
 /// Free blocks above [`SMALL`] by size, and the live blocks above [`NAMED`] by address.
@@ -135,6 +139,36 @@ pub fn reset_peak() {
 /// ```
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Relaxed);
+}
+
+/// For tests: refuses the allocation that comes after `n` more (of arrays, of anything that kernels work in), once. `None`: none.
+/// A limit is not kept meanwhile, and there is none afterwards. True if one was refused since the last call.
+///
+/// ```
+/// use nnrs::array::alloc::{refuse_after, Block};
+/// refuse_after(Some(1));
+/// assert!(Block::new(100).is_ok() && Block::new(100).is_err() && Block::new(100).is_ok());
+/// assert!(refuse_after(None));
+/// ```
+pub fn refuse_after(n: Option<usize>) -> bool {
+    let left = REFUSE.swap(n.map_or(NEVER, |n| n + 1), Relaxed);
+    LIMIT.store(if n.is_some() { 0 } else { NEVER }, Relaxed);
+    left == 0
+}
+
+/// Whether an allocation beyond the limit is refused.
+#[cold]
+fn is_over() -> bool {
+    let count = |n: usize| (n != NEVER && n > 0).then(|| n - 1);
+    match REFUSE.fetch_update(Relaxed, Relaxed, count) {
+        Ok(n) => n == 1,
+        Err(n) => n == NEVER,
+    }
+}
+
+/// Counts an allocation that is none of arrays: an error if it is the one to refuse.
+pub(crate) fn check_refused(bytes: usize) -> Result<()> {
+    if LIMIT.load(Relaxed) == 0 && REFUSE.load(Relaxed) != NEVER && is_over() { Err(refused(bytes)) } else { Ok(()) }
 }
 
 /// Fills freed blocks with a pattern, so that a use after freeing shows (for debugging).
@@ -289,7 +323,7 @@ fn take(bytes: usize) -> Result<NonNull<u8>> {
         return Err(out_of_memory(bytes, "no machine has as much"));
     }
     let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
-    if live > LIMIT.load(Relaxed) {
+    if live > LIMIT.load(Relaxed) && is_over() {
         LIVE.fetch_sub(bytes, Relaxed);
         return Err(out_of_memory(bytes, "the limit on memory is reached"));
     }
@@ -392,6 +426,7 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
 
 /// Whether the system has `bytes` more: for libraries that end the process where it has not.
 pub(crate) fn probe(bytes: usize) -> Result<()> {
+    check_refused(bytes)?;
     let there = system::take(bytes).or_else(|| {
         clear_cache();
         system::take(bytes)

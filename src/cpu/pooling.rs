@@ -13,6 +13,7 @@ use super::conv::SendPtr;
 use super::conv::lanes::{Choose, Job, Lanes, dispatch};
 use super::gemm::Output;
 use super::pool;
+use super::scratch::reserve;
 use crate::dtype::Real;
 use planes::Planes;
 use std::ops::Range;
@@ -240,7 +241,10 @@ impl Axis {
             let inside = |v: usize| v.saturating_sub(pad).min(input);
             Window { from: inside(from), to: inside(to), padded: to.min(input + 2 * pad).saturating_sub(from) }
         };
-        Axis { windows: (0..p.output()[i]).map(window).collect(), input, stride }
+        let mut windows = Vec::new();
+        reserve(&mut windows, p.output()[i]);
+        windows.extend((0..p.output()[i]).map(window));
+        Axis { windows, input, stride }
     }
 }
 

@@ -37,9 +37,7 @@ impl Memory {
         let mut lines = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().unwrap_or_default();
         let need = bytes.div_ceil(64);
         if lines.len() < need {
-            if lines.try_reserve_exact(need - lines.len()).is_err() {
-                pool::refuse(alloc::refused(bytes));
-            }
+            reserve(&mut lines, need);
             lines.resize(need, Line([0; 64]));
         }
         Memory::Own(lines)
@@ -134,12 +132,22 @@ pub(crate) fn counted(bytes: usize) -> usize {
     if bytes > KEEP { bytes } else { 0 }
 }
 
+/// Room for `n` elements.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, n: usize) {
+    if n <= list.capacity() {
+        return;
+    }
+    let bytes = n.saturating_mul(size_of::<T>());
+    alloc::check_refused(bytes).unwrap_or_else(|e| pool::refuse(e));
+    if list.try_reserve_exact(n - list.len()).is_err() {
+        pool::refuse(alloc::refused(bytes));
+    }
+}
+
 /// `n` times `value`, for what a function keeps or returns.
 pub(crate) fn list<T: Copy>(n: usize, value: T) -> Vec<T> {
     let mut list = Vec::new();
-    if list.try_reserve_exact(n).is_err() {
-        pool::refuse(alloc::refused(n.saturating_mul(size_of::<T>())));
-    }
+    reserve(&mut list, n);
     list.resize(n, value);
     list
 }

@@ -250,6 +250,12 @@ pub trait Function: Described + Any + Send + Sync {
         0
     }
 
+    /// Bytes of the large buffers that the kernels work in on the host, computing in `dtype`: forward, and backward for all
+    /// gradients.
+    fn scratch(&self, _x: &[&Shape], _y: &[&Shape], _dtype: crate::DType) -> [usize; 2] {
+        [0; 2]
+    }
+
     /// Bytes of what `forward` saves in place of inputs, computing in `dtype`, for functions that save more than a few
     /// numbers: they do so if [`Run::keep`] says that a backward pass may follow. `backward` finds it; if need be, `forward`
     /// runs again for it.

@@ -13,6 +13,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(memory_reset_peak, m)?)?;
     m.add_function(wrap_pyfunction!(memory_set_limit, m)?)?;
     m.add_function(wrap_pyfunction!(memory_set_poison, m)?)?;
+    m.add_function(wrap_pyfunction!(memory_refuse_after, m)?)?;
     m.add_function(wrap_pyfunction!(clear_memory_cache, m)?)?;
     m.add_function(wrap_pyfunction!(live_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(plan_memory, m)?)?;
@@ -48,6 +49,13 @@ fn memory_set_limit(bytes: Option<usize>) {
 #[pyfunction]
 fn memory_set_poison(#[pyo3(from_py_with = flag)] on: bool) {
     alloc::set_poison(on);
+}
+
+/// For tests: see `alloc::refuse_after`.
+#[pyfunction]
+#[pyo3(signature = (n))]
+fn memory_refuse_after(n: Option<usize>) -> bool {
+    alloc::refuse_after(n)
 }
 
 #[pyfunction]

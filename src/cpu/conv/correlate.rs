@@ -9,6 +9,7 @@ use crate::cpu::gemm::Output;
 use crate::cpu::pool;
 use crate::cpu::scratch::{self, Scratch};
 use crate::dtype::Real;
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Bytes of a panel of weights: with the band it should fit the second-level cache.
@@ -43,11 +44,43 @@ impl<T: Real> Correlate<'_, T> {
     }
 }
 
+/// The channels that are summed at a time.
+fn block<T: Real, L: Lanes<T>>(g: &Geometry) -> usize {
+    let per = g.taps().max(1) * 2 * L::N * size_of::<T>();
+    let blocks = g.channels.div_ceil((PANEL / per).max(1)).max(1);
+    g.channels.div_ceil(blocks).max(1)
+}
+
+impl Bands {
+    fn of_channels<T: Real>(g: &Geometry, channels: usize) -> Bands {
+        Bands::new(g, channels, BAND / size_of::<T>(), 4096)
+    }
+
+    /// Numbers that a task works in: a copy of its band, and sums.
+    fn work<T: Real, L: Lanes<T>>(&self) -> (usize, usize) {
+        (scratch::line::<T>(self.len), (RUN + 4 * L::ROWS) * 2 * L::N)
+    }
+}
+
+/// Adds up the bytes of the large buffers that a correlation works in.
+pub(super) struct Buffers<'a> {
+    pub g: &'a Geometry,
+    pub bytes: &'a Cell<usize>,
+}
+
+impl<T: Real> Choose<T> for Buffers<'_> {
+    fn with<L: Lanes<T>>(self) {
+        let bands = Bands::of_channels::<T>(self.g, block::<T, L>(self.g).min(self.g.channels));
+        let (copy, sums) = bands.work::<T, L>();
+        let tasks = pool::num_threads().min(bands.items(self.g));
+        let table = bands.rows * self.g.axes[2].points * size_of::<isize>();
+        self.bytes.set(scratch::counted(table) + tasks * scratch::counted((copy + sums) * size_of::<T>()));
+    }
+}
+
 impl<T: Real> Choose<T> for Correlate<'_, T> {
     fn with<L: Lanes<T>>(self) {
-        let per = self.g.taps().max(1) * 2 * L::N * size_of::<T>();
-        let blocks = self.g.channels.div_ceil((PANEL / per).max(1)).max(1);
-        let each = self.g.channels.div_ceil(blocks).max(1);
+        let each = block::<T, L>(self.g);
         for first in (0..self.g.channels.max(1)).step_by(each) {
             Part::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
         }
@@ -80,7 +113,7 @@ unsafe impl<T: Sync, L> Sync for Part<'_, T, L> {}
 impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
         let g = c.g;
-        let bands = Bands::new(g, channels, BAND / size_of::<T>(), 4096);
+        let bands = Bands::of_channels::<T>(g, channels);
         let order = order(g);
         Part {
             weights: g.weight_table(channels, order),
@@ -145,7 +178,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
 
     fn task(&self, items: Range<usize>, panels: Range<usize>, packed: SendPtr<T>, size: usize) {
         let g = self.c.g;
-        let (len, run) = (scratch::line::<T>(self.bands.len), (RUN + 4 * L::ROWS) * 2 * L::N);
+        let (len, run) = self.bands.work::<T, L>();
         scratch::with(len + run, |buffer: &mut [T]| {
             let (copy, sums) = buffer.split_at_mut(len);
             for i in items {

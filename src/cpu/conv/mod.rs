@@ -21,6 +21,7 @@ use crate::dtype::Real;
 use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
+use std::cell::Cell;
 use weight::WeightGradient;
 
 /// Elements of gradients that are copied at a time where one is written over another.
@@ -70,6 +71,24 @@ impl Conv {
 
     pub fn output_len(&self) -> usize {
         self.batch * self.out_channels * self.output().iter().product::<usize>()
+    }
+
+    /// Bytes of the large buffers that forward works in, and backward for all gradients.
+    pub fn scratch<T: Real>(&self) -> [usize; 2] {
+        let (forward, bytes) = (Geometry::forward(self), Cell::new(0));
+        if Depthwise::<T>::suits(self) || forward.is_empty() {
+            return [0; 2];
+        }
+        let correlate = |g: &Geometry| {
+            lanes::dispatch::<T, _>(correlate::Buffers { g, bytes: &bytes });
+            bytes.get()
+        };
+        let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
+        let over = scratch::counted(over * size_of::<T>());
+        let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
+        lanes::dispatch::<T, _>(weight::Buffers { g: &forward, bytes: &bytes });
+        let backward = data.max(bytes.get());
+        [correlate(&forward), backward]
     }
 
     /// y = x * w + bias.

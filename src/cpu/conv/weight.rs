@@ -9,6 +9,7 @@ use crate::cpu::gemm::Output;
 use crate::cpu::pool;
 use crate::cpu::scratch::{self, Scratch};
 use crate::dtype::Real;
+use std::cell::Cell;
 
 /// Bytes of one panel of sums.
 const PANEL: usize = 300 << 10;
@@ -71,15 +72,40 @@ struct Panel {
     width: usize,
 }
 
+/// The channels of a panel.
+fn block<T: Real, L: Lanes<T>>(g: &Geometry) -> usize {
+    let per = g.taps().max(1) * 2 * L::N * size_of::<T>();
+    let down = g.channels.div_ceil((PANEL / per).max(1)).max(1);
+    g.channels.div_ceil(down)
+}
+
+fn bands<T: Real>(g: &Geometry, channels: usize) -> Bands {
+    Bands::new(g, channels, BAND / size_of::<T>(), POINTS)
+}
+
+/// Adds up the bytes of the large buffers that a weight gradient works in.
+pub(super) struct Buffers<'a> {
+    pub g: &'a Geometry,
+    pub bytes: &'a Cell<usize>,
+}
+
+impl<T: Real> Choose<T> for Buffers<'_> {
+    fn with<L: Lanes<T>>(self) {
+        let bands = bands::<T>(self.g, block::<T, L>(self.g));
+        let points = bands.rows * self.g.axes[2].points;
+        let task = (scratch::line::<T>(bands.len) + points * 2 * L::N.min(self.g.lanes)) * size_of::<T>();
+        let tasks = pool::num_threads().min(bands.items(self.g));
+        self.bytes.set(scratch::counted(points * size_of::<isize>()) + tasks * scratch::counted(task));
+    }
+}
+
 impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     fn new(a: &'a WeightGradient<'a, T>) -> Self {
         let g = a.g;
-        let per = g.taps().max(1) * 2 * L::N * size_of::<T>();
-        let down = g.channels.div_ceil((PANEL / per).max(1)).max(1);
-        let channels = g.channels.div_ceil(down);
+        let channels = block::<T, L>(g);
         let across = g.lanes.div_ceil(2 * L::N);
         let count = g.channels.div_ceil(channels) * across;
-        let bands = Bands::new(g, channels, BAND / size_of::<T>(), POINTS);
+        let bands = bands::<T>(g, channels);
         let parts = TASKS.div_ceil(count).min(g.work() / TASK).min(bands.items(g)).clamp(1, PARTS);
         let size = scratch::line::<T>(channels * g.taps() * 2 * L::N);
         let points = bands.point_table(g);

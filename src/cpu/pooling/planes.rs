@@ -2,7 +2,7 @@
 
 use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
 use crate::cpu::gemm::Output;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use std::ops::Range;
 
@@ -73,6 +73,8 @@ impl Planes {
             let (y, x, count) = (range.start * c, x(range.start), range.len() * c);
             return self.spans.push(Span { y, x, count, step: s, first });
         }
+        let n = self.spans.len() + range.len();
+        reserve(&mut self.spans, n);
         self.spans.extend(range.map(|o| Span { y: o * c, x: x(o), count: c, step: 1, first }));
     }
 
@@ -127,6 +129,7 @@ impl Planes {
         for (row, d, h) in self.rows() {
             from.fill(NOWHERE);
             places.clear();
+            reserve(&mut places, self.kernel[0] * self.kernel[1] * self.spans.len());
             for (at, first) in self.sources(d, h) {
                 for s in &self.spans {
                     let (best, from) = (&mut best[s.y..][..s.count], &mut from[s.y..][..s.count]);
@@ -182,6 +185,7 @@ impl Planes {
         let mut starts = Vec::new();
         for (row, d, h) in self.rows() {
             starts.clear();
+            reserve(&mut starts, self.kernel[0] * self.kernel[1] * self.spans.len());
             for (at, _) in self.sources(d, h) {
                 starts.extend(self.spans.iter().map(|s| (at + s.x).wrapping_sub(s.y * s.step)));
             }

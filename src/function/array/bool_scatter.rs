@@ -2,9 +2,10 @@
 
 use crate::array::Place;
 use crate::cpu::rows;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::expr::Expr;
 use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
@@ -85,6 +86,10 @@ impl Function for BoolScatter {
         }
     }
 
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
+        [counted(x[0][0] * size_of::<usize>()); 2]
+    }
+
     fn on_gpu(&self) -> OnGpu {
         OnGpu::Both
     }
@@ -130,6 +135,10 @@ impl Function for BoolGather {
         }
         let row = (n < x[0].ndim()).then(|| x[0].size_from(n));
         Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(row).collect()])
+    }
+
+    fn scratch(&self, _x: &[&Shape], y: &[&Shape], _dtype: DType) -> [usize; 2] {
+        [counted(y[0][0] * size_of::<usize>()); 2]
     }
 
     fn on_gpu(&self) -> OnGpu {

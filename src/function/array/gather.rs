@@ -5,10 +5,11 @@
 use super::List;
 use crate::array::{Data, Place};
 use crate::cpu::rows;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::embed::{self, Absent, Picks};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -134,6 +135,10 @@ impl Function for Gather {
             return Err(Error::shape("Indices", expected).actual(&x[1]));
         }
         Ok(smallvec![x[0][..axis].iter().chain(&x[1][b..]).chain(&x[0][axis + 1..]).copied().collect()])
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
+        [counted(x[1].size() * size_of::<usize>()); 2]
     }
 
     fn on_gpu(&self) -> OnGpu {

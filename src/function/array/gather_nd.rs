@@ -3,9 +3,10 @@
 use super::List;
 use crate::array::{Data, NdArray, Place};
 use crate::cpu::rows;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
@@ -89,6 +90,10 @@ impl Function for GatherNd {
 
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![slices(&x[0], &x[1])?])
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
+        [counted(x[1].size_from(1) * size_of::<usize>()); 2]
     }
 
     fn on_gpu(&self) -> OnGpu {
@@ -198,6 +203,13 @@ impl Function for ScatterNd {
             return Err(Error::shape("data", expected).actual(&x[0]));
         }
         Ok(smallvec![y])
+    }
+
+    fn scratch(&self, x: &[&Shape], y: &[&Shape], dtype: DType) -> [usize; 2] {
+        let at = counted(x[1].size_from(1) * size_of::<usize>());
+        let copies =
+            if x.len() > 2 { counted(y[0].size() * dtype.size()) + counted(x[0].size() * dtype.size()) } else { 0 };
+        [at, at + copies]
     }
 
     fn on_gpu(&self) -> OnGpu {

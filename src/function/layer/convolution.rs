@@ -2,6 +2,7 @@
 
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, all_but_channels, check_bias, sized, spec};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -90,6 +91,10 @@ impl Function for Convolution {
             _ => {}
         }
         Ok(())
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {
+        self.sizes(x[0], x[1]).map_or([0; 2], |s| s.scratch(dtype))
     }
 
     fn grad_over(&self, i: usize, x: &[&Shape], _y: &[&Shape]) -> Option<usize> {

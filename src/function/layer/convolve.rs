@@ -7,6 +7,7 @@ use crate::cpu::conv::{Conv, Layout};
 use crate::cpu::gemm::Output;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cuda::convolution::{self, Geometry};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::kernels;
 use crate::shape::Shape;
@@ -26,6 +27,11 @@ impl Sizes {
             dilation: three(&self.dilation, 1),
             layout: if self.channel_last { Layout::ChannelLast } else { Layout::ChannelFirst },
         })
+    }
+
+    /// Bytes of the large buffers that the host's kernels work in, forward and backward.
+    pub fn scratch(&self, dtype: DType) -> [usize; 2] {
+        self.kernel_sizes().map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
     }
 
     /// The sizes as GPUs' kernels take them.

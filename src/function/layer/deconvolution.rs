@@ -3,6 +3,7 @@
 use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, check_bias, sized, spec};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -61,6 +62,11 @@ impl Function for Deconvolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let s = self.sizes(x[0].shape, x[1].shape)?;
         s.transposed(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {
+        let [forward, backward] = self.sizes(x[0], x[1]).map_or([0; 2], |s| s.scratch(dtype));
+        [backward, forward.max(backward)]
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {

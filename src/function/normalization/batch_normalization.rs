@@ -5,6 +5,7 @@ use super::rule::{Normal, inverse, mul, sub};
 use crate::array::Place;
 use crate::cpu::normalize::{Backward, Moments, Scale};
 use crate::cpu::scratch::Scratch;
+use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
 use crate::function::reduction::Mask;
@@ -186,6 +187,10 @@ impl Function for BatchNormalization {
 
     fn on_gpu(&self) -> OnGpu {
         OnGpu::Both
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {
+        self.layout(x[0]).map_or([0; 2], |l| l.scratch(x[0].size(), dtype))
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {

@@ -6,6 +6,7 @@ use super::rule::{Normal, mul};
 use crate::array::Place;
 use crate::cpu::normalize::{Layer, LayerBackward, LayerGradients};
 use crate::cpu::scratch::Scratch;
+use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::array::sum_to;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
@@ -102,6 +103,10 @@ impl Function for LayerNormalization {
 
     fn on_gpu(&self) -> OnGpu {
         OnGpu::Both
+    }
+
+    fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {
+        self.layout(x[0]).map_or([0; 2], |l| l.0.scratch(x[0].size(), dtype))
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {

@@ -3,8 +3,8 @@
 
 use crate::cpu::gemm::Output;
 use crate::cpu::normalize::Channels;
-use crate::cpu::scratch::Scratch;
-use crate::dtype::{Element, Real};
+use crate::cpu::scratch::{Scratch, counted};
+use crate::dtype::{DType, Element, Real};
 use crate::error::{Error, Result};
 use crate::function::View;
 use crate::function::reduction::Mask;
@@ -85,6 +85,12 @@ impl Layout {
     /// Sizes and strides of the axes as the kernels want them, if they do not lie so.
     pub fn order(&self) -> Option<&[(usize, usize)]> {
         self.order.as_deref()
+    }
+
+    /// Bytes of the copies of an array, each of `size` numbers: two forward, three backward.
+    pub fn scratch(&self, size: usize, dtype: DType) -> [usize; 2] {
+        let copy = if self.is_direct() { 0 } else { counted(size * dtype.size()) };
+        [2 * copy, 3 * copy]
     }
 
     /// `f` with x as the kernels want it.

@@ -4,10 +4,11 @@ use super::sum::spread;
 use super::{mask, reduced};
 use crate::array::Place;
 use crate::cpu::reduce::{broadcast, sum_axes};
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd::SimdReal;
 use crate::cuda::program;
 use crate::cuda::reduce::{Reduction, reduce};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
@@ -81,6 +82,10 @@ impl Function for Mean {
             broadcast(&share, &kept, gx.slice(), &shape, output);
         });
         Ok(())
+    }
+
+    fn scratch(&self, _x: &[&Shape], y: &[&Shape], dtype: DType) -> [usize; 2] {
+        [0, counted(y[0].size() * dtype.size())]
     }
 
     fn grad_repeats(&self, x: &Shape) -> Option<Shape> {

@@ -6,7 +6,7 @@ use crate::context::Site;
 use crate::cpu::pool::{self, End};
 use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::fork;
 use crate::function::expr::tile::{Sink, Source, Walk};
@@ -14,6 +14,7 @@ use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
 use crate::shape::Shape;
 use crate::switch::Switch;
+use crate::with_dtype;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -406,10 +407,13 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place
     if place != Place::Host {
         return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);
     }
-    let (from, to) = (a.read(DType::F64)?.of(n)?, Data::new(DType::I64, n)?);
-    for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<f64>()) {
-        *y = if x.is_nan() { i64::MIN } else { x as i64 };
-    }
+    let (from, to) = (a.read(a.dtype())?.of(n)?, Data::new(DType::I64, n)?);
+    with_dtype!(from.dtype(), T => {
+        for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<T>()) {
+            let x = Element::to_f64(x);
+            *y = if x.is_nan() { i64::MIN } else { x as i64 };
+        }
+    });
     Ok(to)
 }
 

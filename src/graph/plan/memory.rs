@@ -6,12 +6,14 @@ use super::exec::fusion;
 use super::order;
 use super::program::Input;
 use super::{Backward, ForwardOptions};
-use crate::array::{NdArray, alloc::rounded};
+use crate::array::{NdArray, Place, alloc::rounded};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::InputKind;
 use crate::function::expr::ssa::MixMap;
 use crate::graph::Variable;
 use crate::shape::Shape;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Memory of a forward and backward run.
@@ -119,6 +121,29 @@ struct Play {
     leaves: usize,
 }
 
+/// Bytes of a function's indices as whole numbers, where they are of another type.
+fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
+    let def = node.f.function.def();
+    let of = |(i, &v): (usize, &u32)| match def.input(i).kind {
+        InputKind::Index if slots[v as usize].data.dtype() != DType::I64 => rounded(slots[v as usize].shape.size() * 8),
+        _ => 0,
+    };
+    node.x.iter().enumerate().map(of).sum()
+}
+
+/// Bytes of the large buffers that a function works in on the host, forward and backward.
+fn scratch(node: &PlanNode, slots: &[Slot]) -> [usize; 2] {
+    let shapes = |list: &[u32]| -> SmallVec<[&Shape; 4]> { list.iter().map(|&v| &slots[v as usize].shape).collect() };
+    match node.f.context.site().place {
+        Place::Host => {
+            let dtype = node.f.context.compute_dtype();
+            let bytes = node.f.function.scratch(&shapes(&node.x), &shapes(&node.y), dtype);
+            bytes.map(|n| n + indices(node, slots))
+        }
+        Place::Gpu(_) => [0; 2],
+    }
+}
+
 fn storage(array: &NdArray) -> usize {
     Arc::as_ptr(&array.storage()) as usize
 }
@@ -211,6 +236,10 @@ impl Play {
             build::What::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
                 self.converted(node.x.iter().chain(&node.y), slots, dtype);
+                let [forward, _] = scratch(node, slots);
+                if forward > 0 {
+                    self.passing(forward, || format!("scratch memory of {}", node.f.name()));
+                }
                 self.save(node, slots);
             }
         }
@@ -327,8 +356,11 @@ impl Play {
                     c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
                     let twice = c.targets.iter().flatten().filter(|t| t.twice);
                     let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
-                    let scratch = apart + node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
-                    self.passing(scratch * dtype.size().max(4), || format!("scratch memory of {}", node.f.name()));
+                    let elements = apart + node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
+                    let [_, backward] = scratch(node, &plan.slots);
+                    self.passing(elements * dtype.size().max(4) + backward, || {
+                        format!("scratch memory of {}", node.f.name())
+                    });
                     self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
                 }
             }
