@@ -343,13 +343,28 @@ mod tests {
                     begun.fetch_add(1, Relaxed);
                     std::thread::sleep(Duration::from_millis(20));
                 };
-                assert_eq!(stoppable(|| true, || run(1000, &slow)), None);
+                let stop = |on: bool| Some((if on { || true } else { || false }) as fn() -> bool);
+                assert!(matches!(contained(stop(true), || run(1000, &slow)), Err(End::Stopped)));
                 assert!(begun.load(Relaxed) < 1000);
-                assert_eq!(stoppable(|| false, || run(10, &slow)), Some(()));
-                assert_eq!(stoppable(|| true, || unstoppable(|| run(10, &slow))), Some(()));
+                assert!(contained(stop(false), || run(10, &slow)).is_ok());
+                assert!(contained(stop(true), || unstoppable(|| run(10, &slow))).is_ok());
                 assert_each_once(50);
             });
         }
+    }
+
+    #[test]
+    fn a_chunk_that_refuses_ends_the_job() {
+        with_threads(3, || {
+            let job = |i| {
+                if i == 20 {
+                    refuse(crate::Error::graph("no"))
+                }
+            };
+            let Err(End::Refused(e)) = contained(None, || run(50, &job)) else { panic!("nothing was refused") };
+            assert!(e.to_string().contains("no"));
+            assert_each_once(50);
+        });
     }
 
     #[test]
