@@ -1,5 +1,6 @@
-"""Each allocation of a training step is refused once: a MemoryError, after which graph, parameters and solver are as they
-should be; and no kernel takes memory behind the allocator's back."""
+"""Each allocation of a training step is refused once, and of kernels that need much memory: a MemoryError, after which
+graph, parameters and solver are as they should be.
+"""
 
 from __future__ import annotations
 
