@@ -15,6 +15,7 @@ import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf
 from nnrs import Variable
+from nnrs.function import PythonFunction
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -469,3 +470,94 @@ def test_a_gradient_that_leads_nowhere_is_there_for_who_holds_the_variable(hold)
             print(a.g)
     else:
         close(a.g, np.cos(2 * np.tanh(X)) * 2)
+
+
+# What was not written has not changed
+
+
+class Sine(PythonFunction):
+    """Writes its output in a way of its own."""
+
+    def __init__(self, write):
+        super().__init__(nn.Context(["cpu:float"]))
+        self.write = write
+
+    @property
+    def name(self):
+        return "Sine"
+
+    def min_outputs(self):
+        return 1
+
+    def grad_depends_input_data(self, i, j):
+        return True
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        self.write(outputs[0], np.sin(inputs[0].d))
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        inputs[0].g = outputs[0].g * np.cos(inputs[0].d) + inputs[0].g * accum[0]
+
+
+def by_parts(y, values):
+    for i, v in enumerate(values):
+        y.d[i] = v
+
+
+WAYS = {
+    "data": lambda y, v: setattr(y, "d", v),
+    "a view": lambda y, v: y.d.__setitem__(..., v),
+    "a view of the array": lambda y, v: y.data.data.__setitem__(..., v),
+    "parts": by_parts,
+    "out": lambda y, v: np.copyto(y.d, v),
+}
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_python_function_that_writes_by_views(way, flags):
+    x = leaf(X)
+    p = Sine(WAYS[way])(x)
+    y = F.sum(F.sin(F.exp(p)))
+    e = np.exp(np.sin(X))
+    for _ in range(2):
+        x.grad.zero()
+        y.forward(**flags)
+        close(y.parent.inputs[0].parent.inputs[0].d, e)
+        y.backward(clear_buffer=bool(flags))
+        close(x.g, np.cos(e) * e * np.cos(X))
+    assert p.shape == x.shape
+
+
+def test_an_unlinked_copy_beside_the_readers_of_the_original():
+    x = leaf(X)
+    a = F.sin(x)
+    m = a * 2
+    y = F.exp(m + 0.3)
+    y.forward()
+    u = a.get_unlinked_variable(need_grad=True)
+    other = F.sigmoid(u) + m
+    other.forward()
+    close(first_input(y).d, np.sin(X) * 2 + np.float32(0.3))
+    y.forward()
+    x.d = OTHER
+    other.forward()
+    assert not right_or_changed(lambda: first_input(y).d, np.sin(X) * 2 + np.float32(0.3))
+
+
+def test_looking_at_a_value_of_auto_forward_is_no_change():
+    x = leaf(X)
+    with nn.auto_forward():
+        h = F.elu(x)
+        assert h.d.shape == x.shape
+        k = F.tanh(h)
+        h.forward()
+        y = F.softmax(k)
+        y.backward(clear_buffer=True)
+        close(k.d, np.tanh(np.where(X > 0, X, np.expm1(X))))

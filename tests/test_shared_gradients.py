@@ -362,3 +362,44 @@ def test_a_gradient_that_is_zeroed_and_not_computed_takes_no_part(how, takes_par
     how(w, solver)
     solver.update()
     np.testing.assert_allclose(w.d, [moves] * 2 if takes_part else first, rtol=1e-4)
+
+
+# Outputs that no gradient arrives at
+
+
+def two_parts():
+    x = nn.Variable.from_numpy_array(np.ones((2, 2), "float32"), need_grad=True)
+    return (x, *F.split(x, axis=1))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_an_earlier_run_left_in_another_output_is_no_gradient(shared):
+    x, a, b = two_parts()
+    w = leaf()
+    w.g = 0
+    if shared:
+        w.grad = a.grad
+    c, s = F.sum(a * 3 + b), F.sum(F.sin(b))
+    nn.forward_all([s, c])
+    c.backward()
+    assert a.g.tolist() == [3, 3]
+    x.grad.zero()
+    s.backward()
+    close(x.g, [[0, np.cos(1)]] * 2)
+    close(b.g, [np.cos(1)] * 2)
+    assert a.g.tolist() == [0, 0] and w.g.tolist() == [0, 0]  # as in NNabla
+
+
+def test_what_the_script_wrote_into_another_output_is_no_gradient():
+    x, a, b = two_parts()
+    c = F.sum(a)
+    nn.forward_all([c, b])
+    seen = []
+    for hook in None, lambda f: seen.append([y.g.tolist() for y in f.outputs]):
+        b.g, x.g = 7, 0
+        c.backward(function_pre_hook=hook)
+        assert x.g.tolist() == [[1, 0]] * 2 and b.g.tolist() == [0, 0]
+    assert seen[-1] == [[1, 1], [0, 0]]
+    b.g, x.g = 7, 0
+    a.backward(1.0)  # of the root's own function: NNabla leaves it alone too
+    assert x.g.tolist() == [[1, 0]] * 2 and b.g.tolist() == [7, 7]

@@ -53,6 +53,8 @@ pub(crate) struct Backward {
     unseen: Vec<Option<bool>>,
     /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
     lost: Vec<u32>,
+    /// Outputs of the functions that no gradient arrives at: what an earlier run or the script left there is none of this one.
+    unreached: Vec<u32>,
     /// Leaves from which values are computed again, and the functions that read them.
     read_again: Vec<(u32, u32)>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
@@ -229,6 +231,7 @@ impl Backward {
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads, &g.nodes));
         let unseen = unseen(&g, key);
         let is_lost = |v: &u32| unseen[*v as usize] == Some(true) && g.var(*v).observed.grad && !given.contains(v);
+        let unreached = unreached(&g, &steps);
         let lost = (0..g.vars.len() as u32).filter(|v| key.clear_buffer && *v != g.roots[0]).filter(is_lost).collect();
         Ok(Backward {
             key,
@@ -246,6 +249,7 @@ impl Backward {
             given,
             lost,
             read_again,
+            unreached,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
             nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
@@ -271,6 +275,12 @@ impl Backward {
     /// The shape that a gradient is kept in.
     pub(crate) fn grad_shape(&self, v: u32) -> &Shape {
         self.narrow[v as usize].as_ref().unwrap_or(&self.slots[v as usize].shape)
+    }
+
+    /// Before a run.
+    fn clear_unreached(&self) -> Result<()> {
+        let gradient = |v: &u32| self.vars[*v as usize].upgrade()?.existing_grad();
+        self.unreached.iter().filter_map(gradient).filter(|g| !g.is_empty()).try_for_each(|g| g.zero())
     }
 
     /// Adopts the variables again if another plan has adopted some since. What the script has written to gradients that it
@@ -308,6 +318,16 @@ fn keep_written(g: &Graph, steps: &mut [Step]) {
     let mut written = vec![false; g.vars.len()];
     steps.iter().flat_map(|s| s.what.targets()).for_each(|t| written[t.slot as usize] = true);
     steps.iter_mut().for_each(|s| s.free_grads.retain(|v| written[*v as usize]));
+}
+
+/// Outputs that no gradient arrives at, of functions of which another output has one; but those of the function that made the
+/// root.
+fn unreached(g: &Graph, steps: &[Step]) -> Vec<u32> {
+    let calls = steps.iter().filter_map(|s| if let What::Call(c) = &s.what { Some(c) } else { None });
+    let others =
+        calls.flat_map(|c| g.nodes[c.node as usize].y.iter().zip(&c.arrives).map(|(&v, &arrives)| (v, arrives)));
+    let maker = g.var(g.roots[0]).producer;
+    others.filter(|(v, arrives)| !arrives && g.var(*v).producer != maker).map(|(v, _)| v).collect()
 }
 
 /// The leaves from which values are computed again, and the functions that read them.

@@ -196,7 +196,8 @@ impl Forward {
         let leaves: Vec<u32> = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
         let is_open = |v: u32| g.var(v).producer.is_some() && kept[v as usize] && g.var(v).observed.data;
         let is_open: Vec<bool> = (0..g.vars.len() as u32).map(is_open).collect();
-        let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g)).collect();
+        let once = g.written_once();
+        let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g, &once)).collect();
         let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
         let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
         let has_user_code = g.nodes.iter().any(|n| n.f.function.on_variables().is_some());

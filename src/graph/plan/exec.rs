@@ -421,6 +421,7 @@ pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: S
     let Sizes { x: xs, y: ys, call } = sizes;
     if let Some(own) = f.function.on_variables() {
         super::variables::forward(own, x, y, f.context.dtype())?;
+        y.iter().for_each(|y| y.mark()); // what it wrote by views it wrote before its readers run
         return super::changes::note_made(f, y, how.again);
     }
     let place = f.kernel_place();

@@ -236,6 +236,21 @@ impl Graph {
         twins().filter(|(i, v)| v.producer.is_none() && in_time(*i, v)).map(|(i, _)| i).collect()
     }
 
+    /// Of the arrays that several variables have, those that one function of the run writes: its readers find what it made.
+    pub(crate) fn written_once(&self) -> Vec<usize> {
+        let updates = |node: &Node, i: usize| node.f.function.updates_input(i) || node.f.rewrites() == Some(i);
+        let mut writes: MixMap<usize, u32> = MixMap::default();
+        if !self.vars.iter().any(|v| v.twin_data) {
+            return Vec::new();
+        }
+        for node in &self.nodes {
+            let updated = node.x.iter().enumerate().filter(|(i, _)| updates(node, *i)).map(|(_, x)| x);
+            let written = node.y.iter().chain(updated).map(|v| self.var(*v)).filter(|v| v.twin_data);
+            written.for_each(|v| *writes.entry(storage(&v.var)).or_default() += 1);
+        }
+        writes.into_iter().filter(|(_, n)| *n == 1).map(|(at, _)| at).collect()
+    }
+
     /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's
     /// too: then the order shows in the numbers. By rank, and as they are met.
     pub(crate) fn backward_order(&self) -> Option<Vec<u32>> {
@@ -404,8 +419,12 @@ impl Node {
 
     /// What it makes may differ from run to run, even where the leaves do not: it draws random numbers, or reads what the
     /// run writes.
-    pub(crate) fn varies(&self, g: &Graph) -> bool {
-        let reads_twin = |(i, x): (usize, &u32)| g.var(*x).twin_data && !self.f.function.updates_input(i);
+    pub(crate) fn varies(&self, g: &Graph, written_once: &[usize]) -> bool {
+        let is_sure = |x: &Var| x.producer.is_some() && written_once.contains(&storage(&x.var));
+        let reads_twin = |(i, x): (usize, &u32)| {
+            let x = g.var(*x);
+            x.twin_data && !self.f.function.updates_input(i) && !is_sure(x)
+        };
         draws(&self.f) || self.f.rewrites().is_some() || self.x.iter().enumerate().any(reads_twin)
     }
 

@@ -27,6 +27,7 @@ impl Backward {
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.check_leaves()?;
+        self.clear_unreached()?;
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
