@@ -36,7 +36,8 @@ def run_tests(built: Path, folder: Path, arguments: list[str], backend: str = "c
 
 
 # How soon things happen: by and by, or only when somebody waits for them.
-@pytest.mark.parametrize("prob", [pytest.param(0.3, marks=pytest.mark.long), 0])
+@pytest.mark.long
+@pytest.mark.parametrize("prob", [0.3, 0])
 def test_the_tests_of_gpus(built: Path, tmp_path: Path, prob: int) -> None:
     done = run_tests(built, tmp_path, [f"tests/{name}.py" for name in GPU], devices=2, prob=prob, seed=int(10 * prob))
     for what in ("captures", "replays", "copies between devices", "pinned copies"):

@@ -14,7 +14,7 @@ class Cell:
     valid: bool = False
     stamp: int = 0  # when the script or a run wrote it
     ran: int = 0  # when a run made it
-    wrote: int = 0  # when the script wrote it, if no run has made it since
+    wrote: int = 0  # when the script wrote it
     persistent: bool = False
     cleared: bool = False  # by the last run that read it, by the rules of docs/memory.md
     spared: bool = False  # clear_no_need_grad left it, or backward has computed it again: NNabla may have it cleared
@@ -144,7 +144,7 @@ class Sketch:
             f.ran = now
             for y in f.y:
                 stays = y.data.persistent or any(y.data is root.data for root in roots or [])
-                y.data.valid, y.data.stamp, y.data.ran, y.data.wrote, y.data.maker = True, now, now, 0, f
+                y.data.valid, y.data.stamp, y.data.ran, y.data.maker = True, now, now, f
                 y.data.cleared = not stays and (all_of or y.recompute or needless and not y.needs())
                 # docs/memory.md: "`y` itself ... always stay", also where `y` is an unlinked copy
                 copied = any(y.data is root.data and y is not root for root in roots or [])
