@@ -43,6 +43,8 @@ NETS = {
         F.batch_normalization(ones(*LARGE), None, None, ones(16, 1, 64, 1), ones(16, 1, 64, 1), axes=[0, 2])
     ),
     "long convolution": lambda: F.sum(F.convolution(ones(1, 4, 400_000), ones(4, 4, 5), pad=(2,))),
+    "long convolution of few channels": lambda: F.sum(F.convolution(ones(1, 2, 400_000), ones(2, 2, 5), pad=(2,))),
+    "pad": lambda: F.sum(F.pad(ones(600_000), (3, 3), "reflect")),
     "long deconvolution": lambda: F.sum(F.deconvolution(ones(1, 4, 400_000), ones(4, 4, 5), pad=(2,))),
     "gather": lambda: F.sum(F.gather(ones(2, 1000), many(500_000), axis=1)),
     "gather_nd": lambda: F.sum(F.gather_nd(ones(1000), many(1, 1_000_000))),

@@ -15,7 +15,7 @@ import nnrs as nn
 import nnrs.ext_utils
 import nnrs.functions as F
 import nnrs.solvers
-from graph_helpers import close
+from graph_helpers import close, leaf
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -308,3 +308,32 @@ def test_two_unlinked_copies_in_one_graph_both_give_their_gradient():
         y.backward()
         t = STEPS[0].astype("float64")
         close(x.g, start + np.cos(2 * t * t) * 4 * t)
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_assigning_an_array_to_itself(auto):
+    x = leaf([1, 2, 3])
+    u, w = x.get_unlinked_variable(), nn.Variable((3,))
+    w.data = x.data
+    with nn.auto_forward(auto):
+        a = F.sin(x)
+        for dst, src in ((x, x), (u, x), (w, x), (a, a)):
+            y = F.assign(dst, src)
+            y.forward()
+            close(y.d, np.sin([1, 2, 3]) if src is a else [1, 2, 3])
+    close(F.assign(x.data, x.data).data, [1, 2, 3])
+    close(x.d, [1, 2, 3])
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_array_that_two_functions_write_is_not_another_ones_number_after_a_clear(persistent):
+    x = leaf([1, 2])
+    h = F.mul2(x, x)
+    h.forward()
+    b = F.sin(h)
+    b.data = h.data
+    b.persistent = persistent
+    y = F.sum(F.tanh(b)) if persistent else b
+    y.forward(clear_no_need_grad=persistent)
+    y.backward(clear_buffer=True)
+    close(b.d, np.sin([1, 4]))

@@ -93,7 +93,8 @@ impl<T: Real> Choose<T> for Buffers<'_> {
     fn with<L: Lanes<T>>(self) {
         let bands = bands::<T>(self.g, block::<T, L>(self.g));
         let points = bands.rows * self.g.axes[2].points;
-        let task = (scratch::line::<T>(bands.len) + points * 2 * L::N.min(self.g.lanes)) * size_of::<T>();
+        let task = (scratch::line::<T>(bands.len) + points * if self.g.lanes > L::N { 2 * L::N } else { L::N })
+            * size_of::<T>();
         let tasks = pool::num_threads().min(bands.items(self.g));
         self.bytes.set(scratch::counted(points * size_of::<isize>()) + tasks * scratch::counted(task));
     }

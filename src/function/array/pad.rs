@@ -3,7 +3,7 @@
 use super::List;
 use crate::array::{Data, Place};
 use crate::cpu::moves::Moves;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
@@ -100,6 +100,11 @@ impl Function for Pad {
             return Err(Error::shape("x", "elements to fill the border with").actual(&x[0]));
         }
         Ok(smallvec![self.inferred(&x[0])?])
+    }
+
+    fn scratch(&self, _x: &[&Shape], y: &[&Shape], _dtype: DType) -> [usize; 2] {
+        let width = y[0].last().copied().unwrap_or(1);
+        [if self.is_constant() { 0 } else { counted(width * size_of::<usize>()) }; 2]
     }
 
     fn on_gpu(&self) -> OnGpu {

@@ -251,6 +251,12 @@ impl Graph {
         writes.into_iter().filter(|(_, n)| *n == 1).map(|(at, _)| at).collect()
     }
 
+    /// Several functions of the run write its array: dropped, it could not be told whose number to make again.
+    pub(crate) fn is_written_twice(&self, v: u32) -> bool {
+        let v = self.var(v);
+        v.twin_data && !self.written_once().contains(&storage(&v.var))
+    }
+
     /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's
     /// too: then the order shows in the numbers. By rank, and as they are met.
     pub(crate) fn backward_order(&self) -> Option<Vec<u32>> {

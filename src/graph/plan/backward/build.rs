@@ -175,7 +175,8 @@ impl<'a> Builder<'a> {
         let free_grads = made().filter(|&v| !self.g.var(v).grad_is_visible(self.key.clear_buffer)).collect();
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
         let active = unit.nodes.iter().map(|&n| &self.g.nodes[n as usize]).filter(|n| n.is_active(self.g));
-        let free_data = active.flat_map(|n| n.y.iter().copied()).filter(clears).collect();
+        let cleared = active.flat_map(|n| n.y.iter().copied()).filter(clears);
+        let free_data = cleared.filter(|&v| !self.g.is_written_twice(v)).collect();
         let reads = self.reads(&what);
         Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }
