@@ -11,6 +11,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.solvers as S
 from cubes import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
 
 
@@ -288,8 +289,52 @@ def info_that_was_there_before_the_graph(token):
     token.y = y
 
 
+def of_a_solver(token):
+    x = leaf()
+    token.solver = S.Momentum()
+    token.solver.set_parameters({"w": leaf(), "x": x})
+    x.info = token
+
+
+def of_a_solver_that_has_worked(token):
+    x = leaf()
+    y = F.sum(F.tanh(x) * F.exp(x))
+    solver = S.Adam()
+    solver.set_parameters({"x": x})
+    for _ in range(3):
+        solver.zero_grad()
+        y.forward()
+        y.backward()
+        solver.update()
+    x.info = {"token": token, "solver": solver, "loss": y}
+
+
+def of_a_solvers_state(token):
+    token.solver = S.Adam()
+    token.solver.set_parameters({"x": leaf()})
+    token.solver.get_states()["x"].pstate["mean"].info = token
+
+
+def of_two_solvers(token):
+    x = leaf()
+    for name in "ab":
+        setattr(token, name, S.Sgd())
+        getattr(token, name).set_parameters({"x": x, "again": x})
+    x.info = token
+
+
 @pytest.mark.parametrize(
-    "make", [info_of_itself, info_of_a_leaf, info_in_the_middle, info_that_was_there_before_the_graph]
+    "make",
+    [
+        info_of_itself,
+        info_of_a_leaf,
+        info_in_the_middle,
+        info_that_was_there_before_the_graph,
+        of_a_solver,
+        of_a_solver_that_has_worked,
+        of_a_solvers_state,
+        of_two_solvers,
+    ],
 )
 def test_cycles_through_info_are_collected(make):
     token = Token()
@@ -318,6 +363,28 @@ def test_info_in_use_is_not_collected():
     gc.collect()
     assert alive() is z.parent.inputs[0].info.parent.inputs[0].info["token"]
     del z
+    gc.collect()
+    gc.collect()
+    assert alive() is None, "a leak"
+
+
+def test_what_a_living_solver_has_is_not_collected():
+    solver, x = S.Momentum(lr=0.5), leaf()
+    solver.set_parameters({"x": x})
+    x.info = {"solver": solver, "token": Token()}
+    alive = weakref.ref(x.info["token"])
+    del x
+    for _ in range(3):
+        gc.collect()
+        assert alive() is solver.get_parameters()["x"].info["token"]
+    kept = solver.get_parameters()["x"]
+    del solver
+    gc.collect()
+    assert kept.info["solver"].get_parameters()["x"].info["token"] is alive()
+    kept.info["solver"].clear_parameters()
+    gc.collect()
+    assert alive() is not None
+    del kept
     gc.collect()
     gc.collect()
     assert alive() is None, "a leak"

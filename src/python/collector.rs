@@ -1,5 +1,5 @@
 //! Python's garbage collector and the graph: variables own PythonFunctions, several of them one, and a PythonFunction may
-//! own variables; so may what a script keeps with a variable, as its `info`. Python counts references; that "these own it
+//! own variables, as solvers do; so may what a script keeps with a variable, as its `info`. Python counts references; that "these own it
 //! together" is nothing that it could be told. So for the time of a collection each function that handles in Python own,
 //! and nobody else, has an [`Anchor`]: an object whose references are those of the graph; and so has each variable with an
 //! `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and the one of a
@@ -11,12 +11,13 @@ use super::python_function::{UserFunction, live};
 use super::variable::Variable;
 use crate::function::expr::ssa::MixMap;
 use crate::graph::{FunctionRef, Place, Root, Variable as Var, owned_by};
+use crate::solver::Solver;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What stands for a node of the graph in a collection.
 #[pyclass(frozen)]
@@ -31,6 +32,8 @@ pub(crate) struct Noted(AtomicBool);
 
 /// Objects in Python with user code before them: the node by its number, and how many objects hold it.
 static HANDLES: Mutex<BTreeMap<u64, (Root, usize)>> = Mutex::new(BTreeMap::new());
+/// Those that live, and some that do not any more.
+static SOLVERS: Mutex<Vec<Weak<Solver>>> = Mutex::new(Vec::new());
 /// How many objects have been noted: what was found out before one more came does not hold any more.
 static NOTES: AtomicU64 = AtomicU64::new(0);
 
@@ -39,6 +42,8 @@ struct Collection {
     /// For each node one reference to its anchor for each of the objects that hold it. With those that anchors have of
     /// each other these are all: Python counts on each being told.
     of: MixMap<u64, Vec<Py<Anchor>>>,
+    /// The same for what each solver owns, by its address.
+    of_solvers: MixMap<usize, Vec<Py<Anchor>>>,
     /// Nodes looked at when owners were last sought, and collections since.
     work: usize,
     passed: usize,
@@ -104,8 +109,9 @@ fn is_needed() -> bool {
 /// Ends what is running.
 fn finish() {
     RUNNING.store(0, Relaxed);
-    let of = lock(&COLLECTION).as_mut().map(|c| std::mem::take(&mut c.of)).unwrap_or_default();
-    let mut old: Vec<Py<Anchor>> = of.into_values().flatten().collect();
+    let taken = |c: &mut Collection| (std::mem::take(&mut c.of), std::mem::take(&mut c.of_solvers));
+    let (of, of_solvers) = lock(&COLLECTION).as_mut().map(taken).unwrap_or_default();
+    let mut old: Vec<Py<Anchor>> = of.into_values().chain(of_solvers.into_values()).flatten().collect();
     // Chains of anchors are cut: freed by each other they would go as deep as they are long.
     while let Some(anchor) = old.pop() {
         old.append(&mut lock(&anchor.get().behind));
@@ -114,11 +120,15 @@ fn finish() {
 
 impl Collection {
     fn new(py: Python<'_>) -> PyResult<Collection> {
+        let solvers = of_solvers();
         let handles = std::mem::take(&mut *lock(&HANDLES));
         let ids: Vec<u64> = handles.keys().copied().collect();
-        let roots: Vec<(Root, usize)> = handles.into_values().collect();
-        let owned = owned_by(&roots);
+        let mut roots: Vec<(Root, usize)> = handles.into_values().collect();
         let counts: Vec<usize> = roots.iter().map(|(_, n)| *n).collect();
+        let (owners, theirs): (Vec<usize>, Vec<Root>) = solvers.into_iter().unzip();
+        roots.extend(theirs.into_iter().map(|root| (root, 1)));
+        let owned = owned_by(&roots);
+        roots.truncate(ids.len());
         *lock(&HANDLES) = ids.iter().copied().zip(roots).collect();
         let anchor = |of: Place| Py::new(py, Anchor { of, behind: Mutex::default() });
         let all = owned.places.into_iter().map(anchor).collect::<PyResult<Vec<_>>>()?;
@@ -126,10 +136,29 @@ impl Collection {
             *lock(&a.get().behind) = behind.iter().map(|&i| all[i].clone_ref(py)).collect();
         }
         let held = |(i, n): (usize, usize)| (0..n).map(|_| all[i].clone_ref(py)).collect();
-        let of = ids.into_iter().zip(owned.of).zip(counts);
+        let mut places = owned.of.into_iter();
+        let of = ids.into_iter().zip(&mut places).zip(counts);
         let of = of.filter_map(|((id, place), n)| Some((id, held((place?, n))))).collect();
-        Ok(Collection { of, work: owned.work, passed: 0 })
+        let mut of_solvers: MixMap<usize, Vec<Py<Anchor>>> = MixMap::default();
+        for (owner, place) in owners.into_iter().zip(places) {
+            of_solvers.entry(owner).or_default().extend(place.map(|i| all[i].clone_ref(py)));
+        }
+        Ok(Collection { of, of_solvers, work: owned.work, passed: 0 })
     }
+}
+
+/// What the solvers own that user code is before, each beside its owner's address.
+fn of_solvers() -> Vec<(usize, Root)> {
+    let mut all = lock(&SOLVERS);
+    all.retain(|s| s.strong_count() > 0);
+    let living: Vec<Arc<Solver>> = all.iter().filter_map(Weak::upgrade).collect();
+    drop(all);
+    let of_one = |s: &Arc<Solver>| {
+        let at = Arc::as_ptr(s) as usize;
+        let roots = s.owned_variables().into_iter().filter_map(|v| Root::of_variable(v.node()));
+        roots.map(move |root| (at, root)).collect::<Vec<_>>()
+    };
+    living.iter().flat_map(of_one).collect()
 }
 
 /// Whether a collection is running for which anchors were made, and whether they are still right.
@@ -188,6 +217,26 @@ fn traverse(id: u64, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         Some(anchor) if is_running() => visit.call(anchor),
         _ => Ok(()),
     }
+}
+
+/// Notes a solver, which owns parameters and states.
+pub(crate) fn new_solver(solver: &Arc<Solver>) {
+    NOTES.fetch_add(1, Relaxed);
+    let mut all = lock(&SOLVERS);
+    if all.len() == all.capacity() {
+        all.retain(|s| s.strong_count() > 0);
+    }
+    all.push(Arc::downgrade(solver));
+}
+
+/// Tells the collector of what a solver owns.
+pub(crate) fn traverse_solver(solver: &Arc<Solver>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    if !is_running() {
+        return Ok(());
+    }
+    let Ok(c) = COLLECTION.try_lock() else { return Ok(()) };
+    let own = c.as_ref().and_then(|c| c.of_solvers.get(&(Arc::as_ptr(solver) as usize)));
+    own.into_iter().flatten().try_for_each(|anchor| visit.call(anchor))
 }
 
 impl Drop for Variable {

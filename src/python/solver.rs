@@ -2,11 +2,12 @@
 
 use super::finish::{attached, detached};
 use super::variable::Variable;
-use super::{convert, errors};
+use super::{collector, convert, errors};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
 use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Updates parameters by their gradients.
 #[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
 pub(crate) struct Solver {
-    solver: solvers::Solver,
+    solver: Arc<solvers::Solver>,
 }
 
 type Given = Option<Py<PyAny>>;
@@ -98,7 +99,13 @@ impl Solver {
             })?;
             values.push((a.name, v));
         }
-        errors::run(py, || solvers::create(name, values)).map(|solver| Solver { solver })
+        let solver = Arc::new(errors::run(py, || solvers::create(name, values))?);
+        collector::new_solver(&solver);
+        Ok(Solver { solver })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        collector::traverse_solver(&self.solver, &visit)
     }
 
     /// NNabla's name of the solver.

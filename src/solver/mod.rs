@@ -242,6 +242,13 @@ impl Solver {
         self.lock().entries.list.iter().map(|e| (e.name.clone(), e.param.clone())).collect()
     }
 
+    /// All variables that it owns, parameters and states; nothing where somebody is at work on it.
+    pub(crate) fn owned_variables(&self) -> Vec<Variable> {
+        let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
+        let states = |e: &Entry| e.state.arrays.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();
+        inner.entries.list.iter().flat_map(|e| std::iter::once(e.param.clone()).chain(states(e))).collect()
+    }
+
     /// Zeroes all gradients, lazily: no memory is touched.
     ///
     /// # Errors
