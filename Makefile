@@ -40,6 +40,7 @@ test-all: test ## What takes longer too: all tests on the emulated GPU, random g
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) -m "long or not long"
 	$(MAKE) soak SEED=1000000 COUNT=60000
 	cd tests && ../.venv-test/bin/python -m calls 1 100000
+	cd tests && ../.venv-test/bin/python -m calls graphs 1 100000
 	$(MAKE) races
 	$(MAKE) memcheck
 

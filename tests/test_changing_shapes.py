@@ -110,7 +110,19 @@ def called_apart(outputs: list[Any], change: Callable[[], None]) -> None:
     forgiving(f.backward, f.inputs, f.outputs)
 
 
+def changed_before_grad(outputs: list[Any], change: Callable[[], None]) -> None:
+    f = outputs[0].parent
+    if f is None:
+        return
+    change()
+    inputs, found = [x for x in f.inputs if x.need_grad], []
+    forgiving(lambda: found.extend(nn.grad(outputs, inputs, grad_outputs=[1] * len(outputs))))
+    for g in found:
+        forgiving(g.forward)
+
+
 MOMENTS = [
+    changed_before_grad,
     changed_before_forward,
     changed_between,
     changed_after_clearing,

@@ -1,4 +1,4 @@
-"""A part of the random calls of every public name that `make test-all` makes 100,000 of."""
+"""A part of the random calls of every public name, and of the random graphs, that `make test-all` makes 100,000 of each."""
 
 import os
 
@@ -11,6 +11,11 @@ from calls import __main__ as calls
 @pytest.mark.skipif(backend.BACKEND != "cpu", reason="its own processes run on the CPU")
 def test_random_calls():
     assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 3000) == []
+
+
+@pytest.mark.skipif(backend.BACKEND != "cpu", reason="its own processes run on the CPU")
+def test_random_graphs_that_change_at_any_time():
+    assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 2000, "graphs") == []
 
 
 def test_a_crash_is_found_and_what_comes_after_it_is_called(monkeypatch, tmp_path):

@@ -337,3 +337,18 @@ def test_an_array_that_two_functions_write_is_not_another_ones_number_after_a_cl
     y.forward(clear_no_need_grad=persistent)
     y.backward(clear_buffer=True)
     close(b.d, np.sin([1, 4]))
+
+
+@pytest.mark.parametrize("need_grad", [True, False])
+@pytest.mark.parametrize(
+    "follow", [lambda h, w: w + h, lambda h, w: w * h, lambda h, w: F.softmax(h) + w], ids=["add", "mul", "softmax"]
+)
+def test_a_leaf_in_whose_array_a_function_writes_is_not_cleared(need_grad, follow):
+    x = nn.Variable.from_numpy_array([-1.0, 2.0], need_grad=need_grad)
+    h = F.abs(x)
+    h.data = x.data
+    y = follow(h, nn.Variable.from_numpy_array([2.0, 3.0], need_grad=True))
+    for _ in range(2):
+        y.forward(clear_no_need_grad=True)
+        y.backward(clear_buffer=True)
+        assert x.d.tolist() == [1, 2]

@@ -254,3 +254,47 @@ def test_dropping_everything_inside_a_hook():
     box = [F.sin(F.tanh(leaf(X)))]
     box[0].forward(function_pre_hook=lambda f: box.clear())
     assert box == []
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_hooks_that_wait_for_each_others_graphs(count):
+    """Each thread's hook runs the next one's graph, once all have begun: without an error they would wait for ever."""
+    graphs = [F.exp(leaf(X)) for _ in range(count)]
+    begun = threading.Barrier(count, timeout=60)
+    errors, ended = [], []
+
+    def run(i):
+        def hook(f):
+            begun.wait()
+            graphs[(i + 1) % count].forward()
+
+        try:
+            graphs[i].forward(function_pre_hook=hook)
+        except nn.Error as e:
+            errors.append(str(e))
+        ended.append(i)
+
+    parallel(*(lambda i=i: run(i) for i in range(count)))
+    assert sorted(ended) == list(range(count))
+    assert errors and all("another thread, which waits" in e and "hint" in e for e in errors)
+    for y in graphs:
+        y.forward()
+        close(y.d, np.exp(X))
+
+
+def test_a_hook_waits_for_a_graph_that_another_thread_runs():
+    """Where that thread waits for nobody, there is no error, however long it takes."""
+    first, second = F.exp(leaf(X)), F.sin(leaf(X))
+    begun = threading.Event()
+
+    def slow(f):
+        begun.set()
+        time.sleep(0.3)
+
+    def hook(f):
+        assert begun.wait(60)
+        first.forward()
+
+    parallel(lambda: first.forward(function_pre_hook=slow), lambda: second.forward(function_pre_hook=hook))
+    close(first.d, np.exp(X))
+    close(second.d, np.sin(X))

@@ -1,6 +1,7 @@
-//! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks, takes turns with other threads.
+//! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks.
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
+use super::turn::Turn;
 use crate::array::{self, Data, Found, NdArray, Place, alloc};
 use crate::context::Site;
 use crate::cpu::pool::{self, End};
@@ -8,7 +9,6 @@ use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::fork;
 use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
@@ -17,9 +17,7 @@ use crate::switch::Switch;
 use crate::with_dtype;
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 static FUSION: Switch = Switch::new("NNRS_FUSION", true);
 
@@ -120,92 +118,6 @@ impl Interrupt {
         self.steps += 1;
         let is_due = n >= 1 << 16 || self.steps.is_multiple_of(64);
         if is_due && pool::is_to_stop() { Err(STOPPED.take().expect("who stops says why")) } else { Ok(()) }
-    }
-}
-
-/// Exclusive use of some nodes: two threads that run one graph take turns.
-pub(crate) struct Turn<'a> {
-    nodes: Vec<&'a FnNode>,
-}
-
-static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
-/// Below it the number of the thread, above it how many forks ago.
-const FORKS_SHIFT: u32 = 48;
-
-thread_local! {
-    static RUNNER: Cell<u64> = Cell::new(NEXT_RUNNER.fetch_add(1, Ordering::Relaxed));
-}
-
-impl<'a> Turn<'a> {
-    /// Waits until no other thread runs these nodes; an error if this thread does.
-    pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
-        let me = Turn::me();
-        let mut wait = 0;
-        loop {
-            let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
-            match turn.try_all(nodes.clone(), me) {
-                Ok(()) => return Ok(turn),
-                Err(owner) if Turn::is_same(owner, me) => {
-                    return Err(Error::graph(
-                        "this graph is running: it cannot be run again from inside a hook or a Python function",
-                    )
-                    .hint("run it after the outer forward or backward has returned"));
-                }
-                Err(_) => drop(turn),
-            }
-            wait += 1;
-            let pause =
-                || if wait < 100 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(50)) };
-            fork::resting(pause);
-        }
-    }
-
-    /// For work that may come in the middle of a run: what this thread runs already is not taken, and where others do not
-    /// end soon, nothing is, lest two wait for each other.
-    pub(crate) fn take_soon(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Turn<'a> {
-        let me = Turn::me();
-        for _ in 0..200 {
-            let mut turn = Turn { nodes: Vec::new() };
-            let others = nodes.clone().filter(|f| !Turn::is_same(f.turn.busy.load(Ordering::Relaxed), me));
-            if turn.try_all(others, me).is_ok() {
-                return turn;
-            }
-            drop(turn);
-            fork::resting(|| std::thread::sleep(Duration::from_micros(50)));
-        }
-        Turn { nodes: Vec::new() }
-    }
-
-    /// This thread, and after how many forks: in a child the other threads' turns are over.
-    fn me() -> u64 {
-        RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT)
-    }
-
-    fn is_same(owner: u64, me: u64) -> bool {
-        (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0
-    }
-
-    fn try_all(&mut self, nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<(), u64> {
-        for f in nodes {
-            let mut free = 0;
-            while let Err(owner) = f.turn.busy.compare_exchange(free, me, Ordering::Acquire, Ordering::Relaxed) {
-                let is_gone = owner >> FORKS_SHIFT != me >> FORKS_SHIFT && (owner ^ me) << (64 - FORKS_SHIFT) != 0;
-                if owner != 0 && !is_gone {
-                    return Err(owner);
-                }
-                free = owner;
-            }
-            self.nodes.push(f);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        for f in &self.nodes {
-            f.turn.busy.store(0, Ordering::Release);
-        }
     }
 }
 

@@ -12,17 +12,19 @@ mod order;
 mod program;
 mod recompute;
 mod single;
+mod turn;
 mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
-pub(crate) use exec::{Hooks, How, Sizes, Turn, read_input};
+pub(crate) use exec::{Hooks, How, Sizes, read_input};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};
 pub(crate) use order::collect_before;
 pub(crate) use program::AnyProgram;
 pub(crate) use single::{run_arrays, run_single};
+pub(crate) use turn::Turn;
 pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
@@ -191,7 +193,7 @@ static JOINT: Mutex<Vec<Weak<VarNode>>> = Mutex::new(Vec::new());
 
 /// The locks of what plans share, for the time of a fork.
 pub(crate) fn hold() -> impl Sized {
-    (JOINT.lock().unwrap_or_else(|e| e.into_inner()), program::hold())
+    (JOINT.lock().unwrap_or_else(|e| e.into_inner()), program::hold(), turn::hold())
 }
 
 fn note_joint(root: &VarRef) {

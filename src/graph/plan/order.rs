@@ -189,7 +189,7 @@ fn variables(f: &Arc<FnNode>) -> impl Iterator<Item = VarRef> + use<> {
     f.inputs().into_iter().chain(f.outputs())
 }
 
-fn storage(v: &VarNode) -> usize {
+pub(super) fn storage(v: &VarNode) -> usize {
     Arc::as_ptr(&v.data().storage()) as usize
 }
 
@@ -251,10 +251,18 @@ impl Graph {
         writes.into_iter().filter(|(_, n)| *n == 1).map(|(at, _)| at).collect()
     }
 
-    /// Several functions of the run write its array: dropped, it could not be told whose number to make again.
-    pub(crate) fn is_written_twice(&self, v: u32) -> bool {
-        let v = self.var(v);
-        v.twin_data && !self.written_once().contains(&storage(&v.var))
+    /// Of the arrays that several variables have, those that hold more than one number in the course of a run: several
+    /// functions write them, or one does after others have read a leaf of the same array. Dropped, it could not be told
+    /// whose number to make again.
+    pub(crate) fn rewritten(&self) -> Vec<usize> {
+        let shared = || self.vars.iter().enumerate().filter(|(_, v)| v.twin_data);
+        if shared().next().is_none() {
+            return Vec::new();
+        }
+        let (once, in_time) = (self.written_once(), self.made_in_time());
+        let is_read_before = |i: usize, v: &Var| v.producer.is_none() && !in_time.contains(&(i as u32));
+        let rewritten = shared().filter(|(i, v)| !once.contains(&storage(&v.var)) || is_read_before(*i, v));
+        rewritten.map(|(_, v)| storage(&v.var)).collect()
     }
 
     /// The nodes in the order of NNabla's backward pass, last first, if a gradient that is passed on is another variable's

@@ -5,9 +5,10 @@
 
 use super::build::note_remade;
 use super::changes::made_at;
-use super::exec::{How, Turn, interruptible};
+use super::exec::{How, interruptible};
 use super::order::by_rank;
 use super::single::run_arrays;
+use super::turn::Turn;
 use crate::array::{Absent, Maker, NdArray, Storage, gone};
 use crate::error::{Error, Result};
 use crate::function::expr::ssa::MixMap;
@@ -121,6 +122,10 @@ impl Search {
         let mut made: Vec<Made> = Vec::new();
         let mut run = |f: &Arc<FnNode>| -> Result<()> {
             let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
+            // All that it reads was made before, unless an array is to be made of itself, or the graph was cut.
+            if x.iter().enumerate().any(|(i, x)| !f.function.updates_input(i) && is_to_be_made(x)) {
+                return Err(gone());
+            }
             let outputs = f.output_arrays();
             let y: SmallVec<[NdArray; 2]> =
                 outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::of_engine(y.shape()) }).collect();
@@ -141,6 +146,14 @@ impl Search {
         target.watch(); // more may be made of it
         note_remade(&found.by);
         Ok(())
+    }
+}
+
+/// It is empty, and a function that has run makes its content.
+fn is_to_be_made(x: &NdArray) -> bool {
+    match x.storage().absent() {
+        Some(Absent::Made(maker)) => node(&maker).is_some_and(|f| f.ran() > 0),
+        _ => false,
     }
 }
 

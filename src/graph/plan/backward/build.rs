@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::function::Part;
 use crate::function::expr::ssa::MixMap;
 use crate::graph::plan::group::Unit;
-use crate::graph::plan::order::{Graph, Node, Var};
+use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;
 use crate::graph::variable::VarNode;
 use crate::shape::Shape;
@@ -20,6 +20,8 @@ pub(super) struct Builder<'a> {
     stored: Vec<bool>,
     /// Data that some step reads.
     read: RefCell<Vec<bool>>,
+    /// See [`Graph::rewritten`].
+    rewritten: Vec<usize>,
 }
 
 /// The script has written the data since the function ran that makes it.
@@ -40,7 +42,7 @@ impl<'a> Builder<'a> {
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
         opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
-        Builder { g, key, stored, read: RefCell::new(read) }
+        Builder { g, key, stored, read: RefCell::new(read), rewritten: g.rewritten() }
     }
 
     pub(super) fn stored(&self) -> &[bool] {
@@ -176,7 +178,8 @@ impl<'a> Builder<'a> {
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
         let active = unit.nodes.iter().map(|&n| &self.g.nodes[n as usize]).filter(|n| n.is_active(self.g));
         let cleared = active.flat_map(|n| n.y.iter().copied()).filter(clears);
-        let free_data = cleared.filter(|&v| !self.g.is_written_twice(v)).collect();
+        let is_rewritten = |v: u32| !self.rewritten.is_empty() && self.rewritten.contains(&storage(&self.g.var(v).var));
+        let free_data = cleared.filter(|&v| !is_rewritten(v)).collect();
         let reads = self.reads(&what);
         Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }
