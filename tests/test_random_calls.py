@@ -1,4 +1,4 @@
-"""A part of the random calls of every public name, and of the random graphs, that `make test-all` makes 100,000 of each."""
+"""A part of the random calls and the random graphs that `make test-all` makes, 100,000 of each."""
 
 import os
 

@@ -243,6 +243,7 @@ impl Solver {
     }
 
     /// All variables that it owns, parameters and states; nothing where somebody is at work on it.
+    #[cfg(feature = "python")]
     pub(crate) fn owned_variables(&self) -> Vec<Variable> {
         let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
         let states = |e: &Entry| e.state.arrays.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
-"""One process of random graphs that hooks, threads and shapes change at any time: prints the number of each before it begins.
+"""One process of random graphs that hooks, threads and shapes change at any time: prints each number before its graph.
 
-Values are not compared (tests/machine does that): whatever happens is a value or an error of ours, and the process lives.
+Values are not compared, as tests/machine does: whatever happens is a value or an error of ours, and the process lives.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Program:
             return
         self.depth.now = depth + 1
         try:
-            self.run_one(self.some(made=True), {k: self.rng.random() < 0.3 for k in ("clear_buffer", "clear_no_need_grad")})
+            flags = {k: self.rng.random() < 0.3 for k in ("clear_buffer", "clear_no_need_grad")}
+            self.run_one(self.some(made=True), flags)
         finally:
             self.depth.now = depth
 
