@@ -8,7 +8,7 @@ mod row;
 
 use super::gemm::Output;
 use super::pool;
-use super::scratch::Scratch;
+use super::scratch::{Scratch, counted};
 use super::simd::{self, SimdReal};
 use crate::function::expr::op::{Binary, Unary};
 use crate::shape::Shape;
@@ -30,6 +30,13 @@ pub struct Axis {
 impl Axis {
     pub fn new(shape: &Shape, axis: usize) -> Axis {
         Axis { outer: shape.size_to(axis), n: shape[axis], inner: shape.size_from(axis + 1) }
+    }
+
+    /// Bytes of the large buffers for gradients that are added, of numbers of `size` bytes.
+    pub fn scratch(&self, size: usize) -> usize {
+        let width = self.inner.min(WIDTH);
+        let blocks = self.outer * self.inner.div_ceil(width.max(1));
+        counted(self.n * width * size) * pool::num_threads().min(blocks)
     }
 
     /// Calls `f` with each block.

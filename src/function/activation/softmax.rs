@@ -49,6 +49,11 @@ macro_rules! along_axis {
                 OnGpu::Both
             }
 
+            fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: crate::DType) -> [usize; 2] {
+                let axis = chosen_axis(x[0], self.axis);
+                [0, axis.map_or(0, |axis| Axis::new(x[0], axis).scratch(dtype.size()))]
+            }
+
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
                 Some(Needs { x: 0, y: 1 })
             }

@@ -46,7 +46,7 @@ pub(crate) struct Backward {
     /// Shapes of gradients that are kept without repetitions.
     narrow: Vec<Option<Shape>>,
     pub(crate) steps: Vec<Step>,
-    root: u32,
+    pub(crate) root: u32,
     /// Variables whose own gradient is where the pass begins.
     given: Vec<u32>,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.

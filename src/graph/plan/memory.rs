@@ -304,6 +304,7 @@ impl Play {
     fn backward(&mut self, plan: &Backward) {
         let old = std::mem::take(&mut self.data);
         self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
+        let mut seed = None; // which lives to the end of the run, if it is not to be cleared
         for step in &plan.steps {
             step.again.iter().for_each(|a| self.forward_step(a, &plan.nodes, &plan.slots));
             let node = &plan.nodes[step.what.node() as usize];
@@ -348,6 +349,10 @@ impl Play {
                     apart.into_iter().for_each(|b| self.give(Some(b)));
                 }
                 backward::What::Call(c) => {
+                    if node.y.contains(&plan.root) {
+                        let shape = plan.grad_shape(plan.root);
+                        seed = Some(self.take(shape.size() * dtype.size(), || format!("gradient of the root {shape}")));
+                    }
                     let shapes =
                         |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &plan.slots[v as usize].shape).collect() };
                     if let Some((i, from)) = c.over {
@@ -364,6 +369,7 @@ impl Play {
                     self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
                 }
             }
+            self.give(seed.take_if(|_| plan.key.clear_buffer));
             for &v in &step.free_grads {
                 let b = self.grads[v as usize].take();
                 self.give(b);
