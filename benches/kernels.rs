@@ -1,7 +1,8 @@
 //! Times of the CPU kernels: `cargo bench --bench kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
+use nnrs::array::Output;
 use nnrs::cpu::conv::{Conv, Layout};
-use nnrs::cpu::gemm::{Mat, MatMut, Output, matmul};
+use nnrs::cpu::gemm::{Mat, MatMut, matmul};
 use nnrs::cpu::pooling::{Border, Divisor, Pooling};
 use std::time::Instant;
 
@@ -175,7 +176,7 @@ fn softmaxes() {
 /// Vector loops over a tile that stays in the L1 cache: nanoseconds for 16 elements.
 fn loops() {
     use nnrs::cpu::simd;
-    use nnrs::function::expr::op::{Binary, Unary};
+    use nnrs::expr::op::{Binary, Unary};
     const N: usize = 512;
     let (a, b, mut y) = (noise(N), noise(N), vec![0f32; N]);
     for op in [Unary::Neg, Unary::Exp, Unary::Sigmoid, Unary::Tanh, Unary::Log, Unary::Erf, Unary::Sin, Unary::Sqrt] {

@@ -8,7 +8,7 @@
 
 use nnrs::array::alloc;
 use nnrs::dtype::Element;
-use nnrs::function::expr::Expr;
+use nnrs::expr::Expr;
 use nnrs::function::{Elementwise, Function, Grad, Run, Shapes, View, ViewMut};
 use nnrs::parametric::{Affine, affine};
 use nnrs::solver::{Adam, Keep, Solver};

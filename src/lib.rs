@@ -20,6 +20,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod dtype;
 pub mod error;
+pub mod expr;
 mod fork;
 pub mod function;
 pub mod graph;
@@ -33,6 +34,7 @@ pub mod random;
 pub mod shape;
 pub mod solver;
 mod switch;
+mod tile;
 
 pub use array::NdArray;
 pub use context::Context;

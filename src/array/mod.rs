@@ -25,6 +25,15 @@ pub use storage::{Content, Storage};
 #[cfg(feature = "python")]
 pub(crate) use views::Export;
 
+/// What a kernel does with the old values of an array that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// They are overwritten.
+    Write,
+    /// What the kernel makes is added to them.
+    Accumulate,
+}
+
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///
 /// ```

@@ -1,11 +1,11 @@
 //! Largest and smallest elements over axes, and where they are: the first of equal ones; NaN loses to everything.
 
 use super::axes::Axes;
-use super::gemm::Output;
 use super::pool;
 use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{MIN_PARALLEL, Shared, share};
+use crate::array::Output;
 use crate::shape::Shape;
 
 /// Neighbouring elements that one task looks through.

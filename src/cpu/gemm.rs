@@ -9,16 +9,9 @@ use super::conv::lanes::{Choose, Lanes, dispatch};
 use super::conv::tile::Tiles;
 use super::pool;
 use super::scratch::{self, Scratch};
-use crate::array::alloc;
+use crate::array::{Output, alloc};
 use crate::dtype::{DType, Real};
 use gemm_common::Parallelism;
-
-/// What happens to the destination's old values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    Write,
-    Accumulate,
-}
 
 /// Products below this many multiplications run on the caller's thread in one piece.
 const SERIAL: usize = 1 << 20;

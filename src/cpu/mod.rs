@@ -3,7 +3,6 @@
 pub mod axes;
 pub mod conv;
 pub mod extreme;
-pub mod formula;
 pub mod gemm;
 pub mod moves;
 pub mod normalize;

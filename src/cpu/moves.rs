@@ -3,11 +3,11 @@
 //! The axes are put in the destination's order and merged as far as both sides allow; then runs of neighbours are copied whole, and where
 //! the two sides run along different axes, the copy goes in tiles that fit the cache.
 
-use super::gemm::Output;
 use super::pool;
 use super::simd::{self, SimdReal};
 use super::tasks::MIN_PARALLEL;
 use crate::array::Data;
+use crate::array::Output;
 use crate::cuda;
 use crate::error::Result;
 use smallvec::SmallVec;

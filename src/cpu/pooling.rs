@@ -11,9 +11,9 @@ mod tests;
 
 use super::conv::SendPtr;
 use super::conv::lanes::{Choose, Job, Lanes, dispatch};
-use super::gemm::Output;
 use super::pool;
 use super::scratch::reserve;
+use crate::array::Output;
 use crate::dtype::Real;
 use planes::Planes;
 use std::ops::Range;

@@ -1,11 +1,11 @@
 //! Products over axes, and their gradient, which is right where elements are zero: no division.
 
 use super::axes::Axes;
-use super::gemm::Output;
 use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{Shared, share};
-use crate::function::expr::op::Binary;
+use crate::array::Output;
+use crate::expr::op::Binary;
 use crate::shape::Shape;
 
 /// Neighbouring elements that one task multiplies.

@@ -1,11 +1,11 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
 use super::axes::Axes;
-use super::gemm::Output;
 use super::pool;
 use super::scratch::Scratch;
 use super::simd::{self, SimdReal};
 use super::tasks::{MIN_PARALLEL, Shared, share};
+use crate::array::Output;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 

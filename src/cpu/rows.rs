@@ -1,8 +1,8 @@
 //! Rows picked from an array by their offsets, and rows put back: gathering and scattering.
 
-use super::gemm::Output;
 use super::simd::{self, SimdReal};
 use super::tasks::{Shared, share};
+use crate::array::Output;
 
 /// Rows that one task copies, and columns that one task adds.
 const ROWS: usize = 256;

@@ -6,11 +6,11 @@
 mod block;
 mod row;
 
-use super::gemm::Output;
 use super::pool;
 use super::scratch::{Scratch, counted};
 use super::simd::{self, SimdReal};
-use crate::function::expr::op::{Binary, Unary};
+use crate::array::Output;
+use crate::expr::op::{Binary, Unary};
 use crate::shape::Shape;
 use block::{Block, Rows};
 

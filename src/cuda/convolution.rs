@@ -4,10 +4,10 @@ use super::driver::Grid;
 use super::vendor::{self, Call, Part, Sizes};
 use super::{convolution_direct as direct, kernels, reduce};
 use crate::array::Data;
+use crate::array::Output;
 use crate::context::compute_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 use crate::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 

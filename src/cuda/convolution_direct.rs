@@ -2,9 +2,9 @@
 
 use super::convolution::{Geometry, Way, grid, header};
 use crate::array::Data;
+use crate::array::Output;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 
 /// Axes that the tables have room for, and those of the kernel for most.
 const AXES: usize = 8;

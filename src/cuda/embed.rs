@@ -3,10 +3,10 @@
 use super::driver::Grid;
 use super::{kernels, places, sort};
 use crate::array::Data;
+use crate::array::Output;
 use crate::context::compute_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 use std::borrow::Cow;
 
 /// How rows are picked: in `batch` batches of `outer` blocks; of each block, which has `n` rows of `inner` elements, the

@@ -6,7 +6,7 @@ use super::emulate_vendor;
 use super::module::{HEADERS, Module};
 use super::vendor::{Call, Prepared};
 use crate::error::{Error, Result};
-use crate::function::expr::cuda::generated::NAME;
+use crate::expr::cuda::generated::NAME;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -5,11 +5,11 @@ use super::reduce::{Walk, split, table};
 use super::team::{self, is_double, named};
 use super::{Gpu, kernels};
 use crate::array::Data;
+use crate::array::Output;
 use crate::context::compute_dtype;
 use crate::cpu::extreme::Order;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 use crate::shape::Shape;
 
 /// Elements of a part, where there are too few outputs to fill the device.

@@ -1,9 +1,9 @@
 //! Small kernels that the engine itself needs: conversions and constants.
 
 use crate::array::Data;
+use crate::array::Output;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 
 /// Copies (and converts) the elements of `x`, which has as many as `y`.
 pub(crate) fn convert(y: &Data, x: &Data) -> Result<()> {

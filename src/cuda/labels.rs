@@ -3,9 +3,9 @@
 
 use super::team::{self, is_double, named};
 use crate::array::Data;
+use crate::array::Output;
 use crate::cpu::softmax::Axis;
 use crate::error::Result;
-use crate::function::Output;
 
 /// `y = -log(x[label])`; 0 for negative labels.
 pub(crate) fn log_loss(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {

@@ -3,9 +3,9 @@
 use super::driver::Grid;
 use super::vendor::{self, Call, Layout, Product};
 use crate::array::Data;
+use crate::array::Output;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 
 /// A matrix, or for a batch several of one shape, in an array. Strides are in elements.
 #[derive(Clone, Copy)]

@@ -77,7 +77,7 @@ modules!(
 pub(crate) static HEADERS: &[(&str, &str)] = &[
     ("elementwise.cuh", include_str!("../../cuda/elementwise.cuh")),
     ("common.cuh", include_str!("../../cuda/common.cuh")),
-    ("generated.cuh", crate::function::expr::cuda::generated::HEADER),
+    ("generated.cuh", crate::expr::cuda::generated::HEADER),
     ("axes.cuh", include_str!("../../cuda/axes.cuh")),
     ("team.cuh", include_str!("../../cuda/team.cuh")),
     ("words.cuh", include_str!("../../cuda/words.cuh")),

@@ -2,8 +2,8 @@
 
 use super::driver::Grid;
 use crate::array::Data;
+use crate::array::Output;
 use crate::error::{Error, Result};
-use crate::function::Output;
 use smallvec::SmallVec;
 
 /// Axes that the kernel has room for.

@@ -4,11 +4,11 @@ use super::driver::Grid;
 use super::team::{self, THREADS, is_double, named};
 use super::{Gpu, kernels};
 use crate::array::Data;
+use crate::array::Output;
 use crate::context::compute_dtype;
 use crate::cpu::normalize::{Channels, Layer};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Output;
 
 /// Channels whose elements lie in shorter pieces are worked on side by side.
 const SHORT: usize = 8;

@@ -4,7 +4,7 @@ use super::disk;
 use super::library::{Name, functions};
 use super::module::HEADERS;
 use crate::error::{Error, Result};
-use crate::function::expr::cuda::OPTIONS;
+use crate::expr::cuda::OPTIONS;
 use std::ffi::{CString, c_char};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;

@@ -1,9 +1,9 @@
 //! Borders around arrays of a GPU.
 
 use crate::array::Data;
+use crate::array::Output;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 
 /// What a border is made of; the numbers are those of `Mode` in `cuda/pad.cu`.
 #[derive(Clone, Copy)]

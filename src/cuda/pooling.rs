@@ -2,10 +2,10 @@
 
 use super::kernels;
 use crate::array::Data;
+use crate::array::Output;
 use crate::cpu::pooling::{Divisor, Pooling};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 
 /// The type in which places within a window are kept.
 fn place_type(p: &Pooling) -> DType {

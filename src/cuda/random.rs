@@ -3,8 +3,8 @@
 use super::launch::Launch;
 use super::team::{is_double, named};
 use crate::array::Data;
+use crate::array::Output;
 use crate::error::Result;
-use crate::function::Output;
 use crate::random::{Draw, Numbers};
 
 /// Runs a launch that ends in n, where key and number are, key and number, and what `rest` adds, with a thread for four words, of which a number takes

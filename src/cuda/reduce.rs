@@ -2,10 +2,10 @@
 
 use super::driver::Grid;
 use crate::array::Data;
+use crate::array::Output;
 use crate::context::compute_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::Output;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 

@@ -3,9 +3,9 @@
 use super::launch::Launch;
 use super::team::{self, is_double, named};
 use crate::array::Data;
+use crate::array::Output;
 use crate::cpu::softmax::Axis;
 use crate::error::Result;
-use crate::function::Output;
 
 fn rows(a: Axis) -> usize {
     a.outer * a.inner

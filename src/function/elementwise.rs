@@ -1,10 +1,10 @@
 //! Functions that work element by element: one formula says all.
 
 use super::describe::Described;
-use super::expr::ssa::MixMap;
-use super::expr::{Expr, Formula};
-use super::{Shapes, args};
+use super::{Args, Def, InputKind, Shapes, args};
 use crate::error::{Error, Result};
+use crate::expr::ssa::MixMap;
+use crate::expr::{Expr, Formula};
 use crate::graph::AnyProgram;
 use crate::shape::Shape;
 use smallvec::smallvec;
@@ -61,6 +61,14 @@ fn lock() -> MutexGuard<'static, MixMap<Key, Arc<Rules>>> {
 /// The cache's lock, for the time of a fork.
 pub(crate) fn hold() -> impl Sized {
     lock()
+}
+
+/// The rules of a registered function with its default arguments, of two inputs where it takes any number. `None` where it
+/// is no formula, or has an argument without default.
+pub fn default_rules(def: &Def) -> Option<Arc<Rules>> {
+    let f = (def.build)(&mut Args::new(vec![])).ok()?;
+    let any = def.inputs.iter().filter(|i| i.kind == InputKind::Variadic).count();
+    f.elementwise().map(|f| rules(f, def.inputs.len() + any))
 }
 
 /// The rules of `f` for `n` inputs, from a cache.

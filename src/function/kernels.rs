@@ -2,7 +2,6 @@
 //! built of these alone runs on both.
 
 use crate::array::{Data, Place};
-use crate::cpu::formula::{Operand, apply};
 use crate::cpu::gemm::{self, Mat, MatMut};
 use crate::cpu::moves::Moves;
 use crate::cpu::pooling::{Divisor, Pooling};
@@ -10,10 +9,11 @@ use crate::cpu::reduce as cpu_reduce;
 use crate::cpu::simd;
 use crate::cuda::{self, reduce::Reduction};
 use crate::error::Result;
+use crate::expr::Formula;
 use crate::function::Output;
-use crate::function::expr::Formula;
-use crate::function::expr::tile::Walk;
 use crate::shape::Shape;
+use crate::tile::Walk;
+use crate::tile::formula::{Operand, apply};
 use crate::with_real;
 
 /// Copies a box of elements of `x` to one of `y`, or adds it.

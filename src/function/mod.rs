@@ -4,7 +4,6 @@
 pub mod args;
 pub mod describe;
 pub mod elementwise;
-pub mod expr;
 pub(crate) mod kernels;
 mod registry;
 mod table;
@@ -81,7 +80,7 @@ impl Needs {
 /// One that works element by element is a formula; derivatives of every order and fusion with its neighbours follow:
 ///
 /// ```
-/// use nnrs::function::expr::Expr;
+/// use nnrs::expr::Expr;
 /// use nnrs::{function, functions as f, graph, Elementwise, Variable};
 ///
 /// function! {

@@ -25,7 +25,7 @@ macro_rules! formulas {
         }
 
         impl $crate::function::Elementwise for $name {
-            fn formula(&self, x: &[$crate::function::expr::Expr]) -> $crate::function::expr::Expr {
+            fn formula(&self, x: &[$crate::expr::Expr]) -> $crate::expr::Expr {
                 let $f = self;
                 let $x = x else { unreachable!("the engine checks the number of inputs") };
                 $formula
@@ -35,10 +35,10 @@ macro_rules! formulas {
             #[allow(unused_variables)]
             fn gradient(
                 &self,
-                x: &[$crate::function::expr::Expr],
-                y: &$crate::function::expr::Expr,
-                g: &$crate::function::expr::Expr,
-            ) -> Option<Vec<Option<$crate::function::expr::Expr>>> {
+                x: &[$crate::expr::Expr],
+                y: &$crate::expr::Expr,
+                g: &$crate::expr::Expr,
+            ) -> Option<Vec<Option<$crate::expr::Expr>>> {
                 let $f = self;
                 let $gx = x else { unreachable!("the engine checks the number of inputs") };
                 let ($y, $g) = (y, g);

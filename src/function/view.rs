@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
-pub use crate::cpu::gemm::Output;
+pub use crate::array::Output;
 
 /// An array to read.
 pub struct View<'a> {

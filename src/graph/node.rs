@@ -493,7 +493,7 @@ impl Drop for FnNode {
 /// A number for the shapes of a call, never 0.
 fn fingerprint<'a>(inputs: impl Iterator<Item = &'a Shape>, outputs: impl Iterator<Item = &'a Shape>) -> u64 {
     use std::hash::Hasher;
-    let mut h = crate::function::expr::ssa::Mix::default();
+    let mut h = crate::expr::ssa::Mix::default();
     for shape in inputs.chain(outputs) {
         h.write_usize(shape.ndim());
         shape.iter().for_each(|&n| h.write_usize(n));

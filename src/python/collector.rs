@@ -9,7 +9,7 @@ use super::function::Function as GraphFunction;
 use super::members::Kept;
 use super::python_function::{UserFunction, live};
 use super::variable::Variable;
-use crate::function::expr::ssa::MixMap;
+use crate::expr::ssa::MixMap;
 use crate::graph::{FunctionRef, Place, Root, Variable as Var, owned_by};
 use crate::solver::Solver;
 

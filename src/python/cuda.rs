@@ -7,7 +7,9 @@ use super::variable::Variable;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
-use crate::function::{expr, find};
+use crate::expr;
+use crate::function::elementwise::default_rules;
+use crate::function::find;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -181,6 +183,7 @@ fn cuda_source(py: Python<'_>, name: &str, dtype: &str) -> PyResult<Option<Strin
     errors::run(py, || {
         let def = find(name).ok_or_else(|| Error::arg("name", "a function's name").actual(name))?;
         let float = || Error::new(ErrorKind::Dtype, "a float type").argument("dtype").actual(dtype);
-        expr::cuda::source(def, DType::from_name(dtype).ok_or_else(float)?)
+        let dtype = DType::from_name(dtype).ok_or_else(float)?;
+        default_rules(def).map(|r| expr::cuda::source(def.snake, &r.forward, &r.backward, dtype)).transpose()
     })
 }

@@ -5,7 +5,7 @@ use super::pass::{Fused, Job};
 use super::rule::{Declared, Rule, Scalars, Step};
 use crate::cpu::simd::{self, Body, SimdReal, Vector};
 use crate::dtype::DType;
-use crate::function::expr::{Expr, Formula};
+use crate::expr::{Expr, Formula};
 use std::marker::PhantomData;
 
 /// A rule without its type.

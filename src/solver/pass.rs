@@ -7,8 +7,8 @@ use crate::cpu::pool;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::expr::Formula;
-use crate::function::expr::tile::{Program, Sink, Source, Walk};
+use crate::expr::Formula;
+use crate::tile::{Program, Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 

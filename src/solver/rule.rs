@@ -2,7 +2,7 @@
 
 use crate::cpu::simd::Vector;
 use crate::error::{Error, ErrorKind, Result};
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::{ArgDef, ArgValue, Args};
 use smallvec::SmallVec;
 use std::ops::{Add, Div, Mul, Sub};

@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CUDA = ROOT / "cuda"
-INCLUDES = [CUDA, ROOT / "src/function/expr/cuda"]
+INCLUDES = [CUDA, ROOT / "src/expr/cuda"]
 COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden"]
 KERNELS = [*FLAGS, "-ffp-contract=off", "-fno-strict-aliasing", "-w", *(f"-I{folder}" for folder in INCLUDES)]

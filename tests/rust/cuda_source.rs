@@ -2,10 +2,10 @@
 //! `Formula::eval` gives, on ordinary and special numbers, dense and broadcast, with outputs set, added to, and absent.
 
 use nnrs::DType;
-use nnrs::function::elementwise::rules;
-use nnrs::function::expr::ssa::Ins;
-use nnrs::function::expr::{Formula, cuda};
-use nnrs::function::{Args, registry};
+use nnrs::expr::ssa::Ins;
+use nnrs::expr::{Formula, cuda};
+use nnrs::function::elementwise::default_rules;
+use nnrs::function::registry;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -21,10 +21,8 @@ struct Kernel {
 fn kernels(dtype: DType) -> (String, Vec<Kernel>) {
     let (mut text, mut list) = (String::new(), Vec::new());
     for def in registry() {
-        let Some(source) = cuda::source(def, dtype).unwrap() else { continue };
-        text += &source;
-        let f = (def.build)(&mut Args::new(vec![])).unwrap();
-        let rules = rules(f.elementwise().unwrap(), cuda::default_inputs(def));
+        let Some(rules) = default_rules(def) else { continue };
+        text += &cuda::source(def.snake, &rules.forward, &rules.backward, dtype).unwrap();
         list.push(Kernel { name: format!("{}_forward", def.snake), formula: rules.forward.clone() });
         if rules.backward.outputs().iter().any(Option::is_some) {
             list.push(Kernel { name: format!("{}_backward", def.snake), formula: rules.backward.clone() });

@@ -3,7 +3,7 @@
 
 use nnrs::array::alloc;
 use nnrs::dtype::Element;
-use nnrs::function::expr::Expr;
+use nnrs::expr::Expr;
 use nnrs::function::{Elementwise, Function, Grad, GradMut, Needs, OnVariables, Output, Run, Shapes, View, ViewMut};
 use nnrs::graph::{self, mode};
 use nnrs::{Context, DType, Error, Result, Shape, Variable, function, functions as f, with_real};

@@ -1,7 +1,7 @@
 //! The bias gradient: sums of gy over everything but the channels.
 
 use super::{Conv, Layout, SendPtr};
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::cpu::pool;
 use crate::cpu::scratch;
 use crate::dtype::Real;

@@ -5,7 +5,7 @@ use super::geometry::{Bands, Geometry, Item, Order};
 use super::lanes::{Choose, Lanes, dispatch};
 use super::pack::{How, Move, band, weights};
 use super::tile::Tiles;
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::cpu::pool;
 use crate::cpu::scratch::{self, Scratch};
 use crate::dtype::Real;

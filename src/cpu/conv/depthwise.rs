@@ -3,7 +3,7 @@
 use super::geometry::Geometry;
 use super::lanes::{Choose, Job, Lanes, dispatch};
 use super::{Conv, Layout, SendPtr};
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::cpu::pool;
 use crate::cpu::scratch;
 use crate::dtype::Real;

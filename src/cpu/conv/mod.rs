@@ -15,8 +15,8 @@ mod weight;
 #[cfg(test)]
 mod tests;
 
-use super::gemm::Output;
 use super::scratch;
+use crate::array::Output;
 use crate::dtype::Real;
 use correlate::Correlate;
 use depthwise::{Depthwise, Pass};

@@ -4,8 +4,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use crate::array::Output;
 use crate::cpu::conv::SendPtr;
-use crate::cpu::gemm::Output;
 use crate::cpu::scratch::Scratch;
 use crate::dtype::Real;
 

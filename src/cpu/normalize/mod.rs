@@ -14,9 +14,9 @@ mod tests;
 
 use super::conv::SendPtr;
 use super::conv::lanes::{Choose, Job, Lanes, dispatch};
-use super::gemm::Output;
 use super::pool;
 use super::scratch::{Scratch, list};
+use crate::array::Output;
 use crate::dtype::Real;
 pub use layer::{Layer, LayerBackward, LayerGradients};
 use std::ops::Range;

@@ -5,9 +5,9 @@
 
 use super::vectors::{self, Sum};
 use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use crate::array::Output;
 use crate::cpu::conv::SendPtr;
 use crate::cpu::conv::lanes::Lanes;
-use crate::cpu::gemm::Output;
 use crate::dtype::Real;
 use std::ops::Range;
 

@@ -6,7 +6,7 @@ use super::{BLOCKS, Draw, GROUP};
 use crate::cpu::simd::{self, Isa, SimdReal, isa};
 use crate::cpu::tasks::parts;
 use crate::dtype::Element;
-use crate::function::expr::op::Unary;
+use crate::expr::op::Unary;
 
 /// Groups made by one task.
 const TASK: usize = 128;

@@ -2,7 +2,7 @@
 //! compilers make a long scalar loop of it.
 
 use super::{Place, larger, wins};
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::dtype::Real;
 
 /// Two input rows of `2 n` numbers, their gradients, and the gradients of `n` windows.

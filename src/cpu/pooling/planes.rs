@@ -1,7 +1,7 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
 use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::cpu::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use std::ops::Range;

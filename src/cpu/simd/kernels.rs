@@ -1,6 +1,6 @@
 //! The table of compiled loops that each instruction set offers, and the loops around vectors.
 
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::op::{Binary, Unary};
 
 use super::steps::{Place, Step};
 use super::vector::{Op1, Op2, Vector};
@@ -167,12 +167,12 @@ macro_rules! kernels {
 
 macro_rules! tables {
     ($v32:ty, $v64:ty, $block:literal) => {
-        fn unary_of<V: Vector>(op: crate::function::expr::op::Unary) -> $crate::cpu::simd::kernels::UnaryFn<V::E> {
+        fn unary_of<V: Vector>(op: crate::expr::op::Unary) -> $crate::cpu::simd::kernels::UnaryFn<V::E> {
             $crate::cpu::simd::kernels::choose!(op, Unary, unary, V;
                 Neg Abs Sign Floor Ceil Round Sqrt Exp Expm1 Log Log1p Sin Cos Tan Sinh Cosh Tanh Asin Acos Atan Asinh Acosh Atanh
                 Sigmoid Erf IsNan IsInf Not RoundF16 RoundBF16)
         }
-        fn binary_of<V: Vector>(op: crate::function::expr::op::Binary) -> $crate::cpu::simd::kernels::BinaryFn<V::E> {
+        fn binary_of<V: Vector>(op: crate::expr::op::Binary) -> $crate::cpu::simd::kernels::BinaryFn<V::E> {
             $crate::cpu::simd::kernels::choose!(op, Binary, binary, V;
                 Add Sub Mul Div Pow Max Min Atan2 Lt Le Gt Ge Eq Ne And Or Xor)
         }
@@ -208,7 +208,7 @@ macro_rules! table {
 macro_rules! choose {
     ($op:expr, $kind:ident, $loop:ident, $v:ident; $($name:ident)*) => {
         match $op {
-            $(crate::function::expr::op::$kind::$name => $loop::<$v, $crate::cpu::simd::ops::$name>,)*
+            $(crate::expr::op::$kind::$name => $loop::<$v, $crate::cpu::simd::ops::$name>,)*
         }
     };
 }

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::dtype::{Element, Real};
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::op::{Binary, Unary};
 
 pub use convert::convert;
 use kernels::Kernels;

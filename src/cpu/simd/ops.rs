@@ -1,4 +1,4 @@
-//! The operations of `function::expr::op` as functions of vectors: one type each, so that a loop can be compiled around it.
+//! The operations of `expr::op` as functions of vectors: one type each, so that a loop can be compiled around it.
 
 use super::math;
 use super::vector::{F32Vector, Op1, Op2, Vector};

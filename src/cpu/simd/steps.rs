@@ -2,7 +2,7 @@
 //! here a block of a few vectors goes through a whole list of steps, each of which reads at most one more tile, and only values that
 //! are used again later are stored. Each step is the same operation as its loop, so the bits are the same.
 
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::op::{Binary, Unary};
 
 use super::ops;
 use super::vector::Vector;

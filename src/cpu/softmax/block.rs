@@ -2,7 +2,7 @@
 
 use super::{Shared, WIDTH, combine, map, update};
 use crate::cpu::simd::{self, SimdReal};
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::op::{Binary, Unary};
 
 /// Some neighbouring columns of the array.
 pub(super) struct Block {

@@ -2,7 +2,7 @@
 //! vector loops cost little more than one.
 
 use crate::cpu::simd::{self, SimdReal};
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::op::{Binary, Unary};
 
 const PIECE: usize = 1024;
 

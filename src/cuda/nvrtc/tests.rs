@@ -1,8 +1,8 @@
 use super::*;
 use crate::dtype::DType;
-use crate::function::expr::Formula;
-use crate::function::expr::cuda::generated::{Form, Read, Recipe, Strided, source};
-use crate::function::expr::ssa::{Id, Ins, Ssa};
+use crate::expr::Formula;
+use crate::expr::cuda::generated::{Form, Read, Recipe, Strided, source};
+use crate::expr::ssa::{Id, Ins, Ssa};
 use smallvec::smallvec;
 
 /// A fused unit: a dear and cheap functions of an array, one that broadcasts, a number, and a number of the run.

@@ -6,12 +6,12 @@ use crate::array::{Data, Place};
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::expr::{Expr, Formula};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::expr::tile::Walk;
-use crate::function::expr::{Expr, Formula};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
+use crate::tile::Walk;
 use crate::{function, functions as f, with_real};
 use smallvec::smallvec;
 

@@ -2,13 +2,13 @@
 
 use crate::array::Data;
 use crate::error::{Error, Result};
+use crate::expr::{Expr, Formula};
 use crate::function::array::sum_to;
 use crate::function::elementwise::FormulaFunction;
-use crate::function::expr::tile::Walk;
-use crate::function::expr::{Expr, Formula};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
+use crate::tile::Walk;
 use crate::{function, functions as f};
 use smallvec::smallvec;
 

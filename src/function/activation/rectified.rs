@@ -1,7 +1,7 @@
 //! Activations with kinks, one formula a row: `relu`, `relu6`, `elu`, `selu`, `hard_sigmoid`, `hard_tanh`,
 //! `binary_sigmoid`, `binary_tanh`.
 
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::table::formulas;
 
 formulas! {

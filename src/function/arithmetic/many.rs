@@ -1,6 +1,6 @@
 //! `add_n`, `mul_n`: sum and product of any number of arrays.
 
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::table::formulas;
 
 formulas! {

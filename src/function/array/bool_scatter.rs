@@ -7,7 +7,7 @@ use crate::cuda::embed::{self, Absent, Picks};
 use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::shape::Shape;

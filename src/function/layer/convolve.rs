@@ -2,9 +2,9 @@
 
 use super::direct;
 use super::spatial::{Dims, Sizes, three};
+use crate::array::Output;
 use crate::array::{Data, Place};
 use crate::cpu::conv::{Conv, Layout};
-use crate::cpu::gemm::Output;
 use crate::cpu::simd::{self, SimdReal};
 use crate::cuda::convolution::{self, Geometry};
 use crate::dtype::DType;

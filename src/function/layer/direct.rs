@@ -1,7 +1,7 @@
 //! Convolutions over four or more spatial axes: plain loops, for the few who need them.
 
 use super::spatial::Sizes;
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::dtype::Real;
 use smallvec::SmallVec;
 

@@ -1,11 +1,11 @@
 //! `where`: one of two arrays, as a condition says.
 
 use crate::error::{Error, Result};
-use crate::function::expr::tile::Walk;
-use crate::function::expr::{Expr, Formula};
+use crate::expr::{Expr, Formula};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
+use crate::tile::Walk;
 use crate::{function, functions as f};
 use smallvec::smallvec;
 

@@ -1,7 +1,7 @@
 //! Losses of the difference of two arrays, one formula a row: `squared_error`, `absolute_error`, `huber_loss`,
 //! `epsilon_insensitive_loss`.
 
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::table::formulas;
 
 formulas! {

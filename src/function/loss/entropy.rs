@@ -1,6 +1,6 @@
 //! `sigmoid_cross_entropy` and `binary_cross_entropy`: losses of two classes, one formula a row.
 
-use crate::function::expr::Expr;
+use crate::expr::Expr;
 use crate::function::table::formulas;
 
 /// The smallest normal f32: what stands for 0 under a logarithm.

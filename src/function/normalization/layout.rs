@@ -1,7 +1,7 @@
 //! Which axes have statistics of their own, and how an array is laid out for the kernels: as it is where they lie side by
 //! side, otherwise through a copy with those axes first.
 
-use crate::cpu::gemm::Output;
+use crate::array::Output;
 use crate::cpu::normalize::Channels;
 use crate::cpu::scratch::{Scratch, counted};
 use crate::dtype::{DType, Element, Real};

@@ -10,12 +10,12 @@ use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::{Error, Result};
+use crate::expr::{Expr, Formula};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::expr::tile::{Program, Sink, Source, Walk};
-use crate::function::expr::{Expr, Formula};
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::shape::Shape;
+use crate::tile::{Program, Sink, Source, Walk};
 use crate::{function, functions as f, with_real};
 use smallvec::smallvec;
 

@@ -5,7 +5,7 @@ use super::ForwardOptions;
 use super::build::{self, Forward, PlanNode, Slot, What};
 use super::memory::Plans;
 use crate::error::{Error, Result};
-use crate::function::expr::ssa::MixMap;
+use crate::expr::ssa::MixMap;
 use crate::graph::variable::{VarRef, Variable};
 use crate::shape::Shape;
 

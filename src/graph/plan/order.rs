@@ -1,7 +1,7 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
 use crate::error::Result;
-use crate::function::expr::ssa::MixMap;
+use crate::expr::ssa::MixMap;
 use crate::function::{Needs, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;

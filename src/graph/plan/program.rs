@@ -7,10 +7,10 @@ use crate::context::Site;
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::expr::op::Unary;
+use crate::expr::ssa::{Id, Ins, MixMap, Ssa};
 use crate::function::elementwise::{Rules, rules};
-use crate::function::expr::op::Unary;
-use crate::function::expr::ssa::{Id, Ins, MixMap, Ssa};
-use crate::function::expr::tile::{Program, Sink, Source};
+use crate::tile::{Program, Sink, Source};
 use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
@@ -432,7 +432,7 @@ impl BackwardProgram {
 }
 
 fn add(ssa: &mut Ssa, a: Id, b: Id) -> Id {
-    ssa.push(Ins::Binary(crate::function::expr::op::Binary::Add, a, b))
+    ssa.push(Ins::Binary(crate::expr::op::Binary::Add, a, b))
 }
 
 /// Drops inputs and values that no output needs.

@@ -11,7 +11,7 @@ use super::single::run_arrays;
 use super::turn::Turn;
 use crate::array::{Absent, Maker, NdArray, Storage, gone};
 use crate::error::{Error, Result};
-use crate::function::expr::ssa::MixMap;
+use crate::expr::ssa::MixMap;
 use crate::graph::mode;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::VarRef;

@@ -7,13 +7,13 @@ use crate::context::Site;
 use crate::cuda;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::expr::ssa::{Id, Ins, Ssa};
 use crate::fork;
 use crate::function::elementwise::{Rules, rules};
-use crate::function::expr::ssa::{Id, Ins, Ssa};
-use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::graph::node::FnNode;
 use crate::graph::variable::VarRef;
 use crate::shape::Shape;
+use crate::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
 use crate::error::{Error, Result};
+use crate::expr::ssa::MixMap;
 use crate::function::Part;
-use crate::function::expr::ssa::MixMap;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;

@@ -3,10 +3,10 @@
 use super::{Backward, Step, Target, Tile};
 use crate::array::{Data, NdArray};
 use crate::error::Result;
-use crate::function::expr::tile::{Sink, Source, Walk};
 use crate::function::{Output, kernels};
 use crate::graph::plan::exec::{Alive, Apart, source, steal};
 use crate::graph::plan::program::{AnyProgram, Input};
+use crate::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

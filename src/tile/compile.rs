@@ -6,7 +6,7 @@
 use super::registers;
 use super::{Code, Number, Program, Slot};
 use crate::cpu::simd::{self, Act, SimdReal, Step};
-use crate::function::expr::ssa::{Id, Ins, Ssa};
+use crate::expr::ssa::{Id, Ins, Ssa};
 
 /// What the compiler knows about a value.
 #[derive(Clone, Copy, Default)]

@@ -6,8 +6,8 @@
 use super::Slot;
 use super::compile::Compiler;
 use crate::cpu::simd::{Act, SimdReal, Step};
-use crate::function::expr::op::Binary::{self, Add, Mul, Sub};
-use crate::function::expr::ssa::{Id, Ins};
+use crate::expr::op::Binary::{self, Add, Mul, Sub};
+use crate::expr::ssa::{Id, Ins};
 use smallvec::SmallVec;
 
 /// What goes on from the value in the registers.

@@ -1,10 +1,9 @@
 //! Runs a formula over slices: for functions with a structure of their own whose work is element-wise all the same.
 
-use super::gemm::Output;
-use super::simd::SimdReal;
-use crate::function::expr::Formula;
-use crate::function::expr::tile::{Program, Sink, Source, Walk};
-use crate::shape::Shape;
+use super::{Program, Sink, Source, Walk};
+use crate::array::Output;
+use crate::cpu::simd::SimdReal;
+use crate::expr::Formula;
 
 /// An input of a formula.
 pub struct Operand<'a, T> {
@@ -13,16 +12,6 @@ pub struct Operand<'a, T> {
 }
 
 impl<'a, T> Operand<'a, T> {
-    /// Read element by element.
-    pub fn dense(data: &'a [T]) -> Self {
-        Operand { data, walk: Walk::Dense }
-    }
-
-    /// Of shape `from`, which broadcasts to `over`.
-    pub fn over(data: &'a [T], from: &Shape, over: &Shape) -> Self {
-        Operand { data, walk: Walk::new(from, over) }
-    }
-
     /// Whether all that is read for `n` elements lies in the data.
     fn reaches(&self, n: usize) -> bool {
         match &self.walk {
@@ -47,7 +36,7 @@ pub fn apply<T: SimdReal>(f: &Formula, x: &[Operand<T>], y: &mut [T], output: Ou
     }
     assert!(x.iter().all(|o| o.reaches(y.len())), "inputs as long as their walks");
     let k = x.len();
-    let with_old = |v: &[crate::function::expr::Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
+    let with_old = |v: &[crate::expr::Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
     let program = match output {
         Output::Write => Program::<T>::of(f),
         Output::Accumulate => Program::<T>::of(&Formula::new(k + 1, with_old)),

@@ -1,7 +1,7 @@
 //! What a generated kernel computes for one element, and how a GPU does it in few instructions.
 
-use crate::function::expr::op::{Binary, Unary};
-use crate::function::expr::ssa::{Id, Ins, Ssa};
+use crate::expr::op::{Binary, Unary};
+use crate::expr::ssa::{Id, Ins, Ssa};
 
 /// A straight-line program over the values of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -13,12 +13,10 @@ use super::op::{Binary, Unary};
 use super::ssa::{Id, Ins};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
-use crate::function::elementwise::rules;
-use crate::function::{Args, Def, InputKind};
 use std::fmt::Write;
 
 /// What every kernel stands on; goes before the kernels of a source file.
-pub const PRELUDE: &str = include_str!("../../../cuda/elementwise.cuh");
+pub const PRELUDE: &str = include_str!("../../cuda/elementwise.cuh");
 
 /// What NVRTC must be told, so that kernels do the CPU's arithmetic.
 pub const OPTIONS: [&str; 1] = ["--fmad=false"];
@@ -75,7 +73,7 @@ fn numbered(stem: &str, n: usize) -> Vec<String> {
 ///
 /// ```
 /// use nnrs::DType;
-/// use nnrs::function::expr::{Formula, cuda};
+/// use nnrs::expr::{Formula, cuda};
 /// let twice = Formula::new(1, |x| vec![Some(&x[0] * 2.0)]);
 /// assert!(cuda::kernel("twice", &twice, DType::F32)?.contains("const float v2 = v0 * v1;"));
 /// # Ok::<(), nnrs::Error>(())
@@ -84,27 +82,19 @@ pub fn kernel(name: &str, formula: &Formula, dtype: DType) -> Result<String> {
     Ok(print(name, formula, &Names::plain(formula), Real::of(dtype)?))
 }
 
-/// The whole source of a registered function with its default arguments, `<name>_forward` and, if it has gradients,
-/// `<name>_backward`. `None` where the function is no formula, or has an argument without default.
-pub fn source(def: &Def, dtype: DType) -> Result<Option<String>> {
+/// The whole source of a function's kernels, `<name>_forward` and, if it has gradients, `<name>_backward`.
+///
+/// # Errors
+/// `dtype` is not a float type.
+pub fn source(name: &str, forward: &Formula, backward: &Formula, dtype: DType) -> Result<String> {
     let real = Real::of(dtype)?;
-    let function = (def.build)(&mut Args::new(vec![])).ok();
-    let Some(f) = function.as_ref().and_then(|f| f.elementwise()) else { return Ok(None) };
-    let rules = rules(f, default_inputs(def));
     let mut text = format!("{PRELUDE}\n");
-    text += &print(&format!("{}_forward", def.snake), &rules.forward, &Names::plain(&rules.forward), real);
-    if rules.backward.outputs().iter().any(Option::is_some) {
+    text += &print(&format!("{name}_forward"), forward, &Names::plain(forward), real);
+    if backward.outputs().iter().any(Option::is_some) {
         text.push('\n');
-        let names = Names::backward(&rules.backward);
-        text += &print(&format!("{}_backward", def.snake), &rules.backward, &names, real);
+        text += &print(&format!("{name}_backward"), backward, &Names::backward(backward), real);
     }
-    Ok(Some(text))
-}
-
-/// Inputs of a function when all are given; two of any number.
-pub fn default_inputs(def: &Def) -> usize {
-    let any = def.inputs.iter().filter(|i| i.kind == InputKind::Variadic).count();
-    def.inputs.len() + any
+    Ok(text)
 }
 
 fn print(name: &str, f: &Formula, names: &Names, real: Real) -> String {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::cpu::simd;
-use crate::function::expr::Formula;
-use crate::function::expr::op::{Binary, Unary};
+use crate::expr::Formula;
+use crate::expr::op::{Binary, Unary};
 
 fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f32>> {
     let mut ssa = Ssa::default();

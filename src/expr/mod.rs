@@ -9,8 +9,6 @@ mod formula;
 pub mod op;
 #[allow(missing_docs)]
 pub mod ssa;
-#[allow(missing_docs)]
-pub mod tile;
 
 pub use formula::Formula;
 use op::{Binary, Unary};

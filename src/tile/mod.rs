@@ -3,13 +3,15 @@
 
 mod chain;
 mod compile;
+pub(crate) mod formula;
 mod registers;
 mod run;
 
-use super::ssa::{Id, Ins, Ssa};
 use crate::cpu::pool;
 use crate::cpu::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
 use crate::dtype::DType;
+use crate::expr::Formula;
+use crate::expr::ssa::{Id, Ins, Ssa};
 use crate::shape::Shape;
 use compile::Compiler;
 use run::Run;
@@ -116,7 +118,7 @@ impl<T: SimdReal> Program<T> {
     }
 
     /// Compiles a formula.
-    pub fn of(f: &super::Formula) -> Program<T> {
+    pub fn of(f: &Formula) -> Program<T> {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..f.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
