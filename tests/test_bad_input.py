@@ -6,12 +6,14 @@ Files are in test_bad_files.py, hooks in test_bad_hooks.py and test_threads.py, 
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.initializer as I
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
 from graph_helpers import leaf
@@ -367,3 +369,43 @@ def test_a_large_variable_is_no_list_of_numbers():
         for v in (nn.Variable((2**40,)), nn.NdArray((2**40,))):
             with pytest.raises(nn.Error, match="got <(Variable|NdArray)"):
                 call(v)
+
+
+@pytest.mark.parametrize("f", [F.softmax_cross_entropy, F.categorical_cross_entropy])
+@pytest.mark.parametrize("shape", [(4, 6), (4, 0), (4, 2)])
+def test_labels_of_another_shape_in_a_gradient_graph(f, shape):
+    x = nn.Variable.from_numpy_array(np.random.default_rng(1).uniform(0.1, 1, (4, 6)), need_grad=True)
+    t = nn.Variable.from_numpy_array([[1], [2], [3], [4]])
+    (g,) = nn.grad([F.sum(f(x, t))], [x])
+    g.forward()
+    t.reset_shape(shape, True)
+    t.d = 0
+    with pytest.raises(nn.Error, match="shape"):
+        g.forward()
+
+
+@pytest.mark.parametrize("make", [lambda: range(10**9), lambda: itertools.repeat(1), lambda: np.zeros(10**7)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, n: F.sum(x, axis=n),
+        lambda x, n: F.max_pooling(x, n),
+        lambda x, n: F.transpose(x, n),
+        lambda x, n: F.reshape(x, n),
+        lambda x, n: F.convolution(x, x, stride=n),
+        lambda x, n: nn.Variable(n),
+    ],
+)
+def test_lists_that_do_not_end_soon(call, make):
+    with pytest.raises(nn.Error):
+        call(nn.Variable((1, 1, 4, 4)), make())
+
+
+def test_initial_values_that_cannot_be_drawn():
+    for limits in [(-1e308, 1e308), (0, float("inf")), (0, float("nan")), 3]:
+        with pytest.raises(nn.Error, match="lim"):
+            I.UniformInitializer(limits)((2,))
+    with pytest.raises(nn.Error, match="lim"):
+        I.UniformIntInitializer((3, 3))((2,))
+    assert PF.affine(nn.Variable((2, 0)), 0, name="nothing").shape == (2, 0)
+    assert I.UniformInitializer((0, float("inf")))((0, 3)).shape == (0, 3)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SCRIPT = """
-import sys, threading, time
+import copy, pickle, sys, threading, time
 import numpy as np, nnrs as nn, nnrs.functions as F, nnrs.solvers as S
 class Twice(nn.function.PythonFunction):
     name = "Twice"
@@ -18,18 +18,32 @@ class Twice(nn.function.PythonFunction):
     def backward_impl(self, inputs, outputs, propagate_down, accum): inputs[0].g = 2 * outputs[0].g
     def grad_depends_output_data(self, i, o): return False
     def grad_depends_input_data(self, i, j): return False
+large = np.ones((64, 100))  # NumPy lets go of the GIL where it copies this
+def through_numpy(x):
+    x.d = x.g = x.data.data = large
+    nn.Variable.from_numpy_array(large), nn.NdArray.from_numpy_array(large), np.array(x.data)
+    x[0:3] = 1
+    pickle.loads(pickle.dumps(x)), copy.deepcopy(x), x.data.cast(np.float64), x.data.cast(np.float32)
+    try:
+        x.d = np.ones(3)
+    except nn.Error:
+        pass
 def work(kind):
+    v = nn.Variable((64, 100))
     x = nn.Variable.from_numpy_array(np.ones((8, 8), "f"), need_grad=True)
     y = F.sum(F.affine(Twice()(x) if kind == "python function" else x, x))
     solver = S.Sgd(lr=1e-6)
     solver.set_parameters({"x": x})
     while True:
-        if kind == "auto":
+        if kind == "numpy":
+            through_numpy(v)
+        elif kind == "auto":
             with nn.auto_forward():
                 F.sum(F.affine(x, x)).backward()
         elif kind == "hook":
             y.forward(function_post_hook=lambda f: None)
         else:
+            v.d = large
             y.forward()
             solver.zero_grad()
             y.backward()
@@ -40,7 +54,7 @@ time.sleep(float(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("kind", ["plain", "hook", "auto", "python function"])
+@pytest.mark.parametrize("kind", ["plain", "numpy", "hook", "auto", "python function"])
 def test_daemon_threads_at_the_end(kind):
     for k in range(8):
         command = [sys.executable, "-c", SCRIPT, kind, str(0.02 * k)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -95,7 +96,8 @@ def _statistic(x: Any, axes: int | Sequence[int]) -> Variable:
     """Room for a running statistic. Of wrong arguments the call itself says what is wrong."""
     shape = getattr(x, "shape", ())
     try:
-        kept = {int(a) % max(len(shape), 1) for a in np.ravel(np.asarray(axes, float))}
+        several = islice(axes, len(shape)) if isinstance(axes, Sequence | np.ndarray) else [axes]
+        kept = {int(a) % max(len(shape), 1) for a in several}
     except (TypeError, ValueError, OverflowError):
         kept = set()
     return Variable(tuple(n if i in kept else 1 for i, n in enumerate(shape)))

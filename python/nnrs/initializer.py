@@ -60,6 +60,18 @@ class NormalInitializer(_Random):
         return np.asarray(self.rng.randn(*shape) * self.sigma, dtype=np.float32)
 
 
+def _drawn(initializer: Any, expected: str, shape: Shape, draw: Any) -> Any:
+    """What `draw` gives between the two limits of an initializer; nothing of no elements, whatever these are."""
+    if np.prod(shape) == 0:
+        return np.zeros(shape, int)
+    try:
+        low, high = initializer.lim
+        return draw(low, high, size=shape)
+    except (OverflowError, ValueError, TypeError) as e:
+        name = type(initializer).__name__
+        raise ArgumentError(message(name, "lim", expected, initializer.lim, str(e))) from e
+
+
 class UniformInitializer(_Random):
     """Uniform distribution over `lim[0]` to `lim[1]`.
 
@@ -80,8 +92,7 @@ class UniformInitializer(_Random):
         return f"{type(self).__name__}({self.lim})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        low, high = self.lim
-        return np.asarray(self.rng.uniform(low, high, size=shape), dtype=np.float32)
+        return np.asarray(_drawn(self, "two finite limits", shape, self.rng.uniform), dtype=np.float32)
 
 
 class UniformIntInitializer(_Random):
@@ -103,8 +114,7 @@ class UniformIntInitializer(_Random):
         return f"{type(self).__name__}({self.lim})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        low, high = self.lim
-        return np.asarray(self.rng.randint(low, high, size=shape))
+        return np.asarray(_drawn(self, "two integers, the lower one first", shape, self.rng.randint))
 
 
 class RangeInitializer(BaseInitializer):
@@ -291,5 +301,6 @@ def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -
     >>> [round(float(v), 6) for v in calc_uniform_lim_glorot(4, 2)]
     [-1.0, 1.0]
     """
-    limit = np.sqrt(6.0 / (np.prod(kernel) * (inmaps + outmaps)))
+    with np.errstate(divide="ignore"):  # of no maps
+        limit = np.sqrt(6.0 / (np.prod(kernel) * (inmaps + outmaps)))
     return -limit, limit

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub(crate) use stop::check;
 pub use stop::{End, contained, is_to_stop, refuse, unstoppable};
 use threads::available_cpus;
 pub use threads::{num_threads, set_num_threads};
@@ -44,7 +45,7 @@ pub fn run(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
 fn alone(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     for i in 0..chunks {
         if i > 0 {
-            stop::check();
+            check();
         }
         f(i);
     }
@@ -199,7 +200,7 @@ impl Pool {
             // SAFETY: as above.
             let f = unsafe { &*job.f };
             let chunk = || {
-                stop::check(); // a worker is never asked
+                check(); // a worker is never asked
                 f(job.chunks - left)
             };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(chunk)) {

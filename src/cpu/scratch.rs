@@ -32,6 +32,7 @@ impl Memory {
             let block = Block::new(bytes).unwrap_or_else(|e| pool::refuse(e));
             // SAFETY: the block is this long and nobody else has it.
             unsafe { block.ptr().write_bytes(0, bytes) };
+            pool::check();
             return Memory::Block(block);
         }
         let mut lines = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().unwrap_or_default();

@@ -308,6 +308,13 @@ impl VarNode {
         self.core().exchanged();
     }
 
+    /// The script has written its data since the function ran that makes it, or has put another array in its place.
+    pub(crate) fn is_overwritten(&self) -> bool {
+        let storage = self.data().storage();
+        let is_as_made = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && self.has_its_array_since(f.ran());
+        !storage.is_empty() && self.parent().is_some_and(|f| !is_as_made(f))
+    }
+
     /// It has had its data array since that time, or longer.
     pub(crate) fn has_its_array_since(&self, time: u64) -> bool {
         self.core().since.load(Relaxed) <= time

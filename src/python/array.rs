@@ -1,6 +1,6 @@
 //! `nnrs.NdArray`.
 
-use super::{convert, errors, operators};
+use super::{convert, errors, finish, operators};
 use crate::array::{Maker, NdArray as Array};
 use crate::dtype::DType;
 use pyo3::basic::CompareOp;
@@ -277,7 +277,7 @@ impl NdArray {
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._members")?.call_method1("bool_fill", (slf, mask, value))
+        super::members::in_python(slf.py(), "bool_fill", (slf, mask, value))
     }
 
     /// As `masked_fill`.
@@ -391,34 +391,37 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) ->
 /// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
 pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
-    let wrong =
-        || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
-    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-        let v = value.extract().map_err(|_| wrong())?;
-        return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
-    }
-    let numpy = convert::numpy(py)?;
-    let values = numpy.call_method1("asarray", (value,)).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
-        true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
-        false => e,
-    })?;
-    let shape = convert::tuple(py, &a.shape())?;
-    let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|_| {
-        let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
-        errors::raise(
-            py,
-            crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()))
-                .actual(format!("shape {given}"))
-                .function(function),
-        )
-    })?;
-    let is_number = value.is_instance(&numpy.getattr("generic")?)?;
-    let dtype = match (is_number, a.dtype()) {
-        (true, DType::BF16) => DType::F32,
-        (true, d) => d,
-        (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
-    };
-    convert::write_all(py, a, dtype, &values)
+    finish::calling(py, || {
+        let wrong =
+            || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
+        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+            let v = value.extract().map_err(|_| wrong())?;
+            return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
+        }
+        let numpy = convert::numpy(py)?;
+        let values =
+            numpy.call_method1("asarray", (value,)).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
+                true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
+                false => e,
+            })?;
+        let shape = convert::tuple(py, &a.shape())?;
+        let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|_| {
+            let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
+            errors::raise(
+                py,
+                crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()))
+                    .actual(format!("shape {given}"))
+                    .function(function),
+            )
+        })?;
+        let is_number = value.is_instance(&numpy.getattr("generic")?)?;
+        let dtype = match (is_number, a.dtype()) {
+            (true, DType::BF16) => DType::F32,
+            (true, d) => d,
+            (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
+        };
+        convert::write_all(py, a, dtype, &values)
+    })
 }
 
 pub(crate) fn as_numpy<'py>(
@@ -427,20 +430,22 @@ pub(crate) fn as_numpy<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let array = convert::writable(py, a)?;
-    let array = match dtype.filter(|d| !d.is_none()) {
-        Some(d) if !array.getattr("dtype")?.eq(convert::numpy(py)?.getattr("dtype")?.call1((d,))?)? => {
-            if copy == Some(false) {
-                return Err(errors::raise(
-                    py,
-                    crate::Error::arg("copy", "True or None where the type changes").actual("False"),
-                ));
+    finish::calling(py, || {
+        let array = convert::writable(py, a)?;
+        let array = match dtype.filter(|d| !d.is_none()) {
+            Some(d) if !array.getattr("dtype")?.eq(convert::numpy(py)?.getattr("dtype")?.call1((d,))?)? => {
+                if copy == Some(false) {
+                    return Err(errors::raise(
+                        py,
+                        crate::Error::arg("copy", "True or None where the type changes").actual("False"),
+                    ));
+                }
+                array.call_method1("astype", (d,))?
             }
-            array.call_method1("astype", (d,))?
-        }
-        _ => array,
-    };
-    if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+            _ => array,
+        };
+        if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+    })
 }
 
 pub(crate) fn scalar(py: Python<'_>, a: &Array) -> PyResult<f64> {

@@ -1,6 +1,7 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
+use super::finish;
 use super::variable::Variable;
 use crate::array::{Data, Export, NdArray};
 use crate::dtype::DType;
@@ -72,15 +73,17 @@ pub(crate) fn choice(value: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
 /// The element type of a NumPy dtype (or anything that `numpy.dtype` takes); bfloat16 by name.
 pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
-    if let Ok(name) = dtype.extract::<String>()
-        && let Some(d) = DType::from_name(&name)
-    {
-        return Ok(d);
-    }
-    let name: String =
-        numpy(py)?.getattr(word!(py, "dtype"))?.call1((dtype,))?.getattr(word!(py, "name"))?.extract()?;
-    DType::from_name(&name)
-        .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
+    finish::calling(py, || {
+        if let Ok(name) = dtype.extract::<String>()
+            && let Some(d) = DType::from_name(&name)
+        {
+            return Ok(d);
+        }
+        let name: String =
+            numpy(py)?.getattr(word!(py, "dtype"))?.call1((dtype,))?.getattr(word!(py, "name"))?.extract()?;
+        DType::from_name(&name)
+            .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
+    })
 }
 
 /// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
@@ -148,8 +151,10 @@ pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: boo
 }
 
 fn as_array<'py>(py: Python<'py>, memory: Memory) -> PyResult<Bound<'py, PyAny>> {
-    let asarray = filled(py, &ASARRAY, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
-    asarray.bind(py).call1((Bound::new(py, memory)?,))
+    finish::calling(py, || {
+        let asarray = filled(py, &ASARRAY, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
+        asarray.bind(py).call1((Bound::new(py, memory)?,))
+    })
 }
 
 /// A NumPy array over an array's memory, for reading and writing.
@@ -164,25 +169,29 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 /// Copies anything that NumPy makes an array of; keeps its element type.
 pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
-    let array = numpy(py)?.getattr(word!(py, "asarray"))?.call1((value,))?;
-    let name: String = array.getattr(word!(py, "dtype"))?.getattr(word!(py, "name"))?.extract()?;
-    let dtype = DType::from_name(&name).ok_or_else(|| {
-        errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
-    })?;
-    let shape: Vec<usize> = array.getattr(word!(py, "shape"))?.extract()?;
-    let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
-    write_all(py, &a, dtype, &array)?;
-    Ok(a)
+    finish::calling(py, || {
+        let array = numpy(py)?.getattr(word!(py, "asarray"))?.call1((value,))?;
+        let name: String = array.getattr(word!(py, "dtype"))?.getattr(word!(py, "name"))?.extract()?;
+        let dtype = DType::from_name(&name).ok_or_else(|| {
+            errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
+        })?;
+        let shape: Vec<usize> = array.getattr(word!(py, "shape"))?.extract()?;
+        let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
+        write_all(py, &a, dtype, &array)?;
+        Ok(a)
+    })
 }
 
 /// Writes what NumPy can broadcast to the array's shape. Booleans become 0 or 1: those of NumPy may be any byte.
 pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyAny>) -> PyResult<()> {
-    let data = errors::run(py, || a.overwrite(dtype))?;
-    to_numpy(py, data.clone(), a.shape())?.set_item(py.Ellipsis(), values)?;
-    if dtype == DType::Bool {
-        data.settle_booleans();
-    }
-    Ok(())
+    finish::calling(py, || {
+        let data = errors::run(py, || a.overwrite(dtype))?;
+        to_numpy(py, data.clone(), a.shape())?.set_item(py.Ellipsis(), values)?;
+        if dtype == DType::Bool {
+            data.settle_booleans();
+        }
+        Ok(())
+    })
 }
 
 pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, PyTuple>> {
@@ -215,8 +224,25 @@ fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
     if value.is_instance_of::<PyString>() || is_array(value) {
         return Ok(None);
     }
-    let Ok(items) = value.try_iter() else { return Ok(None) };
-    items.map(|item| item.map(|i| if i.is_none() { Some(OPEN) } else { int(&i) })).collect()
+    items(value, |i| if i.is_none() { Some(OPEN) } else { int(i) })
+}
+
+/// Elements of a list of numbers at most: there are some for each axis.
+const MOST_ITEMS: usize = 1 << 16;
+
+/// What `read` finds in each element; `None` where it is no list of arguments, or one that would not end soon.
+fn items<T>(value: &Bound<'_, PyAny>, read: impl Fn(&Bound<'_, PyAny>) -> Option<T>) -> PyResult<Option<Vec<T>>> {
+    finish::calling(value.py(), || {
+        let Ok(items) = value.try_iter() else { return Ok(None) };
+        let mut found = Vec::new();
+        for item in items {
+            match read(&item?).filter(|_| found.len() < MOST_ITEMS) {
+                Some(item) => found.push(item),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(found))
+    })
 }
 
 /// What stands for None within a list (`slice`).
@@ -231,8 +257,7 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
     if is_array(value) {
         return Ok(None);
     }
-    let Ok(items) = value.try_iter() else { return Ok(None) };
-    items.map(|item| Ok(item?.extract::<f64>().ok())).collect()
+    items(value, |item| item.extract::<f64>().ok())
 }
 
 /// An argument of kind `kind`; `None` for a value that does not fit.

@@ -39,7 +39,7 @@ pub(crate) fn raise(py: Python<'_>, e: Fault) -> PyErr {
         let class = py.import("nnrs._errors")?.getattr(class_name(e.kind()))?;
         Ok(PyErr::from_value(class.call1((e.to_string(),))?))
     };
-    make().unwrap_or_else(|failed| failed)
+    finish::calling(py, make).unwrap_or_else(|failed| failed)
 }
 
 /// Runs engine code with the GIL held.

@@ -4,7 +4,7 @@ use super::collector::{Noted, new_function};
 use super::context::Context;
 use super::python_function::{UserFunction, call_python_function};
 use super::variable::Variable;
-use super::{call, convert, errors};
+use super::{call, convert, errors, finish};
 use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
 use pyo3::basic::CompareOp;
@@ -90,7 +90,8 @@ impl Function {
     /// Name, arguments and tags in one object, with the members `type_name`, `args` and `tags`.
     #[getter]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("nnrs.function")?.getattr("Info")?.call1((self.name(), self.args_of(py)?, self.f.tags()))
+        let info = (self.name(), self.args_of(py)?, self.f.tags());
+        finish::calling(py, || py.import("nnrs.function")?.getattr("Info")?.call1(info))
     }
 
     /// Words of your own by name, kept with the function of the graph. A copy: assign it to change them.

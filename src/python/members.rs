@@ -3,8 +3,9 @@
 use super::array::NdArray;
 use super::function::Function;
 use super::variable::Variable;
-use super::{call, collector, errors};
+use super::{call, collector, errors, finish};
 use crate::graph::{self, Info, Variable as Var, mode};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
@@ -64,6 +65,11 @@ fn may_be_in_a_cycle(object: &Bound<'_, PyAny>) -> bool {
     flags & pyo3::ffi::Py_TPFLAGS_HAVE_GC != 0
 }
 
+/// Calls a function of `nnrs._members`.
+pub(crate) fn in_python<'py>(py: Python<'py>, name: &str, given: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+    finish::calling(py, || py.import("nnrs._members")?.call_method1(name, given))
+}
+
 #[pymethods]
 impl Variable {
     /// Anything that the user wants to keep with the variable.
@@ -105,7 +111,7 @@ impl Variable {
 
     /// The same network without gradients: built again under `nnrs.no_grad`, on parameters that need none.
     fn no_grad<'py>(slf: &Bound<'py, Variable>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._members")?.call_method1("no_grad", (slf,))
+        in_python(slf.py(), "no_grad", (slf,))
     }
 
     /// A variable over the memory of this one, which is filled with `value` where `mask` is not zero when it is computed.
@@ -121,7 +127,7 @@ impl Variable {
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nnrs._members")?.call_method1("bool_fill", (slf, mask, value))
+        in_python(slf.py(), "bool_fill", (slf, mask, value))
     }
 
     /// The same as `masked_fill_`.

@@ -1,13 +1,14 @@
 //! Operators of Variable and NdArray: arrays, variables and numbers on both sides.
 
 use super::array::NdArray;
-use super::call;
 use super::convert::word;
 use super::variable::Variable;
+use super::{call, finish};
 use crate::error::{Error, ErrorKind};
 use crate::function::Def;
 use crate::functions as f;
 use pyo3::basic::CompareOp;
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
 use std::sync::atomic::Ordering::Relaxed;
@@ -117,8 +118,13 @@ pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator
     super::errors::run(py, || a.get().inner().copy_from(result.get().inner()))
 }
 
+/// Calls a function of `nnrs._indexing`.
+pub(crate) fn indexing<'py>(py: Python<'py>, name: &str, given: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+    finish::calling(py, || py.import("nnrs._indexing")?.call_method1(name, given))
+}
+
 pub(crate) fn matmul<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    a.py().import("nnrs._indexing")?.call_method1("matmul", (a, b))
+    indexing(a.py(), "matmul", (a, b))
 }
 
 /// Comparisons give arrays, but equality with something that is no array is identity.
@@ -200,10 +206,10 @@ macro_rules! arithmetic {
                 $crate::python::operators::matmul(slf.as_any(), other)
             }
             fn __getitem__<'py>(slf: &Bound<'py, $class>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                slf.py().import("nnrs._indexing")?.call_method1("getitem", (slf, key))
+                $crate::python::operators::indexing(slf.py(), "getitem", (slf, key))
             }
             fn __setitem__(slf: &Bound<'_, $class>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-                slf.py().import("nnrs._indexing")?.call_method1("setitem", (slf, key, value)).map(drop)
+                $crate::python::operators::indexing(slf.py(), "setitem", (slf, key, value)).map(drop)
             }
             fn __neg__<'py>(slf: &Bound<'py, $class>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::python::operators::negative(slf.as_any())

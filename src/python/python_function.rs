@@ -1,6 +1,6 @@
 //! `nnrs.function.PythonFunction`: functions whose setup, forward and backward are Python methods.
 
-use super::finish::attached;
+use super::finish::{self, attached};
 use super::variable::Variable;
 use super::{call, errors};
 use crate::error::{Error, ErrorKind, Result};
@@ -195,16 +195,18 @@ pub(crate) fn call_python_function<'py>(
     n_outputs: Option<&Bound<'py, PyAny>>,
     outputs: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let name: String = function.getattr("name")?.extract()?;
-    let least: usize = function.call_method0("min_outputs")?.extract()?;
-    let n = usize::try_from(call::wanted_outputs(&name, n_outputs)?).unwrap_or(least);
-    if n < least.max(1) {
-        let e = Error::arg("n_outputs", format!("at least {}", least.max(1))).actual(n).function(name);
-        return Err(errors::raise(py, e));
-    }
-    super::collector::watch(py)?;
-    let f: Arc<dyn Function> = Arc::new(UserFunction::new(function, &name, n));
-    let inputs = call::inputs(f.def(), given)?;
-    let outputs = outputs.filter(|o| !o.is_none());
-    call::apply(py, f, inputs, call::into_arrays(&name, outputs)?)
+    finish::calling(py, || {
+        let name: String = function.getattr("name")?.extract()?;
+        let least: usize = function.call_method0("min_outputs")?.extract()?;
+        let n = usize::try_from(call::wanted_outputs(&name, n_outputs)?).unwrap_or(least);
+        if n < least.max(1) {
+            let e = Error::arg("n_outputs", format!("at least {}", least.max(1))).actual(n).function(name);
+            return Err(errors::raise(py, e));
+        }
+        super::collector::watch(py)?;
+        let f: Arc<dyn Function> = Arc::new(UserFunction::new(function, &name, n));
+        let inputs = call::inputs(f.def(), given)?;
+        let outputs = outputs.filter(|o| !o.is_none());
+        call::apply(py, f, inputs, call::into_arrays(&name, outputs)?)
+    })
 }

@@ -9,7 +9,7 @@ use super::array::{NdArray, assign, size_from_axis};
 use super::collector::{Noted, new_variable};
 use super::errors::flag;
 use super::function::Function;
-use super::{convert, errors, members};
+use super::{convert, errors, finish, members};
 use crate::array::{NdArray as Array, dropped_gradient};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
@@ -302,7 +302,7 @@ impl Variable {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if !unlink {
-            return py.import("nnrs.functions")?.call_method1("reshape", (slf, shape));
+            return finish::calling(py, || py.import("nnrs.functions")?.call_method1("reshape", (slf, shape)));
         }
         let s = convert::shape("Variable.reshape", shape)?;
         let var = errors::run(py, || slf.get().var.view(s))?;

@@ -203,6 +203,9 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T]) {
         let width = self.c.g.axes[2].points;
         for q in (0..item.rows * width).step_by(RUN) {
+            if q % (RUN << 8) == 0 {
+                pool::check();
+            }
             self.block(item, x, panel, w, q..(item.rows * width).min(q + RUN), sums);
         }
     }

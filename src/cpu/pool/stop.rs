@@ -70,8 +70,8 @@ pub fn is_to_stop() -> bool {
     unstoppable(ask.stop)
 }
 
-/// Between two chunks: unwinds the job if it is to stop.
-pub(super) fn check() {
+/// Between two chunks, or in the middle of a long one: unwinds the job if it is to stop.
+pub(crate) fn check() {
     if is_to_stop() {
         resume_unwind(Box::new(End::Stopped));
     }

@@ -129,6 +129,10 @@ impl LabelMask {
 impl Function for LabelMask {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let axis = x[0].axis(self.axis, "axis")?;
+        if x[0][axis] != 1 {
+            let one: Shape = x[0].iter().enumerate().map(|(i, &n)| if i == axis { 1 } else { n }).collect();
+            return Err(Error::shape("target", format!("shape {one}")).actual(&x[0]));
+        }
         let size = |(i, &n): (usize, &usize)| if i == axis { self.n as usize } else { n };
         Ok(smallvec![x[0].iter().enumerate().map(size).collect()])
     }

@@ -61,8 +61,8 @@ pub(crate) struct Backward {
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
     pub(crate) forward_slots: Vec<Option<u32>>,
-    /// What is held and was not kept, and whether the script has written it.
-    not_kept: Vec<(u32, bool)>,
+    /// Data that the script may write between runs, and whether it has since the function ran.
+    writable: Vec<(u32, bool)>,
     /// When it last told the variables what it keeps.
     adopted: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
@@ -209,7 +209,7 @@ impl Backward {
         let units = g.backward_order().map_or(units, |order| group::in_order(&g, order));
         let forward_slots = same_slots(&g, forward.as_deref());
         let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
-        let not_kept = forward.as_deref().map_or(Vec::new(), |f| not_kept(&g, f, &forward_slots));
+        let writable = writable(&g);
         b.check_labels()?;
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);
@@ -219,7 +219,9 @@ impl Backward {
         }
         let read_again = read_again(&g, &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
-        let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
+        let in_run = key.hooked || g.has_user_code();
+        let slot = |v| Slot { is_cleared: key.clear_buffer, ..Slot::new(&g, v, in_run) };
+        let slots = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let targets = steps.iter().flat_map(|s| s.what.targets());
         let given: Vec<u32> = targets.filter(|t| t.how == How::Own).map(|t| t.slot).collect();
@@ -242,7 +244,7 @@ impl Backward {
             grads,
             narrow,
             steps,
-            not_kept,
+            writable,
             forward_slots,
             adopted: AtomicU64::new(0),
             root: g.roots[0],
@@ -257,19 +259,18 @@ impl Backward {
     }
 }
 
-/// What somebody holds and forward did not keep; and whether the script has written it since, as it may.
-fn not_kept(g: &Graph, f: &Forward, slots: &[Option<u32>]) -> Vec<(u32, bool)> {
-    let dropped = |v: &usize| slots[*v].is_none_or(|slot| !f.kept[slot as usize]);
-    let held = |v: &usize| g.vars[*v].producer.is_some() && g.vars[*v].observed.data;
-    let found = (0..g.vars.len()).filter(held).filter(dropped);
-    found.map(|v| (v as u32, build::is_overwritten(&g.vars[v].var))).collect()
+/// Data that the script may write between runs, and whether it has since the function ran.
+fn writable(g: &Graph) -> Vec<(u32, bool)> {
+    let made = g.vars.iter().enumerate().filter(|(_, v)| v.producer.is_some());
+    let found = made.map(|(i, v)| (i as u32, v.observed.data, v.var.is_overwritten()));
+    found.filter(|(_, held, written)| *held || *written).map(|(i, _, written)| (i, written)).collect()
 }
 
 impl Backward {
     /// The plan was made for what the script has written, and for nothing else.
     fn reads_what_is_there(&self) -> bool {
-        let is_written = |v: u32| self.vars[v as usize].upgrade().is_some_and(|v| build::is_overwritten(&v));
-        self.not_kept.iter().all(|&(v, written)| is_written(v) == written)
+        let is_written = |v: u32| self.vars[v as usize].upgrade().is_some_and(|v| v.is_overwritten());
+        self.writable.iter().all(|&(v, written)| is_written(v) == written)
     }
 
     /// The shape that a gradient is kept in.

@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::ssa::MixMap;
 use crate::graph::node::{FnNode, maker};
-use crate::graph::variable::{VarRef, next_id};
+use crate::graph::variable::{VarNode, VarRef, next_id};
 use crate::shape::Shape;
 use crate::tile::Walk;
 use smallvec::SmallVec;
@@ -105,12 +105,37 @@ pub(crate) struct Slot {
     pub(crate) recompute: bool,
     /// Who makes the data again when it was dropped; nothing for a leaf.
     pub(super) maker: Option<Weak<dyn Maker>>,
+    /// The variable, where the script may have written its data, or got hold of it, when the data ends.
+    pub(crate) script: Option<Weak<VarNode>>,
+    /// The clear flags drop its data whoever holds it.
+    pub(crate) is_cleared: bool,
 }
 
 impl Slot {
-    pub(crate) fn new(g: &Graph, v: &Var) -> Slot {
+    /// `in_run`: the script is at work in the middle of the run.
+    pub(crate) fn new(g: &Graph, v: &Var, in_run: bool) -> Slot {
         let maker = v.producer.map(|n| maker(&g.nodes[n as usize].f));
-        Slot { data: v.var.data(), shape: v.shape.clone(), var_id: v.var.id, recompute: v.recompute, maker }
+        let script =
+            (v.producer.is_some() && (in_run || v.observed.data || v.keeps_data)).then(|| Arc::downgrade(&v.var));
+        Slot {
+            data: v.var.data(),
+            shape: v.shape.clone(),
+            var_id: v.var.id,
+            recompute: v.recompute,
+            maker,
+            script,
+            is_cleared: true,
+        }
+    }
+
+    /// As [`Slot::drop_data`], where nothing has failed. What the script has written stays, since nobody could make it again,
+    /// and so does what it got hold of.
+    pub(crate) fn end(&self, clear: bool) {
+        let is_held = |v: &VarNode| !self.is_cleared && v.observed().data;
+        let is_kept = |v: Arc<VarNode>| v.is_overwritten() || v.lock().keeps_data() || is_held(&v);
+        if !self.script.as_ref().and_then(Weak::upgrade).is_some_and(is_kept) {
+            self.drop_data(clear);
+        }
     }
 
     /// Drops data that no step reads any more; who reads it all the same has it made again. `clear`: the array says that it
@@ -188,7 +213,10 @@ impl Forward {
         let steps = b.steps();
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
-        let slots = g.vars.iter().map(|v| Slot::new(&g, v)).collect();
+        let has_user_code = g.has_user_code();
+        let in_run = key.hooked || has_user_code;
+        let slot = |(i, v)| Slot { is_cleared: b.is_cleared(i as u32), ..Slot::new(&g, v, in_run) };
+        let slots = g.vars.iter().enumerate().map(slot).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
@@ -200,7 +228,6 @@ impl Forward {
         let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g, &once)).collect();
         let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
         let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
-        let has_user_code = g.nodes.iter().any(|n| n.f.function.on_variables().is_some());
         let changes = Changes::new(&marked, is_open, varying, has_user_code);
         Ok(Forward {
             id: next_id(),
@@ -261,7 +288,7 @@ impl Forward {
     }
 
     fn drop_unkept(&self, n: &PlanNode) {
-        n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
+        n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.end(v));
     }
 
     /// Drops what no step makes.
@@ -278,7 +305,7 @@ impl Forward {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);
             n.f.is_remade.store(false, Relaxed);
-            self.drop_unkept(n);
+            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
         }
         let watched = self.watched.iter().chain(&self.marked);
         watched.for_each(|&v| self.slots[v as usize].data.storage().watch());
@@ -341,12 +368,17 @@ impl<'a> Builder<'a> {
     /// Somebody may look at it after the run.
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
+        let is_plain = o == super::ForwardOptions::default() && !var.recompute;
+        var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(self.is_cleared(v))
+    }
+
+    /// The flags ask for its data to be dropped.
+    fn is_cleared(&self, v: u32) -> bool {
+        let (var, o) = (self.g.var(v), self.key.options);
         let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
         let is_idle = || o.clear_no_need_grad && !is_wanted() && !self.is_read_elsewhere(v);
         let is_used = self.last_read[v as usize].is_some();
-        let cleared = is_used && (o.clear_buffer || var.recompute || is_idle());
-        let is_plain = o == super::ForwardOptions::default() && !var.recompute;
-        var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(cleared)
+        is_used && (o.clear_buffer || var.recompute || is_idle())
     }
 
     /// A function that is no part of the run reads it.
@@ -413,12 +445,12 @@ impl<'a> Builder<'a> {
     }
 
     fn steps(&self) -> Vec<Step> {
-        let ends = self.ends();
+        let (ends, has_user_code) = (self.ends(), self.g.has_user_code());
         let step = |(unit, free): (&Unit, _)| {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let sinks = made.filter(|&y| self.exists(y)).collect();
             let mut step = Step::new(self.g, what(self.g, unit, |_| false, sinks), free);
-            if self.key.hooked {
+            if self.key.hooked || has_user_code {
                 step.give_back();
             }
             step
@@ -482,7 +514,7 @@ impl Step {
         Step { what, free }
     }
 
-    /// Nothing takes over memory: a hook after the step may look at what was read.
+    /// Nothing takes over memory: the script may look at what was read, or have written it.
     fn give_back(&mut self) {
         if let What::Tile(t) = &mut self.what {
             t.steal.clear();

@@ -193,8 +193,16 @@ impl Forward {
 
     /// Drops a slot's data; where the user asked for clearing, the array says so.
     pub(crate) fn drop_data(&self, slot: u32) {
-        let slot = &self.slots[slot as usize];
-        slot.drop_data(slot.recompute || self.key.options != super::ForwardOptions::default());
+        self.slots[slot as usize].drop_data(self.is_to_clear(slot));
+    }
+
+    /// The same at the end of its life, if the script has nothing to do with it.
+    pub(crate) fn end(&self, slot: u32) {
+        self.slots[slot as usize].end(self.is_to_clear(slot));
+    }
+
+    fn is_to_clear(&self, slot: u32) -> bool {
+        self.slots[slot as usize].recompute || self.key.options != super::ForwardOptions::default()
     }
 
     fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
@@ -213,9 +221,7 @@ impl Forward {
         if hooks.any() {
             self.mark(step.what.makes(node));
         }
-        for &v in &step.free {
-            self.drop_data(v);
-        }
+        step.free.iter().for_each(|&v| self.end(v));
         Ok(())
     }
 }
@@ -332,6 +338,7 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place
 pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: Sizes, how: How) -> Result<()> {
     let Sizes { x: xs, y: ys, call } = sizes;
     if let Some(own) = f.function.on_variables() {
+        x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
         super::variables::forward(own, x, y, f.context.dtype())?;
         y.iter().for_each(|y| y.mark()); // what it wrote by views it wrote before its readers run
         return super::changes::note_made(f, y, how.again);

@@ -236,6 +236,11 @@ impl Graph {
         twins().filter(|(i, v)| v.producer.is_none() && in_time(*i, v)).map(|(i, _)| i).collect()
     }
 
+    /// Functions of the script's run in the middle of it.
+    pub(crate) fn has_user_code(&self) -> bool {
+        self.nodes.iter().any(|n| n.f.function.on_variables().is_some())
+    }
+
     /// Of the arrays that several variables have, those that one function of the run writes: its readers find what it made.
     pub(crate) fn written_once(&self) -> Vec<usize> {
         let updates = |node: &Node, i: usize| node.f.function.updates_input(i) || node.f.rewrites() == Some(i);

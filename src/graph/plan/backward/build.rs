@@ -7,7 +7,6 @@ use crate::function::Part;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;
-use crate::graph::variable::VarNode;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -24,12 +23,6 @@ pub(super) struct Builder<'a> {
     rewritten: Vec<usize>,
 }
 
-/// The script has written the data since the function ran that makes it.
-pub(super) fn is_overwritten(v: &VarNode) -> bool {
-    let storage = v.data().storage();
-    !storage.is_empty() && v.parent().is_some_and(|f| !storage.is_as_at(f.ran()))
-}
-
 impl<'a> Builder<'a> {
     /// `forward`: the run whose data is read, and its slots of `g`'s variables.
     pub(super) fn new(g: &'a Graph, key: Key, forward: Option<(&Forward, &[Option<u32>])>) -> Builder<'a> {
@@ -37,7 +30,7 @@ impl<'a> Builder<'a> {
             Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
             None => !g.vars[v].var.is_lost(),
         };
-        let is_there = |v: &Var| v.producer.is_none() || (v.observed.data && is_overwritten(&v.var));
+        let is_there = |v: &Var| v.producer.is_none() || v.var.is_overwritten();
         let stored = g.vars.iter().enumerate().map(|(i, v)| kept(i) || is_there(v)).collect();
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
@@ -179,7 +172,7 @@ impl<'a> Builder<'a> {
         let active = unit.nodes.iter().map(|&n| &self.g.nodes[n as usize]).filter(|n| n.is_active(self.g));
         let cleared = active.flat_map(|n| n.y.iter().copied()).filter(clears);
         let is_rewritten = |v: u32| !self.rewritten.is_empty() && self.rewritten.contains(&storage(&self.g.var(v).var));
-        let free_data = cleared.filter(|&v| !is_rewritten(v)).collect();
+        let free_data = cleared.filter(|&v| !is_rewritten(v) && !self.g.var(v).var.is_overwritten()).collect();
         let reads = self.reads(&what);
         Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }

@@ -139,12 +139,12 @@ impl Backward {
 
     /// Clears data; whoever reads it all the same has it computed again.
     fn drop_data(&self, v: u32) {
-        self.slots[v as usize].drop_data(true);
+        self.slots[v as usize].end(true);
     }
 
     /// Drops data that was made again; where the user asked for clearing, the array says so.
     fn forget(&self, v: u32) {
-        self.slots[v as usize].drop_data(self.key.clear_buffer);
+        self.slots[v as usize].end(self.key.clear_buffer);
     }
 
     /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays for who
@@ -181,7 +181,7 @@ impl Backward {
                 mode::again(|| again.what.run(node, &self.slots, true))?;
                 more.iter().for_each(|&v| self.forget(v));
             }
-            again.free.iter().for_each(|&v| self.slots[v as usize].drop_data(false));
+            again.free.iter().for_each(|&v| self.slots[v as usize].end(false));
         }
         Ok(())
     }

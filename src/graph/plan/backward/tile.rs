@@ -104,6 +104,7 @@ impl Tile {
         let shape = self.shape.clone();
         let grads = step.free_grads.iter().filter(|&&v| v != plan.root).map(|&v| Input::Grad(v));
         let data = step.forget.iter().chain(&step.free_data).map(|&v| Input::Data(v));
+        let data = data.filter(|_| !plan.key.hooked); // a hook may write it
         grads.chain(data).filter(move |i| match *i {
             Input::Grad(v) => *plan.grad_shape(v) == shape,
             Input::Data(v) => plan.slots[v as usize].shape == shape,

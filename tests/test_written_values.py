@@ -1,0 +1,220 @@
+"""What the script writes over the data of an intermediate variable: between runs, in hooks, in PythonFunctions.
+
+It stays until the function that makes the data runs again, whether or not a handle of the variable is alive, and whatever
+the clear flags say: nobody could make it again. Backward reads it; what would have to be computed from it is an error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+from graph_helpers import close, leaf
+
+X = np.float32([0.1, 0.2])
+NEW = np.float32([5, 6])
+FLAGS = [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}]
+
+
+def exp_of(y):
+    """The output of the exp behind y, of which the script may hold no handle."""
+    while y.parent.name != "Exp":
+        y = y.parent.inputs[0]
+    return y
+
+
+def by_d(v):
+    v.d = NEW
+
+
+def by_fill(v):
+    v.data.fill(0)
+
+
+def by_a_view(v):
+    view = v.d
+    view *= 0
+
+
+def by_an_array(v):
+    v.data = nn.NdArray.from_numpy_array(NEW)
+
+
+def by_a_copy(v):
+    v.data.copy_from(nn.NdArray.from_numpy_array(NEW))
+
+
+WRITES = [by_d, by_fill, by_a_view, by_an_array, by_a_copy]
+WRITTEN = {by_d: NEW, by_fill: 0 * NEW, by_a_view: 0 * NEW, by_an_array: NEW, by_a_copy: NEW}
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_between_the_runs(write, clear, held):
+    x = leaf(X)
+    y = F.sin(F.exp(x))
+    h = exp_of(y) if held else None
+    y.forward()
+    write(exp_of(y))
+    new = WRITTEN[write]
+    for _ in range(2):
+        x.g = 0
+        y.backward(clear_buffer=clear)
+        close(x.g, np.cos(new) * new)
+        close(exp_of(y).d, new)
+    y.forward()
+    close(exp_of(y).d, np.exp(X))
+    x.g = 0
+    y.backward()
+    close(x.g, np.cos(np.exp(X)) * np.exp(X))
+    del h
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_what_was_made_of_it_cannot_be_made_again(write, held):
+    x = leaf(X)
+    y = F.sin(F.exp(x) * 2)
+    h = exp_of(y) if held else None
+    y.forward()
+    write(exp_of(y))
+    x.g = 0
+    with pytest.raises(nn.Error, match="was not kept"):
+        y.backward()
+    assert not x.g.any()
+    y.forward()
+    y.backward()
+    close(x.g, 2 * np.cos(2 * np.exp(X)) * np.exp(X))
+    del h
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+@pytest.mark.parametrize("need_grad", [True, False])
+def test_in_a_hook(need_grad, flags, held, before):
+    def after_exp(f):
+        if f.name == "Exp":
+            f.outputs[0].d = NEW
+
+    def before_next(f):
+        if f.name == "MulScalar":
+            f.inputs[0].d = NEW
+
+    x = leaf(X, need_grad=need_grad)
+    y = F.sin(F.exp(x) * 2)
+    h = exp_of(y) if held else None
+    hooks = {"function_pre_hook": before_next} if before else {"function_post_hook": after_exp}
+    for _ in range(2):
+        y.forward(**flags, **hooks)
+        close(y.d, np.sin(2 * NEW))
+        close(exp_of(y).d, NEW)
+        close(y.parent.inputs[0].d, 2 * NEW)
+        if need_grad:
+            x.g = 0
+            y.backward(clear_buffer="clear_buffer" in flags)
+            close(x.g, 2 * np.cos(2 * NEW) * NEW)
+            close(exp_of(y).d, NEW)
+    y.forward(**flags)
+    close(y.d, np.sin(2 * np.exp(X)))
+    close(exp_of(y).d, np.exp(X))
+    del h
+
+
+def test_in_a_hook_of_backward():
+    x = leaf(X)
+    y = F.sin(F.exp(F.tanh(x)))
+    y.forward()
+
+    def write(f):
+        if f.name == "Sin":
+            f.inputs[0].d = NEW
+
+    y.backward(clear_buffer=True, function_post_hook=write)
+    close(x.g, np.cos(np.exp(np.tanh(X))) * NEW * (1 - np.tanh(X) ** 2))
+    close(y.parent.inputs[0].d, NEW)
+
+
+class Overwrites(nn.function.PythonFunction):
+    """Twice its input, which it writes before."""
+
+    @property
+    def name(self):
+        return "Overwrites"
+
+    def min_outputs(self):
+        return 1
+
+    def grad_depends_output_data(self, i, o):
+        return False
+
+    def grad_depends_input_data(self, i, j):
+        return False
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        inputs[0].d = NEW
+        outputs[0].d = inputs[0].d * 2
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        inputs[0].g = 2 * outputs[0].g + (inputs[0].g if accum[0] else 0)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+def test_in_a_python_function(flags, held):
+    x = leaf(X)
+    y = F.sin(Overwrites(nn.Context(["cpu:float"]))(F.exp(x)))
+    h = exp_of(y) if held else None
+    for _ in range(2):
+        y.forward(**flags)
+        close(y.d, np.sin(2 * NEW))
+        close(exp_of(y).d, NEW)
+        x.g = 0
+        y.backward(clear_buffer="clear_buffer" in flags)
+        close(x.g, 2 * np.cos(2 * NEW) * NEW)
+    del h
+
+
+@pytest.mark.parametrize("flags", FLAGS[:2], ids=str)
+@pytest.mark.parametrize("which", ["function_pre_hook", "function_post_hook"])
+def test_variables_that_a_hook_got_hold_of(which, flags):
+    x = leaf(X)
+    y, held = F.sin(F.exp(F.tanh(x))), []
+    y.forward(**flags, **{which: lambda f: held.extend([*f.inputs, *f.outputs])})
+    made = {v.parent.name: v for v in held if v.parent is not None and v != y}
+    x.d = 5
+    close(made["Tanh"].d, np.tanh(X))
+    close(made["Exp"].d, np.exp(np.tanh(X)))
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+def test_variables_that_a_hook_made_persistent(flags):
+    x = leaf(X)
+    y = F.sin(F.exp(F.tanh(x)))
+
+    def keep(f):
+        f.outputs[0].persistent = True
+
+    y.forward(function_post_hook=keep, **flags)
+    y.backward(clear_buffer=True)
+    x.d = 5
+    close(exp_of(y).d, np.exp(np.tanh(X)))
+
+
+def test_a_python_function_that_reads_its_input_keeps_no_memory():
+    """To look at it is no change: it ends as if nobody had looked."""
+
+    class Reads(Overwrites):
+        def forward_impl(self, inputs, outputs):
+            outputs[0].d = inputs[0].d * 2
+
+    x = leaf(X, need_grad=False)
+    y = F.sin(Reads(nn.Context(["cpu:float"]))(F.exp(x)))
+    y.forward(clear_buffer=True)
+    assert exp_of(y)._clear_called()[0]
