@@ -1,6 +1,6 @@
 """What the script writes over the data of an intermediate variable: between runs, in hooks, in PythonFunctions.
 
-It stays until the function that makes the data runs again, whether or not a handle of the variable is alive, and whatever
+It stays until the function that makes the data runs again, whether or not a handle of the variable is alive, whatever
 the clear flags say: nobody could make it again. Backward reads it; what would have to be computed from it is an error.
 """
 
