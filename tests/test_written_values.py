@@ -138,6 +138,118 @@ def test_in_a_hook_of_backward():
     close(y.parent.inputs[0].d, NEW)
 
 
+@pytest.mark.parametrize("f, right", [(F.sigmoid, 0.09), (F.tanh, 0.19), (F.exp, 0.9)])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("when", ["function_pre_hook", "function_post_hook"])
+def test_an_output_that_its_function_reads_in_backward(when, held, f, right):
+    def write(g):
+        if when == "function_pre_hook" and g.name != "MulScalar":
+            g.outputs[0].data.fill(0.9)
+        elif when == "function_post_hook" and g.name == "MulScalar":
+            g.inputs[0].data.fill(0.9)
+
+    x = leaf(X)
+    h = f(x)
+    z = h * 1.5
+    if not held:
+        del h
+    z.forward()
+    z.backward(**{when: write})
+    close(x.g, [1.5 * right] * 2)
+    close(z.parent.inputs[0].d, [0.9, 0.9])
+
+
+def test_an_array_that_a_hook_exchanges_is_an_error():
+    x = leaf(X)
+    h = F.exp(x)
+    y = F.sin(h)
+    for run in (y.forward, y.backward):
+        with pytest.raises(nn.Error, match="another data array"):
+            run(function_pre_hook=lambda f: setattr(h, "data", nn.NdArray.from_numpy_array(NEW)))
+        y.forward()
+    close(y.d, np.sin(np.exp(X)))
+
+
+def wanted(right, get):
+    """The right value, or an error."""
+    try:
+        close(get(), right)
+    except nn.Error as e:
+        assert "not kept" in str(e)
+
+
+def gradient(y, x):
+    x.g = 0
+    y.backward()
+    return x.g
+
+
+def test_a_leaf_that_a_hook_of_another_root_writes():
+    x = leaf(X)
+    h = x + x
+    a, b = F.flip(F.sigmoid(h), [0]), F.cos(h)
+    a.forward()
+    b.forward(function_pre_hook=lambda f: f.name == "Add2" and f.inputs[0].data.fill(5))
+    s = 1 / (1 + np.exp(-2 * X))
+    wanted(s, lambda: a.parent.inputs[0].d)
+    wanted(2 * s * (1 - s), lambda: gradient(a, x))
+    a.forward()
+    close(gradient(a, x), [2 * np.exp(-10) / (1 + np.exp(-10)) ** 2] * 2)
+
+
+def test_what_a_hook_wrote_before_another_root_ran():
+    x = leaf(X)
+    h = F.exp(x)
+    k = F.tanh(h)
+    y, z = F.sin(k), F.cos(h)
+    y.forward(clear_buffer=True, function_post_hook=lambda f: f.name == "Exp" and f.outputs[0].data.fill(0.3))
+    z.forward()
+    wanted(np.tanh([0.3, 0.3]), lambda: k.d)
+    wanted(np.cos(np.tanh(0.3)) * (1 - np.tanh(0.3) ** 2) * np.exp(X), lambda: gradient(y, x))
+
+
+def test_no_gradient_is_written_where_it_is_an_error():
+    x, b = leaf(X), leaf(X)
+    h = x * x
+    y = F.tanh(h) - b
+    y.forward()
+    h.data.zero()
+    b.g = 0
+    for hooks in ({}, {"function_pre_hook": lambda f: None}):
+        with pytest.raises(nn.Error, match="not kept"):
+            y.backward(**hooks)
+        assert not b.g.any()
+
+
+def test_a_write_before_an_error_stays():
+    x = leaf(X)
+    y = F.tanh(x + 0.5) + 0.5
+
+    def write(f):
+        if f.name == "Tanh":
+            f.inputs[0].d = 0.75
+
+    y.forward()
+    with pytest.raises(nn.Error, match="not kept"):
+        y.backward(function_pre_hook=write)
+    close(y.parent.inputs[0].parent.inputs[0].d, [0.75, 0.75])
+    y.forward()
+    close(y.parent.inputs[0].parent.inputs[0].d, X + 0.5)
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=str)
+@pytest.mark.parametrize("need_grad", [True, False])
+def test_a_part_of_an_array_is_not_cleared(need_grad, flags):
+    a = nn.Variable.from_numpy_array(np.arange(4))
+    h = F.exp(leaf(X, need_grad=need_grad))
+    h.data = a.data.narrow(0, 1, 2)
+    y = F.sin(h)
+    y.forward(**flags)
+    if need_grad:
+        y.backward(clear_buffer=True)
+    close(a.d, [0, *np.exp(X), 3])
+
+
 class Overwrites(nn.function.PythonFunction):
     """Twice its input, which it writes before."""
 

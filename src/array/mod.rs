@@ -348,7 +348,7 @@ impl NdArray {
     }
 
     /// True if the array covers its whole storage (no `narrow`).
-    fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let place = self.layout();
         place.offset == 0 && place.shape.size() == place.storage.size()
     }

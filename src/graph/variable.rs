@@ -20,6 +20,8 @@ pub(crate) type VarRef = Arc<VarNode>;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static LIVE: AtomicU64 = AtomicU64::new(0);
+/// How often a variable was given another data array.
+static EXCHANGES: AtomicU64 = AtomicU64::new(0);
 /// Raised by every change that may make a plan stale.
 pub(crate) static EPOCH: AtomicU64 = AtomicU64::new(1);
 
@@ -109,6 +111,7 @@ impl Core {
 
     /// It has another data array now.
     fn exchanged(&self) {
+        EXCHANGES.fetch_add(1, Relaxed);
         self.since.store(next_time(), Relaxed);
         self.changed();
     }
@@ -187,6 +190,10 @@ impl VarState {
 
 /// What a user keeps with a variable.
 pub type Info = Arc<dyn std::any::Any + Send + Sync>;
+
+pub(crate) fn exchanges() -> u64 {
+    EXCHANGES.load(Relaxed)
+}
 
 impl VarNode {
     pub(crate) fn new(data: NdArray, need_grad: Option<bool>) -> VarRef {

@@ -55,7 +55,7 @@ pub(crate) struct Backward {
     lost: Vec<u32>,
     /// Outputs of the functions that no gradient arrives at: what an earlier run or the script left there is none of this one.
     unreached: Vec<u32>,
-    /// Leaves from which values are computed again, and the functions that read them.
+    /// Leaves, and what the script has written, from which values are computed again; and the functions that read them.
     read_again: Vec<(u32, u32)>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
@@ -65,6 +65,8 @@ pub(crate) struct Backward {
     writable: Vec<(u32, bool)>,
     /// When it last told the variables what it keeps.
     adopted: AtomicU64,
+    /// When it began to make the data again that it makes now; the greatest number if it makes none.
+    made_again: AtomicU64,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
     pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
@@ -247,6 +249,7 @@ impl Backward {
             writable,
             forward_slots,
             adopted: AtomicU64::new(0),
+            made_again: AtomicU64::new(0),
             root: g.roots[0],
             given,
             lost,
@@ -344,7 +347,7 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
             found.extend(&t.remade);
         }
     }
-    found.retain(|(v, _)| g.var(*v).producer.is_none());
+    found.retain(|(v, _)| g.var(*v).producer.is_none() || g.var(*v).var.is_overwritten());
     let mut seen: MixMap<(u32, u32), ()> = MixMap::default();
     found.retain(|pair| seen.insert(*pair, ()).is_none());
     found

@@ -11,7 +11,7 @@ use crate::array::{Maker, NdArray};
 use crate::context::Site;
 use crate::cuda::{Gpu, replays::Replays};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::ssa::MixMap;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarNode, VarRef, next_id};
@@ -115,8 +115,8 @@ impl Slot {
     /// `in_run`: the script is at work in the middle of the run.
     pub(crate) fn new(g: &Graph, v: &Var, in_run: bool) -> Slot {
         let maker = v.producer.map(|n| maker(&g.nodes[n as usize].f));
-        let script =
-            (v.producer.is_some() && (in_run || v.observed.data || v.keeps_data)).then(|| Arc::downgrade(&v.var));
+        let is_the_scripts = in_run || (v.producer.is_some() && (v.observed.data || v.keeps_data));
+        let script = is_the_scripts.then(|| Arc::downgrade(&v.var));
         Slot {
             data: v.var.data(),
             shape: v.shape.clone(),
@@ -135,6 +135,17 @@ impl Slot {
         let is_kept = |v: Arc<VarNode>| v.is_overwritten() || v.lock().keeps_data() || is_held(&v);
         if !self.script.as_ref().and_then(Weak::upgrade).is_some_and(is_kept) {
             self.drop_data(clear);
+        }
+    }
+
+    /// An error if a hook has given the variable another array than the run has.
+    pub(crate) fn check_array(&self) -> Result<()> {
+        match self.script.as_ref().and_then(Weak::upgrade) {
+            Some(v) if !v.data().is(&self.data) => Err(Error::graph(
+                "a hook has given a variable another data array while its graph runs with the one that it had",
+            )
+            .hint("write into the array (v.d = .., v.data.copy_from(..)), or exchange it between the runs")),
+            _ => Ok(()),
         }
     }
 
@@ -372,13 +383,13 @@ impl<'a> Builder<'a> {
         var.root || var.keeps_data || (var.of_user_code && is_plain) || var.data_is_visible(self.is_cleared(v))
     }
 
-    /// The flags ask for its data to be dropped.
+    /// The flags ask for its data to be dropped, which is no part of another array.
     fn is_cleared(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let is_wanted = || var.needs_grad || self.backward[v as usize] || self.named[v as usize];
         let is_idle = || o.clear_no_need_grad && !is_wanted() && !self.is_read_elsewhere(v);
         let is_used = self.last_read[v as usize].is_some();
-        is_used && (o.clear_buffer || var.recompute || is_idle())
+        is_used && (o.clear_buffer || var.recompute || is_idle()) && var.var.data().is_whole()
     }
 
     /// A function that is no part of the run reads it.

@@ -31,6 +31,8 @@ pub(super) struct Changes {
     has_user_code: bool,
     /// The functions have not been told all.
     is_unsettled: AtomicBool,
+    /// The script has written something in the middle of the run.
+    is_written: AtomicBool,
 }
 
 impl Changes {
@@ -44,7 +46,13 @@ impl Changes {
             varying,
             has_user_code,
             is_unsettled: AtomicBool::new(false),
+            is_written: AtomicBool::new(false),
         }
+    }
+
+    /// The script writes something in the middle of the run.
+    pub(super) fn note_written(&self) {
+        self.is_written.store(true, Relaxed);
     }
 
     /// A run has come to its end.
@@ -81,6 +89,17 @@ impl Forward {
         }
         if c.has_user_code || !c.varying.is_empty() {
             c.is_unsettled.store(true, Relaxed);
+        }
+    }
+
+    pub(super) fn note_written(&self) {
+        self.changes.note_written();
+    }
+
+    /// After a run: where the script wrote in its middle, it did not make what other runs make.
+    pub(super) fn note_what_was_written(&self) {
+        if self.changes.is_written.swap(false, Relaxed) {
+            self.nodes.iter().for_each(|n| n.f.note_change());
         }
     }
 

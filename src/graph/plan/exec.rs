@@ -11,6 +11,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::function::{InputKind, Run, View, ViewMut};
 use crate::graph::node::FnNode;
+use crate::graph::variable::exchanges;
 use crate::shape::Shape;
 use crate::switch::Switch;
 use crate::tile::{Sink, Source, Walk};
@@ -133,6 +134,7 @@ impl Forward {
             None => self.compute(hooks),
         };
         self.mark(&self.marked);
+        self.note_what_was_written();
         done?;
         self.changes.note_end();
         self.drop_unmade();
@@ -205,22 +207,31 @@ impl Forward {
         self.slots[slot as usize].recompute || self.key.options != super::ForwardOptions::default()
     }
 
+    /// Calls a hook, which may write, also by views of the slots `near`.
+    fn hook(&self, hooks: &Hooks, near: &[u32], call: impl FnOnce() -> Result<()>) -> Result<()> {
+        if !hooks.any() {
+            return Ok(());
+        }
+        let (clock, before) = (array::now(), exchanges());
+        let done = call();
+        self.mark(near);
+        if array::now() != clock {
+            self.changes.note_written();
+        }
+        done?;
+        if before == exchanges() { Ok(()) } else { self.slots.iter().try_for_each(Slot::check_array) }
+    }
+
     fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
-        hooks.before(&node.f)?;
-        if hooks.any() {
-            self.mark(&node.x); // a hook may have written by views
-        }
+        self.hook(hooks, &node.x, || hooks.before(&node.f))?;
         let _label = alloc::label("output of", node.f.name());
         step.what.run(node, &self.slots, false)?;
         self.note_ran(i);
         if hooks.any() {
             self.mark(step.what.makes(node));
         }
-        hooks.after(&node.f)?;
-        if hooks.any() {
-            self.mark(step.what.makes(node));
-        }
+        self.hook(hooks, step.what.makes(node), || hooks.after(&node.f))?;
         step.free.iter().for_each(|&v| self.end(v));
         Ok(())
     }
@@ -339,7 +350,13 @@ pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: S
     let Sizes { x: xs, y: ys, call } = sizes;
     if let Some(own) = f.function.on_variables() {
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
+        let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
+        let before = writes();
         super::variables::forward(own, x, y, f.context.dtype())?;
+        x.iter().for_each(|x| x.mark());
+        if let Some(plan) = f.plan().filter(|_| writes() != before) {
+            plan.note_written();
+        }
         y.iter().for_each(|y| y.mark()); // what it wrote by views it wrote before its readers run
         return super::changes::note_made(f, y, how.again);
     }

@@ -136,7 +136,8 @@ impl<'a> Builder<'a> {
         let arrives = |v: u32| reached[v as usize];
         let seen = |v: u32| !self.g.var(v).root && self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let mut read = self.read.borrow_mut();
-        let back = UnitBackward::new(self.g, unit, arrives, |v| self.stored[v as usize] || read[v as usize], seen);
+        let is_there = |v: u32| self.key.hooked || self.stored[v as usize] || read[v as usize]; // for hooks, to be written
+        let back = UnitBackward::new(self.g, unit, arrives, is_there, seen);
         back.loads().into_iter().for_each(|v| read[v as usize] = true);
         back.outputs().next()?;
         let last = *unit.nodes.last().expect("units have nodes");

@@ -1,7 +1,7 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::array::{Data, NdArray, Place, alloc};
+use crate::array::{self, Data, NdArray, Place, alloc};
 use crate::cuda::replays::{Circumstances, Replays};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
@@ -13,12 +13,13 @@ use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, interruptible, read_input};
 use crate::graph::plan::recompute::check_input;
 use crate::graph::plan::{Turn, run_arrays};
-use crate::graph::variable::Variable;
+use crate::graph::variable::{Variable, exchanges};
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
@@ -28,6 +29,7 @@ impl Backward {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.check_leaves()?;
         self.clear_unreached()?;
+        self.made_again.store(u64::MAX, Relaxed);
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
@@ -39,7 +41,7 @@ impl Backward {
             let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
             self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
-            again.for_each(|&v| self.slots[v as usize].drop_data(false));
+            again.for_each(|&v| self.drop_again(v));
         }
         result
     }
@@ -95,9 +97,19 @@ impl Backward {
         if v == self.root { seed.clone() } else { self.grads[v as usize].clone() }
     }
 
+    fn hook(&self, hooks: &Hooks, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let before = exchanges();
+        call()?;
+        if !hooks.any() || before == exchanges() {
+            Ok(())
+        } else {
+            self.slots.iter().try_for_each(forward::Slot::check_array)
+        }
+    }
+
     fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
-        hooks.before(&node.f)?;
+        self.hook(hooks, || hooks.before(&node.f))?;
         self.again(step)?;
         let _label = alloc::label("gradient in", node.f.name());
         let again = self.restore(&step.reads)?;
@@ -107,7 +119,7 @@ impl Backward {
             What::Tile(t) => self.tile(t, seed, step),
         };
         done.map_err(|e| node.f.explain(e))?;
-        hooks.after(&node.f)?;
+        self.hook(hooks, || hooks.after(&node.f))?;
         again.iter().for_each(|&v| self.forget(v));
         self.end(step);
         if self.key.clear_buffer && self.saves(node) {
@@ -134,6 +146,15 @@ impl Backward {
             none.clear();
             root.swap_grad(Some(none));
             root.set_seed_cleared(true);
+        }
+    }
+
+    /// Drops data that was made again, or was about to be, where the run has failed. What the script wrote before that stays.
+    fn drop_again(&self, v: u32) {
+        let slot = &self.slots[v as usize];
+        match slot.data.storage().modification_count() <= self.made_again.load(Relaxed) {
+            true => slot.end(false),
+            false => slot.drop_data(false),
         }
     }
 
@@ -178,7 +199,9 @@ impl Backward {
                 let reads = again.what.reads(&node.x);
                 let more = self.restore(&reads)?; // another backward run may have cleared them
                 reads.iter().try_for_each(|&v| self.check_input(v, node))?;
+                self.made_again.store(array::now(), Relaxed);
                 mode::again(|| again.what.run(node, &self.slots, true))?;
+                self.made_again.store(u64::MAX, Relaxed);
                 more.iter().for_each(|&v| self.forget(v));
             }
             again.free.iter().for_each(|&v| self.slots[v as usize].end(false));
