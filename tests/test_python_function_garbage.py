@@ -289,6 +289,19 @@ def info_that_was_there_before_the_graph(token):
     token.y = y
 
 
+def of_a_function(token):
+    x = nn.Variable((2,))
+    token.f = F.sin(x).parent
+    x.info = token
+
+
+def of_a_function_further_down(token):
+    x = nn.Variable((2,))
+    y = F.sin(F.exp(x))
+    token.f, token.g = y.parent, x.function_references
+    x.info = token
+
+
 def of_a_solver(token):
     x = leaf()
     token.solver = S.Momentum()
@@ -330,6 +343,8 @@ def of_two_solvers(token):
         info_of_a_leaf,
         info_in_the_middle,
         info_that_was_there_before_the_graph,
+        of_a_function,
+        of_a_function_further_down,
         of_a_solver,
         of_a_solver_that_has_worked,
         of_a_solvers_state,

@@ -272,7 +272,17 @@ impl Variable {
 #[pymethods]
 impl GraphFunction {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if is_running() && self.noted().0.load(Relaxed) { traverse(self.inner().id(), &visit) } else { Ok(()) }
+        if !is_running() {
+            return Ok(());
+        }
+        let f = self.inner();
+        match self.noted().0.load(Relaxed) {
+            true => traverse(f.id(), &visit),
+            false => {
+                self.noted().note(f.id(), Root::of_function(f.node()));
+                Ok(())
+            }
+        }
     }
 }
 
