@@ -31,7 +31,7 @@ pub(super) struct Changes {
     has_user_code: bool,
     /// The functions have not been told all.
     is_unsettled: AtomicBool,
-    /// The script has written something in the middle of the run.
+    /// The script may have written something in the middle of the run.
     is_written: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl Changes {
         }
     }
 
-    /// The script writes something in the middle of the run.
+    /// The script may write something in the middle of the run.
     pub(super) fn note_written(&self) {
         self.is_written.store(true, Relaxed);
     }
@@ -98,9 +98,21 @@ impl Forward {
 
     /// After a run: where the script wrote in its middle, it did not make what other runs make.
     pub(super) fn note_what_was_written(&self) {
-        if self.changes.is_written.swap(false, Relaxed) {
+        if self.changes.is_written.swap(false, Relaxed) && (0..self.slots.len()).any(|v| self.was_written(v)) {
             self.nodes.iter().for_each(|n| n.f.note_change());
         }
+    }
+
+    /// Somebody other than the functions of the run has written a slot since it began.
+    fn was_written(&self, v: usize) -> bool {
+        let slot = &self.slots[v];
+        if slot.maker.is_some() {
+            return !slot.is_as_made();
+        }
+        let writes = |n: &PlanNode, i: usize| n.f.function.updates_input(i) || n.f.rewrites() == Some(i);
+        let is_updated = |n: &PlanNode| n.x.iter().enumerate().any(|(i, &x)| x as usize == v && writes(n, i));
+        let began = self.changes.began.load(Relaxed);
+        !slot.data.storage().is_as_at(began) && !self.nodes.iter().any(is_updated)
     }
 
     /// Looks at each function that ran before: tells those that will make something else.
