@@ -141,7 +141,7 @@ impl Slot {
     /// An error if a hook has given the variable another array than the run has.
     pub(crate) fn check_array(&self) -> Result<()> {
         match self.script.as_ref().and_then(Weak::upgrade) {
-            Some(v) if !v.data().is(&self.data) => Err(Error::graph(
+            Some(v) if self.maker.is_some() && !v.data().is(&self.data) => Err(Error::graph(
                 "a hook has given a variable another data array while its graph runs with the one that it had",
             )
             .hint("write into the array (v.d = .., v.data.copy_from(..)), or exchange it between the runs")),
