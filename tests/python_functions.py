@@ -94,9 +94,10 @@ class Split2(Recorded):
 
 
 class OneToOne(PythonFunction):
-    """A function of one array whose gradient reads no data."""
+    """A function with one output, of its first input's shape, whose gradient reads no data, or the inputs'."""
 
     name = "OneToOne"
+    reads = False
 
     def min_outputs(self):
         return 1
@@ -108,7 +109,7 @@ class OneToOne(PythonFunction):
         return False
 
     def grad_depends_input_data(self, i, j):
-        return False
+        return self.reads
 
 
 class Reversal(OneToOne):

@@ -401,6 +401,29 @@ def test_lists_that_do_not_end_soon(call, make):
         call(nn.Variable((1, 1, 4, 4)), make())
 
 
+class Liar(list):
+    """Says that it has more elements than there is memory for."""
+
+    def __len__(self):
+        return 2**60
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, xs, flags: nn.grad(xs, [x]),
+        lambda x, xs, flags: nn.grad([x], xs),
+        lambda x, xs, flags: nn.grad([x], [x], persistent_outputs=flags),
+        lambda x, xs, flags: nn.forward_all(xs),
+    ],
+)
+def test_lists_of_variables_that_do_not_end_soon(call):
+    x = leaf([1.0])
+    with pytest.raises(nn.Error, match="1048576 .* at most"):
+        call(x, itertools.repeat(x), itertools.repeat(True))
+    call(x, Liar([x]), Liar([True]))
+
+
 def test_initial_values_that_cannot_be_drawn():
     for limits in [(-1e308, 1e308), (0, float("inf")), (0, float("nan")), 3]:
         with pytest.raises(nn.Error, match="lim"):

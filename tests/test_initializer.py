@@ -58,6 +58,48 @@ def test_scalars_and_shapes_without_axes():
             initializer(())
 
 
+BAD = [
+    (I.NormalInitializer("a"), (2,), "sigma"),
+    (I.NormalInitializer(None), (2,), "sigma"),
+    (I.NormalInitializer(float("nan")), (2,), "sigma"),
+    (I.NormalInitializer([1, 2]), (2,), "sigma"),
+    (I.UniformInitializer((0, float("inf"))), (2,), "lim"),
+    (I.UniformInitializer((0, 1, 2)), (2,), "lim"),
+    (I.UniformIntInitializer((3, 3)), (2,), "lim"),
+    (I.RangeInitializer("a"), (2,), "start"),
+    (I.RangeInitializer(0, None), (2,), "step"),
+    (I.OrthogonalInitializer(float("inf")), (2, 2), "gain"),
+    (I.ConstantInitializer("a"), (2,), "value"),
+    (I.ConstantInitializer(None), (2,), "value"),
+    (I.ConstantInitializer([1, 2, 3]), (2,), "value"),
+]
+KINDS = [
+    I.NormalInitializer, I.UniformInitializer, I.UniformIntInitializer, I.RangeInitializer, I.OrthogonalInitializer,
+    I.ConstantInitializer,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("initializer", "shape", "argument"), BAD, ids=[repr(bad[0]) for bad in BAD])
+def test_bad_arguments_are_errors_and_nothing_is_drawn(initializer, shape, argument):
+    before = str(nnrs.random.prng.get_state())
+    with pytest.raises(nn.Error, match=f"{type(initializer).__name__}: argument '{argument}': expected"):
+        initializer(shape)
+    assert str(nnrs.random.prng.get_state()) == before
+
+
+@pytest.mark.parametrize("shape", ["ab", None, (2, -1), (2.5,), (2**40, 2**40), (None, 2), [[1, 2]]], ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_shapes(kind, shape):
+    with pytest.raises(nn.Error, match=f"{kind.__name__}: argument 'shape'"):
+        kind()(shape)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_else_is_a_shape(kind):
+    assert kind()(3).shape == (3,) and kind()(np.array([2, 3])).shape == kind()([np.int64(2), 3]).shape == (2, 3)
+    assert kind()((0, 3)).shape == (0, 3) and kind()((3, 0)).shape == (3, 0)
+
+
 def test_reprs():
     assert repr(I.NormalInitializer(0.3)) == "NormalInitializer(0.3)"
     assert repr(I.UniformInitializer((-2, 3))) == "UniformInitializer((-2, 3))"

@@ -13,7 +13,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.solvers as S
 from graph_helpers import close
-from nnrs.function import PythonFunction
+from python_functions import OneToOne
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -201,24 +201,11 @@ def test_recomputed_data_is_there_for_a_copy(copy):
         close(y.d, (np.exp(np.sin(X)) + np.sin(X)).sum())
 
 
-class Product(PythonFunction):
+class Product(OneToOne):
     """Adds to its gradients as the manual has it."""
 
-    @property
-    def name(self):
-        return "Product"
-
-    def min_outputs(self):
-        return 1
-
-    def grad_depends_output_data(self, i, o):
-        return False
-
-    def grad_depends_input_data(self, i, j):
-        return True
-
-    def setup_impl(self, inputs, outputs):
-        outputs[0].reset_shape(inputs[0].shape, True)
+    name = "Product"
+    reads = True
 
     def forward_impl(self, inputs, outputs):
         outputs[0].d = inputs[0].d * inputs[1].d

@@ -12,6 +12,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import close, leaf
+from python_functions import OneToOne
 
 X = np.float32([0.1, 0.2])
 NEW = np.float32([5, 6])
@@ -221,6 +222,22 @@ def test_no_gradient_is_written_where_it_is_an_error():
         assert not b.g.any()
 
 
+def test_no_gradient_is_written_where_data_that_an_earlier_run_has_cleared_cannot_be_made_again():
+    x, w = leaf(X), leaf(X)
+    y = F.sum(F.broadcast(F.sum(F.softmax(F.exp(x)) * w), (2,)) + w)  # w.g is written before softmax is read
+
+    def write(f):
+        if f.name == "Softmax":
+            f.inputs[0].d = NEW
+
+    y.forward()
+    y.backward(clear_buffer=True, function_post_hook=write)
+    x.g, w.g = 3, 4
+    with pytest.raises(nn.Error, match="cannot be computed again"):
+        y.backward()
+    assert x.g.tolist() == [3, 3] and w.g.tolist() == [4, 4]
+
+
 def test_a_write_before_an_error_stays():
     x = leaf(X)
     y = F.tanh(x + 0.5) + 0.5
@@ -250,24 +267,10 @@ def test_a_part_of_an_array_is_not_cleared(need_grad, flags):
     close(a.d, [0, *np.exp(X), 3])
 
 
-class Overwrites(nn.function.PythonFunction):
+class Overwrites(OneToOne):
     """Twice its input, which it writes before."""
 
-    @property
-    def name(self):
-        return "Overwrites"
-
-    def min_outputs(self):
-        return 1
-
-    def grad_depends_output_data(self, i, o):
-        return False
-
-    def grad_depends_input_data(self, i, j):
-        return False
-
-    def setup_impl(self, inputs, outputs):
-        outputs[0].reset_shape(inputs[0].shape, True)
+    name = "Overwrites"
 
     def forward_impl(self, inputs, outputs):
         inputs[0].d = NEW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ._core import Error
@@ -94,6 +95,22 @@ def check_type(function: str, argument: str, value: Any, kinds: type | tuple[typ
     """Raise `ArgumentTypeError` unless `value` is one of `kinds`."""
     if not isinstance(value, kinds):
         raise ArgumentTypeError(message(function, argument, expected, describe(value)))
+
+
+MOST_ITEMS = 1 << 20
+
+
+def check_list(function: str, argument: str, value: Any, kind: type, items: str) -> list[Any]:
+    """The elements of `value`, all of `kind`; of an iterator `MOST_ITEMS` at most, whatever it says of its length."""
+    check_type(function, argument, value, Iterable, f"a list of {items}")
+    most = len(value) if isinstance(value, (list, tuple)) else MOST_ITEMS
+    found = []
+    for item in value:
+        check_type(function, argument, item, kind, items)
+        found.append(item)
+        if len(found) > most:
+            raise ArgumentError(message(function, argument, f"{most} {items} at most", "an iterator that gives more"))
+    return found
 
 
 def check_flag(function: str, argument: str, value: Any) -> bool:

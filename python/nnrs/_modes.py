@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _calls, _core
 from ._core import Context, Variable, get_auto_forward, get_current_context
-from ._errors import ArgumentError, ArgumentTypeError, check_callable, check_flag, check_type, describe, message
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    check_callable,
+    check_flag,
+    check_list,
+    check_type,
+    describe,
+    message,
+)
 
 __all__ = ["get_auto_forward", "get_current_context"]
 
@@ -31,10 +40,7 @@ def forward_all(
         function_post_hook: Called with each function after it ran.
     """
     here = "forward_all"
-    check_type(here, "variables", variables, Iterable, "a list of Variables")
-    given = list(variables)
-    for v in given:
-        check_type(here, "variables", v, Variable, "Variables")
+    given = check_list(here, "variables", variables, Variable, "Variables")
     flags = check_flag(here, "clear_buffer", clear_buffer), check_flag(here, "clear_no_need_grad", clear_no_need_grad)
     _core.forward_all(given, *flags, function_pre_hook, function_post_hook)
 

@@ -47,6 +47,9 @@ class Info:
     args: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash(self.type_name)
+
 
 class PythonFunction:
     """Base of functions whose setup, forward and backward are Python methods.

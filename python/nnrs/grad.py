@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _calls, _core
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ArgumentTypeError, check_flag, describe, message, missing_name
+from ._errors import ArgumentError, ArgumentTypeError, check_flag, check_list, describe, message, missing_name
 
 
 def __getattr__(name: str) -> Any:
@@ -49,11 +49,14 @@ def grad(
     >>> h.d.tolist()
     [6.0, 12.0, 18.0]
     """
-    outs = _list("outputs", outputs)
-    ins = _list("inputs", inputs)
+    outs, ins = (
+        [given] if isinstance(given, Variable) else check_list("grad", argument, given, Variable, "Variables")
+        for argument, given in (("outputs", outputs), ("inputs", inputs))
+    )
     many = isinstance(grad_outputs, (list, tuple))
     seeds = list(grad_outputs) if many else [grad_outputs] * len(outs)
-    keep = [check_flag("grad", "persistent_outputs", p) for p in persistent_outputs] or [True] * len(outs)
+    marks = check_list("grad", "persistent_outputs", persistent_outputs, object, "truth values")
+    keep = [check_flag("grad", "persistent_outputs", mark) for mark in marks] or [True] * len(outs)
     bind = check_flag("grad", "bind_grad_output", bind_grad_output)
     for argument, given in (("grad_outputs", seeds), ("persistent_outputs", keep)):
         if len(given) != len(outs):
@@ -67,16 +70,6 @@ def grad(
             if g is not None:
                 x.grad = g.data
     return grads
-
-
-def _list(argument: str, value: Any) -> list[Variable]:
-    if not isinstance(value, (Variable, Iterable)):
-        raise ArgumentTypeError(message("grad", argument, "a Variable or a list of Variables", describe(value)))
-    items = [value] if isinstance(value, Variable) else list(value)
-    for item in items:
-        if not isinstance(item, Variable):
-            raise ArgumentTypeError(message("grad", argument, "Variables", describe(item)))
-    return items
 
 
 def _seed(seed: Any, y: Variable) -> Variable | None:

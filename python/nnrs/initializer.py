@@ -5,13 +5,15 @@ The numbers are NNabla's, bit for bit: they come from the same generator (`nnrs.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import random
-from ._errors import ArgumentError, message
+from ._errors import ArgumentError, describe, message
 
 Shape = Sequence[int]
 
@@ -57,19 +59,46 @@ class NormalInitializer(_Random):
         return f"{type(self).__name__}({self.sigma})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        return np.asarray(self.rng.randn(*shape) * self.sigma, dtype=np.float32)
+        sizes = _sizes(self, shape)
+        sigma = _number(self, "sigma", sizes)
+        return np.asarray(self.rng.randn(*sizes) * sigma, dtype=np.float32)
+
+
+def _sizes(initializer: BaseInitializer, shape: Any) -> tuple[int, ...]:
+    """A shape, or the size of its only axis, as a tuple."""
+    try:
+        sizes = tuple(map(operator.index, shape if isinstance(shape, (Sequence, np.ndarray)) else (shape,)))
+    except TypeError:
+        sizes = (-1,)
+    if any(n < 0 for n in sizes) or math.prod(sizes) >= 2**60:
+        name = type(initializer).__name__
+        raise ArgumentError(message(name, "shape", "sizes of 0 or more, of less than 2**60 elements", describe(shape)))
+    return sizes
+
+
+def _number(initializer: BaseInitializer, argument: str, sizes: tuple[int, ...]) -> Any:
+    """An argument of an initializer, which must be finite where there are elements."""
+    value = getattr(initializer, argument)
+    try:
+        is_number = 0 in sizes or bool(np.isfinite(value))
+    except (TypeError, ValueError):
+        is_number = False
+    if not is_number:
+        raise ArgumentError(message(type(initializer).__name__, argument, "a finite number", describe(value)))
+    return value
 
 
 def _drawn(initializer: Any, expected: str, shape: Shape, draw: Any) -> Any:
     """What `draw` gives between the two limits of an initializer; nothing of no elements, whatever these are."""
-    if np.prod(shape) == 0:
-        return np.zeros(shape, int)
+    sizes = _sizes(initializer, shape)
+    if 0 in sizes:
+        return np.zeros(sizes, int)
     try:
         low, high = initializer.lim
-        return draw(low, high, size=shape)
+        return draw(low, high, size=sizes)
     except (OverflowError, ValueError, TypeError) as e:
         name = type(initializer).__name__
-        raise ArgumentError(message(name, "lim", expected, initializer.lim, str(e))) from e
+        raise ArgumentError(message(name, "lim", expected, describe(initializer.lim), str(e))) from e
 
 
 class UniformInitializer(_Random):
@@ -140,8 +169,9 @@ class RangeInitializer(BaseInitializer):
         return f"{type(self).__name__}({self.start}, {self.step})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        last = _axes("RangeInitializer", shape)[-1]
-        values: np.ndarray = np.broadcast_to(np.arange(last) * self.step + self.start, tuple(shape)).copy()
+        sizes = _axes(self, shape)
+        start, step = (_number(self, argument, sizes) for argument in ("start", "step"))
+        values: np.ndarray = np.broadcast_to(np.arange(sizes[-1]) * step + start, sizes).copy()
         return values
 
 
@@ -169,11 +199,14 @@ class OrthogonalInitializer(_Random):
         return f"{type(self).__name__}({self.gain})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        rows, *rest = _axes("OrthogonalInitializer", shape)
-        flat = (rows, int(np.prod(rest)))
+        sizes = _axes(self, shape)
+        gain = _number(self, "gain", sizes)
+        if 0 in sizes:
+            return np.zeros(sizes, np.float32)
+        flat = (sizes[0], math.prod(sizes[1:]))
         left, _, right = np.linalg.svd(self.rng.normal(0.0, 1.0, flat), full_matrices=False)
         basis = left if left.shape == flat else right
-        return (basis.reshape(tuple(shape)) * self.gain).astype(np.float32)
+        return (basis.reshape(sizes) * gain).astype(np.float32)
 
 
 class WeightNormalizationScaleInitializer(BaseInitializer):
@@ -223,14 +256,20 @@ class ConstantInitializer(BaseInitializer):
         return f"{type(self).__name__}({self.value})"
 
     def __call__(self, shape: Shape) -> np.ndarray:
-        return np.asarray(np.ones(shape) * self.value, dtype=np.float32)
+        sizes = _sizes(self, shape)
+        try:
+            return np.broadcast_to(np.ones(()) * self.value, sizes).astype(np.float32)
+        except (TypeError, ValueError) as e:
+            expected = "a number, or an array that can be broadcast"
+            raise ArgumentError(message("ConstantInitializer", "value", expected, describe(self.value), str(e))) from e
 
 
-def _axes(name: str, shape: Shape) -> tuple[int, ...]:
+def _axes(initializer: BaseInitializer, shape: Shape) -> tuple[int, ...]:
     """The shape as a tuple with at least one axis."""
-    if not isinstance(shape, (tuple, list)) or not shape:
-        raise ArgumentError(message(name, "shape", "a shape with at least one axis", shape))
-    return tuple(shape)
+    sizes = _sizes(initializer, shape)
+    if not sizes:
+        raise ArgumentError(message(type(initializer).__name__, "shape", "a shape with at least one axis", shape))
+    return sizes
 
 
 def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -> float:

@@ -34,19 +34,23 @@ impl Axis {
 
     /// Bytes of the large buffers for gradients that are added, of numbers of `size` bytes.
     pub fn scratch(&self, size: usize) -> usize {
+        let (width, across) = self.blocks();
+        counted(self.n * width * size) * pool::num_threads().min(self.outer * across)
+    }
+
+    /// Columns of a block at most, and how many blocks lie beside each other.
+    fn blocks(&self) -> (usize, usize) {
         let width = self.inner.min(WIDTH);
-        let blocks = self.outer * self.inner.div_ceil(width.max(1));
-        counted(self.n * width * size) * pool::num_threads().min(blocks)
+        (width, self.inner.div_ceil(width.max(1)))
     }
 
     /// Calls `f` with each block.
     fn each(&self, f: &(dyn Fn(Block) + Sync)) {
-        let width = self.inner.min(WIDTH);
-        if self.outer * width == 0 {
+        let (width, across) = self.blocks();
+        let blocks = self.outer * across;
+        if blocks == 0 {
             return;
         }
-        let across = self.inner.div_ceil(width);
-        let blocks = self.outer * across;
         let per_task = (GRAIN / (width * self.n).max(1)).max(1);
         pool::run(blocks.div_ceil(per_task), &|task| {
             (task * per_task..blocks.min((task + 1) * per_task)).for_each(|b| {

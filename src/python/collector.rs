@@ -1,9 +1,9 @@
 //! Python's garbage collector and the graph: variables own PythonFunctions, several of them one, and a PythonFunction may
-//! own variables, as solvers do; so may what a script keeps with a variable, as its `info`. Python counts references; that "these own it
-//! together" is nothing that it could be told. So for the time of a collection each function that handles in Python own,
-//! and nobody else, has an [`Anchor`]: an object whose references are those of the graph; and so has each variable with an
-//! `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and the one of a
-//! PythonFunction or a variable its object.
+//! own variables, as solvers do; so may what a script keeps with a variable, as its `info`. Python counts references; that
+//! "these own it together" is nothing that it could be told. So for the time of a collection each function that handles in
+//! Python own, and nobody else, has an [`Anchor`]: an object whose references are those of the graph; and so has each
+//! variable with an `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and
+//! the one of a PythonFunction or a variable its object.
 
 use super::function::Function as GraphFunction;
 use super::members::Kept;
@@ -188,6 +188,25 @@ impl Noted {
             drop(root);
         }
     }
+
+    /// Tells a collection of what an object owns that holds node `id`. What came into a graph of user code later than it was
+    /// made is noted, and the next collection knows it.
+    fn traverse(
+        &self,
+        id: u64,
+        root: impl FnOnce() -> Option<Root>,
+        visit: &PyVisit<'_>,
+    ) -> Result<(), PyTraverseError> {
+        if !is_running() {
+            return Ok(());
+        }
+        if !self.0.load(Relaxed) {
+            self.note(id, root());
+            return Ok(());
+        }
+        let Ok(c) = COLLECTION.try_lock() else { return Ok(()) };
+        c.as_ref().and_then(|c| c.of.get(&id)?.first()).map_or(Ok(()), |anchor| visit.call(anchor))
+    }
 }
 
 /// What a new object in Python is noted as, that holds a variable.
@@ -208,15 +227,6 @@ pub(crate) fn new_function(f: &FunctionRef) -> Noted {
         noted.note(f.id(), Root::of_function(f.node()));
     }
     noted
-}
-
-/// Tells the collector of the anchor that an object owns by holding node `id`.
-fn traverse(id: u64, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-    let Ok(c) = COLLECTION.try_lock() else { return Ok(()) };
-    match c.as_ref().and_then(|c| c.of.get(&id)?.first()) {
-        Some(anchor) if is_running() => visit.call(anchor),
-        _ => Ok(()),
-    }
 }
 
 /// Notes a solver, which owns parameters and states.
@@ -254,35 +264,16 @@ impl Drop for GraphFunction {
 #[pymethods]
 impl Variable {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if !is_running() {
-            return Ok(());
-        }
         let node = self.var().node();
-        match self.noted().0.load(Relaxed) {
-            true => traverse(node.id, &visit),
-            false => {
-                // It came into a graph of user code later: the next collection knows it.
-                self.noted().note(node.id, Root::of_variable(node));
-                Ok(())
-            }
-        }
+        self.noted().traverse(node.id, || Root::of_variable(node), &visit)
     }
 }
 
 #[pymethods]
 impl GraphFunction {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if !is_running() {
-            return Ok(());
-        }
         let f = self.inner();
-        match self.noted().0.load(Relaxed) {
-            true => traverse(f.id(), &visit),
-            false => {
-                self.noted().note(f.id(), Root::of_function(f.node()));
-                Ok(())
-            }
-        }
+        self.noted().traverse(f.id(), || Root::of_function(f.node()), &visit)
     }
 }
 

@@ -14,12 +14,17 @@ use smallvec::smallvec;
 /// The output's shape: x's with 1 at the axis, which the labels must have too.
 pub(crate) fn infer(x: &Shape, target: &Shape, axis: Option<i64>) -> Result<Shapes> {
     let axis = chosen_axis(x, axis)?;
-    let y: Shape = x.iter().enumerate().map(|(i, &n)| if i == axis { 1 } else { n }).collect();
+    let y = with_size(x, axis, 1);
     if *target != y {
         let hint = "the labels keep the axis of the classes, with size 1; axis is the last one by default";
         return Err(Error::shape("target", format!("shape {y}")).actual(target).hint(hint));
     }
     Ok(smallvec![y])
+}
+
+/// `x` with size `n` at the axis.
+fn with_size(x: &Shape, axis: usize, n: usize) -> Shape {
+    x.iter().enumerate().map(|(i, &own)| if i == axis { n } else { own }).collect()
 }
 
 /// What a label that is no number is read as.
@@ -130,11 +135,9 @@ impl Function for LabelMask {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         let axis = x[0].axis(self.axis, "axis")?;
         if x[0][axis] != 1 {
-            let one: Shape = x[0].iter().enumerate().map(|(i, &n)| if i == axis { 1 } else { n }).collect();
-            return Err(Error::shape("target", format!("shape {one}")).actual(&x[0]));
+            return Err(Error::shape("target", format!("shape {}", with_size(&x[0], axis, 1))).actual(&x[0]));
         }
-        let size = |(i, &n): (usize, &usize)| if i == axis { self.n as usize } else { n };
-        Ok(smallvec![x[0].iter().enumerate().map(size).collect()])
+        Ok(smallvec![with_size(&x[0], axis, self.n as usize)])
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -57,6 +57,8 @@ pub(crate) struct Backward {
     unreached: Vec<u32>,
     /// Leaves, and what the script has written, from which values are computed again; and the functions that read them.
     read_again: Vec<(u32, u32)>,
+    /// What forward kept and steps read, in the order in which it was made.
+    loaded: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -220,9 +222,10 @@ impl Backward {
             ends::bring_forward(&g, &mut steps);
         }
         let read_again = read_again(&g, &steps);
+        let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
-        let slot = |v| Slot { is_cleared: key.clear_buffer, ..Slot::new(&g, v, in_run) };
+        let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
         let slots = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let targets = steps.iter().flat_map(|s| s.what.targets());
@@ -254,6 +257,7 @@ impl Backward {
             given,
             lost,
             read_again,
+            loaded,
             unreached,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
@@ -351,6 +355,17 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
     let mut seen: MixMap<(u32, u32), ()> = MixMap::default();
     found.retain(|pair| seen.insert(*pair, ()).is_none());
     found
+}
+
+/// What steps read that functions made, and that is `stored`, in the order in which it was made.
+fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
+    let again = |s: &Step| s.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x)).collect();
+    let reads = steps.iter().flat_map(|s| s.reads.iter().copied().chain::<Vec<u32>>(again(s)));
+    let is_read = reads.fold(vec![false; g.vars.len()], |mut is_read, v| {
+        is_read[v as usize] = stored[v as usize];
+        is_read
+    });
+    g.nodes.iter().flat_map(|n| &n.y).copied().filter(|&v| is_read[v as usize]).collect()
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.

@@ -106,14 +106,14 @@ pub(crate) struct Slot {
     /// Who makes the data again when it was dropped; nothing for a leaf.
     pub(super) maker: Option<Weak<dyn Maker>>,
     /// The variable, where the script may have written its data, or got hold of it, when the data ends.
-    pub(crate) script: Option<Weak<VarNode>>,
+    script: Option<Weak<VarNode>>,
     /// The clear flags drop its data whoever holds it.
-    pub(crate) is_cleared: bool,
+    is_cleared: bool,
 }
 
 impl Slot {
-    /// `in_run`: the script is at work in the middle of the run.
-    pub(crate) fn new(g: &Graph, v: &Var, in_run: bool) -> Slot {
+    /// `in_run`: the script is at work in the middle of the run. `is_cleared`: the clear flags drop its data.
+    pub(crate) fn new(g: &Graph, v: &Var, in_run: bool, is_cleared: bool) -> Slot {
         let maker = v.producer.map(|n| maker(&g.nodes[n as usize].f));
         let is_the_scripts = in_run || (v.producer.is_some() && (v.observed.data || v.keeps_data));
         let script = is_the_scripts.then(|| Arc::downgrade(&v.var));
@@ -124,7 +124,7 @@ impl Slot {
             recompute: v.recompute,
             maker,
             script,
-            is_cleared: true,
+            is_cleared,
         }
     }
 
@@ -224,9 +224,7 @@ impl Forward {
         let steps = b.steps();
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
-        let has_user_code = g.has_user_code();
-        let in_run = key.hooked || has_user_code;
-        let slot = |(i, v)| Slot { is_cleared: b.is_cleared(i as u32), ..Slot::new(&g, v, in_run) };
+        let slot = |(i, v)| Slot::new(&g, v, b.in_run, b.is_cleared(i as u32));
         let slots = g.vars.iter().enumerate().map(slot).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
@@ -239,7 +237,7 @@ impl Forward {
         let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g, &once)).collect();
         let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
         let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
-        let changes = Changes::new(&marked, is_open, varying, has_user_code);
+        let changes = Changes::new(&marked, is_open, varying, g.has_user_code());
         Ok(Forward {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
@@ -290,7 +288,11 @@ impl Forward {
         if self.is_last() {
             return;
         }
-        self.nodes.iter().filter(|n| n.f.is_remade.swap(false, Relaxed)).for_each(|n| self.drop_unkept(n));
+        self.nodes
+            .iter()
+            .filter(|n| n.f.is_remade.swap(false, Relaxed))
+            .flat_map(|n| self.unkept(n))
+            .for_each(|v| self.end(v));
     }
 
     /// No other plan has run nodes, and nothing was made again, since this plan was last known to own its nodes.
@@ -298,8 +300,8 @@ impl Forward {
         ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed)
     }
 
-    fn drop_unkept(&self, n: &PlanNode) {
-        n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.end(v));
+    fn unkept(&self, n: &PlanNode) -> impl Iterator<Item = u32> {
+        n.y.iter().copied().filter(|&v| !self.kept[v as usize])
     }
 
     /// Drops what no step makes.
@@ -316,7 +318,7 @@ impl Forward {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);
             n.f.is_remade.store(false, Relaxed);
-            n.y.iter().filter(|&&v| !self.kept[v as usize]).for_each(|&v| self.drop_data(v));
+            self.unkept(n).for_each(|v| self.drop_data(v));
         }
         let watched = self.watched.iter().chain(&self.marked);
         watched.for_each(|&v| self.slots[v as usize].data.storage().watch());
@@ -333,6 +335,8 @@ struct Builder<'a> {
     g: &'a Graph,
     units: &'a [Unit],
     key: Key,
+    /// The script is at work in the middle of the run.
+    in_run: bool,
     /// Unit that makes a variable.
     unit_of: Vec<Option<u32>>,
     /// Last unit that reads a variable; `u32::MAX` if none.
@@ -354,6 +358,7 @@ impl<'a> Builder<'a> {
             g,
             units,
             key,
+            in_run: key.hooked || g.has_user_code(),
             unit_of: vec![None; n],
             last_read: vec![None; n],
             outside: vec![false; n],
@@ -456,17 +461,16 @@ impl<'a> Builder<'a> {
     }
 
     fn steps(&self) -> Vec<Step> {
-        let (ends, has_user_code) = (self.ends(), self.g.has_user_code());
         let step = |(unit, free): (&Unit, _)| {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let sinks = made.filter(|&y| self.exists(y)).collect();
             let mut step = Step::new(self.g, what(self.g, unit, |_| false, sinks), free);
-            if self.key.hooked || has_user_code {
+            if self.in_run {
                 step.give_back();
             }
             step
         };
-        self.units.iter().zip(ends).map(step).collect()
+        self.units.iter().zip(self.ends()).map(step).collect()
     }
 
     /// For each unit the variables that end with it.

@@ -50,11 +50,6 @@ impl Changes {
         }
     }
 
-    /// The script may write something in the middle of the run.
-    pub(super) fn note_written(&self) {
-        self.is_written.store(true, Relaxed);
-    }
-
     /// A run has come to its end.
     pub(super) fn note_end(&self) {
         self.ended.store(now(), Relaxed);
@@ -92,8 +87,9 @@ impl Forward {
         }
     }
 
+    /// In the middle of a run: the script may have written something.
     pub(super) fn note_written(&self) {
-        self.changes.note_written();
+        self.changes.is_written.store(true, Relaxed);
     }
 
     /// After a run: where the script wrote in its middle, it did not make what other runs make.

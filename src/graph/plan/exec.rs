@@ -55,13 +55,21 @@ impl Hooks<'_> {
         self.pre.is_some() || self.post.is_some()
     }
 
-    pub(crate) fn before(&self, f: &Arc<FnNode>) -> Result<()> {
-        self.pre.map_or(Ok(()), |h| pool::unstoppable(|| h(f)))
+    /// Before a function of a run on `slots`.
+    pub(crate) fn before(&self, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+        self.pre.map_or(Ok(()), |hook| call_hook(hook, f, slots))
     }
 
-    pub(crate) fn after(&self, f: &Arc<FnNode>) -> Result<()> {
-        self.post.map_or(Ok(()), |h| pool::unstoppable(|| h(f)))
+    /// After it.
+    pub(crate) fn after(&self, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+        self.post.map_or(Ok(()), |hook| call_hook(hook, f, slots))
     }
+}
+
+fn call_hook(hook: Hook, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+    let before = exchanges();
+    pool::unstoppable(|| hook(f))?;
+    if before == exchanges() { Ok(()) } else { slots.iter().try_for_each(Slot::check_array) }
 }
 
 static INTERRUPT: OnceLock<fn() -> Result<()>> = OnceLock::new();
@@ -208,30 +216,29 @@ impl Forward {
     }
 
     /// Calls a hook, which may write, also by views of the slots `near`.
-    fn hook(&self, hooks: &Hooks, near: &[u32], call: impl FnOnce() -> Result<()>) -> Result<()> {
-        if !hooks.any() {
-            return Ok(());
-        }
-        let (clock, before) = (array::now(), exchanges());
+    fn hook(&self, near: &[u32], call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let clock = array::now();
         let done = call();
         self.mark(near);
         if array::now() != clock {
-            self.changes.note_written();
+            self.note_written();
         }
-        done?;
-        if before == exchanges() { Ok(()) } else { self.slots.iter().try_for_each(Slot::check_array) }
+        done
     }
 
     fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
-        self.hook(hooks, &node.x, || hooks.before(&node.f))?;
+        if hooks.any() {
+            self.hook(&node.x, || hooks.before(&node.f, &self.slots))?;
+        }
         let _label = alloc::label("output of", node.f.name());
         step.what.run(node, &self.slots, false)?;
         self.note_ran(i);
         if hooks.any() {
-            self.mark(step.what.makes(node));
+            let made = step.what.makes(node);
+            self.mark(made);
+            self.hook(made, || hooks.after(&node.f, &self.slots))?;
         }
-        self.hook(hooks, step.what.makes(node), || hooks.after(&node.f))?;
         step.free.iter().for_each(|&v| self.end(v));
         Ok(())
     }

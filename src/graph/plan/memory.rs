@@ -3,7 +3,7 @@
 use super::backward::{self, How, Target};
 use super::build::{self, Forward, PlanNode, Slot};
 use super::exec::fusion;
-use super::order;
+use super::order::{self, address};
 use super::program::Input;
 use super::{Backward, ForwardOptions};
 use crate::array::{NdArray, Place, alloc::rounded};
@@ -144,10 +144,6 @@ fn scratch(node: &PlanNode, slots: &[Slot]) -> [usize; 2] {
     }
 }
 
-fn storage(array: &NdArray) -> usize {
-    Arc::as_ptr(&array.storage()) as usize
-}
-
 impl Play {
     fn take(&mut self, bytes: usize, name: impl FnOnce() -> String) -> usize {
         let bytes = rounded(bytes);
@@ -159,21 +155,21 @@ impl Play {
 
     /// The buffer of an array, which another slot with the same elements may have already.
     fn place(&mut self, array: &NdArray, bytes: usize, name: impl FnOnce() -> String) -> usize {
-        let storage = storage(array);
-        let there = self.shared.get(&storage).copied().flatten();
+        let at = address(array);
+        let there = self.shared.get(&at).copied().flatten();
         if let Some(b) = there.filter(|b| self.buffers[*b].owners > 0) {
             self.buffers[b].owners += 1;
             return b;
         }
         let b = self.take(bytes, name);
-        self.shared.entry(storage).and_modify(|there| *there = Some(b));
+        self.shared.entry(at).and_modify(|there| *there = Some(b));
         b
     }
 
     /// Notes which of the slots' arrays have their elements together.
     fn find_shared<'a>(&mut self, arrays: impl Iterator<Item = &'a NdArray>) {
         let mut seen = MixMap::default();
-        self.shared.extend(arrays.map(storage).filter(|at| seen.insert(*at, ()).is_some()).map(|at| (at, None)));
+        self.shared.extend(arrays.map(address).filter(|at| seen.insert(*at, ()).is_some()).map(|at| (at, None)));
     }
 
     fn give(&mut self, buffer: Option<usize>) {

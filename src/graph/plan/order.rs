@@ -1,5 +1,6 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
+use crate::array::NdArray;
 use crate::error::Result;
 use crate::expr::ssa::MixMap;
 use crate::function::{Needs, elementwise};
@@ -189,8 +190,14 @@ fn variables(f: &Arc<FnNode>) -> impl Iterator<Item = VarRef> + use<> {
     f.inputs().into_iter().chain(f.outputs())
 }
 
+/// Where the data's memory is kept.
 pub(super) fn storage(v: &VarNode) -> usize {
-    Arc::as_ptr(&v.data().storage()) as usize
+    address(&v.data())
+}
+
+/// Where an array's memory is kept: the same for arrays that share it.
+pub(super) fn address(array: &NdArray) -> usize {
+    Arc::as_ptr(&array.storage()) as usize
 }
 
 fn rank_of(f: &FnNode) -> usize {
@@ -506,7 +513,7 @@ impl Var {
     /// The storage of its gradient, if that is computed and may be another variable's too.
     fn shared_gradient(&self) -> Option<usize> {
         let shared = self.flows && (self.var.is_shared() || self.var.existing_grad().is_some_and(|g| g.is_shared()));
-        shared.then(|| Arc::as_ptr(&self.var.grad().storage()) as usize)
+        shared.then(|| address(&self.var.grad()))
     }
 
     /// Somebody may look at the data after a run that drops what is `cleared`.

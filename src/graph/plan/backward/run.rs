@@ -13,7 +13,7 @@ use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, interruptible, read_input};
 use crate::graph::plan::recompute::check_input;
 use crate::graph::plan::{Turn, run_arrays};
-use crate::graph::variable::{Variable, exchanges};
+use crate::graph::variable::Variable;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;
@@ -63,8 +63,10 @@ impl Backward {
         replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
     }
 
-    /// Before anything is written: the leaves from which values will be computed again are as they were.
+    /// Before anything is written: what forward kept and another backward run has cleared is made again, and the leaves from
+    /// which more will be computed are as they were.
     fn check_leaves(&self) -> Result<()> {
+        self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
         let check = |&(v, n): &(u32, u32)| {
             self.slots[v as usize].data.fetch()?;
             self.check(v, &self.nodes[n as usize])
@@ -97,19 +99,9 @@ impl Backward {
         if v == self.root { seed.clone() } else { self.grads[v as usize].clone() }
     }
 
-    fn hook(&self, hooks: &Hooks, call: impl FnOnce() -> Result<()>) -> Result<()> {
-        let before = exchanges();
-        call()?;
-        if !hooks.any() || before == exchanges() {
-            Ok(())
-        } else {
-            self.slots.iter().try_for_each(forward::Slot::check_array)
-        }
-    }
-
     fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
-        self.hook(hooks, || hooks.before(&node.f))?;
+        hooks.before(&node.f, &self.slots)?;
         self.again(step)?;
         let _label = alloc::label("gradient in", node.f.name());
         let again = self.restore(&step.reads)?;
@@ -119,7 +111,7 @@ impl Backward {
             What::Tile(t) => self.tile(t, seed, step),
         };
         done.map_err(|e| node.f.explain(e))?;
-        self.hook(hooks, || hooks.after(&node.f))?;
+        hooks.after(&node.f, &self.slots)?;
         again.iter().for_each(|&v| self.forget(v));
         self.end(step);
         if self.key.clear_buffer && self.saves(node) {
