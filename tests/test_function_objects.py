@@ -54,7 +54,8 @@ def test_what_a_function_says_of_itself(name):
     """Arguments too, by NNabla's names and with its defaults filled in (numbers there are float, here double)."""
     f, golden = node(TARGETS[name]), GOLDEN[name]
     assert f.name == golden["name"] and f.info.type_name == golden["type_name"]
-    assert f.info in {f.info}  # it can be a member of sets, and a key
+    info = f.info
+    assert info in {info}  # it can be a member of sets, and a key
     assert f.rank == golden["rank"] and f.need_grad == golden["need_grad"] and f.tags == golden["tags"]
     assert len(f.inputs) == len(golden["input"]) and repr(f.args) == repr(f.arguments) == repr(f.info.args)
     assert f.min_outputs() == golden["min_outputs"]

@@ -180,10 +180,10 @@ impl NdArray {
     /// As [`NdArray::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
     /// A part of another array stays: the whole is not the maker's.
     pub(crate) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {
-        if self.is_whole() {
-            let old = self.layout().storage.lose(maker, clear);
-            drop(old);
-        }
+        let layout = self.layout();
+        let old = layout.is_whole().then(|| layout.storage.lose(maker, clear));
+        drop(layout);
+        drop(old);
     }
 
     /// As [`NdArray::modify`], in the memory of `place`.

@@ -65,6 +65,12 @@ struct Layout {
     offset: usize,
 }
 
+impl Layout {
+    fn is_whole(&self) -> bool {
+        self.offset == 0 && self.shape.size() == self.storage.size()
+    }
+}
+
 impl NdArray {
     /// An array without content; memory comes when it is first used, as zeros.
     ///
@@ -242,9 +248,19 @@ impl NdArray {
         self.layout().storage.is_empty()
     }
 
+    /// True if there is nothing to read but zeros that need no memory.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.layout().storage.is_nothing()
+    }
+
+    /// Changes are noticed from now on: see [`Storage::watch`].
+    pub(crate) fn watch(&self) {
+        self.layout().storage.watch();
+    }
+
     /// A function that may run again has read it: changes are noticed from now on.
     pub(crate) fn note_read(&self) {
-        self.layout().storage.watch();
+        self.watch();
         self.mark();
     }
 
@@ -349,8 +365,7 @@ impl NdArray {
 
     /// True if the array covers its whole storage (no `narrow`).
     pub(crate) fn is_whole(&self) -> bool {
-        let place = self.layout();
-        place.offset == 0 && place.shape.size() == place.storage.size()
+        self.layout().is_whole()
     }
 }
 

@@ -244,6 +244,11 @@ impl Storage {
         matches!(self.state().content, Content::Zero)
     }
 
+    /// True if there is nothing to read, or a lazy zero.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.state().content, Content::Empty | Content::Zero)
+    }
+
     /// The number that all elements have, if the content is kept as such.
     pub(crate) fn constant(&self) -> Option<f64> {
         self.state().content.number()

@@ -16,6 +16,9 @@ struct Line(#[allow(dead_code)] [u8; 64]);
 /// Bytes of the largest buffer that a thread keeps; what is larger counts as an array does.
 pub(crate) const KEEP: usize = 2 << 20;
 
+/// Bytes that are set to 0 before somebody is asked whether to stop: gigabytes of fresh pages take seconds.
+const PIECE: usize = 16 << 20;
+
 thread_local! {
     static FREE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
 }
@@ -30,9 +33,11 @@ impl Memory {
     fn new(bytes: usize) -> Memory {
         if bytes > KEEP {
             let block = Block::new(bytes).unwrap_or_else(|e| pool::refuse(e));
-            // SAFETY: the block is this long and nobody else has it.
-            unsafe { block.ptr().write_bytes(0, bytes) };
-            pool::check();
+            for from in (0..bytes).step_by(PIECE) {
+                // SAFETY: the block is this long and nobody else has it.
+                unsafe { block.ptr().add(from).write_bytes(0, PIECE.min(bytes - from)) };
+                pool::check();
+            }
             return Memory::Block(block);
         }
         let mut lines = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().unwrap_or_default();

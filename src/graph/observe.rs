@@ -23,7 +23,7 @@ impl Observed {
     }
 
     /// Beside handles of the variable itself.
-    fn of(arrays: &Arrays) -> Observed {
+    pub(super) fn of(arrays: &Arrays) -> Observed {
         Observed { data: arrays.data.is_observed(), grad: arrays.grad.as_deref().is_some_and(NdArray::is_observed) }
     }
 }
@@ -31,6 +31,11 @@ impl Observed {
 impl VarNode {
     pub(crate) fn observed(&self) -> Observed {
         self.observed_beyond(0)
+    }
+
+    /// All of it is observed: by handles of the variable, or of an unlinked copy.
+    pub(super) fn is_held(&self) -> bool {
+        self.handles.load(Relaxed) > 0 || self.is_copied()
     }
 
     /// By others than the `own` handles of the caller.
@@ -42,7 +47,7 @@ impl VarNode {
     }
 
     pub(crate) fn observed_and_shape(&self) -> (Observed, Shape) {
-        let all = self.handles.load(Relaxed) > 0 || self.is_copied();
+        let all = self.is_held();
         let core = self.core();
         let arrays = core.lock();
         let observed = if all { Observed { data: true, grad: true } } else { Observed::of(&arrays) };

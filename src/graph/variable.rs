@@ -9,6 +9,7 @@ pub(super) use flags::drop_states_by_hand;
 pub use handle::Variable;
 
 use super::node::{self, FnNode, maker};
+use super::observe::Observed;
 use super::{plan, reap};
 use crate::array::{NdArray, Owned, next_time};
 use crate::shape::Shape;
@@ -329,6 +330,17 @@ impl VarNode {
 
     pub(crate) fn set_grad_elided(&self, elided: bool) {
         self.core().lock().grad_elided = elided;
+    }
+
+    /// Notes whether the last backward run has kept no gradient. If it has not: the array that an earlier one has left, and
+    /// whether somebody may look at it.
+    pub(crate) fn note_elided(&self, elided: bool) -> Option<(Option<NdArray>, bool)> {
+        let is_held = self.is_held();
+        let core = self.core();
+        let mut arrays = core.lock();
+        arrays.grad_elided = elided;
+        let is_observed = || is_held || Observed::of(&arrays).grad;
+        elided.then(|| (arrays.grad.as_deref().cloned(), is_observed()))
     }
 
     pub(crate) fn set_seed_cleared(&self, cleared: bool) {

@@ -78,6 +78,8 @@ static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Step {
     pub(crate) what: What,
+    /// Elements that it reads, about.
+    work: usize,
     /// Slots whose gradient ends here.
     pub(crate) free_grads: SmallVec<[u32; 2]>,
     /// Slots whose data ends here.
@@ -308,13 +310,10 @@ impl Backward {
         let given = |v: u32| v == self.root || self.given.contains(&v);
         let others = self.vars.iter().zip(&self.unseen).enumerate().filter(|(i, _)| !given(*i as u32));
         for (v, unseen) in others.filter_map(|(_, (v, u))| Some((v.upgrade()?, (*u)?))) {
-            v.set_grad_elided(unseen);
-            let observed = v.observed().grad;
-            let old = v.existing_grad().filter(|_| unseen); // what an earlier run left there is no gradient of this one
-            match old {
-                _ if unseen && self.key.clear_buffer && observed => v.grad().storage().lose_gradient(),
-                Some(old) if self.key.clear_buffer => old.storage().lose_gradient(),
-                Some(old) if !observed => drop(old.release()),
+            match (v.note_elided(unseen), self.key.clear_buffer) {
+                (Some((Some(old), _)), true) => old.storage().lose_gradient(),
+                (Some((None, true)), true) => v.grad().storage().lose_gradient(),
+                (Some((Some(old), false)), false) => drop(old.release()),
                 _ => {}
             }
         }

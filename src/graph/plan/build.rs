@@ -19,7 +19,7 @@ use crate::shape::Shape;
 use crate::tile::Walk;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// What a plan was made for.
@@ -61,6 +61,8 @@ pub(crate) struct Forward {
     pub(super) changes: Changes,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
     adopted: AtomicU64,
+    /// What it keeps has been there since its last run.
+    pub(super) is_whole: AtomicBool,
     /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
     pub(crate) replays: Option<(&'static Gpu, Replays)>,
 }
@@ -83,6 +85,8 @@ pub(crate) fn captured_on<'a>(
 
 pub(crate) struct PlanNode {
     pub(crate) f: Arc<FnNode>,
+    /// Its name, at hand for the report of memory.
+    pub(crate) name: &'static str,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
     /// The number of its shapes: see [`FnNode::check_call`].
@@ -93,7 +97,7 @@ pub(crate) struct PlanNode {
 
 impl PlanNode {
     pub(super) fn new(n: Node, keep: bool) -> PlanNode {
-        PlanNode { f: n.f, x: n.x, y: n.y, call: n.call, keep }
+        PlanNode { name: n.f.name(), f: n.f, x: n.x, y: n.y, call: n.call, keep }
     }
 }
 
@@ -179,6 +183,8 @@ impl Slot {
 /// One step of a run.
 pub(crate) struct Step {
     pub(crate) what: What,
+    /// Elements that it makes.
+    pub(super) work: usize,
     /// Slots that nobody reads any more.
     pub(crate) free: SmallVec<[u32; 2]>,
 }
@@ -259,6 +265,7 @@ impl Forward {
             kept,
             changes,
             adopted: AtomicU64::new(0),
+            is_whole: AtomicBool::new(false),
         })
     }
 
@@ -300,6 +307,11 @@ impl Forward {
         ADOPTIONS.load(Relaxed) == self.adopted.load(Relaxed)
     }
 
+    /// All that it keeps is there: no other plan has run its functions since, and no backward run has cleared any of it.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_whole.load(Relaxed) && self.is_last()
+    }
+
     fn unkept(&self, n: &PlanNode) -> impl Iterator<Item = u32> {
         n.y.iter().copied().filter(|&v| !self.kept[v as usize])
     }
@@ -321,7 +333,7 @@ impl Forward {
             self.unkept(n).for_each(|v| self.drop_data(v));
         }
         let watched = self.watched.iter().chain(&self.marked);
-        watched.for_each(|&v| self.slots[v as usize].data.storage().watch());
+        watched.for_each(|&v| self.slots[v as usize].data.watch());
     }
 }
 
@@ -526,7 +538,11 @@ impl Step {
             let dying = t.sources.iter().filter(dies).map(|(v, _)| *v).rev();
             t.steal = t.sinks.iter().copied().zip(dying).collect();
         }
-        Step { what, free }
+        let work = match &what {
+            What::Tile(t) => t.n,
+            What::Call(n) | What::View(n) => g.var(g.nodes[*n as usize].y[0]).shape.size(),
+        };
+        Step { what, work, free }
     }
 
     /// Nothing takes over memory: the script may look at what was read, or have written it.

@@ -18,6 +18,7 @@ use crate::tile::{Sink, Source, Walk};
 use crate::with_dtype;
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 static FUSION: Switch = Switch::new("NNRS_FUSION", true);
@@ -144,6 +145,7 @@ impl Forward {
         self.mark(&self.marked);
         self.note_what_was_written();
         done?;
+        self.is_whole.store(true, Relaxed);
         self.changes.note_end();
         self.drop_unmade();
         self.drop_remade();
@@ -156,7 +158,7 @@ impl Forward {
             self.steps.iter().enumerate().try_for_each(|(i, step)| {
                 at.set(i);
                 self.step(i, step, hooks)?;
-                interrupt.check(step.work(self))
+                interrupt.check(step.work)
             })
         };
         interruptible(run, |e| {
@@ -177,9 +179,9 @@ impl Forward {
     fn note_ran(&self, i: usize) {
         let now = array::now();
         let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);
-        match self.key.hooked {
-            true => ran(self.steps[i].what.node()), // one by one, in another order than that of the units
-            false => self.units[i].nodes.iter().for_each(|&n| ran(n)),
+        match &self.steps[i].what {
+            What::Tile(_) if !self.key.hooked => self.units[i].nodes.iter().for_each(|&n| ran(n)),
+            what => ran(what.node()),
         }
     }
 
@@ -231,7 +233,7 @@ impl Forward {
         if hooks.any() {
             self.hook(&node.x, || hooks.before(&node.f, &self.slots))?;
         }
-        let _label = alloc::label("output of", node.f.name());
+        let _label = alloc::label("output of", node.name);
         step.what.run(node, &self.slots, false)?;
         self.note_ran(i);
         if hooks.any() {
@@ -241,15 +243,6 @@ impl Forward {
         }
         step.free.iter().for_each(|&v| self.end(v));
         Ok(())
-    }
-}
-
-impl Step {
-    fn work(&self, plan: &Forward) -> usize {
-        match &self.what {
-            What::Tile(t) => t.n,
-            What::Call(n) | What::View(n) => plan.slots[plan.nodes[*n as usize].y[0] as usize].shape.size(),
-        }
     }
 }
 

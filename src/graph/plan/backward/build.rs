@@ -175,7 +175,8 @@ impl<'a> Builder<'a> {
         let is_rewritten = |v: u32| !self.rewritten.is_empty() && self.rewritten.contains(&storage(&self.g.var(v).var));
         let free_data = cleared.filter(|&v| !is_rewritten(v) && !self.g.var(v).var.is_overwritten()).collect();
         let reads = self.reads(&what);
-        Step { what, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
+        let work = self.g.nodes[what.node() as usize].x.first().map_or(1, |&x| self.g.var(x).shape.size());
+        Step { what, work, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
     }
 
     fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {

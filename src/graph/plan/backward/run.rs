@@ -38,7 +38,7 @@ impl Backward {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].release()));
             // Data that a gradient had taken over.
-            let gone = |v: &&u32| self.slots[**v as usize].data.storage().is_empty();
+            let gone = |v: &&u32| self.slots[**v as usize].data.is_empty();
             self.steps.iter().flat_map(|s| &s.free_data).filter(gone).for_each(|&v| self.drop_data(v));
             let again = self.steps.iter().flat_map(|s| s.again.iter().flat_map(|a| &a.free).chain(&s.forget));
             again.for_each(|&v| self.drop_again(v));
@@ -66,7 +66,13 @@ impl Backward {
     /// Before anything is written: what forward kept and another backward run has cleared is made again, and the leaves from
     /// which more will be computed are as they were.
     fn check_leaves(&self) -> Result<()> {
-        self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
+        let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
+        if !forward.as_ref().is_some_and(|f| f.is_there()) {
+            self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
+        }
+        if let Some(forward) = forward.filter(|_| self.key.clear_buffer) {
+            forward.is_whole.store(false, Relaxed);
+        }
         let check = |&(v, n): &(u32, u32)| {
             self.slots[v as usize].data.fetch()?;
             self.check(v, &self.nodes[n as usize])
@@ -83,7 +89,7 @@ impl Backward {
                 if i == 0 && clear_seed {
                     seed.storage().clear(); // only what made the root reads its gradient
                 }
-                interrupt.check(step.what.work(self))
+                interrupt.check(step.work)
             })
         };
         interruptible(run, |e| {
@@ -95,15 +101,15 @@ impl Backward {
         })
     }
 
-    pub(super) fn grad(&self, v: u32, seed: &'_ NdArray) -> NdArray {
-        if v == self.root { seed.clone() } else { self.grads[v as usize].clone() }
+    pub(super) fn grad<'a>(&'a self, v: u32, seed: &'a NdArray) -> &'a NdArray {
+        if v == self.root { seed } else { &self.grads[v as usize] }
     }
 
     fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f, &self.slots)?;
         self.again(step)?;
-        let _label = alloc::label("gradient in", node.f.name());
+        let _label = alloc::label("gradient in", node.name);
         let again = self.restore(&step.reads)?;
         let done = match &step.what {
             What::Call(c) => self.call(c, seed),
@@ -179,7 +185,7 @@ impl Backward {
 
     /// Runs the planned recomputation before a step. What is there all the same stays as it is.
     fn again(&self, step: &Step) -> Result<()> {
-        let is_there = |v: &u32| !self.slots[*v as usize].data.storage().is_empty();
+        let is_there = |v: &u32| !self.slots[*v as usize].data.is_empty();
         for again in &step.again {
             let node = &self.nodes[again.what.node() as usize];
             let missing = match &again.what {
@@ -187,7 +193,7 @@ impl Backward {
                 _ => !node.y.iter().all(is_there),
             };
             if missing {
-                let _label = alloc::label("output (computed again) of", node.f.name());
+                let _label = alloc::label("output (computed again) of", node.name);
                 let reads = again.what.reads(&node.x);
                 let more = self.restore(&reads)?; // another backward run may have cleared them
                 reads.iter().try_for_each(|&v| self.check_input(v, node))?;
@@ -205,10 +211,10 @@ impl Backward {
     fn restore(&self, reads: &[u32]) -> Result<SmallVec<[u32; 2]>> {
         let mut again = SmallVec::new();
         for &v in reads {
-            if !self.slots[v as usize].data.storage().is_empty() {
+            let slot = &self.slots[v as usize];
+            if !slot.data.is_empty() {
                 continue;
             }
-            let slot = &self.slots[v as usize];
             let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade()).zip(self.forward_slots[v as usize]);
             slot.data.fetch()?;
             if slot.maker.is_some() && forward.is_some_and(|(f, slot)| !f.kept[slot as usize]) {
@@ -357,12 +363,10 @@ impl Backward {
     }
 
     pub(super) fn output(&self, t: &Target) -> Output {
-        let storage = self.grads[t.slot as usize].storage();
         match t.how {
             How::Write => Output::Write,
-            How::Add => Output::Accumulate,
-            How::Leaf if storage.is_empty() || storage.is_zero() => Output::Write,
-            How::Leaf | How::Own => Output::Accumulate,
+            How::Leaf if self.grads[t.slot as usize].is_nothing() => Output::Write,
+            How::Leaf | How::Add | How::Own => Output::Accumulate,
         }
     }
 
@@ -398,7 +402,7 @@ impl Backward {
         let data = |&v: &u32| variable(self.slots[v as usize].data.clone(), v);
         let gy = |(&v, &arrives): (&u32, &bool)| {
             let none = || NdArray::of_engine(self.slots[v as usize].shape.clone());
-            variable(if arrives { self.grad(v, seed) } else { none() }, v)
+            variable(if arrives { self.grad(v, seed).clone() } else { none() }, v)
         };
         let grad = Grad {
             x: node.x.iter().map(data).collect::<Result<_>>()?,
@@ -432,15 +436,8 @@ impl Backward {
         let site = node.f.context.site();
         let fits = gy.dtype() == site.dtype;
         if ends && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
-            return self.grads[t.slot as usize].share_content(&gy);
+            return self.grads[t.slot as usize].share_content(gy);
         }
         self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
-    }
-}
-
-impl What {
-    fn work(&self, plan: &Backward) -> usize {
-        let node = &plan.nodes[self.node() as usize];
-        node.x.first().map_or(1, |&x| plan.slots[x as usize].shape.size())
     }
 }

@@ -17,7 +17,7 @@ impl Backward {
     pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
         t.remade.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
-        let adds: Vec<bool> =
+        let adds: SmallVec<[bool; 4]> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
         let (program, inputs) = t.program(&adds, &reduced);
         let fresh = t.targets.iter().zip(adds.iter().zip(&reduced)).filter(|(_, (add, r))| !**add && !**r);
@@ -62,12 +62,12 @@ impl Backward {
     /// An input of the program, from where it is now.
     fn source(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, alive: &mut Alive) -> Result<Source> {
         let (own, shape) = match input {
-            Input::Data(v) => (self.slots[v as usize].data.clone(), &self.slots[v as usize].shape),
+            Input::Data(v) => (&self.slots[v as usize].data, &self.slots[v as usize].shape),
             Input::Grad(v) => (self.grad(v, seed), self.grad_shape(v)),
         };
         let now = stolen.iter().find(|(from, _)| *from == input).map(|(_, to)| *to);
-        let array = now.map_or(own, |to| self.grads[to as usize].clone());
-        source(&array, shape.size(), t.site, || Walk::new(shape, &t.shape), alive)
+        let array = now.map_or(own, |to| &self.grads[to as usize]);
+        source(array, shape.size(), t.site, || Walk::new(shape, &t.shape), alive)
     }
 
     /// Sums a full-size gradient down to its variable's shape.
@@ -84,7 +84,7 @@ impl Backward {
         let mut ending: SmallVec<[Input; 4]> = t.ending(self, step).filter(|i| inputs.contains(i)).collect();
         let steal = |to: u32| {
             let sink = &self.grads[to as usize];
-            if !sink.storage().is_empty() {
+            if !sink.is_empty() {
                 return None;
             }
             let array = |i: &Input| match *i {
@@ -113,7 +113,7 @@ impl Tile {
 
     fn program(&self, adds: &[bool], reduced: &[bool]) -> (AnyProgram, Arc<[Input]>) {
         let mut programs = self.programs.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, p, inputs)) = programs.iter().find(|(a, ..)| a == adds) {
+        if let Some((_, p, inputs)) = programs.iter().find(|(a, ..)| **a == *adds) {
             return (p.clone(), inputs.clone());
         }
         let (p, inputs) = self.unit.compile(adds, reduced);

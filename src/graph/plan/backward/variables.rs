@@ -22,7 +22,7 @@ impl Backward {
     pub(super) fn variables(&self, node: &PlanNode, c: &Call, f: &dyn OnVariables, seed: &NdArray) -> Result<()> {
         let gx = self.arrays(&node.x, |i| c.targets[i].map(|t| self.grads[t.slot as usize].clone()));
         let _unset = Unset::new(gx.iter());
-        let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed)));
+        let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed).clone()));
         let x: Vec<Variable> = node.f.inputs().iter().zip(&gx).map(|(v, g)| stand_in(v, g)).collect();
         let y: Vec<Variable> = node.f.outputs().iter().zip(&gy).map(|(v, g)| stand_in(v, g)).collect();
         let want: Vec<bool> = c.targets.iter().map(Option::is_some).collect();
