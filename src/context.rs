@@ -3,7 +3,9 @@
 use crate::array::Place;
 use crate::cuda;
 use crate::dtype::DType;
+pub use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
+use crate::fork::at_fork;
 use std::sync::{Arc, LazyLock};
 
 /// A computation context. `backend` lists candidates as `device:type`, for example `cpu:float`.
@@ -50,10 +52,7 @@ impl Site {
 static DEFAULT: LazyLock<Arc<Context>> =
     LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::of(DType::F32) }));
 
-/// Makes what is made on first use.
-pub(crate) fn ready() {
-    LazyLock::force(&DEFAULT);
-}
+at_fork!(Ready, LazyLock::force(&DEFAULT));
 
 impl Context {
     /// A CPU context that computes and stores in `dtype`.
@@ -162,16 +161,6 @@ impl Context {
     pub fn default_cpu() -> Arc<Context> {
         DEFAULT.clone()
     }
-}
-
-/// The type in which kernels compute when results are stored as `dtype`.
-///
-/// ```
-/// use nnrs::{context::compute_dtype, DType};
-/// assert_eq!((compute_dtype(DType::BF16), compute_dtype(DType::F64)), (DType::F32, DType::F64));
-/// ```
-pub fn compute_dtype(dtype: DType) -> DType {
-    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
 fn unknown(backend: &[String]) -> Error {

@@ -277,3 +277,13 @@ macro_rules! with_dtype {
         }
     };
 }
+
+/// The type in which kernels compute when results are stored as `dtype`.
+///
+/// ```
+/// use nnrs::{dtype::compute_dtype, DType};
+/// assert_eq!((compute_dtype(DType::BF16), compute_dtype(DType::F64)), (DType::F32, DType::F64));
+/// ```
+pub fn compute_dtype(dtype: DType) -> DType {
+    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
+}

@@ -4,12 +4,9 @@
 //! what other threads ran is over. Locks of single variables and functions stay as they are, so a fork waits for threads
 //! that are [`working`] in the engine (for those of Python, whenever they have released the GIL), but for no more than
 //! [`PATIENCE`]; a Rust program's child runs graphs of its own, or those that no other thread was at work on.
+//!
+//! Who has something to do around a fork says so where it is ([`at_fork`]).
 
-use crate::array::alloc;
-use crate::cpu::pool;
-use crate::cuda;
-use crate::function::elementwise;
-use crate::{context, graph, parameter, random, solver};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,19 +15,33 @@ use std::time::{Duration, Instant};
 
 type Held = Box<dyn Any>;
 
-/// Take locks, and hold them until the value is dropped. The allocator's comes last: it may be wanted under the others.
-const LOCKS: [fn() -> Held; 8] = [
-    || Box::new(nobody_working()),
-    || Box::new(filling()),
-    || Box::new(elementwise::hold()),
-    || Box::new(random::hold()),
-    || Box::new(graph::hold()),
-    || Box::new(solver::hold()),
-    || Box::new(cuda::program::hold()),
-    || Box::new(alloc::hold()),
-];
-/// Make what is made on first use, or wait for the thread that does.
-const FIRST: [fn(); 3] = [context::ready, parameter::ready, solver::ready];
+/// What somebody has to do around each fork.
+pub(crate) enum AtFork {
+    /// Before it: make what is made on first use, or wait for the thread that does.
+    Ready(fn()),
+    /// Take a lock, and hold it until the fork is over. None of these is taken while another one is held.
+    Hold(fn() -> Held),
+    /// Take a lock that may be wanted under the others, after them.
+    HoldInner(fn() -> Held),
+    /// In the child, under the locks: other threads are gone.
+    InChild(fn()),
+}
+
+inventory::collect!(AtFork);
+
+/// `at_fork!(Hold, lock())`: what to do around each fork, see [`AtFork`].
+macro_rules! at_fork {
+    (Ready, $ready:expr) => {
+        inventory::submit! { $crate::fork::AtFork::Ready(|| { let _ = $ready; }) }
+    };
+    (InChild, $act:expr) => {
+        inventory::submit! { $crate::fork::AtFork::InChild($act) }
+    };
+    ($hold:ident, $guard:expr) => {
+        inventory::submit! { $crate::fork::AtFork::$hold(|| Box::new($guard)) }
+    };
+}
+pub(crate) use at_fork;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static FILLING: Mutex<()> = Mutex::new(());
@@ -112,9 +123,20 @@ thread_local! {
 }
 
 extern "C" fn before() {
-    FIRST.iter().for_each(|ready| ready());
+    let all = || inventory::iter::<AtFork>.into_iter();
+    all().for_each(|act| {
+        if let AtFork::Ready(ready) = act {
+            ready()
+        }
+    });
     // A thread without its locals is at its end, and forks without the locks.
-    let _ = HELD.try_with(|held| held.borrow_mut().extend(LOCKS.iter().map(|take| take())));
+    let _ = HELD.try_with(|held| {
+        let mut held = held.borrow_mut();
+        held.push(Box::new(nobody_working()));
+        held.push(Box::new(filling()));
+        held.extend(all().filter_map(|act| if let AtFork::Hold(take) = act { Some(take()) } else { None }));
+        held.extend(all().filter_map(|act| if let AtFork::HoldInner(take) = act { Some(take()) } else { None }));
+    });
 }
 
 extern "C" fn after() {
@@ -123,9 +145,11 @@ extern "C" fn after() {
 
 extern "C" fn after_in_child() {
     COUNT.fetch_add(1, Relaxed);
-    pool::forget();
-    #[cfg(feature = "python")]
-    crate::python::finish::forked();
+    inventory::iter::<AtFork>.into_iter().for_each(|act| {
+        if let AtFork::InChild(act) = act {
+            act()
+        }
+    });
     after();
 }
 
@@ -144,42 +168,6 @@ pub(crate) fn watch() {
         // SAFETY: both handlers are functions of this library, which is never unloaded.
         REGISTERED.call_once(|| unsafe {
             libc::pthread_atfork(Some(before), Some(after), Some(after_in_child));
-        });
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use crate::array::alloc::Block;
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-    /// Forks a child that allocates; SIGALRM ends one that hangs.
-    fn child_allocates() -> bool {
-        let (mut status, bytes) = (-1, 1 << 17);
-        // SAFETY: the child only allocates, and leaves by _exit.
-        unsafe {
-            let child = libc::fork();
-            if child == 0 {
-                libc::alarm(20);
-                libc::_exit(Block::new(bytes).is_err() as i32);
-            }
-            libc::waitpid(child, &mut status, 0);
-        }
-        status == 0
-    }
-
-    #[test]
-    fn a_child_allocates_though_another_thread_did_when_it_was_forked() {
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                while !stop.load(Relaxed) {
-                    let _ = Block::new(1 << 17);
-                }
-            });
-            let fine = (0..200).all(|_| child_allocates());
-            stop.store(true, Relaxed);
-            assert!(fine);
         });
     }
 }

@@ -31,6 +31,7 @@ pub mod parametric;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+mod saved;
 pub mod shape;
 pub mod solver;
 mod switch;

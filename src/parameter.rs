@@ -11,6 +11,7 @@
 //! ```
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::at_fork;
 use crate::graph::Variable;
 use crate::initializer::Initializer;
 use crate::shape::Shape;
@@ -37,10 +38,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
 }
 
-/// Makes what is made on first use.
-pub(crate) fn ready() {
-    LazyLock::force(&ROOT);
-}
+at_fork!(Ready, LazyLock::force(&ROOT));
 
 fn current() -> Arc<Scope> {
     CURRENT.with_borrow(|c| c.clone()).unwrap_or_else(|| ROOT.clone())

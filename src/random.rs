@@ -17,9 +17,9 @@
 
 pub use crate::cpu::philox::Draw;
 
-use crate::cuda;
 use crate::error::{Error, Result};
-use crate::function::{ArgKind, ArgType, ArgValue, Run, Saved};
+use crate::fork::at_fork;
+use crate::saved::Saved;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,10 +33,7 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The global stream's lock, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    lock(&GLOBAL)
-}
+at_fork!(Hold, lock(&GLOBAL));
 
 /// Starts the global stream of random functions anew; -1 (or any negative number) takes a seed that differs from run to run.
 pub fn set_function_seed(seed: i64) {
@@ -74,17 +71,6 @@ impl PartialEq for LastDraw {
     }
 }
 
-/// Not an argument that anybody can give: it links two functions.
-impl ArgType for LastDraw {
-    const KIND: ArgKind = ArgKind::Int;
-    fn from_value(_: ArgValue) -> Option<LastDraw> {
-        None
-    }
-    fn to_value(&self) -> ArgValue {
-        ArgValue::None
-    }
-}
-
 /// Where the kernels of a run find their draw.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers {
@@ -115,14 +101,6 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The draw of a run; in a captured run, of each replay.
-    pub(crate) fn numbers(self, run: &Run) -> Result<Numbers> {
-        match cuda::draws::in_memory(&self, run.saved)? {
-            Some(address) => Ok(Numbers::At(address)),
-            None => self.draw(run.saved).map(Numbers::Known),
-        }
-    }
-
     pub(crate) fn twin(&self) -> Source {
         match self {
             Source::Next { seed, again } => Source::Next { seed: seed.twin(), again: *again },
@@ -146,13 +124,13 @@ fn no_forward() -> Error {
 }
 
 impl Seed {
-    /// The numbers of this run.
-    pub(crate) fn numbers(&self, run: &Run) -> Result<Numbers> {
-        Source::Next { seed: self.twin(), again: run.again }.numbers(run)
+    /// The seed, as it was given: negative for none.
+    pub(crate) fn value(&self) -> i64 {
+        self.value
     }
 
     /// The same function's seed. (A clone is another function's.)
-    fn twin(&self) -> Seed {
+    pub(crate) fn twin(&self) -> Seed {
         Seed { value: self.value, last: self.last.clone() }
     }
 
@@ -197,16 +175,6 @@ impl Clone for Seed {
 impl PartialEq for Seed {
     fn eq(&self, o: &Seed) -> bool {
         self.value == o.value
-    }
-}
-
-impl ArgType for Seed {
-    const KIND: ArgKind = ArgKind::Int;
-    fn from_value(v: ArgValue) -> Option<Seed> {
-        i64::from_value(v).map(Seed::from)
-    }
-    fn to_value(&self) -> ArgValue {
-        ArgValue::Int(self.value)
     }
 }
 

@@ -5,6 +5,7 @@ use super::mirror::Mirror;
 use super::system;
 use super::views::Views;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::at_fork;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -361,10 +362,7 @@ fn lock() -> MutexGuard<'static, Large> {
     LARGE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The allocator's lock, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    lock()
-}
+at_fork!(HoldInner, lock());
 
 fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
     let found = if bytes <= SMALL {
@@ -510,5 +508,37 @@ mod tests {
         for bytes in [isize::MAX as usize - 4096, usize::MAX, usize::MAX / 2, isize::MAX as usize / 2] {
             assert!(Block::new(bytes).err().is_some_and(|e| e.is_out_of_memory()), "{bytes}");
         }
+    }
+
+    /// Forks a child that allocates; SIGALRM ends one that hangs.
+    #[cfg(unix)]
+    fn child_allocates() -> bool {
+        let (mut status, bytes) = (-1, 1 << 17);
+        // SAFETY: the child only allocates, and leaves by _exit.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(20);
+                libc::_exit(Block::new(bytes).is_err() as i32);
+            }
+            libc::waitpid(child, &mut status, 0);
+        }
+        status == 0
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_child_allocates_though_another_thread_did_when_it_was_forked() {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !stop.load(Relaxed) {
+                    let _ = Block::new(1 << 17);
+                }
+            });
+            let fine = (0..200).all(|_| child_allocates());
+            stop.store(true, Relaxed);
+            assert!(fine);
+        });
     }
 }

@@ -9,6 +9,7 @@
 mod stop;
 mod threads;
 
+use crate::fork::at_fork;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -123,11 +124,9 @@ fn replace(old: *mut Pool, retired: Option<&'static Pool>, threads: usize) -> &'
     pool
 }
 
-/// After a fork: the child has none of the workers, and perhaps locked mutexes, so it starts afresh. Only writes to an
-/// atomic, which is allowed there.
-pub(crate) fn forget() {
-    POOL.store(std::ptr::null_mut(), SeqCst);
-}
+// The child of a fork has none of the workers, and perhaps locked mutexes, so it starts afresh. Only writes to an atomic,
+// which is allowed there.
+at_fork!(InChild, || POOL.store(std::ptr::null_mut(), SeqCst));
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,8 +3,8 @@
 
 use super::{Gpu, Memory};
 use crate::error::{Error, Result};
-use crate::function::Saved;
 use crate::random::Source;
+use crate::saved::Saved;
 use std::cell::RefCell;
 
 /// Draws that are sent together.

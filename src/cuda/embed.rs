@@ -4,8 +4,8 @@ use super::driver::Grid;
 use super::{kernels, places, sort};
 use crate::array::Data;
 use crate::array::Output;
-use crate::context::compute_dtype;
 use crate::dtype::DType;
+use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 

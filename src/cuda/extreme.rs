@@ -6,9 +6,9 @@ use super::team::{self, is_double, named};
 use super::{Gpu, kernels};
 use crate::array::Data;
 use crate::array::Output;
-use crate::context::compute_dtype;
 use crate::cpu::extreme::Order;
 use crate::dtype::DType;
+use crate::dtype::compute_dtype;
 use crate::error::Result;
 use crate::shape::Shape;
 

@@ -5,9 +5,9 @@ use super::team::{self, THREADS, is_double, named};
 use super::{Gpu, kernels};
 use crate::array::Data;
 use crate::array::Output;
-use crate::context::compute_dtype;
 use crate::cpu::normalize::{Channels, Layer};
 use crate::dtype::DType;
+use crate::dtype::compute_dtype;
 use crate::error::Result;
 
 /// Channels whose elements lie in shorter pieces are worked on side by side.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::Formula;
 use crate::expr::cuda::generated::Recipe;
 use crate::expr::ssa::{Id, Ins, Mix, MixMap, Ssa};
+use crate::fork::at_fork;
 use crate::shape::Shape;
 use crate::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
@@ -87,14 +88,14 @@ impl Program {
         formula.hash(&mut hash);
         let hash = hash.finish();
         let known = |list: &Vec<Cached>| list.iter().find(|c| c.0 == double && c.1 == *formula).map(|c| c.2.clone());
-        if let Some(program) = hold().get(&hash).and_then(known) {
+        if let Some(program) = kept().get(&hash).and_then(known) {
             return program;
         }
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..formula.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = formula.apply(&mut ssa, &args).into_iter().flatten().collect();
         let program = Arc::new(Program::compile(double, &ssa, &outputs));
-        let mut cache = hold();
+        let mut cache = kept();
         if cache.len() >= CACHED {
             cache.clear();
         }
@@ -136,8 +137,10 @@ static PROGRAMS: LazyLock<Mutex<MixMap<u64, Vec<Cached>>>> = LazyLock::new(Defau
 /// Programs kept at most; formulas with ever-changing numbers must not fill the memory.
 const CACHED: usize = 1024;
 
-/// The programs that are kept. (The lock is also taken for the time of a fork.)
-pub(crate) fn hold() -> MutexGuard<'static, MixMap<u64, Vec<Cached>>> {
+at_fork!(Hold, kept());
+
+/// The programs that are kept.
+fn kept() -> MutexGuard<'static, MixMap<u64, Vec<Cached>>> {
     PROGRAMS.lock().unwrap_or_else(|e| e.into_inner())
 }
 

@@ -3,8 +3,8 @@
 use super::driver::Grid;
 use crate::array::Data;
 use crate::array::Output;
-use crate::context::compute_dtype;
 use crate::dtype::DType;
+use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use smallvec::SmallVec;

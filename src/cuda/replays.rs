@@ -5,7 +5,7 @@ use super::capture::{Variant, is_capturing, run_settled};
 use super::patience::{Advice, Patience};
 use crate::array::{Held, Kept, NdArray};
 use crate::error::Result;
-use crate::function::Saved;
+use crate::saved::Saved;
 use crate::switch::Switch;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -5,6 +5,7 @@ use super::{Args, Def, InputKind, Shapes, args};
 use crate::error::{Error, Result};
 use crate::expr::ssa::MixMap;
 use crate::expr::{Expr, Formula};
+use crate::fork::at_fork;
 use crate::graph::AnyProgram;
 use crate::shape::Shape;
 use smallvec::smallvec;
@@ -58,10 +59,7 @@ fn lock() -> MutexGuard<'static, MixMap<Key, Arc<Rules>>> {
     RULES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The cache's lock, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    lock()
-}
+at_fork!(Hold, lock());
 
 /// The rules of a registered function with its default arguments, of two inputs where it takes any number. `None` where it
 /// is no formula, or has an argument without default.

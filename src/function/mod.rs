@@ -35,7 +35,6 @@ use std::any::Any;
 use std::sync::Arc;
 pub use variables::OnVariables;
 pub use view::{GradMut, Output, Run, View, ViewMut};
-pub(crate) use view::{Saved, Saving};
 
 /// Shapes of a function's outputs.
 pub type Shapes = SmallVec<[Shape; 1]>;

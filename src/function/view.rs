@@ -3,9 +3,10 @@
 use crate::array::{Data, NdArray, Place};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
+use crate::saved::Saved;
 use crate::shape::Shape;
 use std::any::Any;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use crate::array::Output;
 
@@ -67,49 +68,6 @@ impl GradMut<'_> {
     /// If `T` is not their type, which is `run.dtype`.
     pub fn slice<T: Element>(&mut self) -> &mut [T] {
         self.data.as_mut_slice()
-    }
-}
-
-/// What a forward pass keeps for the backward pass and for running again.
-#[derive(Default)]
-pub struct Saved(Mutex<Option<Saving>>);
-
-/// A value, and the number of the shapes that it was made for; 0 if it is good for any.
-pub(crate) type Saving = (u64, Arc<dyn Any + Send + Sync>);
-
-impl Saved {
-    pub fn get(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.kept().map(|(_, value)| value)
-    }
-
-    /// What was kept, if it was for the shapes of number `call`, or is for any.
-    pub(crate) fn of_call(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.kept().filter(|(of, _)| *of == 0 || *of == call).map(|(_, value)| value)
-    }
-
-    pub(crate) fn kept(&self) -> Option<Saving> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
-    }
-
-    /// Puts back what `kept` gave.
-    pub(crate) fn restore(&self, v: Option<Saving>) {
-        let old = std::mem::replace(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), v);
-        drop(old);
-    }
-
-    /// Frees what was kept.
-    pub(crate) fn clear(&self) {
-        self.restore(None);
-    }
-
-    /// Keeps a value that is good for any shapes.
-    pub(crate) fn keep<T: Any + Send + Sync>(&self, value: T) {
-        self.restore(Some((0, Arc::new(value))));
-    }
-
-    /// A copy of what was kept.
-    pub(crate) fn value<T: Any + Copy>(&self) -> Option<T> {
-        self.get().and_then(|v| v.downcast_ref().copied())
     }
 }
 

@@ -15,6 +15,7 @@
 use super::node::FnNode;
 use super::plan::Hooks;
 use crate::error::Result;
+use crate::fork::at_fork;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -64,10 +65,7 @@ fn list(when: When) -> &'static Mutex<List> {
     }
 }
 
-/// The lists' locks, for the time of a fork.
-pub(super) fn hold() -> impl Sized {
-    [When::Before, When::After].map(|w| list(w).lock().unwrap_or_else(|e| e.into_inner()))
-}
+at_fork!(Hold, [When::Before, When::After].map(|w| list(w).lock().unwrap_or_else(|e| e.into_inner())));
 
 /// Sets the global hook of name `key`, in the place of the one that had this name. Several are called in the order in which
 /// their names were set first.

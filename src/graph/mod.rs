@@ -23,11 +23,6 @@ mod run;
 mod variable;
 mod visit;
 
-/// The locks of what graphs share, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    (hooks::hold(), rules::hold(), plan::hold(), names::hold())
-}
-
 pub use crate::context::Context;
 pub use callbacks::CommunicatorBackwardCallback;
 pub use function_ref::FunctionRef;

@@ -2,15 +2,13 @@
 
 use super::variable::Core;
 use crate::array::alloc;
+use crate::fork::at_fork;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
 static NAMED: Mutex<Vec<(Weak<Core>, Arc<str>)>> = Mutex::new(Vec::new());
 
-/// The list's lock, for the time of a fork.
-pub(super) fn hold() -> impl Sized {
-    NAMED.lock().unwrap_or_else(|e| e.into_inner())
-}
+at_fork!(Hold, NAMED.lock().unwrap_or_else(|e| e.into_inner()));
 
 /// Remembers a variable's name; the list sheds dead variables as it grows.
 pub(super) fn note(core: &Arc<Core>, name: Arc<str>) {

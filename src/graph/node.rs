@@ -47,7 +47,7 @@ pub(crate) struct FnNode {
     pub(crate) id: u64,
     pub(crate) function: Arc<dyn Function>,
     pub(crate) context: Arc<Context>,
-    pub(crate) saved: crate::function::Saved,
+    pub(crate) saved: crate::saved::Saved,
     pub(crate) turn: Running,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
     pub(crate) user_code: AtomicBool,

@@ -3,6 +3,7 @@
 use super::FunctionRef;
 use super::variable::Variable;
 use crate::error::{Error, Result};
+use crate::fork::at_fork;
 use crate::function::Grad;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -24,10 +25,7 @@ fn rules() -> MutexGuard<'static, BTreeMap<String, GradientRule>> {
     RULES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The rules' lock, for the time of a fork.
-pub(super) fn hold() -> impl Sized {
-    rules()
-}
+at_fork!(Hold, rules());
 
 /// Lets [`grad`](super::grad) use `rule` for functions whose class has this name (`"Affine"`), also where they have
 /// a rule of their own. Gives the rule registered before. `backward` does not ask for rules.

@@ -3,7 +3,7 @@
 //! all threads do from Python 3.14 on), and the end waits until nobody is on the way.
 
 use crate::cpu::pool;
-use crate::fork;
+use crate::fork::{self, at_fork};
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -100,10 +100,10 @@ pub(crate) fn calling<R>(py: Python<'_>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// In the child of a fork, where no other thread is underway.
-pub(crate) fn forked() {
+// In the child of a fork no other thread is underway.
+at_fork!(InChild, || {
     let _ = MINE.try_with(|mine| UNDERWAY.store(mine.get(), SeqCst));
-}
+});
 
 /// The interpreter is about to end.
 #[pyfunction]

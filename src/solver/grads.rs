@@ -9,6 +9,7 @@ use crate::cuda::{self, reduce::Reduction};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
+use crate::fork::at_fork;
 use crate::function::Output;
 use crate::shape::Shape;
 use crate::with_real;
@@ -24,11 +25,7 @@ static SCALE: LazyLock<Kernel> =
 static DECAY: LazyLock<Kernel> =
     LazyLock::new(|| Kernel::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
 
-/// Makes what is made on first use.
-pub(super) fn ready() {
-    LazyLock::force(&SCALE);
-    LazyLock::force(&DECAY);
-}
+at_fork!(Ready, (LazyLock::force(&SCALE), LazyLock::force(&DECAY)));
 
 /// The type that weights and gradients of type `dtype` have after a solver's work: small steps would be lost in half.
 pub(super) fn stored(dtype: DType) -> DType {

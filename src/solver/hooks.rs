@@ -1,6 +1,7 @@
 //! Hooks of solvers: called, without arguments, before and after the work on each parameter.
 
 use crate::error::Result;
+use crate::fork::at_fork;
 pub use crate::graph::hooks::When;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -54,10 +55,7 @@ fn list(when: When) -> MutexGuard<'static, List> {
     list.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The lists' locks, for the time of a fork.
-pub(super) fn hold() -> impl Sized {
-    [When::Before, When::After].map(list)
-}
+at_fork!(Hold, [When::Before, When::After].map(list));
 
 /// Sets the hook of name `key`, which all solvers call; in the place of the one that had this name.
 ///

@@ -57,16 +57,6 @@ pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
 
-/// Makes what is made on first use.
-pub(crate) fn ready() {
-    grads::ready();
-}
-
-/// The locks of what solvers share, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    hooks::hold()
-}
-
 /// All solvers, in the order of the documentation.
 ///
 /// ```

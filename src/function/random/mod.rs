@@ -2,6 +2,7 @@
 
 mod dropout;
 mod rand;
+mod seed;
 
 use super::Def;
 pub use dropout::*;

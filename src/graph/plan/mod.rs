@@ -31,6 +31,7 @@ use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
 use crate::cuda::{Gpu, replays::Replays};
 use crate::error::Result;
+use crate::fork::at_fork;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -191,10 +192,7 @@ fn cached(
 /// Roots whose plans run other roots too.
 static JOINT: Mutex<Vec<Weak<VarNode>>> = Mutex::new(Vec::new());
 
-/// The locks of what plans share, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    (JOINT.lock().unwrap_or_else(|e| e.into_inner()), program::hold(), turn::hold())
-}
+at_fork!(Hold, JOINT.lock().unwrap_or_else(|e| e.into_inner()));
 
 fn note_joint(root: &VarRef) {
     let mut roots = JOINT.lock().unwrap_or_else(|e| e.into_inner());

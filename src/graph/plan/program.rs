@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::op::Unary;
 use crate::expr::ssa::{Id, Ins, MixMap, Ssa};
+use crate::fork::at_fork;
 use crate::function::elementwise::{Rules, rules};
 use crate::tile::{Program, Sink, Source};
 use smallvec::SmallVec;
@@ -152,10 +153,7 @@ fn known() -> MutexGuard<'static, MixMap<Key, Known>> {
     KNOWN.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The lock of what is known, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    known()
-}
+at_fork!(Hold, known());
 
 /// What is known of a unit, or what `make` makes of it. Programs for a GPU are made anew: they hold its memory.
 fn remember(site: Site, key: Key, make: impl FnOnce() -> Known) -> Known {

@@ -1,7 +1,7 @@
 //! Exclusive use of functions: two threads that run one graph take turns.
 
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::fork::{self, at_fork};
 use crate::graph::node::FnNode;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,10 +47,7 @@ fn waits() -> MutexGuard<'static, Waits> {
     WAITS.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The lock of this file, for the time of a fork.
-pub(crate) fn hold() -> impl Sized {
-    waits()
-}
+at_fork!(Hold, waits());
 
 impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does, or if another one does that waits, with

@@ -1,0 +1,77 @@
+"""Which folders of the engine use which: a cycle between two of them is allowed only if it is named here.
+
+A use is a path that begins with `crate::`; what a file has for its tests alone does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SOURCES = Path(__file__).parent.parent / "src"
+# Folders that use each other. The first are kernels, to be a crate of their own; gradients are graphs.
+CYCLES = [{"array", "cpu", "cuda", "random", "tile"}, {"function", "graph"}]
+# What lib.rs gives a shorter name.
+NAMES = {
+    "Context": "context",
+    "DType": "dtype",
+    "Error": "error",
+    "NdArray": "array",
+    "Result": "error",
+    "Shape": "shape",
+    "Variable": "graph",
+    "functions": "function",
+    "with_dtype": "dtype",
+    "with_real": "function",
+}
+
+
+def paths(text: str) -> set[str]:
+    """What follows `crate::` in a file, the items of a list in braces one by one."""
+    text = re.sub(r"#\[cfg\((?:test|all\(test.*?)\)\]\s*mod \w+ \{.*", "", text, flags=re.S)
+    text = re.sub(r"(?m)^\s*//.*$", "", text)
+    found = set(re.findall(r"\bcrate::(\w+)", text))
+    for start in re.finditer(r"\bcrate::\{", text):
+        depth, item = 1, ""
+        for c in text[start.end() :]:
+            depth += (c == "{") - (c == "}")
+            if depth == 0 or (depth == 1 and c == ","):
+                found |= set(re.findall(r"^\s*(\w+)", item))
+                item = ""
+            else:
+                item += c
+            if depth == 0:
+                break
+    return found
+
+
+def uses() -> dict[str, set[str]]:
+    """For each folder or file at the top which others it uses."""
+    found: dict[str, set[str]] = {}
+    for file in SOURCES.rglob("*.rs"):
+        if file.name not in ("lib.rs", "tests.rs"):
+            top = file.relative_to(SOURCES).parts[0].removesuffix(".rs")
+            found.setdefault(top, set()).update(NAMES.get(name, name) for name in paths(file.read_text()))
+    return {top: names - {top} for top, names in found.items()}
+
+
+def test_all_uses_are_of_modules():
+    known = uses()
+    assert set().union(*known.values()) <= set(known)
+
+
+def test_cycles_between_folders():
+    direct = uses()
+    reached = {top: set(names) for top, names in direct.items()}
+    for middle in direct:
+        for names in reached.values():
+            if middle in names:
+                names |= reached[middle]
+    cycles = {frozenset({top} | {name for name in names if top in reached[name]}) for top, names in reached.items()}
+    assert sorted(map(sorted, (c for c in cycles if len(c) > 1))) == sorted(map(sorted, CYCLES))
+
+
+def test_what_a_file_uses():
+    tests = "#[cfg(test)]\nmod t { use crate::x; }"
+    text = f"use crate::{{cpu::{{self, pool}}, Error}};\n// crate::no\nfn f() {{ crate::io::g() }}\n{tests}"
+    assert paths(text) == {"cpu", "Error", "io"}
