@@ -12,16 +12,6 @@
 
 #![warn(missing_docs)]
 
-pub mod array;
-pub mod context;
-// Kernels, public for benches and tests.
-#[allow(missing_docs)]
-pub mod cpu;
-pub mod cuda;
-pub mod dtype;
-pub mod error;
-pub mod expr;
-mod fork;
 pub mod function;
 pub mod graph;
 pub mod initializer;
@@ -30,12 +20,11 @@ pub mod parameter;
 pub mod parametric;
 #[cfg(feature = "python")]
 mod python;
-pub mod random;
-mod saved;
-pub mod shape;
 pub mod solver;
-mod switch;
-mod tile;
+
+pub use nnrs_kernels::{array, context, cpu, cuda, dtype, error, expr, random, shape, with_dtype, with_real};
+#[allow(unused_imports)]
+use nnrs_kernels::{fork, kernel, saved, switch, tile};
 
 pub use array::NdArray;
 pub use context::Context;

@@ -122,17 +122,3 @@ impl Run<'_> {
         if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
     }
 }
-
-/// Runs `$body` with `$T` = the type to compute in.
-#[macro_export]
-macro_rules! with_real {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        if $dtype == $crate::DType::F64 {
-            type $T = f64;
-            $body
-        } else {
-            type $T = f32;
-            $body
-        }
-    };
-}

@@ -1,11 +1,10 @@
 //! What a solver's file says: its arguments, its states, and its update rule as one expression. The `solver!` macro writes the rest.
 
-use crate::cpu::simd::Vector;
+pub use crate::cpu::simd::Number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::function::{ArgDef, ArgValue, Args};
 use smallvec::SmallVec;
-use std::ops::{Add, Div, Mul, Sub};
 
 /// Everything that is known about a solver before it is made.
 ///
@@ -48,34 +47,6 @@ pub struct Step {
 
 /// The numbers of one step, as a formula takes them.
 pub type Scalars = SmallVec<[f64; 8]>;
-
-/// What a formula is written in: vectors of numbers, for the CPU's loop, or expressions, for all else.
-pub trait Number: Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
-    /// The square root.
-    fn sqrt(&self) -> Self;
-    /// The number times itself.
-    fn square(&self) -> Self;
-}
-
-impl Number for Expr {
-    fn sqrt(&self) -> Expr {
-        Expr::sqrt(self)
-    }
-    fn square(&self) -> Expr {
-        Expr::square(self)
-    }
-}
-
-impl<V: Vector> Number for V {
-    #[inline(always)]
-    fn sqrt(&self) -> V {
-        Vector::sqrt(*self)
-    }
-    #[inline(always)]
-    fn square(&self) -> V {
-        *self * *self
-    }
-}
 
 /// An update rule of `S` states and `K` numbers a step.
 ///

@@ -3,18 +3,14 @@
 #![allow(non_snake_case)] // NNabla calls the second input `Indices`.
 
 use super::List;
-use crate::array::{Data, Place};
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::SimdReal;
-use crate::cpu::tasks::{Shared, share};
-use crate::cuda::embed::{self, Absent, Picks};
+use crate::cpu::scratch::counted;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
+use crate::kernel::gather::Picks;
 use crate::shape::Shape;
-use crate::{function, with_real};
 use smallvec::smallvec;
 
 function! {
@@ -44,82 +40,6 @@ impl Gather {
         let (axis, b) = self.axes(x, indices)?;
         let outer = x[b..axis].iter().product();
         Ok(Picks { batch: x.size_to(b), outer, n: x[axis], inner: x.size_from(axis + 1), picks: indices.size_from(b) })
-    }
-}
-
-/// Checks the indices.
-fn checked(indices: &[i64], n: usize) -> Result<&[i64]> {
-    match indices.iter().find(|i| **i < 0 || **i >= n as i64) {
-        Some(i) => {
-            Err(Error::arg("Indices", format!("indices of 0 or more and below {n}, the size of the axis"))
-                .actual_index(*i))
-        }
-        None => Ok(indices),
-    }
-}
-
-impl Picks {
-    /// Calls `f(batch's indices as offsets, place in x, place in y)` for each batch and outer position.
-    fn each(&self, indices: &[i64], f: impl Fn(&[usize], usize, usize) + Sync) {
-        let (picks, outer) = (self.picks, self.outer);
-        let elements = self.batch * outer * picks * self.inner;
-        let offsets = Scratch::each(indices.len(), |k| indices[k] as usize * self.inner);
-        let offsets = &offsets[..];
-        let call =
-            |i: usize| f(&offsets[i / outer * picks..][..picks], i * self.n * self.inner, i * picks * self.inner);
-        // Few positions: the rows of each are shared out instead.
-        let count = self.batch * outer;
-        if count < 8 { (0..count).for_each(call) } else { share(count, elements, call) }
-    }
-
-    /// Picks slices. An index that lies outside is an error on the host; a GPU gives NaN, since looking for one would make
-    /// the host wait.
-    fn pick(&self, x: &Data, indices: &Data, y: &Data) -> Result<()> {
-        match y.place() {
-            Place::Gpu(_) => embed::gather(self, indices, x, y, Absent::Nan),
-            Place::Host => {
-                let indices = checked(indices.as_slice(), self.n)?;
-                with_real!(y.dtype(), T => self.pick_on_host(x.as_slice::<T>(), indices, y.as_mut_slice()));
-                Ok(())
-            }
-        }
-    }
-
-    /// Adds the picked slices where they came from. On a GPU those whose index lies outside are left out.
-    fn put_back(&self, y: &Data, indices: &Data, x: &Data, output: Output) -> Result<()> {
-        match x.place() {
-            Place::Gpu(_) => embed::scatter(self, indices, y, x, output),
-            Place::Host => {
-                let indices = checked(indices.as_slice(), self.n)?;
-                with_real!(x.dtype(), T => self.put_back_on_host(y.as_slice::<T>(), indices, x.as_mut_slice(), output));
-                Ok(())
-            }
-        }
-    }
-
-    fn pick_on_host<T: SimdReal>(&self, x: &[T], indices: &[i64], y: &mut [T]) {
-        let (rows, n) = (self.picks * self.inner, self.n * self.inner);
-        let shared = Shared(y.as_mut_ptr());
-        let shared = &shared;
-        self.each(indices, move |at, from, to| {
-            // SAFETY: this position's own part of y.
-            let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(to), rows) };
-            rows::gather(&x[from..from + n], at, self.inner, y, Output::Write);
-        });
-    }
-
-    fn put_back_on_host<T: SimdReal>(&self, y: &[T], indices: &[i64], x: &mut [T], output: Output) {
-        if output == Output::Write {
-            x.fill(T::ZERO);
-        }
-        let (rows, n) = (self.picks * self.inner, self.n * self.inner);
-        let shared = Shared(x.as_mut_ptr());
-        let shared = &shared;
-        self.each(indices, move |at, from, to| {
-            // SAFETY: this position's own part of x.
-            let x = unsafe { std::slice::from_raw_parts_mut(shared.0.add(from), n) };
-            rows::scatter(&y[to..to + rows], at, self.inner, x, Output::Accumulate);
-        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! `dropout`: elements are dropped at random. The mask is never stored: backward makes it again from the draw.
 
+use super::seed::Numbered;
 use crate::array::{Data, Place};
 use crate::cpu::philox;
 use crate::cuda;

@@ -1,5 +1,6 @@
 //! `rand`, `randn` and `randint`: arrays of random numbers.
 
+use super::seed::Numbered;
 use crate::array::Place;
 use crate::cpu::philox;
 use crate::cuda;

@@ -26,9 +26,14 @@ impl ArgType for LastDraw {
     }
 }
 
-impl Source {
+/// Where a run finds its random numbers.
+pub(super) trait Numbered {
     /// The draw of a run; in a captured run, of each replay.
-    pub(crate) fn numbers(self, run: &Run) -> Result<Numbers> {
+    fn numbers(self, run: &Run) -> Result<Numbers>;
+}
+
+impl Numbered for Source {
+    fn numbers(self, run: &Run) -> Result<Numbers> {
         match cuda::draws::in_memory(&self, run.saved)? {
             Some(address) => Ok(Numbers::At(address)),
             None => self.draw(run.saved).map(Numbers::Known),
@@ -36,9 +41,8 @@ impl Source {
     }
 }
 
-impl Seed {
-    /// The numbers of this run.
-    pub(crate) fn numbers(&self, run: &Run) -> Result<Numbers> {
+impl Numbered for &Seed {
+    fn numbers(self, run: &Run) -> Result<Numbers> {
         Source::Next { seed: self.twin(), again: run.again }.numbers(run)
     }
 }

@@ -1,0 +1,203 @@
+//! Where and in which precision a function runs: NNabla's Context.
+
+use crate::array::Place;
+use crate::cuda;
+use crate::dtype::DType;
+pub use crate::dtype::compute_dtype;
+use crate::error::{Error, Result};
+use crate::fork::at_fork;
+use std::sync::{Arc, LazyLock};
+
+/// A computation context. `backend` lists candidates as `device:type`, for example `cpu:float`.
+///
+/// Functions take the [context of their thread](crate::graph::mode::set_context) when they are made, and keep it.
+///
+/// ```
+/// use nnrs::{Context, DType};
+/// let half = Context::cpu(DType::F16)?;
+/// assert_eq!((half.backend[0].as_str(), half.dtype(), half.compute_dtype()), ("cpu:half", DType::F16, DType::F32));
+/// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Candidates, the first that this build knows decides: `cpu:float`, `cpu:half`, `cpu:bfloat16`, `cpu:double`.
+    pub backend: Vec<String>,
+    /// NNabla's name of the array's class; only shown.
+    pub array_class: String,
+    /// The device as a number in words; only shown on the CPU.
+    pub device_id: String,
+    site: Site,
+}
+
+/// Where a function computes, and the type of its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    pub dtype: DType,
+    pub place: Place,
+}
+
+impl Site {
+    fn host(dtype: DType) -> Site {
+        Site { dtype, place: Place::Host }
+    }
+
+    /// The type in which kernels compute: double for double, float for all others.
+    pub fn compute_dtype(self) -> DType {
+        compute_dtype(self.dtype)
+    }
+}
+
+// As in NNabla, the context that nobody chose names no kind of arrays.
+static DEFAULT: LazyLock<Arc<Context>> =
+    LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::of(DType::F32) }));
+
+at_fork!(Ready, LazyLock::force(&DEFAULT));
+
+impl Context {
+    /// A CPU context that computes and stores in `dtype`.
+    ///
+    /// # Errors
+    /// Not a floating-point type.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F64)?.dtype(), DType::F64);
+    /// assert!(Context::cpu(DType::I32).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn cpu(dtype: DType) -> Result<Context> {
+        match dtype.is_float() {
+            true => Ok(Context::of(dtype)),
+            false => Err(Error::arg("dtype", "a floating-point type").actual(dtype).function("Context.cpu")),
+        }
+    }
+
+    fn of(dtype: DType) -> Context {
+        Context {
+            backend: vec![format!("cpu:{}", type_config(dtype))],
+            array_class: "CpuCachedArray".into(),
+            device_id: "0".into(),
+            site: Site::host(dtype),
+        }
+    }
+
+    /// A context from NNabla's fields; the first backend that is there decides. `cudnn` and `cuda` are one here: GPU number
+    /// `device_id`.
+    ///
+    /// # Errors
+    /// None of the backends is there.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// let context = Context::new(vec!["tpu:float".into(), "cpu:double".into()], String::new(), "0".into())?;
+    /// assert_eq!(context.dtype(), DType::F64);
+    /// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
+        let mut why = None;
+        for site in backend.iter().filter_map(|b| parse(b, &device_id)) {
+            match site {
+                Ok(site) => return Ok(Context { backend, array_class, device_id, site }),
+                Err(e) => why = Some(e),
+            }
+        }
+        if backend.is_empty() {
+            return Ok(Context { backend, array_class, device_id, site: Site::host(DType::F32) });
+        }
+        Err(why.map_or_else(|| unknown(&backend), |e| e.function("Context")))
+    }
+
+    /// The element type of results.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F16)?.dtype(), DType::F16);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn dtype(&self) -> DType {
+        self.site.dtype
+    }
+
+    /// The GPU on which functions run; `None` for the CPU.
+    ///
+    /// ```
+    /// assert!(nnrs::Context::default_cpu().gpu().is_none());
+    /// ```
+    pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
+        self.site.place.gpu()
+    }
+
+    /// Why the first of the candidates that this build knows was not taken, if so.
+    pub fn passed_over(&self) -> Option<Error> {
+        self.backend.iter().find_map(|b| parse(b, &self.device_id)).and_then(Result::err)
+    }
+
+    /// Where functions compute.
+    pub fn site(&self) -> Site {
+        self.site
+    }
+
+    /// The type in which kernels compute: double for double, float for all others.
+    ///
+    /// ```
+    /// use nnrs::{Context, DType};
+    /// assert_eq!(Context::cpu(DType::F16)?.compute_dtype(), DType::F32);
+    /// assert_eq!(Context::cpu(DType::F64)?.compute_dtype(), DType::F64);
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn compute_dtype(&self) -> DType {
+        self.site.compute_dtype()
+    }
+
+    /// The context `cpu:float`.
+    ///
+    /// ```
+    /// let context = nnrs::Context::default_cpu();
+    /// assert_eq!((context.backend[0].as_str(), context.dtype()), ("cpu:float", nnrs::DType::F32));
+    /// ```
+    pub fn default_cpu() -> Arc<Context> {
+        DEFAULT.clone()
+    }
+}
+
+fn unknown(backend: &[String]) -> Error {
+    Error::unsupported(format!("no backend of '{}' is available in this build", backend.join("', '")))
+        .function("Context")
+        .argument("backend")
+        .hint("this build has cpu, cudnn and cuda, each with ':float', ':half', ':bfloat16' or ':double'")
+}
+
+/// What a backend stands for; `None` if there is no such thing, an error if it cannot be used.
+fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
+    let (device, kind) = backend.split_once(':').or_else(|| backend.split_once('|')).unwrap_or((backend, "float"));
+    let dtype = match kind {
+        "float" => DType::F32,
+        "half" => DType::F16,
+        "bfloat16" => DType::BF16,
+        "double" => DType::F64,
+        _ => return None,
+    };
+    match device {
+        "cpu" => Some(Ok(Site::host(dtype))),
+        "cudnn" | "cuda" => Some(gpu(device_id).map(|gpu| Site { dtype, place: Place::Gpu(gpu) })),
+        _ => None,
+    }
+}
+
+fn gpu(device_id: &str) -> Result<&'static cuda::Gpu> {
+    let number = device_id.trim().parse().map_err(|_| Error::arg("device_id", "the number of a GPU").actual(device_id));
+    let gpu = number.and_then(cuda::gpu)?;
+    gpu.open()?;
+    Ok(gpu)
+}
+
+fn type_config(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "half",
+        DType::BF16 => "bfloat16",
+        DType::F64 => "double",
+        _ => "float",
+    }
+}

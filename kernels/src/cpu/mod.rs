@@ -1,0 +1,19 @@
+//! CPU kernels with a structure of their own.
+
+pub mod axes;
+pub mod conv;
+pub mod extreme;
+pub mod gemm;
+pub mod moves;
+pub mod normalize;
+pub mod philox;
+pub mod pool;
+pub mod pooling;
+pub mod product;
+pub mod reduce;
+pub mod rows;
+pub mod scratch;
+#[cfg_attr(test, allow(clippy::undocumented_unsafe_blocks))] // one comment for a whole table of measurements
+pub mod simd;
+pub mod softmax;
+pub mod tasks;

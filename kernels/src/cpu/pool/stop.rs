@@ -1,0 +1,78 @@
+//! Ending a kernel in its middle: the thread that runs a job is asked between chunks whether to stop, and a kernel that gets
+//! no memory cannot go on.
+
+use crate::error::Error;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+/// How long nobody is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy)]
+struct Ask {
+    stop: fn() -> bool,
+    last: Instant,
+}
+
+thread_local! {
+    static ASK: Cell<Option<Ask>> = const { Cell::new(None) };
+}
+
+/// Why a kernel was unwound.
+pub enum End {
+    Stopped,
+    /// Something that it needs was refused.
+    Refused(Error),
+}
+
+/// Runs `f`. Between chunks of its jobs `stop`, where there is one, is asked now and then, on this thread; where it says
+/// true, or a kernel [refuses](refuse) to go on, `f` is unwound: what it was about to write is unfinished.
+pub fn contained<R>(stop: Option<fn() -> bool>, f: impl FnOnce() -> R) -> Result<R, End> {
+    let f = || catch_unwind(AssertUnwindSafe(f));
+    let done = match stop {
+        Some(stop) => with(Some(Ask { stop, last: Instant::now() }), f),
+        None => f(),
+    };
+    done.map_err(|payload| *payload.downcast::<End>().unwrap_or_else(|other| resume_unwind(other)))
+}
+
+/// Unwinds the kernel that calls it.
+#[cold]
+pub fn refuse(e: Error) -> ! {
+    resume_unwind(Box::new(End::Refused(e)))
+}
+
+/// Runs `f` to its end: somebody else's code, which nobody may unwind.
+pub fn unstoppable<R>(f: impl FnOnce() -> R) -> R {
+    with(None, f)
+}
+
+fn with<R>(ask: Option<Ask>, f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Ask>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ASK.set(self.0);
+        }
+    }
+    let _restore = Restore(ASK.replace(ask));
+    f()
+}
+
+/// Asks whether to stop, if it is time to.
+pub fn is_to_stop() -> bool {
+    let Some(ask) = ASK.get() else { return false };
+    let now = Instant::now();
+    if now - ask.last < PAUSE {
+        return false;
+    }
+    ASK.set(Some(Ask { last: now, ..ask }));
+    unstoppable(ask.stop)
+}
+
+/// Between two chunks, or in the middle of a long one: unwinds the job if it is to stop.
+pub fn check() {
+    if is_to_stop() {
+        resume_unwind(Box::new(End::Stopped));
+    }
+}

@@ -1,0 +1,115 @@
+//! The kernels' sources and their PTX, and which are loaded.
+
+use super::driver::{Kernel, Loaded};
+use super::{Driver, Gpu};
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+
+/// A file of kernels: `cuda/<stem>.cu`.
+pub struct Module {
+    pub stem: &'static str,
+    /// For the emulation, which compiles it for the host.
+    #[cfg_attr(not(feature = "emulate"), expect(dead_code))]
+    pub source: &'static str,
+    /// Its PTX for each compute capability as `tools/ptx.py` packs it.
+    packed: &'static [u8],
+}
+
+/// What begins the PTX of a capability in a packed file.
+const MARK: &str = "// nnrs sm_";
+
+impl Module {
+    /// The PTX for the highest capability up to this one. PTX of a lower one runs on all higher ones.
+    pub fn ptx(&self, (major, minor): (u32, u32)) -> Result<String> {
+        let broken = || Error::unsupported(format!("the PTX of {} in this build is broken", self.stem));
+        let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(self.packed).map_err(|_| broken())?;
+        let text = String::from_utf8(bytes).map_err(|_| broken())?;
+        let own = major * 10 + minor;
+        let parts = text.split(MARK).skip(1).filter_map(|p| {
+            let (number, ptx) = p.split_once('\n')?;
+            Some((number.parse::<u32>().ok()?, ptx))
+        });
+        let best = parts.filter(|(n, _)| *n <= own).max_by_key(|(n, _)| *n);
+        best.map(|(_, ptx)| ptx.to_string()).ok_or_else(|| older((major, minor)))
+    }
+}
+
+/// The error for a GPU for which there are no kernels.
+pub(super) fn older((major, minor): (u32, u32)) -> Error {
+    let e = Error::unsupported(format!("the GPU's compute capability is {major}.{minor}"));
+    e.hint("7.0 (Volta) or later is needed")
+}
+
+macro_rules! modules {
+    ($($stem:literal),*) => {
+        /// All files of kernels.
+        pub static MODULES: &[Module] =
+            &[$(Module {
+                stem: $stem,
+                source: include_str!(concat!("../../../cuda/", $stem, ".cu")),
+                packed: include_bytes!(concat!("../../../cuda/ptx/", $stem, ".z")),
+            }),*];
+    };
+}
+
+modules!(
+    "convert",
+    "convolution",
+    "convolution_direct",
+    "embed",
+    "extreme",
+    "labels",
+    "matmul",
+    "moves",
+    "normalize",
+    "pad",
+    "places",
+    "pooling",
+    "program",
+    "random",
+    "range",
+    "reduce",
+    "softmax",
+    "sort"
+);
+
+/// What the kernels include.
+pub static HEADERS: &[(&str, &str)] = &[
+    ("elementwise.cuh", include_str!("../../../cuda/elementwise.cuh")),
+    ("common.cuh", include_str!("../../../cuda/common.cuh")),
+    ("generated.cuh", crate::expr::cuda::generated::HEADER),
+    ("axes.cuh", include_str!("../../../cuda/axes.cuh")),
+    ("team.cuh", include_str!("../../../cuda/team.cuh")),
+    ("words.cuh", include_str!("../../../cuda/words.cuh")),
+];
+
+/// A device's loaded modules and the kernels that were asked for.
+#[derive(Default)]
+pub(super) struct Modules(HashMap<&'static str, (Loaded, HashMap<String, Kernel>)>);
+
+impl Modules {
+    fn kernel(&mut self, driver: &dyn Driver, stem: &'static str, name: &str) -> Result<Kernel> {
+        let (loaded, kernels) = match self.0.get_mut(stem) {
+            Some(found) => found,
+            None => {
+                let module = MODULES.iter().find(|m| m.stem == stem).expect("a file of kernels");
+                let loaded = driver.load(module)?;
+                self.0.entry(stem).or_insert((loaded, HashMap::new()))
+            }
+        };
+        if let Some(&kernel) = kernels.get(name) {
+            return Ok(kernel);
+        }
+        let kernel = driver.kernel(*loaded, name)?;
+        kernels.insert(name.to_string(), kernel);
+        Ok(kernel)
+    }
+}
+
+impl Gpu {
+    /// The kernel `name` of `cuda/<stem>.cu`.
+    pub(super) fn kernel(&self, stem: &'static str, name: &str) -> Result<Kernel> {
+        self.check_fork()?;
+        self.modules().kernel(&*self.driver, stem, name)
+    }
+}

@@ -1,0 +1,267 @@
+//! Normalization on a GPU: statistics of channels and of rows, and what is done with them, forward and backward.
+
+use super::driver::Grid;
+use super::team::{self, THREADS, is_double, named};
+use super::{Gpu, kernels};
+use crate::array::Data;
+use crate::array::Output;
+use crate::cpu::normalize::{Channels, Layer};
+use crate::dtype::DType;
+use crate::dtype::compute_dtype;
+use crate::error::Result;
+
+/// Channels whose elements lie in shorter pieces are worked on side by side.
+const SHORT: usize = 8;
+/// Channels side by side.
+const WIDE: usize = 32;
+
+/// What forward keeps for backward: for each channel or row mean and `1 / sqrt(variance + eps)`, in double.
+pub struct Statistics {
+    mean: Data,
+    inverse: Data,
+}
+
+impl Statistics {
+    fn new(like: &Data, n: usize) -> Result<Statistics> {
+        let new = || Data::new_at(like.place(), DType::F64, n);
+        Ok(Statistics { mean: new()?, inverse: new()? })
+    }
+}
+
+/// A forward pass over channels.
+#[derive(Clone, Copy)]
+pub struct Forward<'a> {
+    pub x: &'a Data,
+    pub y: &'a Data,
+    pub gamma: Option<&'a Data>,
+    pub beta: Option<&'a Data>,
+    /// Running mean and variance; those to normalize by if x's own are not used.
+    pub running: Option<[&'a Data; 2]>,
+    /// Normalize by the statistics of x.
+    pub own: bool,
+    /// Move the running statistics.
+    pub update: bool,
+    /// Where mean and variance of the batch go.
+    pub statistics: Option<[&'a Data; 2]>,
+    pub eps: f64,
+    pub decay: f64,
+}
+
+/// A backward pass over channels.
+#[derive(Clone, Copy)]
+pub struct Backward<'a> {
+    pub gy: &'a Data,
+    pub x: Option<&'a Data>,
+    pub gamma: Option<&'a Data>,
+    /// Gradients of mean and variance themselves.
+    pub gmean: Option<&'a Data>,
+    pub gvariance: Option<&'a Data>,
+    /// Whether gradients flow through the statistics.
+    pub own: bool,
+    pub to_x: Option<(&'a Data, Output)>,
+    pub to_beta: Option<(&'a Data, Output)>,
+    pub to_gamma: Option<(&'a Data, Output)>,
+}
+
+/// How the elements of channels are shared out: threads for a channel, and parts.
+struct Split {
+    size: usize,
+    parts: usize,
+    grid: Grid,
+}
+
+impl Split {
+    /// `rows` sums of `count` elements each, which lie in pieces of `inner` neighbours.
+    fn new(gpu: &Gpu, rows: usize, count: usize, inner: usize) -> Split {
+        let size = if inner < SHORT { THREADS / WIDE } else { THREADS };
+        let Grid { blocks: [blocks, ..], threads } = team::grid(rows, size);
+        let wanted = (gpu.properties().processors * 8).div_ceil(blocks.max(1) as usize);
+        let parts = count.div_ceil(size * 16).min(wanted).clamp(1, 1024);
+        Split { size, parts, grid: Grid { blocks: [blocks, parts as u32, 1], threads } }
+    }
+
+    /// Two numbers for each part and row.
+    fn found(&self, like: &Data, rows: usize) -> Result<Data> {
+        Data::new_at(like.place(), DType::F64, 2 * self.parts * rows)
+    }
+}
+
+/// Addresses, types and numbers as the kernels' tables have them.
+#[derive(Default)]
+struct Table(Vec<u8>);
+
+impl Table {
+    fn list(mut self, data: Option<&Data>) -> Table {
+        let words = data.map_or([0, 0], |d| [d.address(), d.dtype() as u64]);
+        self.0.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+        self
+    }
+
+    fn double(mut self, v: f64) -> Table {
+        self.0.extend(v.to_le_bytes());
+        self
+    }
+
+    fn size(mut self, v: usize) -> Table {
+        self.0.extend((v as u64).to_le_bytes());
+        self
+    }
+}
+
+/// Four numbers for each channel, in the type to compute in.
+fn coefficients(like: &Data, c: Channels) -> Result<Data> {
+    Data::new_at(like.place(), compute_dtype(like.dtype()), 4 * c.channels)
+}
+
+/// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
+pub fn forward(c: Channels, f: Forward) -> Result<Statistics> {
+    let (gpu, double) = (f.x.gpu(), is_double(f.x));
+    let s = Statistics::new(f.x, c.channels)?;
+    if c.channels == 0 {
+        return Ok(s);
+    }
+    let split = Split::new(gpu, c.channels, c.count(), c.inner);
+    let found = if f.own { Some(moments(c, f.x, &split)?) } else { None };
+    let (running, own) = (f.running, f.statistics);
+    let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
+    let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
+    let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
+    let by = coefficients(f.x, c)?;
+    let launch = gpu.launch("normalize", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
+    let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
+    // SAFETY: all arrays of the table and the launch have an element for each channel, `found` one for each part, too.
+    unsafe { launch.run(gpu.grid(c.channels))? };
+    map(c, f.x, None, f.y, &by, Output::Write)?;
+    Ok(s)
+}
+
+fn moments(c: Channels, x: &Data, split: &Split) -> Result<Data> {
+    let found = split.found(x, c.channels)?;
+    let launch = x.gpu().launch("normalize", &named("moments", is_double(x)))?.array(x);
+    let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
+    // SAFETY: x has the sizes; there is room for each part and channel.
+    unsafe { launch.run(split.grid)? };
+    Ok(found)
+}
+
+/// Applies the coefficients of the channels.
+fn map(c: Channels, a: &Data, x: Option<&Data>, y: &Data, by: &Data, output: Output) -> Result<()> {
+    if y.is_empty() {
+        return Ok(());
+    }
+    let gpu = y.gpu();
+    let launch = gpu.launch("normalize", &named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
+    let launch = launch.size(y.len()).size(c.channels).size(c.inner).data(by).flag(output == Output::Accumulate);
+    // SAFETY: the arrays have the sizes of the channels.
+    unsafe { launch.run(gpu.grid(y.len())) }
+}
+
+fn adds(to: Option<(&Data, Output)>) -> usize {
+    to.is_some_and(|(_, output)| output == Output::Accumulate) as usize
+}
+
+/// The gradients of x, beta and gamma. That of x may lie over that of y.
+pub fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
+    let (gpu, double) = (b.gy.gpu(), is_double(b.gy));
+    if c.channels == 0 {
+        return Ok(());
+    }
+    let split = Split::new(gpu, c.channels, c.count(), c.inner);
+    let found = split.found(b.gy, c.channels)?;
+    if c.count() > 0 {
+        let launch = gpu.launch("normalize", &named("sums", double))?.array(b.gy).maybe_array(b.x).data(&s.mean);
+        let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
+        // SAFETY: the arrays have the sizes; there is room for each part and channel.
+        unsafe { launch.run(split.grid)? };
+    }
+    let parts = if c.count() > 0 { split.parts } else { 0 };
+    let table = Table::default().list(b.gamma).list(b.gmean).list(b.gvariance);
+    let table = table.list(b.to_beta.map(|t| t.0)).list(b.to_gamma.map(|t| t.0)).size(adds(b.to_beta));
+    let table = table.size(adds(b.to_gamma)).size(c.channels).size(c.count()).size(parts).size(b.own as usize);
+    let by = coefficients(b.gy, c)?;
+    let launch = gpu.launch("normalize", &named("backward", double))?.table(&table.0)?.data(&found);
+    let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
+    // SAFETY: as in `forward`.
+    unsafe { launch.run(gpu.grid(c.channels))? };
+    match b.to_x {
+        Some((gx, output)) => map(c, b.gy, b.x.filter(|_| b.own), gx, &by, output),
+        None => Ok(()),
+    }
+}
+
+/// Normalizes rows, whose elements have a scale and a shift each; mean and variance of the rows go to `statistics`.
+pub fn rows_forward(
+    layer: Layer,
+    x: &Data,
+    y: &Data,
+    [gamma, beta]: [Option<&Data>; 2],
+    statistics: Option<[&Data; 2]>,
+    eps: f64,
+) -> Result<Statistics> {
+    let gpu = x.gpu();
+    let s = Statistics::new(x, layer.rows)?;
+    if layer.rows == 0 {
+        return Ok(s);
+    }
+    let size = team::size(gpu, layer.rows, layer.width, true);
+    let launch = gpu.launch("normalize", &named("rows_forward", is_double(x)))?.array(x).array(y);
+    let launch = launch.maybe_array(gamma).maybe_array(beta).data(&s.mean).data(&s.inverse);
+    let launch = launch.maybe(statistics.map(|s| s[0])).maybe_array(statistics.map(|s| s[1]));
+    let launch = launch.size(layer.rows).size(layer.width).double(eps).size(size);
+    // SAFETY: the arrays have the sizes of the rows.
+    unsafe { launch.run(team::grid(layer.rows, size))? };
+    Ok(s)
+}
+
+/// What the gradients of rows are made of.
+#[derive(Clone, Copy)]
+pub struct RowsBackward<'a> {
+    pub gy: &'a Data,
+    pub x: &'a Data,
+    pub gamma: Option<&'a Data>,
+    pub gmean: Option<&'a Data>,
+    pub gvariance: Option<&'a Data>,
+    pub to_x: Option<(&'a Data, Output)>,
+    pub to_beta: Option<(&'a Data, Output)>,
+    pub to_gamma: Option<(&'a Data, Output)>,
+}
+
+/// The gradients of x, beta and gamma. That of x may lie over that of y.
+pub fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
+    let gpu = b.gy.gpu();
+    if b.to_beta.is_some() || b.to_gamma.is_some() {
+        sums_of_rows(layer, s, b)?;
+    }
+    let Some((gx, output)) = b.to_x.filter(|(gx, _)| !gx.is_empty()) else { return Ok(()) };
+    let size = team::size(gpu, layer.rows, layer.width, true);
+    let launch = gpu.launch("normalize", &named("rows_backward", is_double(gx)))?.array(b.gy).array(b.x);
+    let launch = launch.maybe_array(b.gamma).data(&s.mean).data(&s.inverse);
+    let launch = launch.maybe_array(b.gmean).maybe_array(b.gvariance).array(gx);
+    let launch = launch.size(layer.rows).size(layer.width).size(size).flag(output == Output::Accumulate);
+    // SAFETY: the arrays have the sizes of the rows.
+    unsafe { launch.run(team::grid(layer.rows, size)) }
+}
+
+/// The gradients of beta and gamma.
+fn sums_of_rows(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
+    let (gpu, double, width) = (b.gy.gpu(), is_double(b.gy), layer.width);
+    if width == 0 || layer.rows == 0 {
+        let zero = |(to, output): (&Data, Output)| match output {
+            Output::Write => kernels::fill(to, 0.0),
+            Output::Accumulate => Ok(()),
+        };
+        return [b.to_beta, b.to_gamma].into_iter().flatten().try_for_each(zero);
+    }
+    let split = Split::new(gpu, width, layer.rows, 1);
+    let found = split.found(b.gy, width)?;
+    let x = b.to_gamma.map(|_| b.x);
+    let launch = gpu.launch("normalize", &named("rows_sums", double))?.array(b.gy).maybe_array(x);
+    let launch = launch.data(&s.mean).data(&s.inverse).size(layer.rows).size(width).size(split.size).data(&found);
+    // SAFETY: the arrays have the sizes of the rows; there is room for each part and column.
+    unsafe { launch.run(split.grid)? };
+    let launch = gpu.launch("normalize", &named("rows_deliver", double))?.data(&found).size(split.parts).size(width);
+    let launch = launch.maybe_array(b.to_beta.map(|t| t.0)).size(adds(b.to_beta));
+    let launch = launch.maybe_array(b.to_gamma.map(|t| t.0)).size(adds(b.to_gamma));
+    // SAFETY: as above.
+    unsafe { launch.run(gpu.grid(width)) }
+}

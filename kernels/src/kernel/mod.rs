@@ -1,0 +1,3 @@
+//! Structured kernels, a file each: sizes, resolved once, and the call, which runs where the arrays are.
+
+pub mod gather;
