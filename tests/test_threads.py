@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 
@@ -126,6 +127,25 @@ def test_two_threads_accumulate_into_one_parameter():
     for y in ys:
         y.backward()
     close(w.g, X * 3)
+
+
+def test_a_value_that_another_thread_clears_is_computed_again():
+    """Both graphs read the exp, which each clears: what one of them makes it of, the other may be about to clear."""
+
+    def run(y):
+        for _ in range(30):
+            y.forward()
+            y.backward(clear_buffer=True)
+
+    for _ in range(100):
+        x = leaf(X)
+        x.g = 0
+        held = F.exp(F.sin(x))
+        roots = F.cos(held), F.tanh(held)
+        parallel(*[functools.partial(run, y) for y in roots])
+        e = np.exp(np.sin(X))
+        slope = (1 - np.tanh(e) ** 2 - np.sin(e)) * e * np.cos(X)
+        np.testing.assert_allclose(x.g, 30 * slope, rtol=1e-4, atol=1e-4)
 
 
 def test_modes_belong_to_the_thread():

@@ -59,6 +59,8 @@ pub(crate) struct Backward {
     read_again: Vec<(u32, u32)>,
     /// What forward kept and steps read, in the order in which it was made.
     loaded: Vec<u32>,
+    /// Functions whose backward pass reads what the forward pass saved.
+    savers: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -225,6 +227,7 @@ impl Backward {
         }
         let read_again = read_again(&g, &steps);
         let loaded = loaded(&g, b.stored(), &steps);
+        let savers = savers(&g, &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
@@ -260,6 +263,7 @@ impl Backward {
             lost,
             read_again,
             loaded,
+            savers,
             unreached,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
@@ -365,6 +369,16 @@ fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
         is_read
     });
     g.nodes.iter().flat_map(|n| &n.y).copied().filter(|&v| is_read[v as usize]).collect()
+}
+
+/// The functions of steps that read what they have saved.
+fn savers(g: &Graph, steps: &[Step]) -> Vec<u32> {
+    let saves = |n: &u32| {
+        let node = &g.nodes[*n as usize];
+        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &g.var(v).shape).collect();
+        node.f.saves(&x).is_some()
+    };
+    steps.iter().map(|s| s.what.node()).filter(saves).collect()
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.

@@ -25,13 +25,59 @@ impl Maker for FnNode {
                 note_remade(&self); // it never ran: nothing was there, and what a reader finds is no value
                 Ok(())
             }
-            _ => Search::new(&self).and_then(|s| s.run(storage)).map_err(|e| self.explain(e)),
+            _ => make(&self, storage).map_err(|e| self.explain(e)),
         }
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn std::any::Any + Send + Sync> {
         self
     }
+}
+
+/// How often to wait for other threads that run what a value is made of.
+const TRIES: usize = 20;
+
+/// Makes what `f` has made. Where another thread's run is in the way, which may have cleared something or not have come to
+/// `f` yet, once more when that has ended.
+fn make(f: &Arc<FnNode>, storage: &Arc<Storage>) -> Result<()> {
+    let attempt = || Search::new([f]).map_err(Failure::Found).and_then(|s| s.run(storage));
+    let mut done = attempt();
+    for _ in 0..TRIES {
+        let Err(Failure::Found(_)) = &done else { break };
+        let behind = behind(f);
+        let turn = Turn::take_soon(behind.iter().map(|f| &**f));
+        done = attempt();
+        if turn.is_some() {
+            break;
+        }
+    }
+    done.map_err(|(Failure::Found(e) | Failure::Run(e))| e)
+}
+
+/// A function and all that it is made of.
+fn behind(f: &Arc<FnNode>) -> Vec<Arc<FnNode>> {
+    let (mut found, mut seen) = (vec![f.clone()], MixMap::default());
+    seen.insert(f.id, ());
+    let mut next = 0;
+    while next < found.len() {
+        let parents = found[next].inputs().into_iter().filter_map(|x| x.parent());
+        found.extend(parents.filter(|p| seen.insert(p.id, ()).is_none()));
+        next += 1;
+    }
+    found
+}
+
+/// An error if what these functions have made could not be made again.
+pub(super) fn check_makers<'a>(functions: impl IntoIterator<Item = &'a Arc<FnNode>>) -> Result<()> {
+    Search::new(functions).map(drop)
+}
+
+/// Why a value was not made again.
+enum Failure {
+    /// Something that it is made of was not there, or has changed.
+    Found(Error),
+    /// A function has failed.
+    Run(Error),
 }
 
 /// An error if `x`, made by `maker`, is not what `reader` has read in its last run.
@@ -71,11 +117,11 @@ struct Search {
 }
 
 impl Search {
-    /// What must run for `f` to run. The values wanted are those of its last run.
-    fn new(f: &Arc<FnNode>) -> Result<Search> {
+    /// What must run for some functions to run. The values wanted are those of their last runs.
+    fn new<'a>(wanted: impl IntoIterator<Item = &'a Arc<FnNode>>) -> Result<Search> {
         let (functions, seen, todo) = (Vec::new(), MixMap::default(), Vec::new());
         let mut search = Search { functions, seen, todo };
-        search.function(f)?;
+        wanted.into_iter().try_for_each(|f| search.function(f))?;
         while let Some((x, time)) = search.todo.pop() {
             search.input(&x, time)?;
         }
@@ -117,14 +163,15 @@ impl Search {
     }
 
     /// Runs the functions; of what they make only `target` stays, and what is there is not touched.
-    fn run(self, target: &Arc<Storage>) -> Result<()> {
+    fn run(self, target: &Arc<Storage>) -> Result<(), Failure> {
         let _turn = Turn::take_soon(self.functions.iter().map(|f| &**f));
         let mut made: Vec<Made> = Vec::new();
-        let mut run = |f: &Arc<FnNode>| -> Result<()> {
+        let mut run = |f: &Arc<FnNode>| -> Result<(), Failure> {
             let x: SmallVec<[NdArray; 4]> = f.inputs().iter().map(|v| v.data()).collect();
-            // All that it reads was made before, unless an array is to be made of itself, or the graph was cut.
+            // All that it reads was made before, unless another thread has cleared it, an array is to be made of itself, or
+            // the graph was cut.
             if x.iter().enumerate().any(|(i, x)| !f.function.updates_input(i) && is_to_be_made(x)) {
-                return Err(gone());
+                return Err(Failure::Found(gone()));
             }
             let outputs = f.output_arrays();
             let y: SmallVec<[NdArray; 2]> =
@@ -132,7 +179,7 @@ impl Search {
             let own = outputs.into_iter().filter(|y| y.is_empty());
             made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
             let run = || mode::again(|| run_arrays(f, &x, &y, How::AGAIN));
-            interruptible(run, |e| e).map_err(|e| f.explain(e))
+            interruptible(run, |e| e).map_err(|e| Failure::Run(f.explain(e)))
         };
         let done = self.functions.iter().try_for_each(&mut run);
         let is_target = |m: &&Made| done.is_ok() && Arc::ptr_eq(&m.array.storage(), target);
@@ -140,7 +187,7 @@ impl Search {
         let Some(found) = made.iter().find(is_target) else {
             done?;
             // Another thread may have made it meanwhile.
-            return if target.is_empty() { Err(gone()) } else { Ok(()) };
+            return if target.is_empty() { Err(Failure::Found(gone())) } else { Ok(()) };
         };
         target.set_modified(found.by.ran());
         target.watch(); // more may be made of it

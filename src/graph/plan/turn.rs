@@ -72,16 +72,16 @@ impl<'a> Turn<'a> {
 
     /// For work that may come in the middle of a run: what this thread runs already is not taken, and where others do not
     /// end soon, nothing is, lest two wait for each other.
-    pub(crate) fn take_soon(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Turn<'a> {
+    pub(crate) fn take_soon(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Option<Turn<'a>> {
         let me = Turn::me();
         for _ in 0..200 {
             let others = nodes.clone().filter(|f| !is_same(f.turn.busy.load(Ordering::Relaxed), me));
             if let Ok(turn) = Turn::try_all(others, me) {
-                return turn;
+                return Some(turn);
             }
             fork::resting(|| std::thread::sleep(PAUSE));
         }
-        Turn { nodes: Vec::new() }
+        None
     }
 
     /// This thread, and after how many forks: in a child the other threads' turns are over.

@@ -9,9 +9,10 @@ use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
+use crate::graph::node::FnNode;
 use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, interruptible, read_input};
-use crate::graph::plan::recompute::check_input;
+use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::plan::{Turn, run_arrays};
 use crate::graph::variable::Variable;
 use crate::shape::Shape;
@@ -77,7 +78,20 @@ impl Backward {
             self.slots[v as usize].data.fetch()?;
             self.check(v, &self.nodes[n as usize])
         };
-        self.read_again.iter().try_for_each(check)
+        self.read_again.iter().try_for_each(check)?;
+        self.savers.iter().map(|&n| &self.nodes[n as usize]).try_for_each(|n| self.check_saved(n))
+    }
+
+    /// An error if a function has lost what it saved, and could not run again.
+    fn check_saved(&self, node: &PlanNode) -> Result<()> {
+        if node.f.saved.of_call(node.call).is_some() {
+            return Ok(());
+        }
+        node.x.iter().try_for_each(|&v| self.check(v, node))?;
+        let lost = node.x.iter().map(|&v| &self.slots[v as usize]).filter(|s| s.data.is_empty());
+        let makers: SmallVec<[Arc<FnNode>; 2]> =
+            lost.filter_map(|s| s.maker.as_ref().and_then(recompute::node)).collect();
+        recompute::check_makers(&makers).map_err(|e| node.f.explain(e))
     }
 
     fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
