@@ -2,7 +2,6 @@
 
 pub use crate::cpu::simd::Number;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Expr;
 use crate::function::{ArgDef, ArgValue, Args};
 use smallvec::SmallVec;
 

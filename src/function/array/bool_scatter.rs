@@ -3,13 +3,14 @@
 use crate::array::Place;
 use crate::cpu::rows;
 use crate::cpu::scratch::{Scratch, counted};
-use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::embed::{self, Absent};
 use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
+use crate::kernel::gather::Picks;
 use crate::shape::Shape;
 use crate::{function, functions as f, with_real};
 use smallvec::smallvec;

@@ -3,11 +3,12 @@
 use super::List;
 use crate::array::{Data, Place};
 use crate::cpu::moves::Moves;
-use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::embed::{self, Absent};
 use crate::cuda::places;
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
+use crate::kernel::gather::Picks;
 use crate::shape::Shape;
 use crate::{function, with_real};
 use smallvec::smallvec;

@@ -3,10 +3,11 @@
 use crate::array::{Data, Place};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::embed::{self, Absent, Picks};
+use crate::cuda::embed::{self, Absent};
 use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
+use crate::kernel::gather::Picks;
 use crate::shape::Shape;
 use crate::{function, with_real};
 use smallvec::smallvec;
