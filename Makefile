@@ -21,7 +21,7 @@ PYTHON310 ?= $(firstword $(shell for p in python3.10 $(wildcard $(HOME)/.pyenv/v
 PYTEST := .venv-test/bin/python -m pytest -n auto --dist worksteal
 PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
-  $(shell find src cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
+  $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
 .PHONY: gpu-check gpu-bundle races soak-nnabla bench-against test-all memcheck
@@ -87,11 +87,11 @@ clean: ## Remove what was built, the virtual environments included
 
 lint-rust: tools
 	cargo fmt --check
-	cargo clippy --locked -- -D warnings
-	cargo clippy --locked --all-targets --features python,cuda,emulate -- -D warnings
+	cargo clippy --locked --workspace -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
 
 test-rust: tools
-	NNRS_CUDA=emulate:2 cargo test --locked --features cuda,emulate
+	NNRS_CUDA=emulate:2 cargo test --locked --workspace --features cuda,emulate
 
 lint-python: .venv-test/.installed
 	.venv-test/bin/ruff check .

@@ -4,7 +4,7 @@
 
 namespace nnrs {
 
-// As src/cuda/program.rs lays them out.
+// As kernels/src/cuda/program.rs lays them out.
 struct Step {
   u16 op, y, a, b;
   union {
@@ -48,7 +48,7 @@ __device__ inline R input(const Source &s, long long i) {
 }
 
 // Dear operations are functions of their own: each is there once, not once for every number of registers. The numbers
-// are those of Unary and Binary in src/expr/op.rs.
+// are those of Unary and Binary in kernels/src/expr/op.rs.
 template <class R>
 __device__ NNRS_NOINLINE R dear(int op, R x) {
   switch (op) {

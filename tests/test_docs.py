@@ -60,7 +60,7 @@ def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str) -> No
 def test_rust_that_contributing_shows_is_the_source(number: int) -> None:
     _, code = list(blocks("CONTRIBUTING.md", "rust"))[number]
     shown = {line.strip() for line in code.splitlines()}
-    sources = (p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.rs"))
+    sources = (p.read_text(encoding="utf-8") for top in ("src", "kernels/src") for p in (ROOT / top).rglob("*.rs"))
     assert any(shown <= {line.strip() for line in text.splitlines()} | {""} for text in sources), code
 
 

@@ -1,5 +1,5 @@
 """A libcuda.so.1 of our own (`fake.cpp`, `machine.hpp`), under which nnrs runs as on a GPU: by the driver's calls, with
-its streams, events, pinned memory and captured runs (`src/cuda/real.rs`). Only the kernels run on the host, as C++ over
+its streams, events, pinned memory and captured runs (`kernels/src/cuda/real.rs`). Only the kernels run on the host, as C++ over
 `cuda/emulate.hpp`.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CUDA = ROOT / "cuda"
-INCLUDES = [CUDA, ROOT / "src/expr/cuda"]
+INCLUDES = [CUDA, ROOT / "kernels/src/expr/cuda"]
 COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden"]
 KERNELS = [*FLAGS, "-ffp-contract=off", "-fno-strict-aliasing", "-w", *(f"-I{folder}" for folder in INCLUDES)]
@@ -134,7 +134,7 @@ def _hash() -> str:
 
 
 def _kernels(source: Path, folder: Path) -> None:
-    """A library with the kernels of a file, as src/cuda/emulate.rs makes them."""
+    """A library with the kernels of a file, as kernels/src/cuda/emulate.rs makes them."""
     plain = _compile(["-E", "-P", "-D__launch_bounds__(...)=", *KERNELS, "-x", "c++", str(source)])
     names = re.findall(r'extern "C" __global__[^(]*?(\w+)\s*\(', plain)
     kernels_of("".join([f'#include "{source}"\n', *(f"NNRS_ENTRY({name})\n" for name in names)]), source.stem, folder)

@@ -1,4 +1,4 @@
-// What generated kernels stand on (src/expr/cuda/generated.rs): a thread's elements of an array as one pack, read
+// What generated kernels stand on (kernels/src/expr/cuda/generated.rs): a thread's elements of an array as one pack, read
 // and written by accesses as wide as they can be.
 #ifndef NNRS_GENERATED
 #define NNRS_GENERATED
