@@ -1,4 +1,4 @@
-//! Times of the CPU kernels: `cargo bench --bench kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
+//! Times of the CPU kernels: `cargo bench -p nnrs-kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
 use nnrs::array::Output;
 use nnrs::cpu::conv::{Conv, Layout};
