@@ -156,3 +156,25 @@ def test_what_the_script_writes_over_a_cleared_value_is_made_again_by_the_next_r
     y.forward(clear_buffer=not recompute)
     close(h.d, np.exp([0.5, -1.0]))
     close(y.parent.inputs[0].d, np.exp([0.5, -1.0]))
+
+
+@pytest.mark.parametrize("flags", [{"clear_buffer": True}, {"clear_no_need_grad": True}])
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_root_is_a_copy_of_stays(flags, first):
+    # The data of a root is there after the run, whoever else has it.
+    x = nn.Variable.from_numpy_array(np.array([0.1, 0.2], "f"), need_grad=False)
+    v = F.exp(x)
+    other, copy = F.sin(v), v.get_unlinked_variable()
+    nn.forward_all([copy, other] if first else [other, copy], **flags)
+    x.d = 7
+    np.testing.assert_allclose(v.d, np.exp([0.1, 0.2]), rtol=1e-6)
+
+
+def test_what_a_root_is_a_copy_of_is_not_recomputed():
+    x = nn.Variable.from_numpy_array(np.array([0.1, 0.2], "f"), need_grad=True)
+    with nn.recompute():
+        v = F.exp(x)
+    other, copy = F.sin(v), v.get_unlinked_variable()
+    nn.forward_all([other, copy])
+    x.d = 7
+    np.testing.assert_allclose(v.d, np.exp([0.1, 0.2]), rtol=1e-6)

@@ -10,7 +10,7 @@ use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
-use super::order::{Graph, Node, Order, Var, collect};
+use super::order::{Graph, Node, Order, Var, address, collect};
 use super::program::{AnyProgram, Input, UnitBackward};
 use super::{KEPT, Watch};
 use crate::array::NdArray;
@@ -59,8 +59,6 @@ pub(crate) struct Backward {
     read_again: Vec<(u32, u32)>,
     /// What forward kept and steps read, in the order in which it was made.
     loaded: Vec<u32>,
-    /// Functions whose backward pass reads what the forward pass saved.
-    savers: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
     vars: Vec<Weak<VarNode>>,
     /// The slots of the forward run that hold the same variables.
@@ -103,7 +101,7 @@ impl What {
     /// Marks targets that have one memory, or that of a gradient that the function reads.
     fn mark_twice(&mut self, grads: &[NdArray], nodes: &[Node]) {
         let mut seen: MixMap<usize, ()> = MixMap::default();
-        let storage = |v: u32| Arc::as_ptr(&grads[v as usize].storage()) as usize;
+        let storage = |v: u32| address(&grads[v as usize]);
         if let What::Call(c) = self {
             seen.extend(nodes[c.node as usize].y.iter().map(|&y| (storage(y), ())));
         }
@@ -124,6 +122,11 @@ impl What {
         }
     }
 
+    /// It reads what a forward pass saved.
+    fn saves(&self) -> bool {
+        matches!(self, What::Call(c) if c.saves)
+    }
+
     pub(crate) fn node(&self) -> u32 {
         match self {
             What::Call(c) => c.node,
@@ -136,6 +139,8 @@ impl What {
 pub(crate) struct Call {
     pub(crate) node: u32,
     pub(crate) needs: Option<Needs>,
+    /// The function reads what its forward pass saved, in place of inputs.
+    saves: bool,
     /// Per output: whether a gradient arrives.
     arrives: SmallVec<[bool; 2]>,
     pub(crate) targets: SmallVec<[Option<Target>; 4]>,
@@ -227,7 +232,6 @@ impl Backward {
         }
         let read_again = read_again(&g, &steps);
         let loaded = loaded(&g, b.stored(), &steps);
-        let savers = savers(&g, &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
@@ -263,7 +267,6 @@ impl Backward {
             lost,
             read_again,
             loaded,
-            savers,
             unreached,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
@@ -362,23 +365,12 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
 
 /// What steps read that functions made, and that is `stored`, in the order in which it was made.
 fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
-    let again = |s: &Step| s.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x)).collect();
-    let reads = steps.iter().flat_map(|s| s.reads.iter().copied().chain::<Vec<u32>>(again(s)));
-    let is_read = reads.fold(vec![false; g.vars.len()], |mut is_read, v| {
-        is_read[v as usize] = stored[v as usize];
-        is_read
-    });
+    let mut is_read = vec![false; g.vars.len()];
+    for step in steps {
+        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x));
+        step.reads.iter().copied().chain(again).for_each(|v| is_read[v as usize] = stored[v as usize]);
+    }
     g.nodes.iter().flat_map(|n| &n.y).copied().filter(|&v| is_read[v as usize]).collect()
-}
-
-/// The functions of steps that read what they have saved.
-fn savers(g: &Graph, steps: &[Step]) -> Vec<u32> {
-    let saves = |n: &u32| {
-        let node = &g.nodes[*n as usize];
-        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &g.var(v).shape).collect();
-        node.f.saves(&x).is_some()
-    };
-    steps.iter().map(|s| s.what.node()).filter(saves).collect()
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.

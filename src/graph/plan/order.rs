@@ -355,6 +355,7 @@ impl Graph {
             g.vars[i as usize].root = true;
             g.roots.push(i);
         }
+        g.keep_what_roots_share();
         let gradients = shared_gradients(&g);
         g.shares_gradients = !gradients.is_empty();
         if twins.is_some() || g.shares_gradients {
@@ -370,6 +371,16 @@ impl Graph {
             once.iter().for_each(|&y| g.vars[y as usize].once = true);
         }
         Ok(g)
+    }
+
+    /// What a root has in common with another variable, such as the one that it is an unlinked copy of, stays there.
+    fn keep_what_roots_share(&mut self) {
+        let shared = self.roots.iter().map(|&r| &self.var(r).var).filter(|r| r.is_shared());
+        let at: SmallVec<[usize; 2]> = shared.map(|r| storage(r)).collect();
+        if !at.is_empty() {
+            let sharers = self.vars.iter_mut().filter(|v| v.var.is_shared() && at.contains(&storage(&v.var)));
+            sharers.for_each(|v| (v.keeps_data, v.recompute) = (true, false));
+        }
     }
 
     fn number(&mut self, v: &VarRef, number: &mut MixMap<usize, u32>) -> u32 {

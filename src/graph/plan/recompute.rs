@@ -6,7 +6,7 @@
 use super::build::note_remade;
 use super::changes::made_at;
 use super::exec::{How, interruptible};
-use super::order::by_rank;
+use super::order::{by_rank, collect};
 use super::single::run_arrays;
 use super::turn::Turn;
 use crate::array::{Absent, Maker, NdArray, Storage, gone};
@@ -44,27 +44,14 @@ fn make(f: &Arc<FnNode>, storage: &Arc<Storage>) -> Result<()> {
     let mut done = attempt();
     for _ in 0..TRIES {
         let Err(Failure::Found(_)) = &done else { break };
-        let behind = behind(f);
-        let turn = Turn::take_soon(behind.iter().map(|f| &**f));
+        let behind = collect(&f.inputs()).functions;
+        let turn = Turn::take_soon(behind.iter().chain([f]).map(|f| &**f));
         done = attempt();
         if turn.is_some() {
             break;
         }
     }
     done.map_err(|(Failure::Found(e) | Failure::Run(e))| e)
-}
-
-/// A function and all that it is made of.
-fn behind(f: &Arc<FnNode>) -> Vec<Arc<FnNode>> {
-    let (mut found, mut seen) = (vec![f.clone()], MixMap::default());
-    seen.insert(f.id, ());
-    let mut next = 0;
-    while next < found.len() {
-        let parents = found[next].inputs().into_iter().filter_map(|x| x.parent());
-        found.extend(parents.filter(|p| seen.insert(p.id, ()).is_none()));
-        next += 1;
-    }
-    found
 }
 
 /// An error if what these functions have made could not be made again.

@@ -94,7 +94,9 @@ impl<'a> Builder<'a> {
         }
         let needs = node.f.needs(&wants);
         let over = needs.and_then(|_| self.over(node, &arrives, &targets));
-        Some(What::Call(Call { node: n, needs, arrives, targets, over }))
+        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.g.var(v).shape).collect();
+        let saves = node.f.saves(&x).is_some();
+        Some(What::Call(Call { node: n, needs, saves, arrives, targets, over }))
     }
 
     /// The input whose gradient can be written over that of an output: both of one size, computed in the type in which

@@ -28,7 +28,7 @@ impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
-        self.check_leaves()?;
+        self.make_ready()?;
         self.clear_unreached()?;
         self.made_again.store(u64::MAX, Relaxed);
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
@@ -66,7 +66,7 @@ impl Backward {
 
     /// Before anything is written: what forward kept and another backward run has cleared is made again, and the leaves from
     /// which more will be computed are as they were.
-    fn check_leaves(&self) -> Result<()> {
+    fn make_ready(&self) -> Result<()> {
         let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
         if !forward.as_ref().is_some_and(|f| f.is_there()) {
             self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
@@ -79,7 +79,8 @@ impl Backward {
             self.check(v, &self.nodes[n as usize])
         };
         self.read_again.iter().try_for_each(check)?;
-        self.savers.iter().map(|&n| &self.nodes[n as usize]).try_for_each(|n| self.check_saved(n))
+        let mut savers = self.steps.iter().map(|s| &s.what).filter(|what| what.saves());
+        savers.try_for_each(|what| self.check_saved(&self.nodes[what.node() as usize]))
     }
 
     /// An error if a function has lost what it saved, and could not run again.
@@ -134,7 +135,7 @@ impl Backward {
         hooks.after(&node.f, &self.slots)?;
         again.iter().for_each(|&v| self.forget(v));
         self.end(step);
-        if self.key.clear_buffer && self.saves(node) {
+        if self.key.clear_buffer && step.what.saves() {
             node.f.saved.clear();
         }
         if hooks.any() && self.key.clear_buffer && !hooks.has_own_seed {
@@ -264,7 +265,9 @@ impl Backward {
     }
 
     fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
-        self.save_again(node)?;
+        if c.saves {
+            self.save_again(node)?;
+        }
         let place = node.f.backward_place();
         let compute = node.f.kernel_dtype(place);
         let view = |v: u32, dtype: DType| -> Result<View> {
@@ -309,15 +312,9 @@ impl Backward {
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 
-    /// Whether a function reads what its forward pass saved, in place of inputs.
-    fn saves(&self, node: &PlanNode) -> bool {
-        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
-        node.f.saves(&x).is_some()
-    }
-
     /// Runs a function forward for what it saves, if that is gone.
     fn save_again(&self, node: &PlanNode) -> Result<()> {
-        if !self.saves(node) || node.f.saved.of_call(node.call).is_some() {
+        if node.f.saved.of_call(node.call).is_some() {
             return Ok(());
         }
         let more = self.restore(&node.x)?;
