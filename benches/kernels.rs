@@ -1,9 +1,9 @@
 //! Times of the CPU kernels: `cargo bench -p nnrs-kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
-use nnrs::array::Output;
-use nnrs::cpu::conv::{Conv, Layout};
-use nnrs::cpu::gemm::{Mat, MatMut, matmul};
-use nnrs::cpu::pooling::{Border, Divisor, Pooling};
+use nnrs_kernels::array::Output;
+use nnrs_kernels::cpu::conv::{Conv, Layout};
+use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
+use nnrs_kernels::cpu::pooling::{Border, Divisor, Pooling};
 use std::time::Instant;
 
 /// The best of a few means, in microseconds.
@@ -152,7 +152,7 @@ fn poolings() {
 }
 
 fn softmaxes() {
-    use nnrs::cpu::softmax::{self, Axis};
+    use nnrs_kernels::cpu::softmax::{self, Axis};
     for (outer, n, inner) in [(64, 10, 1), (256, 1000, 1), (4096, 512, 1), (8, 21, 65536), (32, 1000, 49)] {
         let a = Axis { outer, n, inner };
         let (x, gy, mut y) = (noise(outer * n * inner), noise(outer * n * inner), vec![0.0; outer * n * inner]);
@@ -175,8 +175,8 @@ fn softmaxes() {
 
 /// Vector loops over a tile that stays in the L1 cache: nanoseconds for 16 elements.
 fn loops() {
-    use nnrs::cpu::simd;
-    use nnrs::expr::op::{Binary, Unary};
+    use nnrs_kernels::cpu::simd;
+    use nnrs_kernels::expr::op::{Binary, Unary};
     const N: usize = 512;
     let (a, b, mut y) = (noise(N), noise(N), vec![0f32; N]);
     for op in [Unary::Neg, Unary::Exp, Unary::Sigmoid, Unary::Tanh, Unary::Log, Unary::Erf, Unary::Sin, Unary::Sqrt] {
@@ -193,7 +193,7 @@ fn loops() {
 
 fn main() {
     let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
-    nnrs::cpu::pool::set_num_threads(threads.unwrap_or(1));
+    nnrs_kernels::cpu::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     for (name, run) in [
         ("gemm", products as fn()),

@@ -1,12 +1,12 @@
 //! Initial values of parameters. Random ones come from the stream of [`crate::random`], so `set_function_seed` makes them repeat.
 
-use crate::array::{Data, NdArray};
-use crate::cpu::philox;
-use crate::cpu::simd;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::random::next_draw;
-use crate::shape::Shape;
+use nnrs_kernels::array::{Data, NdArray};
+use nnrs_kernels::cpu::philox;
+use nnrs_kernels::cpu::simd;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::random::next_draw;
+use nnrs_kernels::shape::Shape;
 
 /// Something that makes initial values. Closures `|shape: &Shape| -> Result<NdArray>` are initializers too.
 ///

@@ -22,9 +22,40 @@ pub mod parametric;
 mod python;
 pub mod solver;
 
-pub use nnrs_kernels::{array, context, cpu, cuda, dtype, error, expr, random, shape, with_dtype, with_real};
-#[allow(unused_imports)]
-use nnrs_kernels::{fork, kernel, saved, switch, tile};
+/// Arrays and the memory that they are in.
+pub mod array {
+    pub use nnrs_kernels::array::{Content, Data, NdArray, Place, Storage};
+
+    /// What the engine's memory holds, its limit, and what it gives back.
+    pub mod alloc {
+        pub use nnrs_kernels::array::alloc::{Stats, clear_cache, human, reset_peak, stats};
+    }
+}
+
+/// The CPU.
+pub mod cpu {
+    pub use nnrs_kernels::cpu::pool::{num_threads, set_num_threads};
+}
+
+/// GPUs.
+pub mod cuda {
+    pub use nnrs_kernels::cuda::{
+        Gpu, Properties, compiler, functions_on_host, gpu, gpus, graphs, set_compiler, set_graphs, set_libraries,
+        set_notice, set_tf32, tf32,
+    };
+}
+
+/// Formulas: functions of one element.
+pub mod expr {
+    pub use nnrs_kernels::expr::{Expr, Formula, Operand, cuda, op, ssa};
+}
+
+/// The generator of numbers that functions draw.
+pub mod random {
+    pub use nnrs_kernels::random::{Draw, LastDraw, Seed, next_draw, set_function_seed};
+}
+
+pub use nnrs_kernels::{context, dtype, error, shape, with_dtype, with_real};
 
 pub use array::NdArray;
 pub use context::Context;

@@ -10,11 +10,11 @@
 //! # Ok::<(), nnrs::Error>(())
 //! ```
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::fork::at_fork;
 use crate::graph::Variable;
 use crate::initializer::Initializer;
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::fork::at_fork;
+use nnrs_kernels::shape::Shape;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};

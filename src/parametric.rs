@@ -4,11 +4,11 @@
 //! `PF.affine(.., name="fc")` does; with "" it is `affine/W`.
 
 use crate::Shape;
-use crate::error::{Error, Result};
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::{Constant, Initializer, Uniform, glorot};
 use crate::parameter::{get_parameter_or_create, undoing_scope};
+use nnrs_kernels::error::{Error, Result};
 
 /// An initializer that may be given instead of the usual one.
 pub type Init<'a> = Option<&'a dyn Initializer>;

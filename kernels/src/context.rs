@@ -13,11 +13,11 @@ use std::sync::{Arc, LazyLock};
 /// Functions take the [context of their thread](crate::graph::mode::set_context) when they are made, and keep it.
 ///
 /// ```
-/// use nnrs::{Context, DType};
+/// use nnrs_kernels::{Context, DType};
 /// let half = Context::cpu(DType::F16)?;
 /// assert_eq!((half.backend[0].as_str(), half.dtype(), half.compute_dtype()), ("cpu:half", DType::F16, DType::F32));
 /// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
@@ -61,24 +61,15 @@ impl Context {
     /// Not a floating-point type.
     ///
     /// ```
-    /// use nnrs::{Context, DType};
+    /// use nnrs_kernels::{Context, DType};
     /// assert_eq!(Context::cpu(DType::F64)?.dtype(), DType::F64);
     /// assert!(Context::cpu(DType::I32).is_err());
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn cpu(dtype: DType) -> Result<Context> {
         match dtype.is_float() {
             true => Ok(Context::of(dtype)),
             false => Err(Error::arg("dtype", "a floating-point type").actual(dtype).function("Context.cpu")),
-        }
-    }
-
-    fn of(dtype: DType) -> Context {
-        Context {
-            backend: vec![format!("cpu:{}", type_config(dtype))],
-            array_class: "CpuCachedArray".into(),
-            device_id: "0".into(),
-            site: Site::host(dtype),
         }
     }
 
@@ -89,11 +80,11 @@ impl Context {
     /// None of the backends is there.
     ///
     /// ```
-    /// use nnrs::{Context, DType};
+    /// use nnrs_kernels::{Context, DType};
     /// let context = Context::new(vec!["tpu:float".into(), "cpu:double".into()], String::new(), "0".into())?;
     /// assert_eq!(context.dtype(), DType::F64);
     /// assert!(Context::new(vec!["tpu:float".into()], String::new(), "0".into()).is_err());
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn new(backend: Vec<String>, array_class: String, device_id: String) -> Result<Context> {
         let mut why = None;
@@ -112,9 +103,9 @@ impl Context {
     /// The element type of results.
     ///
     /// ```
-    /// use nnrs::{Context, DType};
+    /// use nnrs_kernels::{Context, DType};
     /// assert_eq!(Context::cpu(DType::F16)?.dtype(), DType::F16);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn dtype(&self) -> DType {
         self.site.dtype
@@ -123,10 +114,33 @@ impl Context {
     /// The GPU on which functions run; `None` for the CPU.
     ///
     /// ```
-    /// assert!(nnrs::Context::default_cpu().gpu().is_none());
+    /// assert!(nnrs_kernels::Context::default_cpu().gpu().is_none());
     /// ```
     pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
         self.site.place.gpu()
+    }
+
+    /// The context `cpu:float`.
+    ///
+    /// ```
+    /// let context = nnrs_kernels::Context::default_cpu();
+    /// assert_eq!((context.backend[0].as_str(), context.dtype()), ("cpu:float", nnrs_kernels::DType::F32));
+    /// ```
+    pub fn default_cpu() -> Arc<Context> {
+        DEFAULT.clone()
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl Context {
+    fn of(dtype: DType) -> Context {
+        Context {
+            backend: vec![format!("cpu:{}", type_config(dtype))],
+            array_class: "CpuCachedArray".into(),
+            device_id: "0".into(),
+            site: Site::host(dtype),
+        }
     }
 
     /// Why the first of the candidates that this build knows was not taken, if so.
@@ -142,23 +156,13 @@ impl Context {
     /// The type in which kernels compute: double for double, float for all others.
     ///
     /// ```
-    /// use nnrs::{Context, DType};
+    /// use nnrs_kernels::{Context, DType};
     /// assert_eq!(Context::cpu(DType::F16)?.compute_dtype(), DType::F32);
     /// assert_eq!(Context::cpu(DType::F64)?.compute_dtype(), DType::F64);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn compute_dtype(&self) -> DType {
         self.site.compute_dtype()
-    }
-
-    /// The context `cpu:float`.
-    ///
-    /// ```
-    /// let context = nnrs::Context::default_cpu();
-    /// assert_eq!((context.backend[0].as_str(), context.dtype()), ("cpu:float", nnrs::DType::F32));
-    /// ```
-    pub fn default_cpu() -> Arc<Context> {
-        DEFAULT.clone()
     }
 }
 

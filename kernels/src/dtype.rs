@@ -5,7 +5,7 @@ use half::{bf16, f16};
 /// The type of one array element.
 ///
 /// ```
-/// use nnrs::DType;
+/// use nnrs_kernels::DType;
 /// assert_eq!((DType::F32.size(), DType::F32.name()), (4, "float32"));
 /// assert_eq!(DType::from_name("bfloat16"), Some(DType::BF16));
 /// ```
@@ -106,8 +106,8 @@ impl std::fmt::Display for DType {
 /// A Rust type that can be an array element.
 ///
 /// ```
-/// use nnrs::dtype::Element;
-/// assert_eq!((f32::DTYPE, u8::from_f64(-1.0)), (nnrs::DType::F32, 255));
+/// use nnrs_kernels::dtype::Element;
+/// assert_eq!((f32::DTYPE, u8::from_f64(-1.0)), (nnrs_kernels::DType::F32, 255));
 /// ```
 pub trait Element: Copy + Send + Sync + Default + PartialEq + std::fmt::Debug + 'static {
     /// The type as a value.
@@ -215,7 +215,7 @@ reals!(f32 f64);
 /// Calls `$body` with `$T` bound to the Rust type of the `DType` value `$d`.
 ///
 /// ```
-/// use nnrs::{with_dtype, DType};
+/// use nnrs_kernels::{with_dtype, DType};
 /// assert_eq!(with_dtype!(DType::I16, T => size_of::<T>()), 2);
 /// ```
 #[macro_export]
@@ -281,7 +281,7 @@ macro_rules! with_dtype {
 /// The type in which kernels compute when results are stored as `dtype`.
 ///
 /// ```
-/// use nnrs::{dtype::compute_dtype, DType};
+/// use nnrs_kernels::{dtype::compute_dtype, DType};
 /// assert_eq!((compute_dtype(DType::BF16), compute_dtype(DType::F64)), (DType::F32, DType::F64));
 /// ```
 pub fn compute_dtype(dtype: DType) -> DType {

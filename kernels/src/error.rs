@@ -6,7 +6,7 @@ use std::fmt;
 /// What went wrong, as a caller may want to tell apart.
 ///
 /// ```
-/// use nnrs::{ErrorKind, Variable};
+/// use nnrs_kernels::{ErrorKind, Variable};
 /// let error = Variable::from_slice(&[1.0f32], [2].into()).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Shape);
 /// ```
@@ -42,11 +42,11 @@ pub enum ErrorKind {
 /// `Result` with [`Error`].
 ///
 /// ```
-/// fn half(n: i64) -> nnrs::Result<i64> {
-///     if n % 2 == 0 { Ok(n / 2) } else { Err(nnrs::Error::arg("n", "an even number").actual(n)) }
+/// fn half(n: i64) -> nnrs_kernels::Result<i64> {
+///     if n % 2 == 0 { Ok(n / 2) } else { Err(nnrs_kernels::Error::arg("n", "an even number").actual(n)) }
 /// }
 /// assert_eq!((half(4)?, half(3).is_err()), (2, true));
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -54,7 +54,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// pointer wide.
 ///
 /// ```
-/// let error = nnrs::Error::shape("weight", "2 dimensions").actual("(2, 3, 4)").function("affine").hint("reshape it");
+/// let error = nnrs_kernels::Error::shape("weight", "2 dimensions").actual("(2, 3, 4)").function("affine").hint("reshape it");
 /// assert_eq!(
 ///     error.to_string(),
 ///     "affine: argument 'weight': expected 2 dimensions, got (2, 3, 4)\n  hint: reshape it"
@@ -78,7 +78,7 @@ impl Error {
     /// An error that says what was expected (or, for kinds without an expectation, what happened).
     ///
     /// ```
-    /// use nnrs::{Error, ErrorKind};
+    /// use nnrs_kernels::{Error, ErrorKind};
     /// let error = Error::new(ErrorKind::Io, "the disk is full");
     /// assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is full"));
     /// ```
@@ -99,9 +99,9 @@ impl Error {
     /// Shape error about argument `arg`; say what was expected: `Error::shape("weight", "2 dimensions")`.
     ///
     /// ```
-    /// let error = nnrs::Error::shape("weight", "2 dimensions").actual(3);
+    /// let error = nnrs_kernels::Error::shape("weight", "2 dimensions").actual(3);
     /// assert_eq!(error.to_string(), "argument 'weight': expected 2 dimensions, got 3");
-    /// assert_eq!(error.kind(), nnrs::ErrorKind::Shape);
+    /// assert_eq!(error.kind(), nnrs_kernels::ErrorKind::Shape);
     /// ```
     pub fn shape(arg: &str, expected: impl Into<String>) -> Error {
         Error::new(ErrorKind::Shape, expected).argument(arg)
@@ -110,9 +110,9 @@ impl Error {
     /// Error about the value of argument `arg`.
     ///
     /// ```
-    /// let error = nnrs::Error::arg("axis", "an axis between 0 and 2").actual(5);
+    /// let error = nnrs_kernels::Error::arg("axis", "an axis between 0 and 2").actual(5);
     /// assert_eq!(error.to_string(), "argument 'axis': expected an axis between 0 and 2, got 5");
-    /// assert_eq!(error.kind(), nnrs::ErrorKind::Argument);
+    /// assert_eq!(error.kind(), nnrs_kernels::ErrorKind::Argument);
     /// ```
     pub fn arg(arg: &str, expected: impl Into<String>) -> Error {
         Error::new(ErrorKind::Argument, expected).argument(arg)
@@ -121,7 +121,7 @@ impl Error {
     /// The graph is not in a state that allows this.
     ///
     /// ```
-    /// assert_eq!(nnrs::Error::graph("it was not computed yet").kind(), nnrs::ErrorKind::Graph);
+    /// assert_eq!(nnrs_kernels::Error::graph("it was not computed yet").kind(), nnrs_kernels::ErrorKind::Graph);
     /// ```
     pub fn graph(what: impl Into<String>) -> Error {
         Error::new(ErrorKind::Graph, what)
@@ -130,7 +130,7 @@ impl Error {
     /// Not available here.
     ///
     /// ```
-    /// assert_eq!(nnrs::Error::unsupported("no GPU here").kind(), nnrs::ErrorKind::Unsupported);
+    /// assert_eq!(nnrs_kernels::Error::unsupported("no GPU here").kind(), nnrs_kernels::ErrorKind::Unsupported);
     /// ```
     pub fn unsupported(what: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, what)
@@ -139,8 +139,8 @@ impl Error {
     /// An error of user code (a Python exception, say) that passes through the engine.
     ///
     /// ```
-    /// let error = nnrs::Error::external(Box::new(7), "the user's callback failed");
-    /// assert_eq!((error.kind(), error.to_string().as_str()), (nnrs::ErrorKind::External, "the user's callback failed"));
+    /// let error = nnrs_kernels::Error::external(Box::new(7), "the user's callback failed");
+    /// assert_eq!((error.kind(), error.to_string().as_str()), (nnrs_kernels::ErrorKind::External, "the user's callback failed"));
     /// ```
     pub fn external(payload: Box<dyn Any + Send + Sync>, what: impl Into<String>) -> Error {
         let mut e = Error::new(ErrorKind::External, what);
@@ -151,7 +151,7 @@ impl Error {
     /// The argument that is wrong, by its name.
     ///
     /// ```
-    /// let error = nnrs::Error::new(nnrs::ErrorKind::Type, "expected a list").argument("axes");
+    /// let error = nnrs_kernels::Error::new(nnrs_kernels::ErrorKind::Type, "expected a list").argument("axes");
     /// assert_eq!(error.to_string(), "argument 'axes': expected a list");
     /// ```
     pub fn argument(mut self, arg: &str) -> Error {
@@ -162,7 +162,7 @@ impl Error {
     /// What came instead of what was expected.
     ///
     /// ```
-    /// let error = nnrs::Error::arg("p", "a number below 1").actual(2.5);
+    /// let error = nnrs_kernels::Error::arg("p", "a number below 1").actual(2.5);
     /// assert_eq!(error.to_string(), "argument 'p': expected a number below 1, got 2.5");
     /// ```
     pub fn actual(mut self, actual: impl fmt::Display) -> Error {
@@ -173,7 +173,7 @@ impl Error {
     /// An index or label that came; what a float became that is none (NaN, infinite, too large) is called so.
     ///
     /// ```
-    /// let error = |i| nnrs::Error::arg("x", "an index below 3").actual_index(i).to_string();
+    /// let error = |i| nnrs_kernels::Error::arg("x", "an index below 3").actual_index(i).to_string();
     /// assert!(error(7).ends_with("got 7") && error(i64::MIN).contains("a number that is no index"));
     /// ```
     pub fn actual_index(self, i: i64) -> Error {
@@ -186,7 +186,7 @@ impl Error {
     /// What the reader may do about it.
     ///
     /// ```
-    /// assert_eq!(nnrs::Error::graph("no data").hint("call forward").to_string(), "no data\n  hint: call forward");
+    /// assert_eq!(nnrs_kernels::Error::graph("no data").hint("call forward").to_string(), "no data\n  hint: call forward");
     /// ```
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.0.hint = Some(hint.into());
@@ -196,7 +196,7 @@ impl Error {
     /// The function, by its Python name; the engine fills it in if the function did not.
     ///
     /// ```
-    /// let error = nnrs::Error::graph("no data").function("affine").function("the engine");
+    /// let error = nnrs_kernels::Error::graph("no data").function("affine").function("the engine");
     /// assert_eq!(error.to_string(), "affine: no data");
     /// ```
     pub fn function(mut self, name: impl Into<String>) -> Error {
@@ -207,7 +207,7 @@ impl Error {
     /// All inputs with shapes and types; the engine fills it in.
     ///
     /// ```
-    /// let error = nnrs::Error::graph("no data").inputs("x (2, 3) float32");
+    /// let error = nnrs_kernels::Error::graph("no data").inputs("x (2, 3) float32");
     /// assert_eq!(error.to_string(), "no data\n  inputs: x (2, 3) float32");
     /// ```
     pub fn inputs(mut self, inputs: impl Into<String>) -> Error {
@@ -218,7 +218,7 @@ impl Error {
     /// The script line that made the node; the engine fills it in.
     ///
     /// ```
-    /// assert_eq!(nnrs::Error::graph("no data").origin("train.py:7").to_string(), "no data\n  made at: train.py:7");
+    /// assert_eq!(nnrs_kernels::Error::graph("no data").origin("train.py:7").to_string(), "no data\n  made at: train.py:7");
     /// ```
     pub fn origin(mut self, origin: impl Into<String>) -> Error {
         self.0.origin.get_or_insert(origin.into());
@@ -228,7 +228,7 @@ impl Error {
     /// What went wrong, in one word.
     ///
     /// ```
-    /// assert_eq!(nnrs::Error::arg("axis", "an axis").kind(), nnrs::ErrorKind::Argument);
+    /// assert_eq!(nnrs_kernels::Error::arg("axis", "an axis").kind(), nnrs_kernels::ErrorKind::Argument);
     /// ```
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -237,7 +237,7 @@ impl Error {
     /// True if memory was used up or its limit was reached.
     ///
     /// ```
-    /// use nnrs::{Error, ErrorKind};
+    /// use nnrs_kernels::{Error, ErrorKind};
     /// assert!(Error::new(ErrorKind::OutOfMemory, "no memory").is_out_of_memory() && !Error::graph("").is_out_of_memory());
     /// ```
     pub fn is_out_of_memory(&self) -> bool {
@@ -250,7 +250,7 @@ impl Error {
     /// This error itself, if not.
     ///
     /// ```
-    /// use nnrs::Error;
+    /// use nnrs_kernels::Error;
     /// assert_eq!(Error::external(Box::new(7), "user code").into_payload()?.downcast_ref::<i32>(), Some(&7));
     /// assert_eq!(Error::graph("no data").into_payload().unwrap_err().to_string(), "no data");
     /// # Ok::<(), Error>(())

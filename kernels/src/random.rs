@@ -4,15 +4,15 @@
 //! Nothing else is stored: whoever knows a draw's name makes its numbers again, on any device.
 //!
 //! ```
-//! use nnrs::{functions::{self as f, List}, random};
-//! let draw = || -> nnrs::Result<Vec<f32>> {
+//! use nnrs_kernels::{functions::{self as f, List}, random};
+//! let draw = || -> nnrs_kernels::Result<Vec<f32>> {
 //!     random::set_function_seed(7);
 //!     let y = f::randn(f::Randn { shape: List(vec![3]), ..Default::default() })?;
 //!     y.forward()?;
 //!     y.to_vec()
 //! };
 //! assert_eq!(draw()?, draw()?);
-//! # Ok::<(), nnrs::Error>(())
+//! # Ok::<(), nnrs_kernels::Error>(())
 //! ```
 
 pub use crate::cpu::philox::Draw;
@@ -123,6 +123,8 @@ fn no_forward() -> Error {
     Error::graph("backward of a random function before its forward").hint("run forward first: it draws the numbers")
 }
 
+/// For the engine.
+#[doc(hidden)]
 impl Seed {
     /// The seed, as it was given: negative for none.
     pub fn value(&self) -> i64 {

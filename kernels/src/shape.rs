@@ -8,13 +8,13 @@ use std::ops::Deref;
 /// The sizes of an array's axes. `()` is a single value. Reads as a slice of `usize`.
 ///
 /// ```
-/// use nnrs::Shape;
+/// use nnrs_kernels::Shape;
 /// let s = Shape::from([2, 3, 4]);
 /// assert_eq!((s.size(), s.ndim(), s[1], s.size_from(1)), (24, 3, 3, 12));
 /// assert_eq!(s.to_string(), "(2, 3, 4)");
 /// assert_eq!(s.broadcast(&[4].into()), Some(s.clone()));
 /// assert_eq!(s.axis(-1, "axis")?, 2);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 6]>);
@@ -23,7 +23,7 @@ impl Shape {
     /// Number of elements; 1 for `()`. `usize::MAX` if they cannot be counted.
     ///
     /// ```
-    /// assert_eq!((nnrs::Shape::from([2, 3]).size(), nnrs::Shape::from([1 << 40, 1 << 40]).size()), (6, usize::MAX));
+    /// assert_eq!((nnrs_kernels::Shape::from([2, 3]).size(), nnrs_kernels::Shape::from([1 << 40, 1 << 40]).size()), (6, usize::MAX));
     /// ```
     pub fn size(&self) -> usize {
         product(&self.0)
@@ -32,7 +32,7 @@ impl Shape {
     /// Number of axes.
     ///
     /// ```
-    /// assert_eq!((nnrs::Shape::from([2, 3]).ndim(), nnrs::Shape::default().ndim()), (2, 0));
+    /// assert_eq!((nnrs_kernels::Shape::from([2, 3]).ndim(), nnrs_kernels::Shape::default().ndim()), (2, 0));
     /// ```
     pub fn ndim(&self) -> usize {
         self.0.len()
@@ -41,7 +41,7 @@ impl Shape {
     /// Elements from `axis` to the end.
     ///
     /// ```
-    /// let s = nnrs::Shape::from([2, 3, 4]);
+    /// let s = nnrs_kernels::Shape::from([2, 3, 4]);
     /// assert_eq!((s.size_from(1), s.size_from(3)), (12, 1));
     /// ```
     pub fn size_from(&self, axis: usize) -> usize {
@@ -51,7 +51,7 @@ impl Shape {
     /// Elements before `axis`.
     ///
     /// ```
-    /// let s = nnrs::Shape::from([2, 3, 4]);
+    /// let s = nnrs_kernels::Shape::from([2, 3, 4]);
     /// assert_eq!((s.size_to(2), s.size_to(0)), (6, 1));
     /// ```
     pub fn size_to(&self, axis: usize) -> usize {
@@ -61,7 +61,7 @@ impl Shape {
     /// Row-major strides, in elements.
     ///
     /// ```
-    /// assert_eq!(nnrs::Shape::from([2, 3, 4]).strides().as_slice(), [12, 4, 1]);
+    /// assert_eq!(nnrs_kernels::Shape::from([2, 3, 4]).strides().as_slice(), [12, 4, 1]);
     /// ```
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.0.len());
@@ -77,21 +77,12 @@ impl Shape {
     /// Its byte count would not fit an address.
     ///
     /// ```
-    /// assert_eq!(nnrs::Shape::from([2, 3]).checked()?, [2, 3].into());
-    /// assert!(nnrs::Shape::from([1 << 40, 1 << 40]).checked().is_err());
-    /// # Ok::<(), nnrs::Error>(())
+    /// assert_eq!(nnrs_kernels::Shape::from([2, 3]).checked()?, [2, 3].into());
+    /// assert!(nnrs_kernels::Shape::from([1 << 40, 1 << 40]).checked().is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn checked(self) -> Result<Shape> {
         self.check().map(|()| self)
-    }
-
-    /// An error if the byte count would not fit an address.
-    pub fn check(&self) -> Result<()> {
-        let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
-        match bytes {
-            Some(n) if n <= isize::MAX as usize => Ok(()),
-            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(self)),
-        }
     }
 
     /// The axis meant by `axis`, which may count from the end (-1 is the last); `arg` is what the error calls it.
@@ -100,10 +91,10 @@ impl Shape {
     /// There is no such axis.
     ///
     /// ```
-    /// let s = nnrs::Shape::from([2, 3]);
+    /// let s = nnrs_kernels::Shape::from([2, 3]);
     /// assert_eq!((s.axis(1, "axis")?, s.axis(-2, "axis")?), (1, 0));
     /// assert!(s.axis(2, "axis").unwrap_err().to_string().starts_with("argument 'axis'"));
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn axis(&self, axis: i64, arg: &str) -> Result<usize> {
         let n = self.ndim() as i64;
@@ -120,7 +111,7 @@ impl Shape {
     /// Adds an axis of size `d` at the end.
     ///
     /// ```
-    /// let mut s = nnrs::Shape::from([2]);
+    /// let mut s = nnrs_kernels::Shape::from([2]);
     /// s.push(3);
     /// assert_eq!(s, [2, 3].into());
     /// ```
@@ -131,7 +122,7 @@ impl Shape {
     /// The sizes, to be changed.
     ///
     /// ```
-    /// let mut s = nnrs::Shape::from([2, 3]);
+    /// let mut s = nnrs_kernels::Shape::from([2, 3]);
     /// s.as_mut_slice()[0] = 5;
     /// assert_eq!(s, [5, 3].into());
     /// ```
@@ -142,7 +133,7 @@ impl Shape {
     /// NumPy's broadcasting of two shapes; `None` if they do not fit.
     ///
     /// ```
-    /// let s = nnrs::Shape::from([2, 1, 3]);
+    /// let s = nnrs_kernels::Shape::from([2, 1, 3]);
     /// assert_eq!((s.broadcast(&[4, 1].into()), s.broadcast(&[2].into())), (Some([2, 4, 3].into()), None));
     /// ```
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
@@ -156,6 +147,19 @@ impl Shape {
                 _ => None,
             })
             .collect()
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl Shape {
+    /// An error if the byte count would not fit an address.
+    pub fn check(&self) -> Result<()> {
+        let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
+        match bytes {
+            Some(n) if n <= isize::MAX as usize => Ok(()),
+            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(self)),
+        }
     }
 }
 

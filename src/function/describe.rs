@@ -2,7 +2,7 @@
 
 use super::Function;
 use super::args::{ArgKind, ArgValue};
-use crate::error::{Error, ErrorKind, Result};
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 /// NNabla's chapters; also the folders of this module.

@@ -2,12 +2,12 @@
 
 use super::describe::Described;
 use super::{Args, Def, InputKind, Shapes, args};
-use crate::error::{Error, Result};
-use crate::expr::ssa::MixMap;
-use crate::expr::{Expr, Formula};
-use crate::fork::at_fork;
 use crate::graph::AnyProgram;
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::ssa::MixMap;
+use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::fork::at_fork;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 

@@ -1,20 +1,20 @@
 //! Work that is the same on the CPU and on a GPU but for the kernel: the arrays say where it is done. A function that is
 //! built of these alone runs on both.
 
-use crate::array::{Data, Place};
-use crate::cpu::gemm::{self, Mat, MatMut};
-use crate::cpu::moves::Moves;
-use crate::cpu::pooling::{Divisor, Pooling};
-use crate::cpu::reduce as cpu_reduce;
-use crate::cpu::simd;
-use crate::cuda::{self, reduce::Reduction};
-use crate::error::Result;
-use crate::expr::Formula;
 use crate::function::Output;
-use crate::shape::Shape;
-use crate::tile::Walk;
-use crate::tile::formula::{Operand, apply};
-use crate::with_real;
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::gemm::{self, Mat, MatMut};
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::cpu::pooling::{Divisor, Pooling};
+use nnrs_kernels::cpu::reduce as cpu_reduce;
+use nnrs_kernels::cpu::simd;
+use nnrs_kernels::cuda::{self, reduce::Reduction};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::Formula;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::Walk;
+use nnrs_kernels::tile::formula::{Operand, apply};
+use nnrs_kernels::with_real;
 
 /// Copies a box of elements of `x` to one of `y`, or adds it.
 pub(crate) fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
@@ -117,7 +117,7 @@ impl<'a> Matrix<'a> {
         cuda::matmul::Matrix { data: self.data, row_stride, column_stride, step }
     }
 
-    fn on_host<T: crate::dtype::Element>(&self) -> Mat<'a, T> {
+    fn on_host<T: nnrs_kernels::dtype::Element>(&self) -> Mat<'a, T> {
         let mat = Mat::new(self.data.as_slice::<T>(), self.rows, self.columns);
         let mat = if self.each { mat.each() } else { mat };
         if self.transposed { mat.t() } else { mat }

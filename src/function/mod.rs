@@ -23,12 +23,12 @@ pub mod random;
 pub mod reduction;
 pub mod validation;
 
-use crate::error::Result;
 use crate::graph::{Context, Variable};
-use crate::shape::Shape;
 pub use args::{ArgKind, ArgType, ArgValue};
 pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OutputDef};
 pub use elementwise::Elementwise;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
 use std::any::Any;

@@ -3,7 +3,7 @@
 
 use super::array::OPEN;
 use super::{ArgValue, Function, Group};
-use crate::shape::Shape;
+use nnrs_kernels::shape::Shape;
 
 type Named = (&'static str, ArgValue);
 

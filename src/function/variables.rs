@@ -2,8 +2,8 @@
 //! is written in another language.
 
 use super::Shapes;
-use crate::error::Result;
 use crate::graph::Variable;
+use nnrs_kernels::error::Result;
 
 /// A function over whole variables; see [`Function::on_variables`](super::Function::on_variables).
 ///

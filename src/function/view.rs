@@ -1,14 +1,14 @@
 //! What kernels see: typed slices with shapes, and the circumstances of the run.
 
-use crate::array::{Data, NdArray, Place};
-use crate::dtype::{DType, Element};
-use crate::error::Result;
-use crate::saved::Saved;
-use crate::shape::Shape;
+use nnrs_kernels::array::{Data, NdArray, Place};
+use nnrs_kernels::dtype::{DType, Element};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::saved::Saved;
+use nnrs_kernels::shape::Shape;
 use std::any::Any;
 use std::sync::Arc;
 
-pub use crate::array::Output;
+pub use nnrs_kernels::array::Output;
 
 /// An array to read.
 pub struct View<'a> {

@@ -1,7 +1,7 @@
 //! What is told about a backward run while it goes on, so that finished gradients can be sent away meanwhile.
 
 use super::FunctionRef;
-use crate::error::Result;
+use nnrs_kernels::error::Result;
 
 /// Told about a backward run, on the thread that runs it: by which gradients of parameters can be added up over processes
 /// while others are still computed.

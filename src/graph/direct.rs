@@ -6,11 +6,11 @@ use super::node::{FnNode, explain, infer};
 use super::plan::{How, Turn, read_input, run_arrays};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
-use crate::array::NdArray;
-use crate::error::{Error, Result};
 use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Run, Shapes, View, elementwise};
 use crate::functions as f;
-use crate::shape::Shape;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -5,13 +5,13 @@ use super::node::FnNode;
 use super::plan::collect;
 use super::variable::{VarRef, Variable};
 use super::{apply, mode, rules};
-use crate::array::NdArray;
-use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Formula;
-use crate::expr::ssa::MixMap;
 use crate::function::elementwise::{self, FormulaFunction};
 use crate::function::{Function, Grad, InputKind};
 use crate::functions as f;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::expr::Formula;
+use nnrs_kernels::expr::ssa::MixMap;
 use std::sync::Arc;
 
 type Grads = MixMap<u64, Variable>;

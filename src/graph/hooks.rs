@@ -14,8 +14,8 @@
 
 use super::node::FnNode;
 use super::plan::Hooks;
-use crate::error::Result;
-use crate::fork::at_fork;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::fork::at_fork;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 

@@ -23,12 +23,12 @@ mod run;
 mod variable;
 mod visit;
 
-pub use crate::context::Context;
 pub use callbacks::CommunicatorBackwardCallback;
 pub use function_ref::FunctionRef;
 #[cfg(feature = "python")]
 pub(crate) use grad::by_own_rule;
 pub use grad::grad;
+pub use nnrs_kernels::context::Context;
 pub(crate) use node::FnNode;
 #[cfg(feature = "python")]
 pub(crate) use node::describe_inputs;

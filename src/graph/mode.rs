@@ -14,8 +14,8 @@
 //! # Ok::<(), nnrs::Error>(())
 //! ```
 
-use crate::context::Context;
-use crate::dtype::DType;
+use nnrs_kernels::context::Context;
+use nnrs_kernels::dtype::DType;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 

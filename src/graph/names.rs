@@ -1,8 +1,8 @@
 //! The names that users gave to variables, for reports on memory.
 
 use super::variable::Core;
-use crate::array::alloc;
-use crate::fork::at_fork;
+use nnrs_kernels::array::alloc;
+use nnrs_kernels::fork::at_fork;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 

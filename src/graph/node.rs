@@ -2,14 +2,14 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::array::{Absent, Maker, NdArray, Place, shape_changed};
-use crate::context::Context;
-use crate::cuda;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::{Def, Function, InputKind, Needs, OnGpu, Shapes};
 use crate::functions::Identity;
-use crate::shape::Shape;
+use nnrs_kernels::array::{Absent, Maker, NdArray, Place, shape_changed};
+use nnrs_kernels::context::Context;
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -47,7 +47,7 @@ pub(crate) struct FnNode {
     pub(crate) id: u64,
     pub(crate) function: Arc<dyn Function>,
     pub(crate) context: Arc<Context>,
-    pub(crate) saved: crate::saved::Saved,
+    pub(crate) saved: nnrs_kernels::saved::Saved,
     pub(crate) turn: Running,
     /// This function, or one before it, works on variables: it may be user code that owns who knows what.
     pub(crate) user_code: AtomicBool,
@@ -63,7 +63,7 @@ pub(crate) struct FnNode {
     links: Mutex<Links>,
     /// The plan that ran this node last; nothing if it was run on its own.
     plan: Mutex<Weak<plan::Forward>>,
-    /// Of what user code made in its last run: see [`Storage::sum`](crate::array::Storage::sum).
+    /// Of what user code made in its last run: see [`Storage::sum`](nnrs_kernels::array::Storage::sum).
     pub(crate) sum: AtomicU64,
     /// An output was made again since, which the plan does not keep.
     pub(crate) is_remade: AtomicBool,
@@ -74,7 +74,7 @@ pub(crate) struct FnNode {
 pub(crate) struct Running {
     /// Who runs the node now: 0 nobody, else a run's number.
     pub(crate) busy: AtomicU64,
-    /// The time at the end of the last run (see [`array::now`](crate::array::now)); 0 before the first.
+    /// The time at the end of the last run (see [`array::now`](nnrs_kernels::array::now)); 0 before the first.
     ran: AtomicU64,
     /// The end of the first of the runs that all made what the last one made; the greatest number if it is not known.
     same_since: AtomicU64,
@@ -493,7 +493,7 @@ impl Drop for FnNode {
 /// A number for the shapes of a call, never 0.
 fn fingerprint<'a>(inputs: impl Iterator<Item = &'a Shape>, outputs: impl Iterator<Item = &'a Shape>) -> u64 {
     use std::hash::Hasher;
-    let mut h = crate::expr::ssa::Mix::default();
+    let mut h = nnrs_kernels::expr::ssa::Mix::default();
     for shape in inputs.chain(outputs) {
         h.write_usize(shape.ndim());
         shape.iter().for_each(|&n| h.write_usize(n));

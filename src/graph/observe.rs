@@ -6,8 +6,8 @@
 //! (`plan/recompute.rs`).
 
 use super::variable::{Arrays, VarNode};
-use crate::array::NdArray;
-use crate::shape::Shape;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::shape::Shape;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Which arrays of a variable somebody outside the graph may look at.

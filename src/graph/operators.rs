@@ -2,8 +2,8 @@
 //! that they stand for they give a `Result`, so that wrong shapes are an error and not a panic.
 
 use super::variable::Variable;
-use crate::error::Result;
 use crate::functions as f;
+use nnrs_kernels::error::Result;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 fn plus(x: &Variable, val: f64) -> Result<Variable> {

@@ -4,7 +4,7 @@
 use super::FunctionRef;
 use super::node::FnNode;
 use super::variable::{VarNode, VarRef};
-use crate::expr::ssa::MixMap;
+use nnrs_kernels::expr::ssa::MixMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 

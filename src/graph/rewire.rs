@@ -3,7 +3,7 @@
 use super::node::{FnNode, mirror};
 use super::plan::Cache;
 use super::variable::{VarRef, Variable};
-use crate::error::{Error, Result};
+use nnrs_kernels::error::{Error, Result};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -2,9 +2,9 @@
 
 use super::FunctionRef;
 use super::variable::Variable;
-use crate::error::{Error, Result};
-use crate::fork::at_fork;
 use crate::function::Grad;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::fork::at_fork;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};

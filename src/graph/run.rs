@@ -4,8 +4,8 @@ use super::callbacks::{self, CommunicatorBackwardCallback};
 use super::plan::{self, Closed, ForwardOptions};
 use super::variable::{VarRef, Variable, drop_states_by_hand};
 use super::{FunctionRef, hooks};
-use crate::array::{NdArray, dropped_gradient};
-use crate::error::{Error, Result};
+use nnrs_kernels::array::{NdArray, dropped_gradient};
+use nnrs_kernels::error::{Error, Result};
 
 /// The gradient that a backward pass starts with.
 ///

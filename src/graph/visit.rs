@@ -4,7 +4,7 @@ use super::callbacks::{CommunicatorBackwardCallback, finish, finish_function};
 use super::plan::{self, Closed};
 use super::variable::{VarNode, Variable};
 use super::{FunctionRef, node::FnNode};
-use crate::error::{Error, Result};
+use nnrs_kernels::error::{Error, Result};
 use std::sync::Arc;
 
 impl Variable {

@@ -3,7 +3,7 @@
 pub mod safetensors;
 pub(crate) mod temporary;
 
-use crate::error::{Error, Result};
+use nnrs_kernels::error::{Error, Result};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 

@@ -3,10 +3,10 @@
 //! Tensors are written in the order given, and read straight into the memory of their arrays. Nothing in a file is
 //! believed: the header must fit the file's real size before memory is taken for what it promises.
 
-use crate::array::NdArray;
-use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result};
-use crate::shape::Shape;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::{BTreeMap, HashSet};

@@ -1,12 +1,12 @@
 //! Parameters to and from files.
 
 use super::{Item, current, get_all_parameters, is_scope, parts, set_parameter, taken};
-use crate::array::Data;
-use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Variable;
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read, write};
 use crate::io::write_atomically;
-use crate::shape::Shape;
+use nnrs_kernels::array::Data;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! `nnrs.NdArray`.
 
 use super::{convert, errors, finish, operators};
-use crate::array::{Maker, NdArray as Array};
-use crate::dtype::DType;
+use nnrs_kernels::array::{Maker, NdArray as Array};
+use nnrs_kernels::dtype::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

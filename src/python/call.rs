@@ -3,10 +3,10 @@
 use super::array::NdArray;
 use super::variable::Variable;
 use super::{convert, errors};
-use crate::array::NdArray as Array;
-use crate::error::{Error, ErrorKind};
 use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
 use crate::graph::{self, Variable as Var, describe_inputs, mode};
+use nnrs_kernels::array::NdArray as Array;
+use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

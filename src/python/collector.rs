@@ -9,9 +9,9 @@ use super::function::Function as GraphFunction;
 use super::members::Kept;
 use super::python_function::{UserFunction, live};
 use super::variable::Variable;
-use crate::expr::ssa::MixMap;
 use crate::graph::{FunctionRef, Place, Root, Variable as Var, owned_by};
 use crate::solver::Solver;
+use nnrs_kernels::expr::ssa::MixMap;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;

@@ -3,11 +3,11 @@
 use super::errors::{self, describe};
 use super::finish;
 use super::variable::Variable;
-use crate::array::{Data, Export, NdArray};
-use crate::dtype::DType;
-use crate::error::Error;
 use crate::function::{ArgKind, ArgValue};
-use crate::shape::Shape;
+use nnrs_kernels::array::{Data, Export, NdArray};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Error;
+use nnrs_kernels::shape::Shape;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;

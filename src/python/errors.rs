@@ -1,7 +1,7 @@
 //! Errors as Python raises them: `nnrs.Error` and the built-in kind at once. Panics become errors too.
 
 use super::finish::{self, attached};
-use crate::error::{Error as Fault, ErrorKind, Result};
+use nnrs_kernels::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;

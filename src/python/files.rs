@@ -1,9 +1,9 @@
 //! Parameter files for python/nnrs/_files.py.
 
 use super::{convert, errors};
-use crate::array::NdArray;
-use crate::dtype::DType;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::dtype::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

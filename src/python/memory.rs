@@ -3,8 +3,8 @@
 use super::convert::flag;
 use super::errors;
 use super::variable::Variable;
-use crate::array::alloc;
 use crate::graph::{ForwardOptions, live_functions, live_variables, memory_fit, memory_plan};
+use nnrs_kernels::array::alloc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    crate::fork::watch();
+    nnrs_kernels::fork::watch();
     m.add("Error", m.py().get_type::<errors::Error>())?;
     m.add_class::<variable::Variable>()?;
     m.add_class::<array::NdArray>()?;

@@ -111,15 +111,15 @@ fn set_fusion(on: bool) -> bool {
 
 #[pyfunction]
 fn set_num_threads(n: usize) {
-    crate::cpu::pool::set_num_threads(n);
+    nnrs_kernels::cpu::pool::set_num_threads(n);
 }
 
 #[pyfunction]
 fn get_num_threads() -> usize {
-    crate::cpu::pool::num_threads()
+    nnrs_kernels::cpu::pool::num_threads()
 }
 
 #[pyfunction]
 fn set_function_seed(seed: i64) {
-    crate::random::set_function_seed(seed);
+    nnrs_kernels::random::set_function_seed(seed);
 }

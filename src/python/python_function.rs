@@ -3,12 +3,12 @@
 use super::finish::{self, attached};
 use super::variable::Variable;
 use super::{call, errors};
-use crate::error::{Error, ErrorKind, Result};
 use crate::function::args::{Key, key};
 use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
 use crate::function::{OutputDef, Shapes};
 use crate::graph::Variable as Var;
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::collections::BTreeMap;

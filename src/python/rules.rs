@@ -3,9 +3,9 @@
 use super::finish::attached;
 use super::variable::Variable;
 use super::{convert, errors};
-use crate::error::{Error, ErrorKind};
 use crate::function::{Args, Def, Function, Grad, Group, registry};
 use crate::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
+use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;

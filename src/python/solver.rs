@@ -3,10 +3,10 @@
 use super::finish::{attached, detached};
 use super::variable::Variable;
 use super::{collector, convert, errors};
-use crate::error::{Error, ErrorKind, Result};
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
 use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};

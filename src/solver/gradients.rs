@@ -2,7 +2,7 @@
 
 use super::grads::{self, Odd};
 use super::{Hooks, Solver};
-use crate::error::Result;
+use nnrs_kernels::error::Result;
 
 impl Solver {
     /// Adds `rate` times the weight to each gradient; where the solver fuses the two, sets the rate of the next update.

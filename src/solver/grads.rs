@@ -2,17 +2,17 @@
 
 use super::params::Entry;
 use super::pass::{Grid, Job, Kernel};
-use crate::array::{Data, NdArray, Place};
-use crate::context::compute_dtype;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::{self, reduce::Reduction};
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::Formula;
-use crate::fork::at_fork;
 use crate::function::Output;
-use crate::shape::Shape;
-use crate::with_real;
+use nnrs_kernels::array::{Data, NdArray, Place};
+use nnrs_kernels::context::compute_dtype;
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cuda::{self, reduce::Reduction};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::Formula;
+use nnrs_kernels::fork::at_fork;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,8 +1,8 @@
 //! Hooks of solvers: called, without arguments, before and after the work on each parameter.
 
-use crate::error::Result;
-use crate::fork::at_fork;
 pub use crate::graph::hooks::When;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::fork::at_fork;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A hook of one call.

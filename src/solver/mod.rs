@@ -41,7 +41,6 @@ mod momentum;
 mod nesterov;
 mod sgd;
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::function::ArgValue;
 use crate::graph::Variable;
 pub use adam::Adam;
@@ -50,6 +49,7 @@ use fused::{AnyRule, Counted};
 pub use hooks::Hooks;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use params::{Entries, Entry};
 pub use params::{Keep, State};
 use pass::{Job, Kernel};

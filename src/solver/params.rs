@@ -1,8 +1,8 @@
 //! A solver's parameters with their states: which there are, and how they come and go.
 
-use crate::array::NdArray;
-use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Variable;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
 /// What `set_parameters` keeps of the parameters that are there.

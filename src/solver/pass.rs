@@ -1,14 +1,14 @@
 //! One parallel pass of a tile program over many arrays: the elements of all of them lie on one grid of chunks that
 //! depends on the sizes alone, so results are the same bits for any number of threads.
 
-use crate::array::{Data, NdArray, Place};
-use crate::context::compute_dtype;
-use crate::cpu::pool;
-use crate::cuda;
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::Formula;
-use crate::tile::{Program, Sink, Source, Walk};
+use nnrs_kernels::array::{Data, NdArray, Place};
+use nnrs_kernels::context::compute_dtype;
+use nnrs_kernels::cpu::pool;
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::Formula;
+use nnrs_kernels::tile::{Program, Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
@@ -171,11 +171,11 @@ impl Kernel {
     }
 
     fn single(&self) -> &Program<f32> {
-        crate::fork::fill(&self.single, || Program::of(&self.formula))
+        nnrs_kernels::fork::fill(&self.single, || Program::of(&self.formula))
     }
 
     fn double(&self) -> &Program<f64> {
-        crate::fork::fill(&self.double, || Program::of(&self.formula))
+        nnrs_kernels::fork::fill(&self.double, || Program::of(&self.formula))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a solver's file says: its arguments, its states, and its update rule as one expression. The `solver!` macro writes the rest.
 
-pub use crate::cpu::simd::Number;
-use crate::error::{Error, ErrorKind, Result};
 use crate::function::{ArgDef, ArgValue, Args};
+pub use nnrs_kernels::cpu::simd::Number;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
 
 /// Everything that is known about a solver before it is made.

@@ -1,6 +1,6 @@
 //! Random functions: streams, repetition, dropout's mask. Large arrays: every number of threads gives the same bits.
 
-use nnrs::cpu::pool::set_num_threads;
+use nnrs::cpu::set_num_threads;
 use nnrs::functions::{self as f, List};
 use nnrs::initializer::{Initializer, Orthogonal};
 use nnrs::random::set_function_seed;

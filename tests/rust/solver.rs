@@ -253,7 +253,7 @@ fn fused_weight_decay_lasts_for_one_update() {
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
     let run = |threads| {
-        nnrs::cpu::pool::set_num_threads(threads);
+        nnrs::cpu::set_num_threads(threads);
         let params: Vec<Variable> = [300_001, 7, 0, 65_536].map(|n| param(&weights(n))).into();
         let names: Vec<String> = (0..params.len()).map(|i| i.to_string()).collect();
         let list: Vec<(&str, &Variable)> = names.iter().map(String::as_str).zip(&params).collect();
@@ -282,7 +282,7 @@ fn adam_over_resnet_sized_parameters() {
     let list: Vec<(&str, &Variable)> = names.iter().map(String::as_str).zip(&params).collect();
     let solver = with(Adam::default(), &list);
     for threads in [1, 2] {
-        nnrs::cpu::pool::set_num_threads(threads);
+        nnrs::cpu::set_num_threads(threads);
         let mut times: Vec<_> = (0..20)
             .map(|_| {
                 let start = std::time::Instant::now();

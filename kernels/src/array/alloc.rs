@@ -15,9 +15,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 /// Alignment of every block: a cache line, and an AVX-512 vector.
 ///
 /// ```
-/// use nnrs::array::alloc::{ALIGN, Block};
+/// use nnrs_kernels::array::alloc::{ALIGN, Block};
 /// assert_eq!(Block::new(100)?.ptr() as usize % ALIGN, 0);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub const ALIGN: usize = 64;
 /// Blocks up to this size are cached per thread, without a lock.
@@ -81,7 +81,7 @@ pub fn set_names(f: fn() -> BTreeMap<usize, String>) {
 /// What the allocator holds, in bytes.
 ///
 /// ```
-/// let stats = nnrs::array::alloc::stats();
+/// let stats = nnrs_kernels::array::alloc::stats();
 /// assert!(stats.peak >= stats.live && stats.limit >= stats.live);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,10 +101,10 @@ pub struct Stats {
 /// Current statistics.
 ///
 /// ```
-/// use nnrs::array::alloc::{stats, Block};
+/// use nnrs_kernels::array::alloc::{stats, Block};
 /// let (before, _block) = (stats(), Block::new(1000)?);
 /// assert!(stats().live - before.live >= 1000 && stats().blocks - before.blocks == 1);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn stats() -> Stats {
     Stats {
@@ -119,12 +119,12 @@ pub fn stats() -> Stats {
 /// Starts a new peak measurement.
 ///
 /// ```
-/// use nnrs::array::alloc::{reset_peak, stats, Block};
+/// use nnrs_kernels::array::alloc::{reset_peak, stats, Block};
 /// drop(Block::new(1 << 20)?);
 /// assert!(stats().peak > stats().live);
 /// reset_peak();
 /// assert_eq!(stats().peak, stats().live);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn reset_peak() {
     PEAK.store(LIVE.load(Relaxed), Relaxed);
@@ -133,9 +133,9 @@ pub fn reset_peak() {
 /// Limits the bytes that arrays may hold together.
 ///
 /// ```
-/// use nnrs::array::alloc;
+/// use nnrs_kernels::array::alloc;
 /// alloc::set_limit(alloc::stats().live + (1 << 20));
-/// let error = nnrs::NdArray::from_slice(&vec![0.0f32; 1 << 20], [1 << 20].into()).unwrap_err();
+/// let error = nnrs_kernels::NdArray::from_slice(&vec![0.0f32; 1 << 20], [1 << 20].into()).unwrap_err();
 /// assert!(error.is_out_of_memory());
 /// ```
 pub fn set_limit(bytes: usize) {
@@ -146,7 +146,7 @@ pub fn set_limit(bytes: usize) {
 /// A limit is not kept meanwhile, and there is none afterwards. True if one was refused since the last call.
 ///
 /// ```
-/// use nnrs::array::alloc::{refuse_after, Block};
+/// use nnrs_kernels::array::alloc::{refuse_after, Block};
 /// refuse_after(Some(1));
 /// assert!(Block::new(100).is_ok() && Block::new(100).is_err() && Block::new(100).is_ok());
 /// assert!(refuse_after(None));
@@ -175,13 +175,13 @@ pub fn check_refused(bytes: usize) -> Result<()> {
 /// Fills freed blocks with a pattern, so that a use after freeing shows (for debugging).
 ///
 /// ```
-/// use nnrs::{array::{alloc, Data}, DType};
+/// use nnrs_kernels::{array::{alloc, Data}, DType};
 /// alloc::set_poison(true);
 /// let data = Data::new(DType::U8, 64)?;
 /// unsafe { data.slice_mut::<u8>().fill(0) }; // SAFETY: nobody else has it
 /// drop(data);
 /// assert_ne!(Data::new(DType::U8, 64)?.as_slice::<u8>(), [0; 64]); // the same block again
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn set_poison(on: bool) {
     POISON.store(on, Relaxed);
@@ -190,12 +190,12 @@ pub fn set_poison(on: bool) {
 /// Gives all cached blocks of the shared cache, and the small ones of this thread, back to the system.
 ///
 /// ```
-/// use nnrs::array::alloc::{clear_cache, stats, Block};
+/// use nnrs_kernels::array::alloc::{clear_cache, stats, Block};
 /// drop(Block::new(1 << 20)?);
 /// assert!(stats().cached >= 1 << 20);
 /// clear_cache();
 /// assert_eq!(stats().cached, 0);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn clear_cache() {
     let freed = std::mem::take(&mut lock().free);
@@ -230,7 +230,7 @@ impl Drop for Labelled {
 /// Bytes that a request really takes.
 ///
 /// ```
-/// use nnrs::array::alloc::rounded;
+/// use nnrs_kernels::array::alloc::rounded;
 /// assert_eq!((rounded(1), rounded(65), rounded((1 << 20) + 1)), (64, 128, (1 << 20) + 4096));
 /// ```
 pub fn rounded(bytes: usize) -> usize {
@@ -261,9 +261,9 @@ impl Block {
     /// Not enough memory, or the [limit](set_limit) is reached.
     ///
     /// ```
-    /// assert_eq!(nnrs::array::alloc::Block::new(100)?.bytes(), 128);
-    /// assert!(nnrs::array::alloc::Block::new(usize::MAX).is_err());
-    /// # Ok::<(), nnrs::Error>(())
+    /// assert_eq!(nnrs_kernels::array::alloc::Block::new(100)?.bytes(), 128);
+    /// assert!(nnrs_kernels::array::alloc::Block::new(usize::MAX).is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn new(bytes: usize) -> Result<Block> {
         let block = Block::nowhere(bytes);
@@ -287,8 +287,8 @@ impl Block {
     /// Where the memory begins; aligned to [`ALIGN`]. Null while only a GPU has it.
     ///
     /// ```
-    /// assert!(!nnrs::array::alloc::Block::new(100)?.ptr().is_null());
-    /// # Ok::<(), nnrs::Error>(())
+    /// assert!(!nnrs_kernels::array::alloc::Block::new(100)?.ptr().is_null());
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn ptr(&self) -> *mut u8 {
         self.host.load(Relaxed)
@@ -297,8 +297,8 @@ impl Block {
     /// Its size: what was asked for, rounded up.
     ///
     /// ```
-    /// assert_eq!(nnrs::array::alloc::Block::new(100)?.bytes(), 128);
-    /// # Ok::<(), nnrs::Error>(())
+    /// assert_eq!(nnrs_kernels::array::alloc::Block::new(100)?.bytes(), 128);
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn bytes(&self) -> usize {
         rounded(self.bytes)
@@ -469,7 +469,7 @@ pub fn shortage(place: &str, bytes: usize, why: &str, s: &Stats, mut blocks: Vec
 /// Bytes as a person reads them.
 ///
 /// ```
-/// use nnrs::array::alloc::human;
+/// use nnrs_kernels::array::alloc::human;
 /// assert_eq!((human(7), human(1536)), ("7 B".into(), "1.5 KiB".into()));
 /// ```
 pub fn human(bytes: usize) -> String {

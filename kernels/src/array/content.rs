@@ -21,23 +21,13 @@ impl NdArray {
     /// Not enough memory, which only a part of another array needs.
     ///
     /// ```
-    /// let a = nnrs::NdArray::new([2].into());
+    /// let a = nnrs_kernels::NdArray::new([2].into());
     /// a.fill(1.5)?;
     /// assert_eq!(a.to_vec::<f32>()?, [1.5, 1.5]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn fill(&self, value: f64) -> Result<()> {
         self.set_number(value, Content::Fill(value))
-    }
-
-    /// Sets all elements to a number, which is `content` for a whole storage.
-    fn set_number(&self, value: f64, content: Content) -> Result<()> {
-        let storage = self.storage();
-        if self.is_whole() {
-            storage.set_content(content);
-            return Ok(());
-        }
-        storage.fill_part(self.offset(), self.size(), value)
     }
 
     /// Sets all elements to 0, lazily.
@@ -46,10 +36,10 @@ impl NdArray {
     /// As [`NdArray::fill`].
     ///
     /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
     /// a.zero()?;
     /// assert!(a.to_vec::<f32>()? == [0.0, 0.0] && a.storage().bytes() > 0);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn zero(&self) -> Result<()> {
         self.set_number(0.0, Content::Zero)?;
@@ -59,19 +49,13 @@ impl NdArray {
         Ok(())
     }
 
-    /// True if it was set to 0 by [`NdArray::zero`], and nobody has had it for writing since.
-    pub fn is_zeroed(&self) -> bool {
-        let storage = self.storage();
-        if self.is_whole() { storage.is_zero() } else { storage.is_part_zeroed(self.offset(), self.size()) }
-    }
-
     /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
     ///
     /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32], [1].into())?;
     /// a.clear();
     /// assert!(a.storage().is_cleared() && a.to_vec::<f32>()? == [0.0]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn clear(&self) {
         self.storage().clear();
@@ -83,19 +67,13 @@ impl NdArray {
     /// Not enough memory.
     ///
     /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.5f32], [1].into())?;
-    /// assert_eq!(a.read(nnrs::DType::F64)?.as_slice::<f64>(), [1.5]);
-    /// assert_eq!(a.dtype(), nnrs::DType::F32);
-    /// # Ok::<(), nnrs::Error>(())
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.5f32], [1].into())?;
+    /// assert_eq!(a.read(nnrs_kernels::DType::F64)?.as_slice::<f64>(), [1.5]);
+    /// assert_eq!(a.dtype(), nnrs_kernels::DType::F32);
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn read(&self, dtype: DType) -> Result<Data> {
         self.read_at(Place::Host, dtype)
-    }
-
-    /// The content as memory in the type that it has; what was given up is made again first.
-    pub fn content(&self) -> Result<Data> {
-        self.fetch()?;
-        self.read(self.dtype())
     }
 
     /// The memory of the array for reading and writing, converted to `dtype` for good.
@@ -104,21 +82,14 @@ impl NdArray {
     /// Not enough memory.
     ///
     /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1i32, 2], [2].into())?;
     /// // SAFETY: nobody else knows the array.
-    /// unsafe { a.modify(nnrs::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
+    /// unsafe { a.modify(nnrs_kernels::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn modify(&self, dtype: DType) -> Result<Data> {
         self.modify_at(Place::Host, dtype)
-    }
-
-    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
-    pub fn show(&self, dtype: DType) -> Result<Data> {
-        let storage = self.storage();
-        let (_, offset, n) = self.located();
-        storage.show(dtype, offset, n)
     }
 
     /// The memory for writing all of it as `dtype`; its content is undefined until then.
@@ -127,14 +98,135 @@ impl NdArray {
     /// Not enough memory.
     ///
     /// ```
-    /// let a = nnrs::NdArray::new([2].into());
+    /// let a = nnrs_kernels::NdArray::new([2].into());
     /// // SAFETY: nobody else knows the array.
-    /// unsafe { a.overwrite(nnrs::DType::I64)?.slice_mut::<i64>().copy_from_slice(&[3, 4]) };
+    /// unsafe { a.overwrite(nnrs_kernels::DType::I64)?.slice_mut::<i64>().copy_from_slice(&[3, 4]) };
     /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn overwrite(&self, dtype: DType) -> Result<Data> {
         self.overwrite_at(Place::Host, dtype)
+    }
+
+    /// Converts the content to `dtype` for good.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// use nnrs_kernels::{DType, NdArray};
+    /// let a = NdArray::from_slice(&[1.5f32, -2.5], [2].into())?;
+    /// a.cast(DType::I32)?;
+    /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn cast(&self, dtype: DType) -> Result<()> {
+        self.storage().lay_out(dtype)
+    }
+
+    /// Copies the elements of `other`, with its element type.
+    ///
+    /// # Errors
+    /// Another shape; not enough memory.
+    ///
+    /// ```
+    /// let (a, b) = (nnrs_kernels::NdArray::new([1].into()), nnrs_kernels::NdArray::from_slice(&[7u8], [1].into())?);
+    /// a.copy_from(&b)?;
+    /// assert!(a.to_vec::<u8>()? == [7] && a.copy_from(&nnrs_kernels::NdArray::new([2].into())).is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn copy_from(&self, other: &NdArray) -> Result<()> {
+        let (shape, from) = (self.shape(), other.shape());
+        if shape != from {
+            return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
+        }
+        let src = other.content()?.of(shape.size())?;
+        let dst = self.overwrite(src.dtype())?.of(shape.size())?;
+        dst.copy_bytes(&src);
+        Ok(())
+    }
+
+    /// A new array with a copy of the content.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// let copy = a.deep_copy()?;
+    /// a.fill(0.0)?;
+    /// assert_eq!(copy.to_vec::<f32>()?, [1.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn deep_copy(&self) -> Result<NdArray> {
+        let a = NdArray::new(self.shape());
+        a.copy_from(self)?;
+        Ok(a)
+    }
+
+    /// The elements, row by row, converted to `T`.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1.5f32], [1].into())?.to_vec::<i32>()?, [1]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
+    }
+
+    /// Copies `values` over the elements, row by row, converted to the array's type (an array without content takes theirs).
+    ///
+    /// # Errors
+    /// Another number of values than the array has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// a.write(&[3i32, 4])?;
+    /// assert!(a.to_vec::<f32>()? == [3.0, 4.0] && a.write(&[1i32]).is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
+        if values.len() != self.size() {
+            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
+        }
+        let offset = self.offset();
+        self.storage().write_from(offset, values)
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl NdArray {
+    /// Sets all elements to a number, which is `content` for a whole storage.
+    fn set_number(&self, value: f64, content: Content) -> Result<()> {
+        let storage = self.storage();
+        if self.is_whole() {
+            storage.set_content(content);
+            return Ok(());
+        }
+        storage.fill_part(self.offset(), self.size(), value)
+    }
+
+    /// True if it was set to 0 by [`NdArray::zero`], and nobody has had it for writing since.
+    pub fn is_zeroed(&self) -> bool {
+        let storage = self.storage();
+        if self.is_whole() { storage.is_zero() } else { storage.is_part_zeroed(self.offset(), self.size()) }
+    }
+
+    /// The content as memory in the type that it has; what was given up is made again first.
+    pub fn content(&self) -> Result<Data> {
+        self.fetch()?;
+        self.read(self.dtype())
+    }
+
+    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
+    pub fn show(&self, dtype: DType) -> Result<Data> {
+        let storage = self.storage();
+        let (_, offset, n) = self.located();
+        storage.show(dtype, offset, n)
     }
 
     /// As [`NdArray::read`], in the memory of `place`.
@@ -218,44 +310,6 @@ impl NdArray {
         self.overwrite_at(place, data.dtype())?.take(&data)
     }
 
-    /// Converts the content to `dtype` for good.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    ///
-    /// ```
-    /// use nnrs::{DType, NdArray};
-    /// let a = NdArray::from_slice(&[1.5f32, -2.5], [2].into())?;
-    /// a.cast(DType::I32)?;
-    /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn cast(&self, dtype: DType) -> Result<()> {
-        self.storage().lay_out(dtype)
-    }
-
-    /// Copies the elements of `other`, with its element type.
-    ///
-    /// # Errors
-    /// Another shape; not enough memory.
-    ///
-    /// ```
-    /// let (a, b) = (nnrs::NdArray::new([1].into()), nnrs::NdArray::from_slice(&[7u8], [1].into())?);
-    /// a.copy_from(&b)?;
-    /// assert!(a.to_vec::<u8>()? == [7] && a.copy_from(&nnrs::NdArray::new([2].into())).is_err());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn copy_from(&self, other: &NdArray) -> Result<()> {
-        let (shape, from) = (self.shape(), other.shape());
-        if shape != from {
-            return Err(Error::shape("arr", format!("shape {shape}")).actual(from));
-        }
-        let src = other.content()?.of(shape.size())?;
-        let dst = self.overwrite(src.dtype())?.of(shape.size())?;
-        dst.copy_bytes(&src);
-        Ok(())
-    }
-
     /// As [`NdArray::copy_from`]; a number that fills `other` and lies in no memory yet comes as float32, as in NNabla.
     pub fn copy_or_fill(&self, other: &NdArray) -> Result<()> {
         match other.storage().constant().filter(|_| self.is_whole()) {
@@ -263,55 +317,5 @@ impl NdArray {
             None => self.copy_from(other)?,
         }
         Ok(())
-    }
-
-    /// A new array with a copy of the content.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
-    /// let copy = a.deep_copy()?;
-    /// a.fill(0.0)?;
-    /// assert_eq!(copy.to_vec::<f32>()?, [1.0]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn deep_copy(&self) -> Result<NdArray> {
-        let a = NdArray::new(self.shape());
-        a.copy_from(self)?;
-        Ok(a)
-    }
-
-    /// The elements, row by row, converted to `T`.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::from_slice(&[1.5f32], [1].into())?.to_vec::<i32>()?, [1]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
-    }
-
-    /// Copies `values` over the elements, row by row, converted to the array's type (an array without content takes theirs).
-    ///
-    /// # Errors
-    /// Another number of values than the array has elements; not enough memory.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
-    /// a.write(&[3i32, 4])?;
-    /// assert!(a.to_vec::<f32>()? == [3.0, 4.0] && a.write(&[1i32]).is_err());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
-        if values.len() != self.size() {
-            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
-        }
-        let offset = self.offset();
-        self.storage().write_from(offset, values)
     }
 }

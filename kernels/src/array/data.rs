@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// Memory of one element type, on the host or on a GPU, that lives as long as this value.
 ///
 /// ```
-/// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
-/// let data = a.read(nnrs::DType::F32)?;
+/// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+/// let data = a.read(nnrs_kernels::DType::F32)?;
 /// drop(a);
 /// assert_eq!(data.as_slice::<f32>(), [1.0, 2.0]);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Data {
@@ -50,15 +50,142 @@ impl Data {
     /// Not enough memory.
     ///
     /// ```
-    /// let data = nnrs::array::Data::new(nnrs::DType::I32, 3)?;
+    /// let data = nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?;
     /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: nobody else has it
     /// assert_eq!(data.as_slice::<i32>(), [7, 7, 7]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn new(dtype: DType, len: usize) -> Result<Data> {
         Data::new_at(Place::Host, dtype, len)
     }
 
+    /// The element type.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?.dtype(), nnrs_kernels::DType::I32);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?.len(), 3);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there are no elements.
+    ///
+    /// ```
+    /// use nnrs_kernels::{array::Data, DType};
+    /// assert!(Data::new(DType::I32, 0)?.is_empty() && !Data::new(DType::I32, 3)?.is_empty());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where the first element lies.
+    ///
+    /// # Panics
+    /// If it is on a GPU.
+    ///
+    /// ```
+    /// let data = nnrs_kernels::array::Data::new(nnrs_kernels::DType::F32, 3)?;
+    /// assert_eq!(data.ptr() as *const f32, data.as_slice::<f32>().as_ptr());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn ptr(&self) -> *mut u8 {
+        assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
+        (self.base + self.offset * self.dtype.size()) as *mut u8
+    }
+
+    /// A copy in another element type.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let data = nnrs_kernels::NdArray::from_slice(&[1i32, -2], [2].into())?.read(nnrs_kernels::DType::I32)?;
+    /// assert_eq!(data.converted(nnrs_kernels::DType::F64)?.as_slice::<f64>(), [1.0, -2.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn converted(&self, dtype: DType) -> Result<Data> {
+        let data = Data::new_at(self.place, dtype, self.len)?;
+        data.take(self)?;
+        Ok(data)
+    }
+
+    /// Copies (and converts) the elements of `src`, which has as many; they may overlap.
+    ///
+    /// # Panics
+    /// If `src` has another number of elements, or one of the two is on a GPU.
+    ///
+    /// ```
+    /// use nnrs_kernels::{array::Data, DType};
+    /// let (a, b) = (Data::new(DType::F32, 2)?, Data::new(DType::U8, 2)?);
+    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: nobody else has it
+    /// b.copy_from(&a);
+    /// assert_eq!(b.as_slice::<u8>(), [1, 2]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn copy_from(&self, src: &Data) {
+        assert_eq!(self.len, src.len, "copy between arrays of one size");
+        let (to, from) = (self.ptr() as usize, src.ptr() as usize);
+        if self.dtype != src.dtype && to < from + src.bytes() && from < to + self.bytes() {
+            let apart = src.bytes_mut().to_vec();
+            return convert(self.ptr(), self.dtype, apart.as_ptr(), src.dtype, self.len);
+        }
+        convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
+    }
+
+    /// The elements for reading.
+    ///
+    /// # Panics
+    /// If `T` is not their type, or they are on a GPU.
+    ///
+    /// ```
+    /// let data = nnrs_kernels::NdArray::from_slice(&[1.5f32, 2.0], [2].into())?.read(nnrs_kernels::DType::F32)?;
+    /// assert_eq!(data.as_slice::<f32>(), [1.5, 2.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        assert_eq!(T::DTYPE, self.dtype);
+        // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
+        // (bools are only ever written as 0 or 1).
+        unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
+    }
+
+    /// The elements for writing, for a caller outside of the engine. [`NdArray::write`](super::NdArray::write) needs no
+    /// `unsafe`.
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
+    ///
+    /// # Panics
+    /// If `T` is not their type, or they are on a GPU.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+    /// // SAFETY: nobody else knows the array.
+    /// unsafe { a.modify(nnrs_kernels::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
+    /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn slice_mut<T: Element>(&self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl Data {
     /// Fresh memory, content undefined.
     pub fn new_at(place: Place, dtype: DType, len: usize) -> Result<Data> {
         let bytes = len.saturating_mul(dtype.size());
@@ -157,70 +284,8 @@ impl Data {
         Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
     }
 
-    /// The element type.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::array::Data::new(nnrs::DType::I32, 3)?.dtype(), nnrs::DType::I32);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Number of elements.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::array::Data::new(nnrs::DType::I32, 3)?.len(), 3);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if there are no elements.
-    ///
-    /// ```
-    /// use nnrs::{array::Data, DType};
-    /// assert!(Data::new(DType::I32, 0)?.is_empty() && !Data::new(DType::I32, 3)?.is_empty());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Where the first element lies.
-    ///
-    /// # Panics
-    /// If it is on a GPU.
-    ///
-    /// ```
-    /// let data = nnrs::array::Data::new(nnrs::DType::F32, 3)?;
-    /// assert_eq!(data.ptr() as *const f32, data.as_slice::<f32>().as_ptr());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn ptr(&self) -> *mut u8 {
-        assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
-        (self.base + self.offset * self.dtype.size()) as *mut u8
-    }
-
     fn bytes(&self) -> usize {
         self.len * self.dtype.size()
-    }
-
-    /// A copy in another element type.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    ///
-    /// ```
-    /// let data = nnrs::NdArray::from_slice(&[1i32, -2], [2].into())?.read(nnrs::DType::I32)?;
-    /// assert_eq!(data.converted(nnrs::DType::F64)?.as_slice::<f64>(), [1.0, -2.0]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn converted(&self, dtype: DType) -> Result<Data> {
-        let data = Data::new_at(self.place, dtype, self.len)?;
-        data.take(self)?;
-        Ok(data)
     }
 
     /// Copies (and converts) the elements of `src`, which has as many and is at the same place.
@@ -230,29 +295,6 @@ impl Data {
             Place::Gpu(_) => cuda::kernels::convert(self, src)?,
         }
         Ok(())
-    }
-
-    /// Copies (and converts) the elements of `src`, which has as many; they may overlap.
-    ///
-    /// # Panics
-    /// If `src` has another number of elements, or one of the two is on a GPU.
-    ///
-    /// ```
-    /// use nnrs::{array::Data, DType};
-    /// let (a, b) = (Data::new(DType::F32, 2)?, Data::new(DType::U8, 2)?);
-    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: nobody else has it
-    /// b.copy_from(&a);
-    /// assert_eq!(b.as_slice::<u8>(), [1, 2]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn copy_from(&self, src: &Data) {
-        assert_eq!(self.len, src.len, "copy between arrays of one size");
-        let (to, from) = (self.ptr() as usize, src.ptr() as usize);
-        if self.dtype != src.dtype && to < from + src.bytes() && from < to + self.bytes() {
-            let apart = src.bytes_mut().to_vec();
-            return convert(self.ptr(), self.dtype, apart.as_ptr(), src.dtype, self.len);
-        }
-        convert(self.ptr(), self.dtype, src.ptr(), src.dtype, self.len);
     }
 
     pub(super) fn copy_bytes(&self, src: &Data) {
@@ -277,44 +319,6 @@ impl Data {
     pub fn bytes_mut(&self) -> &mut [u8] {
         // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
         unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
-    }
-
-    /// The elements for reading.
-    ///
-    /// # Panics
-    /// If `T` is not their type, or they are on a GPU.
-    ///
-    /// ```
-    /// let data = nnrs::NdArray::from_slice(&[1.5f32, 2.0], [2].into())?.read(nnrs::DType::F32)?;
-    /// assert_eq!(data.as_slice::<f32>(), [1.5, 2.0]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn as_slice<T: Element>(&self) -> &[T] {
-        assert_eq!(T::DTYPE, self.dtype);
-        // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
-        // (bools are only ever written as 0 or 1).
-        unsafe { std::slice::from_raw_parts(self.ptr() as *const T, self.len) }
-    }
-
-    /// The elements for writing, for a caller outside of the engine. [`NdArray::write`](super::NdArray::write) needs no
-    /// `unsafe`.
-    ///
-    /// # Safety
-    /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
-    ///
-    /// # Panics
-    /// If `T` is not their type, or they are on a GPU.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
-    /// // SAFETY: nobody else knows the array.
-    /// unsafe { a.modify(nnrs::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
-    /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    #[allow(clippy::mut_from_ref)]
-    pub unsafe fn slice_mut<T: Element>(&self) -> &mut [T] {
-        self.as_mut_slice()
     }
 
     /// The elements for writing. The caller is the only one who works on this memory now: by the engine's plan.

@@ -151,6 +151,8 @@ impl Block {
     }
 }
 
+/// For the engine.
+#[doc(hidden)]
 impl Storage {
     /// The content as it is now.
     pub fn keep(&self) -> Kept {

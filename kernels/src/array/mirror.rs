@@ -17,6 +17,8 @@ pub enum Place {
     Gpu(&'static Gpu),
 }
 
+/// For the engine.
+#[doc(hidden)]
 impl Place {
     /// The GPU, if it is one.
     pub fn gpu(self) -> Option<&'static Gpu> {

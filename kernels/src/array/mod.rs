@@ -36,10 +36,10 @@ pub enum Output {
 /// A dense, row-major N-dimensional array of one element type, shared by its clones.
 ///
 /// ```
-/// use nnrs::{NdArray, Shape};
+/// use nnrs_kernels::{NdArray, Shape};
 /// let a = NdArray::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [2, 2].into())?;
 /// assert_eq!(a.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub struct NdArray {
     inner: Arc<Inner>,
@@ -71,11 +71,200 @@ impl Layout {
 }
 
 impl NdArray {
+    /// An array of `shape` with a copy of `values`, row by row.
+    ///
+    /// # Errors
+    /// Another number of values than `shape` has elements; not enough memory.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1i32, 2], [2, 1].into())?;
+    /// assert!(a.shape() == [2, 1].into() && nnrs_kernels::NdArray::from_slice(&[1i32], [2].into()).is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
+        if shape.size() != values.len() {
+            return Err(
+                Error::shape("values", format!("{} values for shape {shape}", shape.size())).actual(values.len())
+            );
+        }
+        let a = NdArray::new(shape);
+        a.storage().write_from(0, values)?;
+        Ok(a)
+    }
+
+    /// The sizes of the axes.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).shape(), [2, 3].into());
+    /// ```
+    pub fn shape(&self) -> Shape {
+        self.layout().shape.clone()
+    }
+
+    /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).size(), 6);
+    /// ```
+    pub fn size(&self) -> usize {
+        self.layout().shape.size()
+    }
+
+    /// The elements, which views and parts of this array share.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn storage(&self) -> Arc<Storage> {
+        self.layout().storage.clone()
+    }
+
+    /// First element of this array in its storage.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([3, 2].into());
+    /// assert_eq!((a.offset(), a.narrow(0, 1, 2)?.offset()), (0, 2));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn offset(&self) -> usize {
+        self.layout().offset
+    }
+
+    /// The element type; float32 while there is no content.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1u8], [1].into())?.dtype(), nnrs_kernels::DType::U8);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn dtype(&self) -> DType {
+        self.layout().storage.dtype()
+    }
+
+    /// True if both handles are the same array object.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// assert!(a.is(&a.clone()) && !a.is(&a.deep_copy()?));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn is(&self, other: &NdArray) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// An address that identifies the array object while it lives.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// assert_eq!(a.address(), a.clone().address());
+    /// ```
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner) as usize
+    }
+
+    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// let before = a.modification_count();
+    /// a.fill(1.0)?;
+    /// assert!(a.modification_count() > before);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn modification_count(&self) -> u64 {
+        self.layout().storage.modification_count()
+    }
+
+    /// Another shape for the same elements; with `force` also another size, which drops the content.
+    ///
+    /// # Errors
+    /// Another size without `force`; one that does not fit into memory.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1i32, 2], [2].into())?;
+    /// a.reset_shape([2, 1].into(), false)?;
+    /// assert!(a.to_vec::<i32>()? == [1, 2] && a.reset_shape([3].into(), false).is_err());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
+        let shape = shape.checked()?;
+        let mut place = self.layout();
+        if shape.size() != place.shape.size() {
+            if !force {
+                return Err(Error::shape("shape", format!("{} elements as in {}", place.shape.size(), place.shape))
+                    .actual(&shape)
+                    .hint("pass force=True to change the size"));
+            }
+            place.storage = Arc::new(Storage::in_place_of_another(shape.size()));
+            place.offset = 0;
+        }
+        place.shape = shape;
+        Ok(())
+    }
+
+    /// An array of another shape over the same memory.
+    ///
+    /// # Errors
+    /// A shape of another size.
+    ///
+    /// ```
+    /// use nnrs_kernels::NdArray;
+    /// let a = NdArray::new([2, 3].into());
+    /// a.view([6].into())?.fill(1.5)?;
+    /// assert_eq!(a.to_vec::<f32>()?, [1.5; 6]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn view(&self, shape: Shape) -> Result<NdArray> {
+        let place = self.layout().clone();
+        if shape.size() != place.shape.size() {
+            let want = format!("{} elements as in {}", place.shape.size(), place.shape);
+            return Err(Error::shape("shape", want).actual(shape));
+        }
+        Ok(NdArray::placed(Layout { shape, ..place }).handle())
+    }
+
+    /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
+    ///
+    /// # Errors
+    /// No such part, or not one piece of memory.
+    ///
+    /// ```
+    /// use nnrs_kernels::NdArray;
+    /// let a = NdArray::from_slice(&[1i32, 2, 3, 4, 5, 6], [3, 2].into())?;
+    /// assert_eq!(a.narrow(0, 1, 2)?.to_vec::<i32>()?, [3, 4, 5, 6]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<NdArray> {
+        let place = self.layout().clone();
+        let axis = place.shape.axis(dim, "dim")?;
+        let n = place.shape[axis] as i64;
+        let from = if start < 0 { start + n } else { start };
+        if !(0..=n).contains(&from) || !(0..=n - from).contains(&length) {
+            return Err(Error::arg("start, length", format!("a part of axis {axis} of {}", place.shape))
+                .actual(format!("start {start}, length {length}")));
+        }
+        if place.shape.size_to(axis) != 1 {
+            return Err(Error::arg("dim", "an axis with only axes of size 1 before it (the part must be contiguous)")
+                .actual(format!("{dim} of {}", place.shape)));
+        }
+        let mut shape = place.shape.clone();
+        shape.as_mut_slice()[axis] = length as usize;
+        let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
+        place.storage.fetch()?; // in the type in which its function makes it
+        place.storage.lay_out(place.storage.dtype())?;
+        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }).handle())
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl NdArray {
     /// An array without content; memory comes when it is first used, as zeros.
     ///
     /// ```
-    /// assert_eq!(nnrs::NdArray::new([2].into()).to_vec::<f32>()?, [0.0, 0.0]);
-    /// # Ok::<(), nnrs::Error>(())
+    /// assert_eq!(nnrs_kernels::NdArray::new([2].into()).to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn new(shape: Shape) -> NdArray {
         NdArray::of_engine(shape).handle()
@@ -103,119 +292,14 @@ impl NdArray {
         NdArray { inner: self.inner.clone(), is_handle: false }
     }
 
-    /// An array of `shape` with a copy of `values`, row by row.
-    ///
-    /// # Errors
-    /// Another number of values than `shape` has elements; not enough memory.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2, 1].into())?;
-    /// assert!(a.shape() == [2, 1].into() && nnrs::NdArray::from_slice(&[1i32], [2].into()).is_err());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn from_slice<T: Element>(values: &[T], shape: Shape) -> Result<NdArray> {
-        if shape.size() != values.len() {
-            return Err(
-                Error::shape("values", format!("{} values for shape {shape}", shape.size())).actual(values.len())
-            );
-        }
-        let a = NdArray::new(shape);
-        a.storage().write_from(0, values)?;
-        Ok(a)
-    }
-
     fn layout(&self) -> MutexGuard<'_, Layout> {
         self.inner.layout.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// The sizes of the axes.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).shape(), [2, 3].into());
-    /// ```
-    pub fn shape(&self) -> Shape {
-        self.layout().shape.clone()
-    }
-
-    /// Number of elements.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).size(), 6);
-    /// ```
-    pub fn size(&self) -> usize {
-        self.layout().shape.size()
-    }
-
-    /// The elements, which views and parts of this array share.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn storage(&self) -> Arc<Storage> {
-        self.layout().storage.clone()
     }
 
     /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and nobody is just changing it.
     pub fn try_addresses(&self) -> Option<(impl Iterator<Item = usize>, Shape)> {
         let place = self.inner.layout.try_lock().ok()?;
         Some((place.storage.try_addresses()?, place.shape.clone()))
-    }
-
-    /// First element of this array in its storage.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([3, 2].into());
-    /// assert_eq!((a.offset(), a.narrow(0, 1, 2)?.offset()), (0, 2));
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn offset(&self) -> usize {
-        self.layout().offset
-    }
-
-    /// The element type; float32 while there is no content.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::from_slice(&[1u8], [1].into())?.dtype(), nnrs::DType::U8);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn dtype(&self) -> DType {
-        self.layout().storage.dtype()
-    }
-
-    /// True if both handles are the same array object.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// assert!(a.is(&a.clone()) && !a.is(&a.deep_copy()?));
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn is(&self, other: &NdArray) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
-    }
-
-    /// An address that identifies the array object while it lives.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// assert_eq!(a.address(), a.clone().address());
-    /// ```
-    pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.inner) as usize
-    }
-
-    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// let before = a.modification_count();
-    /// a.fill(1.0)?;
-    /// assert!(a.modification_count() > before);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn modification_count(&self) -> u64 {
-        self.layout().storage.modification_count()
     }
 
     pub fn is_held(&self) -> bool {
@@ -280,86 +364,6 @@ impl NdArray {
             true => self.storage().fetch(),
             false => Ok(()),
         }
-    }
-
-    /// Another shape for the same elements; with `force` also another size, which drops the content.
-    ///
-    /// # Errors
-    /// Another size without `force`; one that does not fit into memory.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1i32, 2], [2].into())?;
-    /// a.reset_shape([2, 1].into(), false)?;
-    /// assert!(a.to_vec::<i32>()? == [1, 2] && a.reset_shape([3].into(), false).is_err());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn reset_shape(&self, shape: Shape, force: bool) -> Result<()> {
-        let shape = shape.checked()?;
-        let mut place = self.layout();
-        if shape.size() != place.shape.size() {
-            if !force {
-                return Err(Error::shape("shape", format!("{} elements as in {}", place.shape.size(), place.shape))
-                    .actual(&shape)
-                    .hint("pass force=True to change the size"));
-            }
-            place.storage = Arc::new(Storage::in_place_of_another(shape.size()));
-            place.offset = 0;
-        }
-        place.shape = shape;
-        Ok(())
-    }
-
-    /// An array of another shape over the same memory.
-    ///
-    /// # Errors
-    /// A shape of another size.
-    ///
-    /// ```
-    /// use nnrs::NdArray;
-    /// let a = NdArray::new([2, 3].into());
-    /// a.view([6].into())?.fill(1.5)?;
-    /// assert_eq!(a.to_vec::<f32>()?, [1.5; 6]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn view(&self, shape: Shape) -> Result<NdArray> {
-        let place = self.layout().clone();
-        if shape.size() != place.shape.size() {
-            let want = format!("{} elements as in {}", place.shape.size(), place.shape);
-            return Err(Error::shape("shape", want).actual(shape));
-        }
-        Ok(NdArray::placed(Layout { shape, ..place }).handle())
-    }
-
-    /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
-    ///
-    /// # Errors
-    /// No such part, or not one piece of memory.
-    ///
-    /// ```
-    /// use nnrs::NdArray;
-    /// let a = NdArray::from_slice(&[1i32, 2, 3, 4, 5, 6], [3, 2].into())?;
-    /// assert_eq!(a.narrow(0, 1, 2)?.to_vec::<i32>()?, [3, 4, 5, 6]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<NdArray> {
-        let place = self.layout().clone();
-        let axis = place.shape.axis(dim, "dim")?;
-        let n = place.shape[axis] as i64;
-        let from = if start < 0 { start + n } else { start };
-        if !(0..=n).contains(&from) || !(0..=n - from).contains(&length) {
-            return Err(Error::arg("start, length", format!("a part of axis {axis} of {}", place.shape))
-                .actual(format!("start {start}, length {length}")));
-        }
-        if place.shape.size_to(axis) != 1 {
-            return Err(Error::arg("dim", "an axis with only axes of size 1 before it (the part must be contiguous)")
-                .actual(format!("{dim} of {}", place.shape)));
-        }
-        let mut shape = place.shape.clone();
-        shape.as_mut_slice()[axis] = length as usize;
-        let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
-        place.storage.fetch()?; // in the type in which its function makes it
-        place.storage.lay_out(place.storage.dtype())?;
-        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }).handle())
     }
 
     /// True if the array covers its whole storage (no `narrow`).

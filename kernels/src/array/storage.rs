@@ -131,10 +131,10 @@ impl State {
 /// Two threads that write one array at the same time get mixed numbers, as with NumPy; never a crash.
 ///
 /// ```
-/// let a = nnrs::NdArray::from_slice(&[1i32, 2, 3], [3].into())?;
+/// let a = nnrs_kernels::NdArray::from_slice(&[1i32, 2, 3], [3].into())?;
 /// let storage = a.narrow(0, 1, 1)?.storage();
-/// assert_eq!((storage.size(), storage.dtype(), storage.modification_count()), (3, nnrs::DType::I32, a.modification_count()));
-/// # Ok::<(), nnrs::Error>(())
+/// assert_eq!((storage.size(), storage.dtype(), storage.modification_count()), (3, nnrs_kernels::DType::I32, a.modification_count()));
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub struct Storage {
     size: usize,
@@ -147,6 +147,109 @@ pub struct Storage {
     was_exported: AtomicBool,
 }
 
+impl Storage {
+    /// Number of elements.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).storage().size(), 6);
+    /// ```
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The element type; float32 while there is no content.
+    ///
+    /// ```
+    /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1u8], [1].into())?.storage().dtype(), nnrs_kernels::DType::U8);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn dtype(&self) -> DType {
+        self.state().dtype
+    }
+
+    /// Bytes of memory that are really held.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([100].into());
+    /// a.fill(1.0)?;
+    /// assert_eq!(a.storage().bytes(), 0); // a constant needs none
+    /// a.modify(nnrs_kernels::DType::F32)?;
+    /// assert!(a.storage().bytes() >= 400);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn bytes(&self) -> usize {
+        match &self.state().content {
+            Content::Bytes(b) => b.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// let before = a.storage().modification_count();
+    /// a.fill(1.0)?;
+    /// assert!(a.storage().modification_count() > before);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn modification_count(&self) -> u64 {
+        self.modified.load(Relaxed)
+    }
+
+    /// True if there is nothing to read.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// assert!(a.storage().is_empty());
+    /// a.fill(1.0)?;
+    /// assert!(!a.storage().is_empty());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        matches!(self.state().content, Content::Empty)
+    }
+
+    /// True if the content is a lazy zero.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[0.0f32], [1].into())?;
+    /// assert!(!a.storage().is_zero()); // memory, whatever is in it
+    /// a.zero()?;
+    /// assert!(a.storage().is_zero());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn is_zero(&self) -> bool {
+        matches!(self.state().content, Content::Zero)
+    }
+
+    /// True if `clear` was called since the last content.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::new([2].into());
+    /// a.clear();
+    /// assert!(a.storage().is_cleared() && !nnrs_kernels::NdArray::new([2].into()).storage().is_cleared());
+    /// ```
+    pub fn is_cleared(&self) -> bool {
+        self.state().cleared
+    }
+
+    /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32], [1].into())?;
+    /// a.storage().clear();
+    /// assert!(a.storage().is_empty() && a.to_vec::<f32>()? == [0.0]);
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn clear(&self) {
+        let dtype = self.dtype();
+        self.replace(dtype, Content::Empty, true, false);
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
 impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
@@ -165,83 +268,8 @@ impl Storage {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Number of elements.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::new([2, 3].into()).storage().size(), 6);
-    /// ```
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// The element type; float32 while there is no content.
-    ///
-    /// ```
-    /// assert_eq!(nnrs::NdArray::from_slice(&[1u8], [1].into())?.storage().dtype(), nnrs::DType::U8);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn dtype(&self) -> DType {
-        self.state().dtype
-    }
-
-    /// Bytes of memory that are really held.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([100].into());
-    /// a.fill(1.0)?;
-    /// assert_eq!(a.storage().bytes(), 0); // a constant needs none
-    /// a.modify(nnrs::DType::F32)?;
-    /// assert!(a.storage().bytes() >= 400);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn bytes(&self) -> usize {
-        match &self.state().content {
-            Content::Bytes(b) => b.bytes(),
-            _ => 0,
-        }
-    }
-
-    /// When the content was written last (or may have been), on a clock that counts the writes to all arrays; 0 if never.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// let before = a.storage().modification_count();
-    /// a.fill(1.0)?;
-    /// assert!(a.storage().modification_count() > before);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn modification_count(&self) -> u64 {
-        self.modified.load(Relaxed)
-    }
-
     fn touch(&self) {
         self.modified.store(next_time(), Relaxed);
-    }
-
-    /// True if there is nothing to read.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// assert!(a.storage().is_empty());
-    /// a.fill(1.0)?;
-    /// assert!(!a.storage().is_empty());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn is_empty(&self) -> bool {
-        matches!(self.state().content, Content::Empty)
-    }
-
-    /// True if the content is a lazy zero.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[0.0f32], [1].into())?;
-    /// assert!(!a.storage().is_zero()); // memory, whatever is in it
-    /// a.zero()?;
-    /// assert!(a.storage().is_zero());
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn is_zero(&self) -> bool {
-        matches!(self.state().content, Content::Zero)
     }
 
     /// True if there is nothing to read, or a lazy zero.
@@ -254,17 +282,6 @@ impl Storage {
         self.state().content.number()
     }
 
-    /// True if `clear` was called since the last content.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::new([2].into());
-    /// a.clear();
-    /// assert!(a.storage().is_cleared() && !nnrs::NdArray::new([2].into()).storage().is_cleared());
-    /// ```
-    pub fn is_cleared(&self) -> bool {
-        self.state().cleared
-    }
-
     /// Puts another content in the place of this one. What was there is freed without the lock: a fork in between, which
     /// waits for the allocator, would leave it locked in the child.
     pub(super) fn replace(&self, dtype: DType, content: Content, cleared: bool, shared: bool) {
@@ -274,19 +291,6 @@ impl Storage {
         drop(s);
         drop(old);
         self.touch();
-    }
-
-    /// Drops the content; the next reading finds zeros, or what the function makes again whose output it is.
-    ///
-    /// ```
-    /// let a = nnrs::NdArray::from_slice(&[1.0f32], [1].into())?;
-    /// a.storage().clear();
-    /// assert!(a.storage().is_empty() && a.to_vec::<f32>()? == [0.0]);
-    /// # Ok::<(), nnrs::Error>(())
-    /// ```
-    pub fn clear(&self) {
-        let dtype = self.dtype();
-        self.replace(dtype, Content::Empty, true, false);
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.

@@ -197,6 +197,8 @@ pub(super) fn settled() -> bool {
 /// Leave to use a stream.
 pub type Turn<'a> = RwLockReadGuard<'a, ()>;
 
+/// For the engine.
+#[doc(hidden)]
 impl Gpu {
     /// Leave to use the stream: not while another thread captures what goes through it.
     pub(super) fn turn(&self) -> Result<Option<Turn<'_>>> {

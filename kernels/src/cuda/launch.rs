@@ -17,6 +17,8 @@ pub struct Launch {
     held: SmallVec<[Arc<Memory>; 1]>,
 }
 
+/// For the engine.
+#[doc(hidden)]
 impl Gpu {
     /// Begins a launch of the kernel `name` of `cuda/<stem>.cu`.
     pub fn launch(&'static self, stem: &'static str, name: &str) -> Result<Launch> {

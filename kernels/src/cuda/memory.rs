@@ -41,6 +41,31 @@ pub struct Memory {
 }
 
 impl Gpu {
+    /// What the device's arrays hold.
+    pub fn memory(&self) -> Stats {
+        self.pool().stats()
+    }
+
+    /// Limits the bytes that arrays may hold on the device together.
+    pub fn set_memory_limit(&self, bytes: usize) {
+        self.pool().limit = Some(bytes);
+    }
+
+    /// Starts a new peak measurement.
+    pub fn reset_memory_peak(&self) {
+        let mut pool = self.pool();
+        pool.peak = pool.live_bytes;
+    }
+
+    /// Gives cached memory back to the device.
+    pub fn clear_memory_cache(&self) {
+        self.pool().clear(self);
+    }
+}
+
+/// For the engine.
+#[doc(hidden)]
+impl Gpu {
     /// Memory of `bytes` bytes, content undefined.
     pub fn alloc(&'static self, bytes: usize) -> Result<Memory> {
         self.check_fork()?;
@@ -119,27 +144,6 @@ impl Gpu {
         for (&bytes, blocks) in &arena.free {
             blocks.iter().for_each(|&at| pool.give(at, bytes));
         }
-    }
-
-    /// What the device's arrays hold.
-    pub fn memory(&self) -> Stats {
-        self.pool().stats()
-    }
-
-    /// Limits the bytes that arrays may hold on the device together.
-    pub fn set_memory_limit(&self, bytes: usize) {
-        self.pool().limit = Some(bytes);
-    }
-
-    /// Starts a new peak measurement.
-    pub fn reset_memory_peak(&self) {
-        let mut pool = self.pool();
-        pool.peak = pool.live_bytes;
-    }
-
-    /// Gives cached memory back to the device.
-    pub fn clear_memory_cache(&self) {
-        self.pool().clear(self);
     }
 }
 

@@ -72,11 +72,11 @@ fn numbered(stem: &str, n: usize) -> Vec<String> {
 /// The kernel of a formula: parameters `x0.., y0.., s0.., add, layout`. A gap among the outputs has no parameter.
 ///
 /// ```
-/// use nnrs::DType;
-/// use nnrs::expr::{Formula, cuda};
+/// use nnrs_kernels::DType;
+/// use nnrs_kernels::expr::{Formula, cuda};
 /// let twice = Formula::new(1, |x| vec![Some(&x[0] * 2.0)]);
 /// assert!(cuda::kernel("twice", &twice, DType::F32)?.contains("const float v2 = v0 * v1;"));
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn kernel(name: &str, formula: &Formula, dtype: DType) -> Result<String> {
     Ok(print(name, formula, &Names::plain(formula), Real::of(dtype)?))

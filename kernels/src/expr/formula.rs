@@ -19,7 +19,7 @@ impl Formula {
     /// Builds a formula of `inputs` inputs.
     ///
     /// ```
-    /// use nnrs::expr::Formula;
+    /// use nnrs_kernels::expr::Formula;
     /// let square_plus_one = Formula::new(1, |x| vec![Some(x[0].square() + 1.0)]);
     /// assert_eq!(square_plus_one.eval(&[3.0]), [Some(10.0)]);
     /// ```
@@ -30,7 +30,7 @@ impl Formula {
     /// Builds a formula of `inputs` inputs and `scalars` numbers that are given anew at each run.
     ///
     /// ```
-    /// use nnrs::expr::Formula;
+    /// use nnrs_kernels::expr::Formula;
     /// let step = Formula::with_scalars(2, 1, |x, rate| vec![Some(&x[0] - &rate[0] * &x[1])]);
     /// assert_eq!(step.eval_with(&[3.0, 2.0], &[0.5]), [Some(2.0)]);
     /// ```

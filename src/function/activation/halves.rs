@@ -2,17 +2,18 @@
 //! (outer, 2, inner), where x repeats along the middle one and the signs 1, -1 along the others.
 
 use super::rectified::{elu_formula, keeps_sign, not_positive};
-use crate::array::{Data, Place};
-use crate::cuda;
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::{Expr, Formula};
 use crate::function::elementwise::FormulaFunction;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::tile::Walk;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::Walk;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

@@ -1,8 +1,8 @@
 //! `leaky_relu`: x where positive, alpha times x elsewhere.
 
-use crate::expr::Expr;
 use crate::function;
 use crate::function::Elementwise;
+use nnrs_kernels::expr::Expr;
 
 function! {
     /// Leaky rectified linear unit, `y = max(x, 0) + alpha min(x, 0)` (Maas et al., 2013).

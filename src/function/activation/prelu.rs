@@ -1,15 +1,15 @@
 //! `prelu`: x where not negative, a learned slope times x elsewhere.
 
-use crate::array::Data;
-use crate::error::{Error, Result};
-use crate::expr::{Expr, Formula};
 use crate::function::array::sum_to;
 use crate::function::elementwise::FormulaFunction;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::tile::Walk;
 use crate::{function, functions as f};
+use nnrs_kernels::array::Data;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::Walk;
 use smallvec::smallvec;
 
 function! {

@@ -1,8 +1,8 @@
 //! Activations with kinks, one formula a row: `relu`, `relu6`, `elu`, `selu`, `hard_sigmoid`, `hard_tanh`,
 //! `binary_sigmoid`, `binary_tanh`.
 
-use crate::expr::Expr;
 use crate::function::table::formulas;
+use nnrs_kernels::expr::Expr;
 
 formulas! {
     /// Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.

@@ -1,8 +1,8 @@
 //! Smooth activations, one formula a row: `sigmoid`, `tanh`, `gelu`, `swish`, `mish`, `softplus`, `log_sigmoid`,
 //! `tanh_shrink`, `sinc`. Where the derivative can be had from y alone it is, so that x need not be kept.
 
-use crate::expr::Expr;
 use crate::function::table::formulas;
+use nnrs_kernels::expr::Expr;
 use std::f64::consts::FRAC_2_PI;
 
 formulas! {

@@ -1,13 +1,14 @@
 //! `softmax`: exp(x) over its sum along an axis.
 
-use crate::array::Place;
-use crate::cpu::softmax::{self as kernel, Axis};
-use crate::cuda::softmax as gpu_kernel;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::softmax::{self as kernel, Axis};
+use nnrs_kernels::cuda::softmax as gpu_kernel;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

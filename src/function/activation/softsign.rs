@@ -1,8 +1,8 @@
 //! `softsign`: x / (1 + |x|).
 
-use crate::expr::Expr;
 use crate::function;
 use crate::function::Elementwise;
+use nnrs_kernels::expr::Expr;
 
 function! {
     /// Softsign, `y = x / (1 + |x|)`: between -1 and 1 like `tanh`, with slower tails (Glorot and Bengio, 2010).

@@ -1,8 +1,8 @@
 //! `add2`, `sub2`, `mul2`, `div2`, `pow2`, `bc_add2`: arithmetic of two arrays, one formula a row.
 
-use crate::expr::Expr;
 use crate::function;
 use crate::function::Elementwise;
+use nnrs_kernels::expr::Expr;
 
 macro_rules! binary {
     ($(#[doc = $doc:literal] $name:ident $snake:ident |$a:ident, $b:ident| $formula:expr;)*) => {$(

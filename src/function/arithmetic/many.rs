@@ -1,7 +1,7 @@
 //! `add_n`, `mul_n`: sum and product of any number of arrays.
 
-use crate::expr::Expr;
 use crate::function::table::formulas;
+use nnrs_kernels::expr::Expr;
 
 formulas! {
     /// Sum of any number of arrays of one shape, `y = x_1 + x_2 + ...`.

@@ -1,9 +1,9 @@
 //! `add_scalar`, `mul_scalar`, `pow_scalar` and the reversed `r_sub_scalar`, `r_div_scalar`, `r_pow_scalar`: arithmetic of
 //! an array and a number, one formula a row.
 
-use crate::expr::Expr;
 use crate::function;
 use crate::function::Elementwise;
+use nnrs_kernels::expr::Expr;
 
 macro_rules! formula {
     ($name:ident |$x:ident, $val:ident| $formula:expr) => {

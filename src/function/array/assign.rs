@@ -1,11 +1,12 @@
 //! `assign`: writes one array's content into another.
 
-use crate::array::Place;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

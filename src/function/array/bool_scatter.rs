@@ -1,18 +1,19 @@
 //! `bool_scatter`: rows put where a mask is not zero. `bool_gather`: the reverse. `bool_fill`: a number where a mask is not zero.
 
-use crate::array::Place;
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cuda::embed::{self, Absent};
-use crate::cuda::places;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::expr::Expr;
 use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::kernel::gather::Picks;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::rows;
+use nnrs_kernels::cpu::scratch::{Scratch, counted};
+use nnrs_kernels::cuda::embed::{self, Absent};
+use nnrs_kernels::cuda::places;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::Expr;
+use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

@@ -1,12 +1,12 @@
 //! `flip`: the order of axes reversed.
 
 use super::List;
-use crate::cpu::moves::Moves;
-use crate::error::{Error, Result};
 use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -3,14 +3,14 @@
 #![allow(non_snake_case)] // NNabla calls the second input `Indices`.
 
 use super::List;
-use crate::cpu::scratch::counted;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::kernel::gather::Picks;
-use crate::shape::Shape;
+use nnrs_kernels::cpu::scratch::counted;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,18 +1,19 @@
 //! `gather_nd` and `scatter_nd`: elements or slices read from, or written to, places given by coordinates. Each is the other's derivative.
 
 use super::List;
-use crate::array::{Data, NdArray, Place};
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cuda::embed::{self, Absent};
-use crate::cuda::places;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::kernel::gather::Picks;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, NdArray, Place};
+use nnrs_kernels::cpu::rows;
+use nnrs_kernels::cpu::scratch::{Scratch, counted};
+use nnrs_kernels::cuda::embed::{self, Absent};
+use nnrs_kernels::cuda::places;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {
@@ -262,7 +263,7 @@ impl Function for ScatterNd {
                 }
                 match gout.output {
                     Output::Write => gout.slice::<T>().copy_from_slice(&passed),
-                    Output::Accumulate => crate::cpu::simd::add_assign(gout.slice::<T>(), &passed),
+                    Output::Accumulate => nnrs_kernels::cpu::simd::add_assign(gout.slice::<T>(), &passed),
                 }
             }
         });

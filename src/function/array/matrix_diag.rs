@@ -1,12 +1,12 @@
 //! `matrix_diag` and `matrix_diag_part`: diagonal matrices of vectors, and the diagonals of matrices. Each is the other's derivative.
 
-use crate::array::Data;
-use crate::cpu::moves::Moves;
-use crate::error::{Error, Result};
 use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::array::Data;
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -22,8 +22,6 @@ mod transpose;
 mod unlink;
 
 use super::{Def, Output, View, kernels};
-use crate::array::Data;
-use crate::error::Result;
 pub use assign::*;
 pub use bool_scatter::*;
 pub(crate) use broadcast::sum_to;
@@ -34,6 +32,8 @@ pub use gather::*;
 pub use gather_nd::*;
 pub use list::*;
 pub use matrix_diag::*;
+use nnrs_kernels::array::Data;
+use nnrs_kernels::error::Result;
 pub use one_hot::*;
 pub use pad::*;
 pub use reshape::*;

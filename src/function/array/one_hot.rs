@@ -1,13 +1,14 @@
 //! `one_hot`: ones at given places, zeros elsewhere.
 
 use super::List;
-use crate::array::Place;
-use crate::cuda;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

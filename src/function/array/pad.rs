@@ -1,18 +1,19 @@
 //! `pad`: an array with a border: a constant, its reflection, or its edge; and the reverse, the derivative.
 
 use super::List;
-use crate::array::{Data, Place};
-use crate::cpu::moves::Moves;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{Shared, share};
-use crate::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::cpu::scratch::{Scratch, counted};
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cpu::tasks::{Shared, share};
+use nnrs_kernels::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::{SmallVec, smallvec};
 
 function! {

@@ -1,16 +1,17 @@
 //! `scatter_add`: elements of one array added to another at the places that indices name along an axis; and the reverse.
 
 use super::List;
-use crate::array::{Data, Place};
-use crate::cpu::moves::Moves;
-use crate::cuda::embed::{self, Absent};
-use crate::cuda::places;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::kernel::gather::Picks;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::cuda::embed::{self, Absent};
+use nnrs_kernels::cuda::places;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

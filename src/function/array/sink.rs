@@ -1,11 +1,11 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
-use crate::array::Data;
-use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Part, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::array::Data;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,13 +1,13 @@
 //! `slice`: a part of an array, by Python's rules for start, stop and step; and its reverse, the derivative.
 
 use super::List;
-use crate::array::Data;
-use crate::cpu::moves::Moves;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::array::Data;
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 
 function! {

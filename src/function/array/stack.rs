@@ -1,11 +1,11 @@
 //! `stack`: arrays joined along a new axis.
 
 use super::concatenate::{place, take};
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,11 +1,11 @@
 //! `tile`: an array repeated along its axes.
 
-use crate::cpu::moves::Moves;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

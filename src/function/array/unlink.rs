@@ -1,10 +1,10 @@
 //! `unlink`: x itself, where gradients end.
 
-use crate::error::Result;
 use crate::function;
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

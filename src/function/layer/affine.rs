@@ -1,11 +1,11 @@
 //! `affine`: the fully connected layer.
 
-use crate::error::{Error, Result};
 use crate::function::kernels::{self, Matrix};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,11 +1,11 @@
 //! `average_pooling`: the mean of each window.
 
 use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
-use crate::error::Result;
 use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,14 +1,15 @@
 //! `batch_matmul`: matrix products over leading axes.
 
-use crate::array::{Data, Place};
-use crate::cpu::gemm::{Mat, MatMut, matmul};
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::array::sum_to;
 use crate::function::kernels::{self, Matrix};
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

@@ -2,11 +2,11 @@
 //! convolution, so the three are closed under differentiation. Internal: not in the registry.
 
 use super::spatial::{Sizes, sized, spec};
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -2,16 +2,16 @@
 
 use super::direct;
 use super::spatial::{Dims, Sizes, three};
-use crate::array::Output;
-use crate::array::{Data, Place};
-use crate::cpu::conv::{Conv, Layout};
-use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::convolution::{self, Geometry};
-use crate::dtype::DType;
-use crate::error::Result;
 use crate::function::kernels;
-use crate::shape::Shape;
-use crate::with_real;
+use nnrs_kernels::array::Output;
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::conv::{Conv, Layout};
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cuda::convolution::{self, Geometry};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 
 impl Sizes {
     fn kernel_sizes(&self) -> Option<Conv> {

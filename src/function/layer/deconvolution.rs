@@ -3,12 +3,12 @@
 use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, check_bias, sized, spec};
-use crate::dtype::DType;
-use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,8 +1,8 @@
 //! Convolutions over four or more spatial axes: plain loops, for the few who need them.
 
 use super::spatial::Sizes;
-use crate::array::Output;
-use crate::dtype::Real;
+use nnrs_kernels::array::Output;
+use nnrs_kernels::dtype::Real;
 use smallvec::SmallVec;
 
 type At = SmallVec<[usize; 6]>;

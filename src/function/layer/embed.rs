@@ -1,15 +1,16 @@
 //! `embed`: rows of a table by their numbers.
 
-use crate::array::{Data, Place};
-use crate::cpu::pool;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::embed::{self, Absent};
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::kernel::gather::Picks;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::pool;
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cuda::embed::{self, Absent};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 use std::sync::Mutex;
 

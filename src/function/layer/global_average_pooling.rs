@@ -1,15 +1,16 @@
 //! `global_average_pooling`: the mean of each image's channel.
 
-use crate::array::Place;
-use crate::cpu::pool;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::program;
-use crate::cuda::reduce::{self, Reduction};
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::pool;
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cuda::program;
+use nnrs_kernels::cuda::reduce::{self, Reduction};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 use std::sync::Mutex;
 

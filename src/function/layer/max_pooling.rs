@@ -1,14 +1,15 @@
 //! `max_pooling`: the largest number of each window.
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
-use crate::array::{Data, Place};
-use crate::cpu::pooling::Pooling;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::pooling::Pooling;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

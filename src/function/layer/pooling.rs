@@ -2,14 +2,15 @@
 
 use super::spatial::{numbers, three};
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
-use crate::array::Place;
-use crate::cpu::pooling::{Border, Divisor, Pooling};
-use crate::cuda;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::pooling::{Border, Divisor, Pooling};
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 /// The arguments of a pooling.
@@ -259,7 +260,7 @@ impl Function for MaxPoolingGather {
 }
 
 /// The place of the first largest number of window `i`.
-fn largest<T: crate::dtype::Real>(p: &Pooling, x: &[T], i: usize) -> usize {
+fn largest<T: nnrs_kernels::dtype::Real>(p: &Pooling, x: &[T], i: usize) -> usize {
     let (out, c) = (p.output(), i % p.inner);
     let (o, plane) = (i / p.inner, i / p.inner / out.iter().product::<usize>());
     let at = [o / out[2] / out[1] % out[0], o / out[2] % out[1], o % out[2]];

@@ -1,8 +1,8 @@
 //! What convolutions and poolings share: their lists of numbers, and the sizes of a convolution with all checks, so
 //! that kernels never see sizes that do not fit.
 
-use crate::error::{Error, Result};
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
 /// One number for each spatial axis.

@@ -1,12 +1,12 @@
 //! `where`: one of two arrays, as a condition says.
 
-use crate::error::{Error, Result};
-use crate::expr::{Expr, Formula};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::tile::Walk;
 use crate::{function, functions as f};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::Walk;
 use smallvec::smallvec;
 
 function! {

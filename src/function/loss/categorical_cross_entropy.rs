@@ -2,17 +2,18 @@
 
 use super::entropy::{TINY, at_least_tiny};
 use super::labels::{LabelMask, around, checked, infer, label_mask, loss_of_labels, position};
-use crate::array::Place;
-use crate::cpu::simd::SimdReal;
-use crate::cpu::softmax::Axis;
-use crate::cuda;
-use crate::error::Result;
-use crate::expr::Formula;
+use crate::function;
 use crate::function::elementwise::FormulaFunction;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::simd::SimdReal;
+use nnrs_kernels::cpu::softmax::Axis;
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::Formula;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 
 function! {
     /// Cross entropy of probabilities and labels, `y = -log(x[target])` along an axis; the logarithm is of 1.2e-38 at

@@ -1,8 +1,8 @@
 //! Losses of the difference of two arrays, one formula a row: `squared_error`, `absolute_error`, `huber_loss`,
 //! `epsilon_insensitive_loss`.
 
-use crate::expr::Expr;
 use crate::function::table::formulas;
+use nnrs_kernels::expr::Expr;
 
 formulas! {
     /// Squared error, `y = (x0 - x1)^2`, element by element.

@@ -1,7 +1,7 @@
 //! `sigmoid_cross_entropy` and `binary_cross_entropy`: losses of two classes, one formula a row.
 
-use crate::expr::Expr;
 use crate::function::table::formulas;
+use nnrs_kernels::expr::Expr;
 
 /// The smallest normal f32: what stands for 0 under a logarithm.
 pub(super) const TINY: f64 = f32::MIN_POSITIVE as f64;

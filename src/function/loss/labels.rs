@@ -1,14 +1,15 @@
 //! Labels along an axis: what the losses and errors of many classes share.
 
-use crate::array::Place;
-use crate::cpu::softmax::Axis;
-use crate::cuda;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::activation::chosen_axis;
 use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{dtype::Element, function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::softmax::Axis;
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::{dtype::Element, with_real};
 use smallvec::smallvec;
 
 /// The output's shape: x's with 1 at the axis, which the labels must have too.

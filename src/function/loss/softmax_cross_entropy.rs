@@ -1,16 +1,17 @@
 //! `softmax_cross_entropy`: minus the log softmax of x at the label.
 
 use super::labels::{LabelMask, around, checked, infer, label_mask};
-use crate::array::{Data, Place};
-use crate::cpu::softmax as kernel;
-use crate::cuda::softmax as gpu_kernel;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::activation::chosen_axis;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::softmax as kernel;
+use nnrs_kernels::cuda::softmax as gpu_kernel;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use std::sync::Arc;
 
 function! {

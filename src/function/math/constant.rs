@@ -1,10 +1,10 @@
 //! `constant`: an array full of one number.
 
-use crate::error::{Error, Result};
 use crate::function;
 use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -1,10 +1,10 @@
 //! `identity`: x itself, in its own type.
 
-use crate::error::Result;
 use crate::function;
 use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

@@ -2,17 +2,18 @@
 
 use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, inverse, mul, sub};
-use crate::array::Place;
-use crate::cpu::normalize::{Backward, Moments, Scale};
-use crate::cpu::scratch::Scratch;
-use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::function;
 use crate::function::array::sum_to;
 use crate::function::reduction::Mask;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::normalize::{Backward, Moments, Scale};
+use nnrs_kernels::cpu::scratch::Scratch;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {
@@ -80,7 +81,7 @@ impl BatchNormalization {
     }
 
     /// Moves the running statistics, inputs `first` and the next.
-    fn run_on<T: crate::dtype::Real>(&self, run: &Run, first: usize, m: &Moments, count: f64) -> Result<()> {
+    fn run_on<T: nnrs_kernels::dtype::Real>(&self, run: &Run, first: usize, m: &Moments, count: f64) -> Result<()> {
         let unbiased = count / (count - 1.0);
         let step = |old: &mut T, new: f64| {
             *old = T::from_f64(self.decay_rate * old.to_f64() + (1.0 - self.decay_rate) * new);
@@ -117,7 +118,7 @@ impl BatchNormalization {
         with_real!(run.dtype, T => {
             let at = |i: Option<usize>| i.map(|i| x[i].slice::<T>());
             let scale = Scale { gamma: at(gamma), beta: at(beta), eps: self.eps };
-            let wide = |i: usize| x[i].slice::<T>().iter().map(|v| crate::dtype::Element::to_f64(*v)).collect::<Vec<f64>>();
+            let wide = |i: usize| x[i].slice::<T>().iter().map(|v| nnrs_kernels::dtype::Element::to_f64(*v)).collect::<Vec<f64>>();
             let s = self.statistics(wide(first), &wide(first + 1));
             layout.read(x[0].slice::<T>(), |x| {
                 layout.write(y[0].slice::<T>(), Output::Write, |y, _| {
@@ -279,7 +280,7 @@ impl Function for BatchNormalization {
 }
 
 /// Writes or adds numbers to a gradient.
-fn deliver<T: crate::dtype::Real>(to: Option<&mut GradMut>, from: impl Iterator<Item = f64>) {
+fn deliver<T: nnrs_kernels::dtype::Real>(to: Option<&mut GradMut>, from: impl Iterator<Item = f64>) {
     let Some(to) = to else { return };
     let output = to.output;
     for (to, v) in to.slice::<T>().iter_mut().zip(from) {

@@ -3,16 +3,17 @@
 use super::batch_normalization::no_forward;
 use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, mul};
-use crate::array::Place;
-use crate::cpu::normalize::{Layer, LayerBackward, LayerGradients};
-use crate::cpu::scratch::Scratch;
-use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::function;
 use crate::function::array::sum_to;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::normalize::{Layer, LayerBackward, LayerGradients};
+use nnrs_kernels::cpu::scratch::Scratch;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

@@ -1,14 +1,14 @@
 //! Which axes have statistics of their own, and how an array is laid out for the kernels: as it is where they lie side by
 //! side, otherwise through a copy with those axes first.
 
-use crate::array::Output;
-use crate::cpu::normalize::Channels;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::dtype::{DType, Element, Real};
-use crate::error::{Error, Result};
 use crate::function::View;
 use crate::function::reduction::Mask;
-use crate::shape::Shape;
+use nnrs_kernels::array::Output;
+use nnrs_kernels::cpu::normalize::Channels;
+use nnrs_kernels::cpu::scratch::{Scratch, counted};
+use nnrs_kernels::dtype::{DType, Element, Real};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
 /// The axes that argument `name` lists, as a mask.

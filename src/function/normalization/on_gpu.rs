@@ -3,15 +3,15 @@
 use super::batch_normalization::{BatchNormalization, no_forward};
 use super::layer_normalization::LayerNormalization;
 use super::layout::Layout;
-use crate::array::Data;
-use crate::context::compute_dtype;
-use crate::cpu::moves::Moves;
-use crate::cuda::kernels::fill;
-use crate::cuda::normalize::{
+use crate::function::{GradMut, Output, Run, View, ViewMut};
+use nnrs_kernels::array::Data;
+use nnrs_kernels::context::compute_dtype;
+use nnrs_kernels::cpu::moves::Moves;
+use nnrs_kernels::cuda::kernels::fill;
+use nnrs_kernels::cuda::normalize::{
     Backward, Forward, RowsBackward, Statistics, backward, forward, rows_backward, rows_forward,
 };
-use crate::error::Result;
-use crate::function::{GradMut, Output, Run, View, ViewMut};
+use nnrs_kernels::error::Result;
 
 impl Layout {
     /// x as the kernels want it.

@@ -1,8 +1,8 @@
 //! The gradient of a normalization as a graph, so that gradients of any order follow.
 
-use crate::error::Result;
 use crate::functions as f;
 use crate::graph::Variable;
+use nnrs_kernels::error::Result;
 
 pub(super) fn add(a: &Variable, b: &Variable) -> Result<Variable> {
     f::add2(a, b, f::Add2::default())

@@ -1,15 +1,16 @@
 //! `dropout`: elements are dropped at random. The mask is never stored: backward makes it again from the draw.
 
 use super::seed::Numbered;
-use crate::array::{Data, Place};
-use crate::cpu::philox;
-use crate::cuda;
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
-use crate::random::{LastDraw, Numbers, Seed, Source};
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::philox;
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::random::{LastDraw, Numbers, Seed, Source};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

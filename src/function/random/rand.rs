@@ -1,16 +1,17 @@
 //! `rand`, `randn` and `randint`: arrays of random numbers.
 
 use super::seed::Numbered;
-use crate::array::Place;
-use crate::cpu::philox;
-use crate::cuda;
-use crate::dtype::{DType, Element};
-use crate::error::{Error, Result};
+use crate::function;
 use crate::function::array::List;
 use crate::function::{Function, OnGpu, Run, Shapes, View, ViewMut};
-use crate::random::Seed;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::philox;
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::{DType, Element};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::random::Seed;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 macro_rules! random {

@@ -1,9 +1,9 @@
 //! Seeds as arguments of functions, and where a run finds its random numbers.
 
-use crate::cuda;
-use crate::error::Result;
 use crate::function::{ArgKind, ArgType, ArgValue, Run};
-use crate::random::{LastDraw, Numbers, Seed, Source};
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::random::{LastDraw, Numbers, Seed, Source};
 
 impl ArgType for Seed {
     const KIND: ArgKind = ArgKind::Int;

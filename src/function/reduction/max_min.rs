@@ -2,17 +2,18 @@
 
 use super::winner_mask::{WinnerMask, winner_mask};
 use super::{Mask, mask, reduced};
-use crate::array::{Data, Place};
-use crate::cpu::extreme::{Index, Order, spread, winners};
-use crate::cpu::simd::SimdReal;
-use crate::cpu::tasks::Shared;
-use crate::cuda::extreme as gpu_kernel;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::extreme::{Index, Order, spread, winners};
+use nnrs_kernels::cpu::simd::SimdReal;
+use nnrs_kernels::cpu::tasks::Shared;
+use nnrs_kernels::cuda::extreme as gpu_kernel;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 macro_rules! extreme {

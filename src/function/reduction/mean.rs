@@ -2,18 +2,19 @@
 
 use super::sum::spread;
 use super::{mask, reduced};
-use crate::array::Place;
-use crate::cpu::reduce::{broadcast, sum_axes};
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::SimdReal;
-use crate::cuda::program;
-use crate::cuda::reduce::{Reduction, reduce};
-use crate::dtype::DType;
-use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::reduce::{broadcast, sum_axes};
+use nnrs_kernels::cpu::scratch::{Scratch, counted};
+use nnrs_kernels::cpu::simd::SimdReal;
+use nnrs_kernels::cuda::program;
+use nnrs_kernels::cuda::reduce::{Reduction, reduce};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

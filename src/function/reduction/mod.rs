@@ -8,10 +8,10 @@ mod sum;
 mod winner_mask;
 
 use super::Def;
-use crate::error::{Error, Result};
-use crate::shape::Shape;
 pub use max_min::*;
 pub use mean::*;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 pub use norm::*;
 pub use prod::*;
 use smallvec::SmallVec;

@@ -1,22 +1,23 @@
 //! `norm`: the p-norm over axes.
 
 use super::{Mask, mask, reduced};
-use crate::array::{Data, Place};
-use crate::cpu::axes::Axes;
-use crate::cpu::extreme::{Order, winners};
-use crate::cpu::reduce::sum_axes;
-use crate::cpu::scratch::Scratch;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{Shared, share};
-use crate::cuda::reduce::{Reduction, reduce};
-use crate::error::{Error, Result};
-use crate::expr::{Expr, Formula};
 use crate::function::elementwise::FormulaFunction;
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::tile::{Program, Sink, Source, Walk};
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::{Data, Place};
+use nnrs_kernels::cpu::axes::Axes;
+use nnrs_kernels::cpu::extreme::{Order, winners};
+use nnrs_kernels::cpu::reduce::sum_axes;
+use nnrs_kernels::cpu::scratch::Scratch;
+use nnrs_kernels::cpu::simd::{self, SimdReal};
+use nnrs_kernels::cpu::tasks::{Shared, share};
+use nnrs_kernels::cuda::reduce::{Reduction, reduce};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::{Program, Sink, Source, Walk};
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

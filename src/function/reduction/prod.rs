@@ -1,15 +1,16 @@
 //! `prod` over axes. Its gradient never divides, so it is right where elements are zero.
 
 use super::{mask, reduced};
-use crate::array::Place;
-use crate::cpu::product::{prod_axes, prod_backward};
-use crate::cuda::extreme::product_backward;
-use crate::cuda::reduce::{Reduction, reduce};
-use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, functions as f, with_real};
+use crate::{function, functions as f};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::product::{prod_axes, prod_backward};
+use nnrs_kernels::cuda::extreme::product_backward;
+use nnrs_kernels::cuda::reduce::{Reduction, reduce};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

@@ -1,11 +1,11 @@
 //! `sum` over axes.
 
 use super::{mask, reduced};
-use crate::error::Result;
 use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
-use crate::shape::Shape;
 use crate::{function, functions as f};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {

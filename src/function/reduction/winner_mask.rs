@@ -1,15 +1,15 @@
 //! 1 at the largest or smallest elements over axes, 0 elsewhere: the derivative of `max` and `min`.
 
 use super::mask;
-use crate::array::Place;
-use crate::cpu::extreme::{Order, mark};
-use crate::cuda::extreme as gpu_kernel;
-use crate::error::Result;
 use crate::function;
 use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::with_real;
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::extreme::{Order, mark};
+use nnrs_kernels::cuda::extreme as gpu_kernel;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {

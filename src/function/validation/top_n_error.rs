@@ -1,15 +1,16 @@
 //! `top_n_error`: whether the label is not among the n largest scores.
 
-use crate::array::Place;
-use crate::cpu::simd::SimdReal;
-use crate::cpu::softmax::Axis;
-use crate::cuda;
-use crate::error::Result;
+use crate::function;
 use crate::function::loss::labels::{around, checked, infer, position};
 use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
-use crate::shape::Shape;
-use crate::{function, with_real};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::cpu::simd::SimdReal;
+use nnrs_kernels::cpu::softmax::Axis;
+use nnrs_kernels::cuda;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 
 function! {
     /// 1 where more than n scores are at least the label's (its own counts, equal ones too, and all that are NaN; all if its

@@ -5,7 +5,7 @@ use super::backward::Step;
 use super::build::{self, What};
 use super::group::Unit;
 use super::order::Graph;
-use crate::expr::ssa::MixMap;
+use nnrs_kernels::expr::ssa::MixMap;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 

@@ -7,9 +7,9 @@
 
 use super::build::{Forward, PlanNode};
 use super::recompute::{changed, is_unchanged};
-use crate::array::{NdArray, next_time, now};
-use crate::error::Result;
 use crate::graph::node::FnNode;
+use nnrs_kernels::array::{NdArray, next_time, now};
+use nnrs_kernels::error::Result;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 

@@ -4,10 +4,10 @@
 use super::ForwardOptions;
 use super::build::{self, Forward, PlanNode, Slot, What};
 use super::memory::Plans;
-use crate::error::{Error, Result};
-use crate::expr::ssa::MixMap;
 use crate::graph::variable::{VarRef, Variable};
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::ssa::MixMap;
+use nnrs_kernels::shape::Shape;
 
 /// What [`fit`] chose.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 //! functions whose outputs nobody outside reads before that.
 
 use super::order::Graph;
-use crate::context::Site;
-use crate::shape::Shape;
+use nnrs_kernels::context::Site;
+use nnrs_kernels::shape::Shape;
 
 /// Members of one group at most: keeps programs and their scratch small.
 const MOST: usize = 96;

@@ -6,13 +6,13 @@ use super::exec::fusion;
 use super::order::{self, address};
 use super::program::Input;
 use super::{Backward, ForwardOptions};
-use crate::array::{NdArray, Place, alloc::rounded};
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::ssa::MixMap;
 use crate::function::InputKind;
 use crate::graph::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::array::{NdArray, Place, alloc::rounded};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::ssa::MixMap;
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

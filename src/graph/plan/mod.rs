@@ -29,9 +29,9 @@ pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
-use crate::cuda::{Gpu, replays::Replays};
-use crate::error::Result;
-use crate::fork::at_fork;
+use nnrs_kernels::cuda::{Gpu, replays::Replays};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::fork::at_fork;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 

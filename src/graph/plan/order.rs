@@ -1,13 +1,13 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
-use crate::array::NdArray;
-use crate::error::Result;
-use crate::expr::ssa::MixMap;
 use crate::function::{Needs, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
-use crate::shape::Shape;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::ssa::MixMap;
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

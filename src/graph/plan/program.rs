@@ -2,16 +2,16 @@
 
 use super::group::Unit;
 use super::order::Graph;
-use crate::array::Place;
-use crate::context::Site;
-use crate::cuda::{self, Gpu};
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::op::Unary;
-use crate::expr::ssa::{Id, Ins, MixMap, Ssa};
-use crate::fork::at_fork;
 use crate::function::elementwise::{Rules, rules};
-use crate::tile::{Program, Sink, Source};
+use nnrs_kernels::array::Place;
+use nnrs_kernels::context::Site;
+use nnrs_kernels::cuda::{self, Gpu};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::op::Unary;
+use nnrs_kernels::expr::ssa::{Id, Ins, MixMap, Ssa};
+use nnrs_kernels::fork::at_fork;
+use nnrs_kernels::tile::{Program, Sink, Source};
 use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
@@ -430,7 +430,7 @@ impl BackwardProgram {
 }
 
 fn add(ssa: &mut Ssa, a: Id, b: Id) -> Id {
-    ssa.push(Ins::Binary(crate::expr::op::Binary::Add, a, b))
+    ssa.push(Ins::Binary(nnrs_kernels::expr::op::Binary::Add, a, b))
 }
 
 /// Drops inputs and values that no output needs.

@@ -9,12 +9,12 @@ use super::exec::{How, interruptible};
 use super::order::{by_rank, collect};
 use super::single::run_arrays;
 use super::turn::Turn;
-use crate::array::{Absent, Maker, NdArray, Storage, gone};
-use crate::error::{Error, Result};
-use crate::expr::ssa::MixMap;
 use crate::graph::mode;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::VarRef;
+use nnrs_kernels::array::{Absent, Maker, NdArray, Storage, gone};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::ssa::MixMap;
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
 

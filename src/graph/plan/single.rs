@@ -2,18 +2,18 @@
 
 use super::exec::{Alive, How, Sizes, call_function, interruptible, source};
 use super::program::AnyProgram;
-use crate::array::{self, NdArray, Place, alloc};
-use crate::context::Site;
-use crate::cuda;
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::expr::ssa::{Id, Ins, Ssa};
-use crate::fork;
 use crate::function::elementwise::{Rules, rules};
 use crate::graph::node::FnNode;
 use crate::graph::variable::VarRef;
-use crate::shape::Shape;
-use crate::tile::{Sink, Source, Walk};
+use nnrs_kernels::array::{self, NdArray, Place, alloc};
+use nnrs_kernels::context::Site;
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
+use nnrs_kernels::fork;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

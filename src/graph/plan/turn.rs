@@ -1,8 +1,8 @@
 //! Exclusive use of functions: two threads that run one graph take turns.
 
-use crate::error::{Error, Result};
-use crate::fork::{self, at_fork};
 use crate::graph::node::FnNode;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::fork::{self, at_fork};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};

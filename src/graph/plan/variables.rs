@@ -1,12 +1,12 @@
 //! Runs functions that work on whole variables ([`OnVariables`]): they are given stand-ins over the plan's arrays.
 
-use crate::array::{NdArray, Unset};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::function::OnVariables;
 use crate::graph::mode;
 use crate::graph::variable::Variable;
-use crate::shape::Shape;
+use nnrs_kernels::array::{NdArray, Unset};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
 /// Variables over some arrays.

@@ -1,9 +1,9 @@
 //! What a user may ask of a variable: its gradient, what is kept, what may be changed.
 
 use super::{VarNode, VarRef, VarState, Variable};
-use crate::error::{Error, Result};
 use crate::graph::mode;
 use crate::graph::plan::{self, Closed};
+use nnrs_kernels::error::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Variables whose inherited flag was set by hand.

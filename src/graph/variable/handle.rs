@@ -1,10 +1,10 @@
 //! A user's handle to a variable.
 
 use super::{Info, VarNode, VarRef};
-use crate::array::{NdArray, Owned};
-use crate::error::{Error, Result};
 use crate::graph::{mode, names};
-use crate::shape::Shape;
+use nnrs_kernels::array::{NdArray, Owned};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -110,7 +110,7 @@ impl Variable {
     /// assert!(Variable::from_slice(&[1.0f32], [2].into()).is_err());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
-    pub fn from_slice<T: crate::dtype::Element>(values: &[T], shape: Shape) -> Result<Variable> {
+    pub fn from_slice<T: nnrs_kernels::dtype::Element>(values: &[T], shape: Shape) -> Result<Variable> {
         Ok(Variable::from_array(NdArray::from_slice(values, shape)?))
     }
 
@@ -301,7 +301,7 @@ impl Variable {
     /// assert_eq!((x.to_vec::<f64>()?, x.to_vec::<i32>()?), (vec![1.5, 2.0], vec![1, 2]));
     /// # Ok::<(), nnrs::Error>(())
     /// ```
-    pub fn to_vec<T: crate::dtype::Element>(&self) -> Result<Vec<T>> {
+    pub fn to_vec<T: nnrs_kernels::dtype::Element>(&self) -> Result<Vec<T>> {
         self.data()?.to_vec()
     }
 

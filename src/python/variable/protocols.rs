@@ -1,9 +1,9 @@
 //! A Variable under Python's own protocols: indexing, NumPy, numbers, text, comparison, pickling.
 
 use super::Variable;
-use crate::array::NdArray as Array;
 use crate::python::array::{as_numpy, scalar};
 use crate::python::{convert, errors, operators};
+use nnrs_kernels::array::NdArray as Array;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -2,14 +2,14 @@
 
 use super::super::finish::attached;
 use super::Variable;
-use crate::array::NdArray as Array;
-use crate::error::Error;
 use crate::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
 use crate::graph::{FunctionRef, Seed, Variable as Var, forward_all as run_all};
 use crate::python::array::NdArray;
 use crate::python::convert::flag;
 use crate::python::function::Function;
 use crate::python::{convert, errors};
+use nnrs_kernels::array::NdArray as Array;
+use nnrs_kernels::error::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 

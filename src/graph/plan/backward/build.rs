@@ -1,13 +1,13 @@
 //! Builds the steps of a backward plan: which gradients each unit makes, where they go, what ends with it.
 
 use super::{Call, Forward, How, Key, Step, Target, Tile, What};
-use crate::error::{Error, Result};
-use crate::expr::ssa::MixMap;
 use crate::function::Part;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;
-use crate::shape::Shape;
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::ssa::MixMap;
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Mutex;

@@ -3,7 +3,7 @@
 
 use super::{Call, How, Step, What};
 use crate::graph::plan::order::Graph;
-use crate::shape::Shape;
+use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
 /// Frees data right after its last reading.

@@ -1,11 +1,6 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::array::{self, Data, NdArray, Place, alloc};
-use crate::cuda::replays::{Circumstances, Replays};
-use crate::cuda::{self, Gpu};
-use crate::dtype::DType;
-use crate::error::Result;
 use crate::function::{Grad, GradMut, Needs, Output, Run, View};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
@@ -15,8 +10,13 @@ use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, interruptible, 
 use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::plan::{Turn, run_arrays};
 use crate::graph::variable::Variable;
-use crate::shape::Shape;
-use crate::with_real;
+use nnrs_kernels::array::{self, Data, NdArray, Place, alloc};
+use nnrs_kernels::cuda::replays::{Circumstances, Replays};
+use nnrs_kernels::cuda::{self, Gpu};
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::with_real;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -395,7 +395,7 @@ impl Backward {
         let compute = part.dtype();
         let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
         let part = if part.address() == sum.address() { &part.converted(compute)? } else { part };
-        with_real!(compute, T => crate::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
+        with_real!(compute, T => nnrs_kernels::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
         if dtype != compute {
             to.copy_from(&sum);
         }

@@ -1,12 +1,12 @@
 //! Runs the backward pass of an element-wise unit as one program over tiles.
 
 use super::{Backward, Step, Target, Tile};
-use crate::array::{Data, NdArray};
-use crate::error::Result;
 use crate::function::{Output, kernels};
 use crate::graph::plan::exec::{Alive, Apart, source, steal};
 use crate::graph::plan::program::{AnyProgram, Input};
-use crate::tile::{Sink, Source, Walk};
+use nnrs_kernels::array::{Data, NdArray};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

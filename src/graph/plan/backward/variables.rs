@@ -1,14 +1,14 @@
 //! The gradient by functions that work on whole variables: they are given stand-ins over data and gradients.
 
 use super::{Backward, Call, How, Target};
-use crate::array::{NdArray, Unset};
-use crate::error::Result;
 use crate::function::OnVariables;
 use crate::graph::mode;
 use crate::graph::plan::build::PlanNode;
 use crate::graph::plan::variables::{in_type, settle};
 use crate::graph::variable::{VarNode, VarRef, Variable};
-use crate::shape::Shape;
+use nnrs_kernels::array::{NdArray, Unset};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
 use std::sync::Arc;
 
 impl Backward {
