@@ -1,6 +1,6 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
-use crate::array::NdArray;
+use crate::array::{NdArray, alloc};
 use crate::error::Result;
 use crate::expr::ssa::MixMap;
 use crate::function::{Needs, elementwise};
@@ -112,6 +112,15 @@ pub(super) fn by_rank(found: &mut [Arc<FnNode>]) {
     found.sort_by_cached_key(|f| (f.rank(), f.id));
     if !node::ranks_are_right() && found.iter().any(|f| f.rank() != rank_of(f)) {
         refresh_ranks(found);
+    }
+}
+
+impl Order {
+    /// An error where the system has no memory for a plan of that many bytes a function: of large graphs it takes as much as
+    /// large arrays do.
+    pub(crate) fn check_memory(&self, bytes: usize) -> Result<()> {
+        let n = self.functions.len();
+        if n >= 1 << 14 { alloc::probe(n * bytes) } else { Ok(()) }
     }
 }
 
