@@ -7,7 +7,7 @@ use crate::array::alloc;
 use pyo3::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 /// The system's allocator with a reserve.
 struct Reserving;
@@ -18,8 +18,8 @@ static ALLOCATOR: Reserving = Reserving;
 const BYTES: usize = 32 << 20;
 const LAYOUT: Layout = Layout::new::<[u8; BYTES]>();
 
+/// Null where it was given up.
 static HELD: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: all is the system's allocator's, which is asked once more after the reserve was given back to it.
 unsafe impl GlobalAlloc for Reserving {
@@ -57,7 +57,6 @@ fn give_up() -> bool {
     if held.is_null() {
         return false;
     }
-    GIVEN_UP.store(true, SeqCst);
     // SAFETY: taken with this layout, by this thread alone since the swap.
     unsafe { System.dealloc(held, LAYOUT) };
     true
@@ -72,19 +71,18 @@ pub(super) fn take() {
         // SAFETY: taken with this layout, by this thread alone since the swap.
         unsafe { System.dealloc(old, LAYOUT) };
     }
-    GIVEN_UP.store(new.is_null(), SeqCst);
 }
 
 /// An error while the reserve is not there: what is to be made might not find memory.
 #[inline]
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
-    if GIVEN_UP.load(SeqCst) { refill(py) } else { Ok(()) }
+    if HELD.load(SeqCst).is_null() { refill(py) } else { Ok(()) }
 }
 
 #[cold]
 fn refill(py: Python<'_>) -> PyResult<()> {
     take();
-    match GIVEN_UP.load(SeqCst) {
+    match HELD.load(SeqCst).is_null() {
         true => Err(errors::raise(py, alloc::refused(BYTES))),
         false => Ok(()),
     }
