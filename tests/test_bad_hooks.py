@@ -65,6 +65,21 @@ def test_a_hook_that_recurses_without_end():
     y.forward()
 
 
+def test_a_hook_that_recurses_below_a_high_limit():
+    x = leaf([0.5])
+
+    def hook(f):
+        F.sin(x).forward(function_pre_hook=hook)
+
+    old = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        with pytest.raises(nn.Error, match="in the middle of each other"):
+            F.sin(x).forward(function_pre_hook=hook)
+    finally:
+        sys.setrecursionlimit(old)
+
+
 def test_a_mutated_argument_does_not_change_the_graph():
     shape = [3, 2]
     x = leaf(np.arange(6))

@@ -233,6 +233,37 @@ assert codes == 40 * [0], codes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("work", ["nnrs.seed(3)", "own((1000, 1000))"])
+def test_forks_beside_a_thread_at_work(work):
+    # A seed puts another generator in the place of one that others still draw from.
+    code = f"""
+import os, signal, threading, warnings, numpy as np, nnrs, nnrs.initializer as I
+warnings.simplefilter("ignore", DeprecationWarning)
+shared, own = I.UniformInitializer(), I.NormalInitializer(rng=np.random.RandomState(5))
+ready = threading.Event()
+def go(f):
+    while True:
+        ready.set()
+        f()
+for f in (lambda: {work}, lambda: shared((1000, 1000))):
+    threading.Thread(target=go, args=(f,), daemon=True).start()
+ready.wait()
+codes = []
+for i in range(20):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        shared((10,)), own((10,)), nnrs.initializer.UniformInitializer()((3,))
+        os._exit(0)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print(codes, flush=True)
+os._exit(codes != 20 * [0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_uses_arrays_and_graphs_that_another_thread_was_at_work_on():
     """Small graphs: their locks are held most of the time. With a hook, which wants Python in the middle of a run."""
     x = nn.Variable.from_numpy_array(np.ones((2, 2), "float32"), need_grad=True)

@@ -417,3 +417,12 @@ def test_members_are_documented_and_their_examples_run(name):
     assert text and len(text) > 20
     test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_an_output_that_is_an_input():
+    a, b = leaf([1.0, 1]), leaf([2.0, 2])
+    assign = F.assign(a, b).parent
+    assign.forward([a, b], [b])
+    assert a.d.tolist() == b.d.tolist() == [2, 2]
+    assign.forward([b, b], [b])
+    assert b.d.tolist() == [2, 2]

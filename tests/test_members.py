@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,15 @@ def test_what_has_no_truth_is_an_error_of_nnrs(member):
     with pytest.raises(TypeError, match="bool") as e:
         truth_probes.MEMBERS[member](truth_probes.VALUES["np.array([1, 0])"]())
     assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("keep", [lambda v: v, lambda v: [v]], ids=["itself", "list"])
+def test_a_long_chain_of_notes_is_dropped(keep):
+    v = nn.Variable(())
+    for _ in range(100_000):
+        w = nn.Variable(())
+        w.info = keep(v)
+        v = w
+    dropped = weakref.ref(v)
+    del v, w
+    assert dropped() is None

@@ -120,7 +120,9 @@ def _native(method: Callable[..., Any], name: str, skip: int) -> Callable[..., A
             refused: Error | None = misfit(method, name, args, kw, skip)
             if refused is None:
                 kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
-                refused = kind(message(name, None, str(error)))
+                notes = " ".join(getattr(error, "__notes__", ()))  # "while processing 'x'": from Python 3.11 on
+                argument = notes.split("'")[1] if notes.count("'") == 2 else None
+                refused = kind(message(name, argument, str(error)))
         raise refused
 
     return call

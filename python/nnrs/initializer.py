@@ -37,7 +37,7 @@ class _Random(BaseInitializer):
     """An initializer that draws from `rng`, or from the shared generator as it is when the initializer is made."""
 
     def __init__(self, rng: np.random.RandomState | None) -> None:
-        self.rng: np.random.RandomState = random.prng if rng is None else rng
+        self.rng: np.random.RandomState = random._guard(random.prng if rng is None else rng)
 
 
 class NormalInitializer(_Random):

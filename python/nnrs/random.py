@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _calls, _core
+from . import _calls, _core, _forks
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 pseed: int = 313
@@ -21,31 +21,30 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name == "prng":  # made when first asked for: importing numpy.random takes 9 ms
-        return globals().setdefault("prng", np.random.RandomState(pseed))
+        return globals().setdefault("prng", _guard(np.random.RandomState(pseed)))
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-class _Fork:
-    """Forks while no other thread draws from `prng`, or imports it: the lock would stay locked in the child."""
-
-    held: Any = None
-
-    @classmethod
-    def before(cls) -> None:
-        if threading.active_count() > 1:
-            __getattr__("prng")
-        lock = getattr(getattr(globals().get("prng"), "_bit_generator", None), "lock", None)
-        cls.held = lock if lock is not None and lock.acquire(timeout=10) else None
-
-    @classmethod
-    def after(cls) -> None:
-        if cls.held is not None:
-            cls.held.release()
-        cls.held = None
+_own = threading.RLock()  # while another generator takes the place of `prng`, or is added to these:
+_drawing: weakref.WeakSet[Any] = weakref.WeakSet()  # what threads hold while they draw from a generator
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_Fork.before, after_in_parent=_Fork.after, after_in_child=_Fork.after)
+def _guard(generator: Any) -> Any:
+    """Let forks wait for threads that draw from a generator of NumPy's, which is given back."""
+    bits: Any = getattr(generator, "_bit_generator", None) or getattr(generator, "bit_generator", None)
+    with _own:
+        _drawing.update([bits.lock] if hasattr(bits, "lock") else [])
+    return generator
+
+
+def _held_by_draws() -> list[Any]:
+    if threading.active_count() > 1:
+        __getattr__("prng")  # no other thread may be importing it
+    return list(_drawing)
+
+
+_forks.hold(_held_by_draws)
+_forks.hold(lambda: [_own])  # taken first
 
 
 def set_function_seed(seed_value: int) -> None:
@@ -72,7 +71,9 @@ def set_parameter_seed(seed_value: int) -> None:
     """
     global prng, pseed
     value = _checked("set_parameter_seed", seed_value, 2**32 - 1)
-    pseed, prng = value, np.random.RandomState(value)
+    new = _guard(np.random.RandomState(value))
+    with _own:
+        pseed, prng = value, new
 
 
 def seed(seed_value: int, set_function_seed: bool = True, set_parameter_seed: bool = True) -> None:

@@ -106,6 +106,8 @@ impl FunctionRef {
         let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad_state() && writes(i)).collect();
         let (x, y): (Vec<Variable>, Vec<Variable>) =
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
+        let mut added = (0..x.len()).filter(|&i| want[i] && adds(i)).map(|i| x[i].node().grad());
+        added.try_for_each(|g| g.fetch()).map_err(|e| self.explain(e, &x))?;
         if let Some(own) = node.function.on_variables() {
             let adds: Vec<bool> = (0..x.len()).map(adds).collect();
             let run = || own.backward(&x, &y, &want, &adds);

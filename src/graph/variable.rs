@@ -283,6 +283,15 @@ impl VarNode {
         NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::of_engine(shape))))
     }
 
+    /// The gradient array as users get it: one that backward did not keep does not read as zeros.
+    pub(crate) fn shown_grad(&self) -> NdArray {
+        let grad = self.grad();
+        if self.core().lock().has_lost_gradient() {
+            grad.storage().mark_dropped();
+        }
+        grad
+    }
+
     /// The gradient array, if anybody asked for it yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
         self.core().lock().grad.as_deref().cloned()

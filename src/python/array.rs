@@ -1,6 +1,6 @@
 //! `nnrs.NdArray`.
 
-use super::{convert, errors, finish, operators};
+use super::{convert, errors, finish, operators, reserve};
 use nnrs_kernels::array::{Maker, NdArray as Array};
 use nnrs_kernels::dtype::DType;
 use pyo3::basic::CompareOp;
@@ -42,6 +42,7 @@ impl NdArray {
     #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None, *sizes)")]
     fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
         if args.len() > 1 && kwargs.is_none_or(|k| k.is_empty()) {
+            reserve::check(args.py())?;
             return Ok(NdArray::new(Array::new(convert::shape("NdArray", args)?)));
         }
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);

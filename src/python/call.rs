@@ -2,7 +2,7 @@
 
 use super::array::NdArray;
 use super::variable::Variable;
-use super::{convert, errors};
+use super::{convert, errors, reserve};
 use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
 use crate::graph::{self, Variable as Var, describe_inputs, mode};
 use nnrs_kernels::array::NdArray as Array;
@@ -171,6 +171,7 @@ pub(crate) fn apply<'py>(
     inputs: Inputs,
     into: Option<Vec<Array>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    reserve::check(py)?;
     let refs: SmallVec<[&Var; 4]> = inputs.vars.iter().collect();
     if inputs.imperative {
         let context = mode::context();

@@ -1,8 +1,8 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
-use super::finish;
 use super::variable::Variable;
+use super::{finish, reserve};
 use crate::function::{ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
@@ -184,9 +184,15 @@ pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) ->
 
 /// Writes what NumPy can broadcast to the array's shape. Booleans become 0 or 1: those of NumPy may be any byte.
 pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyAny>) -> PyResult<()> {
+    reserve::check(py)?;
     finish::calling(py, || {
-        let data = errors::run(py, || a.overwrite(dtype))?;
-        to_numpy(py, data.clone(), a.shape())?.set_item(py.Ellipsis(), values)?;
+        let (data, shape) = (errors::run(py, || a.overwrite(dtype))?, a.shape());
+        // Another thread may have given the array another shape since the values were found to fit.
+        let misfit = |e: PyErr| match e.is_instance_of::<PyValueError>(py) {
+            true => errors::raise(py, Error::shape("value", format!("an array that broadcasts to shape {shape}"))),
+            false => e,
+        };
+        to_numpy(py, data.clone(), shape.clone())?.set_item(py.Ellipsis(), values).map_err(misfit)?;
         if dtype == DType::Bool {
             data.settle_booleans();
         }

@@ -1,6 +1,7 @@
 //! Errors as Python raises them: `nnrs.Error` and the built-in kind at once. Panics become errors too.
 
 use super::finish::{self, attached};
+use super::reserve;
 use nnrs_kernels::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -54,6 +55,7 @@ pub(crate) fn run_as<R>(py: Python<'_>, function: &str, f: impl FnOnce() -> Resu
 
 /// Runs engine code with the GIL released.
 pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    reserve::check(py)?;
     finish::detached(py, || guarded(f)).map_err(|e| raise(py, e))
 }
 
@@ -78,10 +80,18 @@ pub(crate) fn wrong_type(
 }
 
 /// Refuses a hook that cannot be called, before anything runs.
-pub(crate) fn callable(py: Python<'_>, function: &str, arg: &str, hook: &Option<Py<PyAny>>) -> PyResult<()> {
+pub(crate) fn hook(py: Python<'_>, function: &str, arg: &str, hook: &Option<Py<PyAny>>) -> PyResult<()> {
     match hook.as_ref().map(|h| h.bind(py)).filter(|h| !h.is_none() && !h.is_callable()) {
         Some(h) => Err(wrong_type(py, function, arg, "a callable or None", describe(h))),
         None => Ok(()),
+    }
+}
+
+/// Refuses what cannot be called.
+pub(crate) fn callable(f: &Bound<'_, PyAny>, function: &str, arg: &str) -> PyResult<()> {
+    match f.is_callable() {
+        true => Ok(()),
+        false => Err(wrong_type(f.py(), function, arg, "a callable", describe(f))),
     }
 }
 
@@ -97,6 +107,7 @@ pub(crate) fn bind<'py, const N: usize>(
         let shown: Vec<String> = parameters.iter().map(|(name, default)| format!("{name}={default}")).collect();
         raise(args.py(), e.function(class).hint(format!("{class}({})", shown.join(", "))))
     };
+    reserve::check(args.py())?;
     if args.len() > N {
         let most = if N == 1 { "1 argument".to_string() } else { format!("{N} arguments") };
         return Err(refuse(Fault::new(ErrorKind::Type, format!("at most {most}")).actual(args.len())));

@@ -244,7 +244,8 @@ impl Function {
         outputs: Vars<'_>,
         accum: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<()> {
-        let accum = accum.iter().flatten().map(convert::flag).collect::<PyResult<Vec<_>>>()?;
+        let flag = |value| errors::flag(value, "Function.backward", "accum");
+        let accum = accum.iter().flatten().map(flag).collect::<PyResult<Vec<_>>>()?;
         let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.backward(&x, &y, &accum))
     }

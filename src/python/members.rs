@@ -8,6 +8,7 @@ use crate::graph::{self, Info, Variable as Var, mode};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -26,7 +27,8 @@ pub(crate) fn set_parent(var: &Var, value: Option<&Bound<'_, PyAny>>) -> PyResul
 
 /// An object that a script keeps with a variable.
 pub(crate) struct Kept {
-    object: Py<PyAny>,
+    /// There until it is dropped.
+    object: Option<Py<PyAny>>,
     is_foreign: bool,
 }
 
@@ -39,11 +41,11 @@ impl Kept {
             return None;
         }
         KEPT.fetch_add(is_foreign as usize, Relaxed);
-        Some(Arc::new(Kept { object: object.unbind(), is_foreign }))
+        Some(Arc::new(Kept { object: Some(object.unbind()), is_foreign }))
     }
 
     pub(super) fn object(&self) -> &Py<PyAny> {
-        &self.object
+        self.object.as_ref().expect("it is there until it is dropped")
     }
 
     /// Some object is kept that may be in a cycle.
@@ -52,9 +54,30 @@ impl Kept {
     }
 }
 
+thread_local! {
+    /// Objects to be dropped by who began to, while it does.
+    static DROPPED: RefCell<Option<Vec<Py<PyAny>>>> = const { RefCell::new(None) };
+}
+
+/// One by one, without recursion: variables that keep each other so may be a long chain.
 impl Drop for Kept {
     fn drop(&mut self) {
         KEPT.fetch_sub(self.is_foreign as usize, Relaxed);
+        let mut object = self.object.take();
+        // At the end of a thread there may be no list any more.
+        let _ = DROPPED.try_with(|dropped| {
+            let mut list = dropped.take();
+            let is_first = list.is_none();
+            list.get_or_insert_default().extend(object.take());
+            dropped.replace(list);
+            let next = || dropped.borrow_mut().as_mut().and_then(Vec::pop);
+            while is_first && let Some(object) = next() {
+                drop(object);
+            }
+            if is_first {
+                dropped.replace(None);
+            }
+        });
     }
 }
 

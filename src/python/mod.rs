@@ -16,6 +16,7 @@ mod memory;
 mod modes;
 mod operators;
 mod python_function;
+mod reserve;
 mod rules;
 mod solver;
 mod variable;
@@ -24,6 +25,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    reserve::take();
     nnrs_kernels::fork::watch();
     m.add("Error", m.py().get_type::<errors::Error>())?;
     m.add_class::<variable::Variable>()?;

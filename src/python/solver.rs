@@ -2,7 +2,7 @@
 
 use super::finish::{attached, detached};
 use super::variable::Variable;
-use super::{collector, convert, errors};
+use super::{collector, convert, errors, reserve};
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
 use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
@@ -54,8 +54,8 @@ impl Solver {
         post: Given,
         f: impl FnOnce(&solvers::Solver, Hooks) -> Result<R> + Send,
     ) -> PyResult<R> {
-        errors::callable(py, self.solver.name(), "pre_hook", &pre)?;
-        errors::callable(py, self.solver.name(), "post_hook", &post)?;
+        errors::hook(py, self.solver.name(), "pre_hook", &pre)?;
+        errors::hook(py, self.solver.name(), "post_hook", &post)?;
         let present = |h: Given| h.filter(|h| !h.is_none(py));
         let (pre, post) = (present(pre), present(post));
         errors::detached(py, || {
@@ -146,6 +146,7 @@ impl Solver {
         #[pyo3(from_py_with = convert::flag)] reset: bool,
         #[pyo3(from_py_with = convert::flag)] retain_state: bool,
     ) -> PyResult<()> {
+        reserve::check(py)?;
         let params = named(param_dict)?;
         let keep = match (reset, retain_state) {
             (true, _) => Keep::Nothing,

@@ -11,7 +11,7 @@ use super::errors::flag;
 use super::function::Function;
 use super::{convert, errors, finish, members};
 use crate::graph::{Variable as Var, mode};
-use nnrs_kernels::array::{NdArray as Array, dropped_gradient};
+use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -145,7 +145,7 @@ impl Variable {
     /// RuntimeError if it is an intermediate variable's and backward did not keep it.
     #[getter]
     fn get_g<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::writable(py, &self.gradient(py)?)
+        convert::writable(py, &self.var.grad())
     }
 
     #[setter]
@@ -169,10 +169,8 @@ impl Variable {
 
     /// The gradient as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
-    fn get_grad(&self, py: Python<'_>) -> PyResult<NdArray> {
-        // Where the user asked for clearing, the array says that it was cleared.
-        let a = self.var.grad();
-        if a.storage().is_cleared() { Ok(NdArray::new(a)) } else { self.gradient(py).map(NdArray::new) }
+    fn get_grad(&self) -> NdArray {
+        NdArray::new(self.var.grad())
     }
 
     #[setter]
@@ -305,7 +303,7 @@ impl Variable {
             return finish::calling(py, || py.import("nnrs.functions")?.call_method1("reshape", (slf, shape)));
         }
         let s = convert::shape("Variable.reshape", shape)?;
-        let var = errors::run(py, || slf.get().var.view(s))?;
+        let var = errors::run(py, || slf.get().var.view_in("Variable.reshape", s))?;
         Ok(Bound::new(py, Variable::new(var))?.into_any())
     }
 
@@ -340,15 +338,6 @@ impl Variable {
             slf.setattr(name.extract::<String>()?.as_str(), value)?;
         }
         Ok(slf)
-    }
-}
-
-impl Variable {
-    fn gradient(&self, py: Python<'_>) -> PyResult<Array> {
-        if self.var.grad_was_dropped() {
-            return Err(errors::raise(py, dropped_gradient()));
-        }
-        Ok(self.var.grad())
     }
 }
 

@@ -319,6 +319,14 @@ impl Storage {
         drop(old);
     }
 
+    /// While it is empty, it is a gradient that was dropped, unless something makes it.
+    pub fn mark_dropped(&self) {
+        let mut s = self.state();
+        if matches!((&s.content, &s.absent), (Content::Empty, Absent::Unset)) {
+            s.absent = Absent::Gradient;
+        }
+    }
+
     /// Says what it stands for while it is empty; gives what that was.
     pub fn swap_absent(&self, absent: Absent) -> Absent {
         std::mem::replace(&mut self.state().absent, absent)

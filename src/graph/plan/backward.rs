@@ -49,6 +49,8 @@ pub(crate) struct Backward {
     pub(crate) root: u32,
     /// Variables whose own gradient is where the pass begins.
     given: Vec<u32>,
+    /// The gradients to which it adds.
+    adds: Vec<u32>,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
     unseen: Vec<Option<bool>>,
     /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
@@ -214,6 +216,7 @@ impl Backward {
     /// `order`: the functions behind `root`. `forward`: the run whose data will be read, which was the last of all of them.
     pub(crate) fn new(order: Order, root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
         let roots = std::slice::from_ref(root);
+        order.check_memory(1152)?;
         let mut g = Graph::new(order, roots)?;
         g.start_at_root();
         let watch = Watch::new(&g, roots);
@@ -237,8 +240,11 @@ impl Backward {
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
         let slots = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
-        let targets = steps.iter().flat_map(|s| s.what.targets());
-        let given: Vec<u32> = targets.filter(|t| t.how == How::Own).map(|t| t.slot).collect();
+        let targets = |how: &[How]| {
+            let all = steps.iter().flat_map(|s| s.what.targets()).filter(|t| how.contains(&t.how));
+            all.map(|t| t.slot).collect::<Vec<u32>>()
+        };
+        let (given, adds) = (targets(&[How::Own]), targets(&[How::Own, How::Leaf]));
         let grad = |v: u32| match given.contains(&v) {
             true => g.var(v).var.grad(),
             false => grad_array(g.var(v), narrow[v as usize].as_ref(), key),
@@ -264,6 +270,7 @@ impl Backward {
             made_again: AtomicU64::new(0),
             root: g.roots[0],
             given,
+            adds,
             lost,
             read_again,
             loaded,

@@ -216,6 +216,7 @@ impl Forward {
 
     /// The plan that runs some functions, which begin behind `border`.
     pub(crate) fn of(order: Order, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
+        order.check_memory(512)?;
         let g = Graph::new(order, roots)?;
         let mut units = group::units(&g);
         if key.hooked || !key.fused {

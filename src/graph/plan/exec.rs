@@ -406,7 +406,7 @@ pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: S
 
 /// True if an output is one of the inputs too: then the kernel writes elsewhere first.
 fn reads(x: &[&NdArray], y: &NdArray) -> bool {
-    y.is_shared() && x.iter().any(|x| is_same_memory(x, y))
+    x.iter().any(|x| x.is(y) || y.is_shared() && is_same_memory(x, y))
 }
 
 fn is_same_memory(a: &NdArray, b: &NdArray) -> bool {

@@ -4,7 +4,7 @@ use crate::function::{Needs, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
-use nnrs_kernels::array::NdArray;
+use nnrs_kernels::array::{NdArray, alloc};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::MixMap;
 use nnrs_kernels::shape::Shape;
@@ -112,6 +112,15 @@ pub(super) fn by_rank(found: &mut [Arc<FnNode>]) {
     found.sort_by_cached_key(|f| (f.rank(), f.id));
     if !node::ranks_are_right() && found.iter().any(|f| f.rank() != rank_of(f)) {
         refresh_ranks(found);
+    }
+}
+
+impl Order {
+    /// An error where the system has no memory for a plan of that many bytes a function: of large graphs it takes as much as
+    /// large arrays do.
+    pub(crate) fn check_memory(&self, bytes: usize) -> Result<()> {
+        let n = self.functions.len();
+        if n >= 1 << 14 { alloc::probe(n * bytes) } else { Ok(()) }
     }
 }
 

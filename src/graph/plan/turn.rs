@@ -20,8 +20,13 @@ const FORKS_SHIFT: u32 = 48;
 const EAGER: usize = 100;
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// So many runs of a thread may be in the middle of each other: the stack ends somewhere.
+const MAX_DEPTH: usize = 500;
+
 thread_local! {
     static RUNNER: Cell<u64> = Cell::new(NEXT_RUNNER.fetch_add(1, Ordering::Relaxed));
+    /// The turns that the thread has, in hooks of each other.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A thread that waits for another one's turn. It may have turns itself, and is in a hook of theirs then.
@@ -53,6 +58,9 @@ impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does, or if another one does that waits, with
     /// others or alone, for what this thread runs.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
+        if DEPTH.get() >= MAX_DEPTH {
+            return Err(too_deep());
+        }
         let me = Turn::me();
         for _ in 0..EAGER {
             match Turn::try_all(nodes.clone(), me) {
@@ -92,6 +100,7 @@ impl<'a> Turn<'a> {
     /// All of the nodes, or who has one of them.
     fn try_all(nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<Turn<'a>, u64> {
         let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
+        DEPTH.set(DEPTH.get() + 1);
         for f in nodes {
             let mut free = 0;
             while let Err(owner) = f.turn.busy.compare_exchange(free, me, Ordering::Acquire, Ordering::Relaxed) {
@@ -109,6 +118,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
         for f in &self.nodes {
             f.turn.busy.store(0, Ordering::Release);
         }
@@ -168,6 +178,11 @@ fn is_same(owner: u64, me: u64) -> bool {
 
 fn nested() -> Error {
     Error::graph("this graph is running: it cannot be run again from inside a hook or a Python function")
+        .hint("run it after the outer forward or backward has returned")
+}
+
+fn too_deep() -> Error {
+    Error::graph(format!("{MAX_DEPTH} runs are in the middle of each other: a hook or a Python function runs itself"))
         .hint("run it after the outer forward or backward has returned")
 }
 

@@ -223,7 +223,7 @@ impl Variable {
     }
 
     /// The gradient array, of the data's shape; made, as zeros, when first asked for. [`backward`](Variable::backward) adds
-    /// to it.
+    /// to it. Reading one that backward [has not kept](Variable::grad_was_dropped) is an error.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
@@ -236,7 +236,7 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn grad(&self) -> NdArray {
-        self.node.grad().handle()
+        self.node.shown_grad().handle()
     }
 
     /// True if the last backward run did not keep this variable's gradient.
@@ -460,7 +460,12 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn view(&self, shape: Shape) -> Result<Variable> {
-        let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function("Variable.view"));
+        self.view_in("Variable.view", shape)
+    }
+
+    /// As [`view`](Variable::view); errors name `function`.
+    pub(crate) fn view_in(&self, function: &str, shape: Shape) -> Result<Variable> {
+        let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function(function));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad_state()));
         v.core().lock().grad = Some(Owned::new(grad));

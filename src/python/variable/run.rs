@@ -71,11 +71,13 @@ impl Variable {
     /// Tanh
     /// Exp
     fn visit(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<()> {
+        errors::callable(f.bind(py), "Variable.visit", "f")?;
         errors::run(py, || self.var.visit(|node| call_hook(&f, node)))
     }
 
     /// True if `f` gives true for some function of the graph.
     fn visit_check(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<bool> {
+        errors::callable(f.bind(py), "Variable.visit_check", "f")?;
         let mut found = false;
         let check = |node: &FunctionRef| {
             if !found {
@@ -173,8 +175,8 @@ fn callbacks(py: Python<'_>, given: Option<Py<PyAny>>) -> PyResult<Vec<Callback>
 }
 
 fn check_hooks(py: Python<'_>, function: &str, pre: &Option<Py<PyAny>>, post: &Option<Py<PyAny>>) -> PyResult<()> {
-    errors::callable(py, function, "function_pre_hook", pre)?;
-    errors::callable(py, function, "function_post_hook", post)
+    errors::hook(py, function, "function_pre_hook", pre)?;
+    errors::hook(py, function, "function_post_hook", post)
 }
 
 pub(crate) fn forward_vars(

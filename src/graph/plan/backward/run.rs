@@ -64,9 +64,10 @@ impl Backward {
         replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
     }
 
-    /// Before anything is written: what forward kept and another backward run has cleared is made again, and the leaves from
-    /// which more will be computed are as they were.
+    /// Before anything is written: what forward kept and another backward run has cleared is made again, likewise what it
+    /// adds to, and the leaves from which more will be computed are as they were.
     fn make_ready(&self) -> Result<()> {
+        self.adds.iter().try_for_each(|&v| self.grads[v as usize].fetch())?;
         let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
         if !forward.as_ref().is_some_and(|f| f.is_there()) {
             self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
