@@ -523,6 +523,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_child_allocates_though_another_thread_did_when_it_was_forked() {
+        crate::fork::watch(); // a fork before that knows nothing of the thread
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|s| {
             s.spawn(|| {

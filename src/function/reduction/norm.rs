@@ -22,6 +22,9 @@ use smallvec::smallvec;
 
 function! {
     /// p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
+    ///
+    /// Powers are made in x's type: where all of them underflow (float32, p = 2: `|x|` under 1e-22), y is 0 and its gradients
+    /// are infinite or NaN, as in NNabla.
     Norm norm in Reduction
     inputs { x: "N-D array." }
     args {
