@@ -152,7 +152,8 @@ fn poolings() {
 }
 
 fn softmaxes() {
-    use nnrs_kernels::cpu::softmax::{self, Axis};
+    use nnrs_kernels::kernel::axis::Axis;
+    use nnrs_kernels::kernel::softmax::cpu as softmax;
     for (outer, n, inner) in [(64, 10, 1), (256, 1000, 1), (4096, 512, 1), (8, 21, 65536), (32, 1000, 49)] {
         let a = Axis { outer, n, inner };
         let (x, gy, mut y) = (noise(outer * n * inner), noise(outer * n * inner), vec![0.0; outer * n * inner]);

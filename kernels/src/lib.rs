@@ -2,6 +2,7 @@
 //! graph and no function. An internal part of the crate `nnrs`, which shows what is for users.
 
 pub mod array;
+pub mod call;
 pub mod context;
 pub mod cpu;
 pub mod cuda;

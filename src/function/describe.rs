@@ -34,6 +34,18 @@ pub enum Group {
     Special,
 }
 
+/// Which kernels of a function also take arrays of a GPU; the others run on the host. (Formulas run anywhere.) Those have the
+/// context's type, indices are `i64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnGpu {
+    /// None: it runs on the host.
+    Nothing,
+    /// [`Call::forward`](super::Call::forward); the gradient is made by the rule.
+    Forward,
+    /// [`Call::forward`](super::Call::forward) and [`Call::backward`](super::Call::backward).
+    Both,
+}
+
 /// How an input is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
@@ -95,6 +107,8 @@ pub struct Def {
     pub doc: &'static str,
     /// Whether it is a formula, element by element.
     pub elementwise: bool,
+    /// Which of its kernels take arrays of a GPU.
+    pub on_gpu: OnGpu,
     /// Its inputs.
     pub inputs: &'static [InputDef],
     /// Its arguments.
@@ -212,6 +226,7 @@ macro_rules! function {
                 group: $crate::function::Group::$group,
                 doc: concat!($($doc, "\n"),*),
                 elementwise: $crate::function!(@elementwise $($mark)?),
+                on_gpu: $crate::function!(@on_gpu $($mark)?),
                 inputs: &[$($crate::function::InputDef {
                     name: stringify!($input),
                     kind: $crate::function!(@kind $($kind)?),
@@ -264,6 +279,11 @@ macro_rules! function {
     (@default_value $ty:ty = $d:expr) => { Some(|| <$ty as $crate::function::ArgType>::to_value(&$d)) };
     (@elementwise) => { false };
     (@elementwise elementwise) => { true };
+    (@elementwise $mark:ident) => { false };
+    (@on_gpu) => { $crate::function::OnGpu::Nothing };
+    (@on_gpu elementwise) => { $crate::function::OnGpu::Nothing };
+    (@on_gpu any_device) => { $crate::function::OnGpu::Both };
+    (@on_gpu forward_on_any_device) => { $crate::function::OnGpu::Forward };
     (@kind) => { $crate::function::InputKind::Required };
     (@kind optional) => { $crate::function::InputKind::Optional };
     (@kind variadic) => { $crate::function::InputKind::Variadic };
@@ -272,6 +292,8 @@ macro_rules! function {
     (@variadic variadic) => { true };
 
     (@engine $name:ident) => {};
+    (@engine $name:ident any_device) => {};
+    (@engine $name:ident forward_on_any_device) => {};
     (@engine $name:ident elementwise) => {
         impl $crate::function::Function for $name {
             fn infer(&self, x: &[$crate::Shape]) -> $crate::Result<$crate::function::Shapes> {

@@ -140,6 +140,7 @@ static FORMULA_DEF: super::Def = super::Def {
     group: super::Group::Special,
     doc: "An element-wise formula made by the engine.",
     elementwise: true,
+    on_gpu: super::OnGpu::Nothing,
     inputs: &[super::InputDef { name: "x", kind: super::InputKind::Variadic, doc: "N-D arrays." }],
     args: &[],
     outputs: &[super::OutputDef { name: "y", variadic: false, doc: "N-D array." }],

@@ -2,14 +2,15 @@
 //! share a table file.
 
 pub mod args;
+mod call;
 pub mod describe;
 pub mod elementwise;
 pub(crate) mod kernels;
+mod old;
 mod registry;
 mod table;
 pub(crate) mod used;
 mod variables;
-mod view;
 
 pub mod activation;
 pub mod arithmetic;
@@ -23,52 +24,25 @@ pub mod random;
 pub mod reduction;
 pub mod validation;
 
-use crate::graph::{Context, Variable};
+use crate::graph::{Context, FnNode, FunctionRef, Variable};
 pub use args::{ArgKind, ArgType, ArgValue};
-pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OutputDef};
+pub use call::Resolved;
+pub(crate) use call::{Setup, call_of};
+pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OnGpu, OutputDef};
 pub use elementwise::Elementwise;
+pub use nnrs_kernels::array::Output;
+pub use nnrs_kernels::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
+pub(crate) use old::Old;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 pub use variables::OnVariables;
-pub use view::{GradMut, Output, Run, View, ViewMut};
 
 /// Shapes of a function's outputs.
 pub type Shapes = SmallVec<[Shape; 1]>;
-
-/// Which data a backward kernel reads, as bit masks over inputs and outputs.
-///
-/// ```
-/// use nnrs::{function::{Function, Needs}, functions as f};
-/// assert_eq!(f::Affine::default().needs(&[true, false]), Some(Needs { x: 0b10, y: 0 })); // gx reads the weight
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Bit k: the data of input k.
-    pub x: u32,
-    /// Bit k: the data of output k.
-    pub y: u32,
-}
-
-impl Needs {
-    /// Nothing but the output gradients.
-    pub const NONE: Needs = Needs { x: 0, y: 0 };
-    /// All inputs and outputs.
-    pub const ALL: Needs = Needs { x: u32::MAX, y: u32::MAX };
-
-    /// Whether input number `i` is read; all from number 31 on share a bit.
-    pub(crate) fn input(self, i: usize) -> bool {
-        self.x >> i.min(31) & 1 == 1
-    }
-
-    /// Whether output number `i` is read.
-    pub(crate) fn output(self, i: usize) -> bool {
-        self.y >> i.min(31) & 1 == 1
-    }
-}
 
 /// A function of the graph. See CONTRIBUTING.md for one written step by step.
 ///
@@ -148,11 +122,18 @@ impl Needs {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub trait Function: Described + Any + Send + Sync {
-    /// Shapes of the outputs; every check of shapes and arguments, with helpful errors.
+    /// What the function does with inputs of these shapes: the outputs' shapes, and the kernels with all sizes; every check
+    /// of shapes and arguments, with helpful errors.
     ///
     /// # Errors
     /// Shapes or arguments that the function does not take.
-    fn infer(&self, x: &[Shape]) -> Result<Shapes>;
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        Ok(Resolved::old(self.infer(x)?))
+    }
+
+    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+        Ok(self.resolve(x)?.shapes)
+    }
 
     /// Computes the outputs. Kernels see `f32` or `f64` (`run.dtype`), and `i64` for index inputs; half types are
     /// converted by the engine.
@@ -202,6 +183,11 @@ pub trait Function: Described + Any + Send + Sync {
         self.def().input(i).kind == InputKind::Index
     }
 
+    /// The arguments by NNabla's names, as `call` uses them: strides of 1, all axes and the like instead of `None`.
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        self.arguments()
+    }
+
     /// The name of input `i`, for messages; functions whose optional inputs may be absent in the middle say it themselves.
     fn input_name(&self, i: usize) -> &'static str {
         self.def().input(i).name
@@ -212,14 +198,9 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
-    /// Which kernels also take arrays of a GPU; the others run on the host. (Formulas run anywhere.)
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Nothing
-    }
-
     /// True if its kernels take arrays of a GPU: no part of it runs on the host.
     fn runs_on_gpu(&self) -> bool {
-        self.elementwise().is_some() || self.is_view() || self.on_gpu() != OnGpu::Nothing
+        self.elementwise().is_some() || self.is_view() || self.def().on_gpu != OnGpu::Nothing
     }
 
     /// The implementation, for functions that work on whole variables (user code in another language, for one).
@@ -298,17 +279,6 @@ pub trait Function: Described + Any + Send + Sync {
     }
 }
 
-/// Which kernels of a function also take arrays of a GPU. Those have the context's type, indices are `i64`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnGpu {
-    /// None: it runs on the host.
-    Nothing,
-    /// [`Function::forward`]; the gradient is made by the rule.
-    Forward,
-    /// [`Function::forward`] and [`Function::backward`].
-    Both,
-}
-
 /// What a function does with the gradient that an input has from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -334,6 +304,44 @@ pub struct Grad {
     pub saved: Option<Arc<dyn std::any::Any + Send + Sync>>,
     /// The context of the function.
     pub context: Arc<Context>,
+    setup: Arc<Setup>,
+}
+
+impl Grad {
+    /// What the rule of `f` is given for these variables.
+    ///
+    /// # Errors
+    /// Shapes that the function does not take.
+    pub fn new(
+        f: &FunctionRef,
+        x: Vec<Variable>,
+        y: Vec<Variable>,
+        gy: Vec<Variable>,
+        want: Vec<bool>,
+    ) -> Result<Grad> {
+        let shapes: SmallVec<[Shape; 2]> = x.iter().map(Variable::shape).collect();
+        let setup = f.node().setup_for(shapes)?;
+        Ok(Grad::over(f.node(), setup, x, y, gy, want))
+    }
+
+    pub(crate) fn over(
+        node: &FnNode,
+        setup: Arc<Setup>,
+        x: Vec<Variable>,
+        y: Vec<Variable>,
+        gy: Vec<Variable>,
+        want: Vec<bool>,
+    ) -> Grad {
+        Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone(), setup }
+    }
+
+    /// The function's call over the inputs' shapes.
+    ///
+    /// # Panics
+    /// If [`Function::resolve`] gives calls of another type.
+    pub fn call<C: Call>(&self) -> &C {
+        call_of(self.setup.kernels())
+    }
 }
 
 /// Applies `f` to `inputs`.

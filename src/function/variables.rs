@@ -1,7 +1,7 @@
 //! Functions that are given whole variables instead of typed slices: for user code that calls other functions, or that
 //! is written in another language.
 
-use super::Shapes;
+use super::{Needs, Shapes};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 
@@ -13,7 +13,7 @@ use nnrs_kernels::error::Result;
 ///
 /// ```
 /// use nnrs::function::{Function, OnVariables, Shapes};
-/// use nnrs::{function, functions as f, graph::mode, Result, Shape, Variable};
+/// use nnrs::{function, functions as f, graph::mode, Result, Variable};
 ///
 /// function! {
 ///     /// exp(x), by another function on whole arrays.
@@ -23,9 +23,6 @@ use nnrs_kernels::error::Result;
 ///     outputs { y: "N-D array of x's shape." }
 /// }
 /// impl Function for Through {
-///     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-///         Ok(x.iter().cloned().collect())
-///     }
 ///     fn on_variables(&self) -> Option<&dyn OnVariables> {
 ///         Some(self)
 ///     }
@@ -68,4 +65,9 @@ pub trait OnVariables {
 
     /// Where `want[i]`, writes the gradient of `x[i]`, or adds to it where `accumulate[i]`.
     fn backward(&self, x: &[Variable], y: &[Variable], want: &[bool], accumulate: &[bool]) -> Result<()>;
+
+    /// The data that `backward` reads when the gradients `want` are asked for.
+    fn needs(&self, _want: &[bool]) -> Needs {
+        Needs::ALL
+    }
 }

@@ -2,11 +2,11 @@
 
 use super::FunctionRef;
 use super::grad::rule;
-use super::node::{FnNode, explain, infer};
-use super::plan::{How, Turn, read_input, run_arrays};
+use super::node::{FnNode, explain, resolve};
+use super::plan::{How, Turn, call_backward, run_arrays};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
-use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Run, Shapes, View, elementwise};
+use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Setup, elementwise};
 use crate::functions as f;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::{Error, Result};
@@ -32,9 +32,10 @@ impl FunctionRef {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn setup(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
-        let shapes = self.infer(x)?;
-        self.check_outputs(y, shapes.len())?;
-        y.iter().zip(shapes).try_for_each(|(y, s)| if y.shape() == s { Ok(()) } else { y.reset_shape(s, true) })
+        let setup = self.resolve(x)?;
+        self.check_outputs(y, setup.y.len())?;
+        let mut outputs = y.iter().zip(&setup.y).filter(|(y, shape)| y.shape() != **shape);
+        outputs.try_for_each(|(y, shape)| y.reset_shape(shape.clone(), true))
     }
 
     /// Computes the data of `y` from the data of `x`; both as [`FunctionRef::setup`] left them.
@@ -94,7 +95,7 @@ impl FunctionRef {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
-        self.check_shapes(x, y)?;
+        let setup = self.check_shapes(x, y)?;
         if accumulate.len() > x.len() {
             let e = Error::arg("accum", format!("at most a flag for each of the {} inputs", x.len()));
             return Err(e.actual(accumulate.len()).function(self.name()));
@@ -113,9 +114,9 @@ impl FunctionRef {
             let run = || own.backward(&x, &y, &want, &adds);
             return mode::stored_in(node.context.dtype(), run).map_err(|e| self.explain(e, &x));
         }
-        let parts = match node.needs(&want).filter(|_| node.function.elementwise().is_none()) {
-            Some(needs) => kernel(node, needs, &x, &y, &want),
-            None => mode::inner(node.context.clone(), || rule(node, &detached(node, &x, &y, want)?)),
+        let parts = match setup.as_ref().and_then(|setup| Some((setup, node.needs(setup, &want)?))) {
+            Some((setup, needs)) => kernel(node, setup, needs, &x, &y, &want),
+            None => mode::inner(node.context.clone(), || rule(node, &detached(self, &x, &y, want)?)),
         };
         for (i, part) in parts.map_err(|e| self.explain(e, &x))?.into_iter().enumerate() {
             let Some(part) = part.filter(|_| x[i].need_grad_state()) else { continue };
@@ -178,7 +179,8 @@ impl FunctionRef {
         }
         let mut want = vec![false; n];
         want[i] = true;
-        Some(node.needs(&want).unwrap_or_else(|| self.rule_reads(i)))
+        let needs = node.setup().ok().and_then(|setup| node.needs(&setup, &want));
+        Some(needs.unwrap_or_else(|| self.rule_reads(i)))
     }
 
     /// Whether the gradient of input `i` as [`grad`](super::grad()) builds it reads the data of input `j`.
@@ -220,7 +222,8 @@ impl FunctionRef {
         let (inputs, outputs) = (node.inputs(), node.outputs());
         let (x, y, gy) = (new(&inputs), new(&outputs), new(&outputs));
         let want = (0..x.len()).map(|k| k == i).collect();
-        let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+        let Ok(setup) = node.setup() else { return Needs::ALL };
+        let g = Grad::over(node, setup, x, y, gy, want);
         let Ok(parts) = mode::statically(|| rule(node, &g)) else { return Needs::ALL };
         let Some(Some(part)) = parts.get(i) else { return Needs::NONE };
         let functions = plan::collect(&[part.node().clone()]);
@@ -273,29 +276,29 @@ impl FunctionRef {
         run_arrays(node, &x, &y, How { again, keep: !again }).map_err(|e| node.explain(e))
     }
 
-    fn infer(&self, x: &[&Variable]) -> Result<Shapes> {
+    fn resolve(&self, x: &[&Variable]) -> Result<Arc<Setup>> {
         let node = self.node();
         let inputs: SmallVec<[VarRef; 4]> = x.iter().map(|v| v.node().clone()).collect();
-        let shapes: SmallVec<[Shape; 4]> = x.iter().map(|v| v.shape()).collect();
+        let shapes: SmallVec<[Shape; 2]> = x.iter().map(|v| v.shape()).collect();
         node.function.def().check_inputs(x.len())?;
-        infer(&*node.function, &inputs, &shapes).map_err(|e| explain(e, &*node.function, &inputs, None))
+        resolve(&node.function, &inputs, shapes).map_err(|e| explain(e, &*node.function, &inputs, None))
     }
 
-    fn check_shapes(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
+    /// The function over these inputs; nothing if it works on variables, whose setup is not to be called just to look.
+    fn check_shapes(&self, x: &[&Variable], y: &[&Variable]) -> Result<Option<Arc<Setup>>> {
         let f = &self.node().function;
         if f.on_variables().is_some() {
-            // Their setup is not to be called just to look.
             f.def().check_inputs(x.len())?;
-            return self.check_outputs(y, self.node().outputs().len());
+            return self.check_outputs(y, self.node().outputs().len()).map(|()| None);
         }
-        let shapes = self.infer(x)?;
-        self.check_outputs(y, shapes.len())?;
-        match shapes.iter().zip(y).position(|(s, y)| y.shape() != *s) {
-            Some(i) => Err(Error::shape(&format!("outputs[{i}]"), format!("shape {}", shapes[i]))
+        let setup = self.resolve(x)?;
+        self.check_outputs(y, setup.y.len())?;
+        match setup.y.iter().zip(y).position(|(s, y)| y.shape() != *s) {
+            Some(i) => Err(Error::shape(&format!("outputs[{i}]"), format!("shape {}", setup.y[i]))
                 .actual(y[i].shape())
                 .hint("setup(inputs, outputs) shapes the outputs")
                 .function(self.name())),
-            None => Ok(()),
+            None => Ok(Some(setup)),
         }
     }
 
@@ -323,53 +326,44 @@ fn formula_reads(uses: &[bool], n: usize) -> Needs {
 }
 
 /// The gradients by the function's own kernel, each in an array of its own.
-fn kernel(node: &FnNode, needs: Needs, x: &[Variable], y: &[Variable], want: &[bool]) -> Result<Vec<Option<Variable>>> {
+fn kernel(
+    node: &FnNode,
+    setup: &Setup,
+    needs: Needs,
+    x: &[Variable],
+    y: &[Variable],
+    want: &[bool],
+) -> Result<Vec<Option<Variable>>> {
     let place = node.backward_place();
     let compute = node.kernel_dtype(place);
-    let (xs, ys): (Vec<Shape>, Vec<Shape>) =
-        (x.iter().map(Variable::shape).collect(), y.iter().map(Variable::shape).collect());
-    let inputs = x.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>()?;
-    let (mut vx, mut vy, mut gy, mut gx, mut parts) = (vec![], vec![], vec![], vec![], vec![]);
-    for (i, shape) in xs.iter().enumerate() {
-        let read = || read_input(node, i, &inputs[i], shape, place).map(|data| View { shape, data });
-        vx.push(needs.input(i).then(read).transpose()?);
+    let arrays = |list: &[Variable]| list.iter().map(Variable::data).collect::<Result<Vec<NdArray>>>();
+    let (inputs, outputs) = (arrays(x)?, y.iter().map(Variable::raw_data).collect::<Vec<_>>());
+    let gradients: Vec<NdArray> = y.iter().map(Variable::grad).collect();
+    let (mut gx, mut parts) = (SmallVec::new(), vec![]);
+    for (i, shape) in setup.x.iter().enumerate() {
         let part = NdArray::of_engine(shape.clone());
         let new = |data| GradMut { shape, output: Output::Write, over: false, data };
         let write = || part.overwrite_at(place, compute)?.of(shape.size()).map(new);
         gx.push(want[i].then(write).transpose()?);
         parts.push(want[i].then(|| Variable::from_array(part.clone())));
     }
-    for (o, shape) in ys.iter().enumerate() {
-        let read = || y[o].data()?.read_at(place, compute)?.of(shape.size()).map(|data| View { shape, data });
-        vy.push(needs.output(o).then(read).transpose()?);
-        gy.push(Some(View { shape, data: y[o].grad().read_at(place, compute)?.of(shape.size())? }));
-    }
-    let shapes: Vec<&Shape> = xs.iter().collect();
-    let of: SmallVec<[&Shape; 2]> = ys.iter().collect();
-    let call = node.check_call(&shapes, &of)?;
-    if node.saves(&shapes).is_some() && node.saved.of_call(call).is_none() {
-        let y: Vec<NdArray> = ys.iter().map(|s| NdArray::of_engine(s.clone())).collect();
+    let mut read = y.iter().enumerate().filter(|(o, _)| needs.output(*o));
+    read.try_for_each(|(_, y)| y.data().map(drop))?;
+    if node.saves(setup).is_some() && node.saved.of_call(setup.number).is_none() {
+        let y: Vec<NdArray> = setup.y.iter().map(|s| NdArray::of_engine(s.clone())).collect();
         run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
     }
-    let dtype = node.context.compute_dtype();
-    let run = Run { dtype, again: false, keep: false, saved: &node.saved, call, shapes: &shapes, inputs: &[] };
-    if !node.is_idle(&shapes, &ys) {
-        node.function.backward(&run, &vx, &vy, &gy, &mut gx)?;
-    }
+    let (x, y): (Vec<&NdArray>, Vec<&NdArray>) = (inputs.iter().collect(), outputs.iter().collect());
+    let gy: Vec<Option<&NdArray>> = gradients.iter().map(Some).collect();
+    call_backward(node, setup, needs, &x, &y, &gy, || Ok(gx))?;
     Ok(parts)
 }
 
 /// What a rule is given, cut off from the history of the variables.
-fn detached(node: &FnNode, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
+fn detached(f: &FunctionRef, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
     let data = |list: &[Variable]| list.iter().map(|v| Ok(Variable::from_array(v.data()?))).collect::<Result<Vec<_>>>();
-    Ok(Grad {
-        x: data(x)?,
-        y: data(y)?,
-        gy: y.iter().map(|v| Variable::from_array(v.grad())).collect(),
-        want,
-        saved: node.saved.get(),
-        context: node.context.clone(),
-    })
+    let gy = y.iter().map(|v| Variable::from_array(v.grad())).collect();
+    Grad::new(f, data(x)?, data(y)?, gy, want)
 }
 
 fn deliver(grad: &NdArray, part: Variable, accumulate: bool) -> Result<()> {

@@ -89,7 +89,14 @@ impl FunctionRef {
     /// ```
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
         let x: Vec<crate::Shape> = self.inputs().iter().map(Variable::shape).collect();
-        used::arguments(&*self.0.function, &x)
+        match self.0.setup() {
+            Ok(setup)
+                if setup.kernels().is_some_and(|call| !(call as &dyn std::any::Any).is::<crate::function::Old>()) =>
+            {
+                self.0.function.used(setup.kernels())
+            }
+            _ => used::arguments(&*self.0.function, &x),
+        }
     }
 
     /// Words of the user's own, by name.

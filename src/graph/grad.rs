@@ -124,7 +124,7 @@ pub(crate) fn by_own_rule(
 ) -> Result<Vec<Option<Variable>>> {
     let node = f.node();
     let want = (0..x.len()).map(|i| differentiable(node, i)).collect();
-    let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+    let g = Grad::new(f, x, y, gy, want)?;
     mode::in_context(node.context.clone(), || mode::keeping_history(|| rule(node, &g)))
 }
 
@@ -194,7 +194,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
         .collect::<Result<Vec<_>>>()?;
     let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
     let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
-    let g = Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone() };
+    let g = Grad::over(node, node.setup()?, x, y, gy, want);
     let parts = mode::in_context(node.context.clone(), || chosen_rule(node, &g));
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
         if let Some(part) = part.filter(|_| want) {

@@ -2,7 +2,7 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::function::{Def, Function, InputKind, Needs, OnGpu, Shapes};
+use crate::function::{Def, Function, InputKind, Needs, Old, OnGpu, Resolved, Setup, Shapes};
 use crate::functions::Identity;
 use nnrs_kernels::array::{Absent, Maker, NdArray, Place, shape_changed};
 use nnrs_kernels::context::Context;
@@ -91,8 +91,8 @@ pub(crate) struct Links {
     /// All inputs, where some are left out (see [`FnNode::set_active`]).
     all_inputs: Option<Box<[VarRef]>>,
     outputs: SmallVec<[Slot; 1]>,
-    /// Fingerprint of the shapes of inputs and outputs when it was set up.
-    setup: u64,
+    /// The function over the shapes that inputs and outputs had when it was set up; nothing if it is to be set up again.
+    setup: Option<Arc<Setup>>,
     /// The inputs whose users want it to be set up again.
     marked: Vec<u64>,
 }
@@ -171,9 +171,8 @@ impl FnNode {
         let x: SmallVec<[Shape; 4]> = self.inputs().iter().map(|x| x.shape()).collect();
         let y: SmallVec<[Shape; 2]> = self.output_arrays().iter().map(NdArray::shape).collect();
         if self.function.on_variables().is_some() {
-            return self.links().setup == fingerprint(x.iter(), y.iter());
+            return self.setup_of(fingerprint(x.iter(), y.iter())).is_some();
         }
-        let (x, y): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (x.iter().collect(), y.iter().collect());
         self.check_call(&x, &y).is_ok()
     }
 
@@ -210,7 +209,7 @@ impl FnNode {
     pub(crate) fn kernel_place(&self) -> Place {
         let place = self.context.site().place;
         match place {
-            Place::Gpu(_) if self.function.on_gpu() == OnGpu::Nothing => {
+            Place::Gpu(_) if self.function.def().on_gpu == OnGpu::Nothing => {
                 cuda::runs_on_host(self.name());
                 Place::Host
             }
@@ -220,7 +219,7 @@ impl FnNode {
 
     /// Where the function's backward kernel runs.
     pub(crate) fn backward_place(&self) -> Place {
-        if self.function.on_gpu() == OnGpu::Both { self.context.site().place } else { Place::Host }
+        if self.function.def().on_gpu == OnGpu::Both { self.context.site().place } else { Place::Host }
     }
 
     /// The type in which a kernel reads and writes floating-point data: on a GPU that of the data, which it converts itself.
@@ -228,29 +227,29 @@ impl FnNode {
         if place == Place::Host { self.context.compute_dtype() } else { self.context.dtype() }
     }
 
-    /// What the backward kernel reads for the gradients `want`; `None` if there is none and the rule does it.
-    pub(crate) fn needs(&self, want: &[bool]) -> Option<Needs> {
+    /// What the backward kernel of a call reads for the gradients `want`; `None` if there is none and the rule does it.
+    pub(crate) fn needs(&self, setup: &Setup, want: &[bool]) -> Option<Needs> {
+        if let Some(own) = self.function.on_variables() {
+            return Some(own.needs(want));
+        }
+        let call = setup.kernels()?;
         match self.context.gpu() {
-            Some(_) if self.function.on_gpu() == OnGpu::Forward => None,
-            Some(_) if self.function.on_gpu() == OnGpu::Both && self.would_save() => {
-                let needs = self.function.needs(want)?;
+            Some(_) if self.function.def().on_gpu == OnGpu::Forward => None,
+            Some(_)
+                if self.function.def().on_gpu == OnGpu::Both && call.saves(self.context.compute_dtype()).is_some() =>
+            {
+                let needs = call.needs(want)?;
                 Some(Needs { x: Needs::ALL.x, ..needs })
             }
-            _ => self.function.needs(want),
+            _ => call.needs(want),
         }
     }
 
-    fn would_save(&self) -> bool {
-        let shapes: SmallVec<[Shape; 4]> = self.inputs().iter().map(|v| v.shape()).collect();
-        let shapes: SmallVec<[&Shape; 4]> = shapes.iter().collect();
-        self.function.saves(&shapes, self.context.compute_dtype()).is_some()
-    }
-
-    /// Bytes that the function saves in place of inputs of the shapes `x`. Kernels on a GPU read the inputs instead.
-    pub(crate) fn saves(&self, x: &[&Shape]) -> Option<usize> {
+    /// Bytes that a call saves in place of inputs. Kernels on a GPU read the inputs instead.
+    pub(crate) fn saves(&self, setup: &Setup) -> Option<usize> {
         match self.context.gpu() {
-            Some(_) if self.function.on_gpu() != OnGpu::Nothing => None,
-            _ => self.function.saves(x, self.context.compute_dtype()),
+            Some(_) if self.function.def().on_gpu != OnGpu::Nothing => None,
+            _ => setup.kernels()?.saves(self.context.compute_dtype()),
         }
     }
 
@@ -275,7 +274,7 @@ impl FnNode {
         let picked = all.iter().zip(mask).filter(|(_, on)| **on).map(|(x, _)| x.clone()).collect();
         let old = std::mem::replace(&mut links.inputs, picked);
         links.all_inputs = mask.contains(&false).then(|| all.iter().cloned().collect());
-        links.setup = 0;
+        links.setup = None;
         drop(links);
         drop(old);
         self.outputs().iter().for_each(|y| y.changed());
@@ -342,7 +341,7 @@ impl FnNode {
     /// The outputs' shapes must be asked for again, says input `x`.
     pub(crate) fn mark_stale(&self, x: u64) {
         let mut links = self.links();
-        links.setup = 0;
+        links.setup = None;
         if !links.marked.contains(&x) {
             links.marked.push(x);
         }
@@ -358,7 +357,7 @@ impl FnNode {
         marked.retain(|m| *m != x);
         if !marked.is_empty() {
             let mut links = self.links();
-            (links.setup, links.marked) = (0, marked);
+            (links.setup, links.marked) = (None, marked);
         }
         Ok(true)
     }
@@ -379,64 +378,83 @@ impl FnNode {
         let x: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
         let y: SmallVec<[Shape; 2]> = outputs.iter().map(|y| y.shape()).collect();
         let new = self.refresh_from(&inputs, x.iter(), &outputs, y.iter())?.1;
-        Ok(new.is_some())
+        Ok(new)
     }
 
-    /// As [`FnNode::refresh`], where inputs and outputs are known, and had these shapes at some time. Gives the number of the
-    /// call's shapes, and those of the outputs if they are shaped anew.
+    /// As [`FnNode::refresh`], where inputs and outputs are known, and had these shapes at some time. Gives the function over
+    /// them, and whether the outputs are shaped anew.
     pub(crate) fn refresh_from<'a>(
         &self,
         inputs: &[VarRef],
         x: impl Iterator<Item = &'a Shape> + Clone,
         outputs: &[VarRef],
         y: impl Iterator<Item = &'a Shape>,
-    ) -> Result<(u64, Option<Shapes>)> {
-        let now = fingerprint(x.clone(), y);
-        if self.links().setup == now {
-            return Ok((now, None));
+    ) -> Result<(Arc<Setup>, bool)> {
+        if let Some(setup) = self.setup_of(fingerprint(x.clone(), y)) {
+            return Ok((setup, false));
         }
-        let shapes: SmallVec<[Shape; 4]> = x.cloned().collect();
-        let out = infer(&*self.function, inputs, &shapes).map_err(|e| self.explain(e))?;
+        let shapes: SmallVec<[Shape; 2]> = x.cloned().collect();
+        let setup = resolve(&self.function, inputs, shapes).map_err(|e| self.explain(e))?;
+        let out = &setup.y;
         if out.len() != outputs.len() {
             let expected = format!("as many outputs as when the function was made: {}", outputs.len());
             return Err(self.explain(Error::shape("n_outputs", expected).actual(out.len()).function(self.name())));
         }
-        let setup = fingerprint(shapes.iter(), out.iter());
-        for (v, shape) in outputs.iter().zip(&out) {
+        for (v, shape) in outputs.iter().zip(out) {
             let v = Variable::handle(v.clone());
             if v.shape() != *shape {
                 v.reset_shape(shape.clone(), true)?;
             }
         }
         let mut links = self.links();
-        links.setup = setup;
+        links.setup = Some(setup.clone());
         links.marked.clear();
-        Ok((setup, Some(out)))
+        Ok((setup, true))
     }
 
-    /// The number of the shapes of a call; an error if the function does not make outputs of the shapes `y` from inputs of
-    /// the shapes `x`.
-    pub(crate) fn check_call(&self, x: &[&Shape], y: &[&Shape]) -> Result<u64> {
-        let now = fingerprint(x.iter().copied(), y.iter().copied());
-        if self.links().setup == now || self.function.on_variables().is_some() {
-            return Ok(now);
+    /// The function over the shapes that it was set up for, if their number is this one.
+    fn setup_of(&self, number: u64) -> Option<Arc<Setup>> {
+        self.links().setup.as_ref().filter(|s| s.number == number).cloned()
+    }
+
+    /// The function over the shapes that its inputs have now.
+    pub(crate) fn setup(&self) -> Result<Arc<Setup>> {
+        self.setup_for(self.inputs().iter().map(|x| x.shape()).collect())
+    }
+
+    /// The function over inputs of the shapes `x`.
+    pub(crate) fn setup_for(&self, x: SmallVec<[Shape; 2]>) -> Result<Arc<Setup>> {
+        let current = self.links().setup.as_ref().filter(|s| s.x == x).cloned();
+        match current {
+            Some(setup) => Ok(setup),
+            None if self.function.on_variables().is_some() => {
+                Ok(Arc::new(Setup::new(0, x, Resolved::without_call(Shapes::new()))))
+            }
+            None => resolve_shapes(&self.function, x).map(Arc::new),
         }
-        let shapes: SmallVec<[Shape; 4]> = x.iter().map(|x| (*x).clone()).collect();
-        let out = self.function.infer(&shapes)?;
-        if out.len() == y.len() && out.iter().zip(y).all(|(a, b)| a == *b) {
-            return Ok(now);
+    }
+
+    /// The function over inputs of the shapes `x`; an error if it does not make outputs of the shapes `y` of them.
+    pub(crate) fn check_call(&self, x: &[Shape], y: &[Shape]) -> Result<Arc<Setup>> {
+        let number = fingerprint(x.iter(), y.iter());
+        if let Some(setup) = self.setup_of(number) {
+            return Ok(setup);
         }
-        let list =
-            |shapes: &mut dyn Iterator<Item = &Shape>| shapes.map(Shape::to_string).collect::<Vec<_>>().join(", ");
-        let (made, given) = (list(&mut out.iter()), list(&mut y.iter().copied()));
+        if self.function.on_variables().is_some() {
+            return Ok(Arc::new(Setup::new(number, x.into(), Resolved::without_call(y.into()))));
+        }
+        let setup = resolve_shapes(&self.function, x.into())?;
+        if setup.y[..] == *y {
+            return Ok(Arc::new(setup));
+        }
+        let list = |shapes: &[Shape]| shapes.iter().map(Shape::to_string).collect::<Vec<_>>().join(", ");
+        let (made, given) = (list(&setup.y), list(y));
         Err(shape_changed(format!("the function makes {made} of its inputs, and the outputs are {given}")))
     }
 
-    /// True if a call reads nothing and makes nothing: arrays without elements, whose other sizes may be huge. No kernel is
-    /// asked.
-    pub(crate) fn is_idle<'a>(&self, x: &[&Shape], y: impl IntoIterator<Item = &'a Shape>) -> bool {
-        let mut y = y.into_iter();
-        y.all(|s| s.size() == 0) && x.iter().all(|s| s.size() == 0) && !self.function.has_state()
+    /// True if a call reads nothing and makes nothing. No kernel is asked.
+    pub(crate) fn is_idle(&self, setup: &Setup) -> bool {
+        setup.is_empty() && !self.function.has_state()
     }
 
     /// Completes an error with the function, its inputs and the line that made the node.
@@ -566,16 +584,14 @@ pub fn apply_into(
     let inputs: SmallVec<[VarRef; 2]> = inputs.iter().map(|v| v.node().clone()).collect();
     let fail = |e: Error| explain(e, &*function, &inputs, origin.as_deref());
     function.def().check_inputs(inputs.len()).map_err(fail)?;
-    let shapes: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
-    let out = infer(&*function, &inputs, &shapes).map_err(fail)?;
-    let data = output_arrays(&out, into).map_err(fail)?;
+    let shapes: SmallVec<[Shape; 2]> = inputs.iter().map(|x| x.shape()).collect();
+    let setup = resolve(&function, &inputs, shapes).map_err(fail)?;
+    let data = output_arrays(&setup.y, into).map_err(fail)?;
     let node = link(function, inputs, origin);
     let outputs = make_outputs(&node, data);
-    let call = fingerprint(shapes.iter(), out.iter());
-    node.links().setup = call;
+    node.links().setup = Some(setup.clone());
     if mode::auto_forward() {
-        let (x, y): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (shapes.iter().collect(), out.iter().collect());
-        plan::run_single(&node, &outputs, plan::Sizes { x: &x, y: &y, call })?;
+        plan::run_single(&node, &outputs, &setup)?;
         if mode::no_grad() || (mode::forgets() && !outputs[0].need_grad()) {
             outputs.iter().for_each(forget);
         }
@@ -592,21 +608,33 @@ fn forget(v: &VarRef) {
     drop(parent);
 }
 
-/// Shapes of a function's outputs; functions over variables look at the inputs themselves.
-pub(crate) fn infer(f: &dyn Function, inputs: &[VarRef], shapes: &[Shape]) -> Result<Shapes> {
+/// A function over inputs of these shapes; one that works on variables looks at the inputs themselves.
+pub(crate) fn resolve(f: &Arc<dyn Function>, inputs: &[VarRef], shapes: SmallVec<[Shape; 2]>) -> Result<Arc<Setup>> {
+    let Some(own) = f.on_variables() else { return resolve_shapes(f, shapes).map(Arc::new) };
     shapes.iter().try_for_each(Shape::check)?;
-    let some = |out: Shapes, by: &str| match out.is_empty() {
-        true => Err(Error::graph(format!("`{by}` gave no shapes: a function has at least one output"))),
-        false => out.into_iter().map(Shape::checked).collect(),
-    };
-    let Some(own) = f.on_variables() else { return some(f.infer(shapes)?, "infer") };
     let arrays: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let x = plan::stand_ins(&arrays);
     x.iter().zip(inputs).for_each(|(x, v)| x.set_need_grad(v.need_grad()));
     let out = own.setup(&x);
     let before: SmallVec<[(&NdArray, Shape); 4]> = arrays.iter().zip(shapes.iter().cloned()).collect();
     plan::settle(&before, arrays.iter().cloned())?;
-    some(out?, "setup")
+    numbered(shapes, Resolved::without_call(out?), "setup").map(Arc::new)
+}
+
+fn resolve_shapes(f: &Arc<dyn Function>, x: SmallVec<[Shape; 2]>) -> Result<Setup> {
+    x.iter().try_for_each(Shape::check)?;
+    let resolved = f.resolve(&x)?;
+    let resolved = if resolved.old { Old::resolved(f, &x, resolved.shapes) } else { resolved };
+    numbered(x, resolved, "resolve")
+}
+
+/// `by`: the method of which this is the result.
+fn numbered(x: SmallVec<[Shape; 2]>, mut resolved: Resolved, by: &str) -> Result<Setup> {
+    if resolved.shapes.is_empty() {
+        return Err(Error::graph(format!("`{by}` gave no shapes: a function has at least one output")));
+    }
+    resolved.shapes = resolved.shapes.into_iter().map(Shape::checked).collect::<Result<_>>()?;
+    Ok(Setup::new(fingerprint(x.iter(), resolved.shapes.iter()), x, resolved))
 }
 
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
@@ -670,7 +698,13 @@ fn unlinked(
         origin,
         rank: AtomicU32::new(rank as u32),
         tags: Mutex::default(),
-        links: Mutex::new(Links { inputs, all_inputs: None, outputs: SmallVec::new(), setup: 0, marked: Vec::new() }),
+        links: Mutex::new(Links {
+            inputs,
+            all_inputs: None,
+            outputs: SmallVec::new(),
+            setup: None,
+            marked: Vec::new(),
+        }),
         plan: Mutex::default(),
         sum: AtomicU64::new(0),
         is_remade: AtomicBool::new(false),

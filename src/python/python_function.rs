@@ -5,7 +5,7 @@ use super::variable::Variable;
 use super::{call, errors};
 use crate::function::args::{Key, key};
 use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
-use crate::function::{OutputDef, Shapes};
+use crate::function::{OnGpu, OutputDef, Shapes};
 use crate::graph::Variable as Var;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -120,6 +120,7 @@ const TEMPLATE: Def = Def {
     group: Group::Special,
     doc: "A function written in Python.",
     elementwise: false,
+    on_gpu: OnGpu::Nothing,
     inputs: &[InputDef { name: "inputs", kind: InputKind::Variadic, doc: "N-D arrays." }],
     args: &[],
     outputs: &[OutputDef { name: "outputs", variadic: true, doc: "N-D arrays." }],
@@ -139,24 +140,10 @@ impl Described for UserFunction {
 }
 
 impl Function for UserFunction {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let x: Vec<Var> = x.iter().map(|s| Var::new(s.clone())).collect();
-        self.setup(&x)
-    }
-
     fn grad(&self, _: &Grad) -> Result<Vec<Option<Var>>> {
         let name = self.def.name;
         let e = Error::new(ErrorKind::Argument, format!("no gradient rule is registered for '{name}'"));
         Err(e.hint(format!("nnrs.backward_functions.register('{name}', rule) tells nn.grad the gradient as a graph")))
-    }
-
-    fn needs(&self, want: &[bool]) -> Option<Needs> {
-        let depends = self.depends();
-        if depends.len() != want.len() {
-            return Some(Needs::ALL);
-        }
-        let wanted = depends.iter().zip(want).filter(|(_, w)| **w);
-        Some(wanted.fold(Needs::NONE, |all, (n, _)| Needs { x: all.x | n.x, y: all.y | n.y }))
     }
 
     fn on_variables(&self) -> Option<&dyn OnVariables> {
@@ -182,6 +169,15 @@ impl OnVariables for UserFunction {
 
     fn backward(&self, x: &[Var], y: &[Var], want: &[bool], accumulate: &[bool]) -> Result<()> {
         attached(|py| self.call(py, "backward_impl", x, y, &[want, accumulate])).map_err(errors::carry)
+    }
+
+    fn needs(&self, want: &[bool]) -> Needs {
+        let depends = self.depends();
+        if depends.len() != want.len() {
+            return Needs::ALL;
+        }
+        let wanted = depends.iter().zip(want).filter(|(_, w)| **w);
+        wanted.fold(Needs::NONE, |all, (n, _)| Needs { x: all.x | n.x, y: all.y | n.y })
     }
 }
 

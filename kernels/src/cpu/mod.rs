@@ -15,5 +15,4 @@ pub mod rows;
 pub mod scratch;
 #[cfg_attr(test, allow(clippy::undocumented_unsafe_blocks))] // one comment for a whole table of measurements
 pub mod simd;
-pub mod softmax;
 pub mod tasks;

@@ -26,7 +26,7 @@ impl Gpu {
     }
 
     /// Begins a launch of a kernel that was generated.
-    pub(super) fn launch_kernel(&'static self, kernel: Kernel) -> Launch {
+    pub(crate) fn launch_kernel(&'static self, kernel: Kernel) -> Launch {
         Launch { gpu: self, kernel, args: SmallVec::new(), held: SmallVec::new() }
     }
 
@@ -129,7 +129,7 @@ const TABLES: usize = 4096;
 
 impl Gpu {
     /// Drops the tables, which are made again when they are wanted; false if there are none.
-    pub(super) fn forget_tables(&self) -> bool {
+    pub(crate) fn forget_tables(&self) -> bool {
         let tables = std::mem::take(&mut *self.tables());
         !tables.is_empty()
     }
@@ -138,7 +138,7 @@ impl Gpu {
     ///
     /// They go there in order with the other work, which may still use the memory for something else; or, while a run is
     /// captured, at once: then nothing else is on its way.
-    pub(super) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<Memory>> {
+    pub(crate) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<Memory>> {
         if let Some(found) = self.tables().get(bytes) {
             return Ok(found.clone());
         }

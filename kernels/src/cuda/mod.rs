@@ -25,8 +25,7 @@ pub mod extreme;
 mod faults;
 mod generated;
 pub mod kernels;
-pub mod labels;
-mod launch;
+pub mod launch;
 #[cfg(feature = "cuda")]
 mod library;
 pub mod matmul;
@@ -51,11 +50,10 @@ pub mod reduce;
 pub mod replays;
 #[cfg(feature = "cuda")]
 mod retry;
-pub mod softmax;
 pub mod sort;
 #[cfg(feature = "cuda")]
 mod staging;
-mod team;
+pub mod team;
 mod vendor;
 
 use driver::Driver;

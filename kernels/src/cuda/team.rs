@@ -6,12 +6,12 @@ use crate::array::Data;
 use crate::dtype::DType;
 
 /// Threads of a block.
-pub(super) const THREADS: usize = 256;
+pub(crate) const THREADS: usize = 256;
 /// Threads that keep a multiprocessor busy.
 const BUSY: usize = 2048;
 
 /// How many threads share a row of `n` elements, which are neighbours in memory, or lie beside those of the next row.
-pub(super) fn size(gpu: &Gpu, rows: usize, n: usize, neighbours: bool) -> usize {
+pub(crate) fn size(gpu: &Gpu, rows: usize, n: usize, neighbours: bool) -> usize {
     let busy = gpu.properties().processors * BUSY;
     if !neighbours {
         return if n < 8 || rows >= busy { 1 } else { 8 };
@@ -21,16 +21,16 @@ pub(super) fn size(gpu: &Gpu, rows: usize, n: usize, neighbours: bool) -> usize 
 }
 
 /// Blocks of teams of that size for all rows.
-pub(super) fn grid(rows: usize, size: usize) -> Grid {
+pub(crate) fn grid(rows: usize, size: usize) -> Grid {
     Grid::new(rows.div_ceil(THREADS / size), THREADS)
 }
 
 /// The kernel of `double` or of float numbers.
-pub(super) fn named(stem: &str, double: bool) -> String {
+pub(crate) fn named(stem: &str, double: bool) -> String {
     format!("{stem}_{}", if double { "f64" } else { "f32" })
 }
 
 /// Whether kernels compute in double.
-pub(super) fn is_double(x: &Data) -> bool {
+pub(crate) fn is_double(x: &Data) -> bool {
     x.dtype() == DType::F64
 }

@@ -1,11 +1,13 @@
 //! Slices of an array along an axis, picked by indices; and the way back, which adds.
 
 use crate::array::{Data, Output, Place};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cpu::rows;
-use crate::cpu::scratch::Scratch;
+use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::{Shared, share};
 use crate::cuda::embed::{self, Absent};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::with_real;
 
@@ -98,5 +100,51 @@ impl Picks {
             let x = unsafe { std::slice::from_raw_parts_mut(shared.0.add(from), n) };
             rows::scatter(&y[to..to + rows], at, self.inner, x, Output::Accumulate);
         });
+    }
+}
+
+/// `y[.., i, ..] = x[.., indices[i], ..]`, and back.
+pub struct Gather {
+    pub axis: usize,
+    pub batch_dims: usize,
+    pub picks: Picks,
+}
+
+impl Gather {
+    /// Bytes of the indices as offsets.
+    fn offsets(&self) -> usize {
+        counted(self.picks.batch * self.picks.picks * size_of::<usize>())
+    }
+}
+
+impl Call for Gather {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.picks.pick(&x[0].data, &x[1].data, &y[0].data)
+    }
+
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        [self.offsets(); 2]
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 0b10, y: 0 })
+    }
+
+    fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(indices), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        self.picks.put_back(&gy.data, &indices.data, &gx.data, gx.output)
+    }
+}
+
+/// The way back as a function of its own.
+pub struct Ungather(pub Gather);
+
+impl Call for Ungather {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.0.picks.put_back(&x[0].data, &x[1].data, &y[0].data, Output::Write)
+    }
+
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        [self.0.offsets(), 0]
     }
 }

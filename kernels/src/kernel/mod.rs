@@ -1,3 +1,7 @@
-//! Structured kernels, a file each: sizes, resolved once, and the call, which runs where the arrays are.
+//! Structured kernels, a folder each: `mod.rs` has the call, which holds all sizes and runs where its arrays are; `cpu` and
+//! `cuda` do the work.
 
+pub mod axis;
 pub mod gather;
+pub mod labels;
+pub mod softmax;

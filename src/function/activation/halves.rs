@@ -3,7 +3,7 @@
 
 use super::rectified::{elu_formula, keeps_sign, not_positive};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 
 function! {
     /// Concatenated rectified linear units, `relu(x)` and `relu(-x)` along an axis (Shang et al., 2016).
-    CReLU crelu in Activation
+    CReLU crelu in Activation, any_device
     inputs { x: "N-D array." }
     args { axis: i64 = 1, "Axis of the concatenation; may count from the end." }
     outputs { y: "N-D array, twice as long as x on the axis." }
@@ -26,7 +26,7 @@ function! {
 
 function! {
     /// Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
-    CELU celu in Activation
+    CELU celu in Activation, any_device
     inputs { x: "N-D array." }
     args {
         alpha: f64 = 1.0, "Minus the limit of each half.";
@@ -155,10 +155,6 @@ macro_rules! halves {
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let s = self.sizes(x[0].shape)?;
                 self.compute(&s, run.dtype, &x[0].data, &y[0].data)
-            }
-
-            fn on_gpu(&self) -> OnGpu {
-                OnGpu::Both
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -1,26 +1,32 @@
 //! `log_softmax`: logarithm of softmax along an axis.
 
-use super::softmax::{along_axis, chosen_axis};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
+use super::softmax::chosen_axis;
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cpu::softmax::{self as kernel, Axis};
-use nnrs_kernels::cuda::softmax as gpu_kernel;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::softmax as kernel;
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Logarithm of softmax, `y = x - log(sum(exp(x)))` along an axis, without overflow.
-    LogSoftmax log_softmax in Activation
+    LogSoftmax log_softmax in Activation, any_device
     inputs { x: "N-D array, N > 0." }
     args { axis: Option<i64> = None, "Axis of the sum; None: the last one. May count from the end." }
     outputs { y: "N-D array of x's shape." }
 }
 
-along_axis!(LogSoftmax, log_softmax, log_softmax_backward, log_softmax_over, true);
+impl Function for LogSoftmax {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let axis = chosen_axis(&x[0], self.axis)?;
+        Ok(Resolved::one(x[0].clone(), kernel::Softmax::new(&x[0], axis, true)))
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let axis = g.call::<kernel::Softmax>().axis as i64;
+        Ok(vec![Some(rule(&g.y[0], &g.gy[0], axis)?)])
+    }
+}
 
 /// `gy - exp(y) sum(gy)`.
 fn rule(y: &Variable, gy: &Variable, axis: i64) -> Result<Variable> {

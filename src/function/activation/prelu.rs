@@ -2,7 +2,7 @@
 
 use crate::function::array::sum_to;
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 
 function! {
     /// Parametric rectified linear unit, `y = max(x0, 0) + x1 min(x0, 0)` with learned slopes x1 (He et al., 2015).
-    PReLU prelu in Activation
+    PReLU prelu in Activation, any_device
     inputs {
         x0: "N-D array.",
         x1: "Slopes: one for all, or one for each place of the axis base_axis.",
@@ -73,10 +73,6 @@ impl Function for PReLU {
         let formula = Formula::new(2, |v| vec![Some(formula(&v[0], &v[1]))]);
         let w = (&x[1].data, Walk::new(&slopes, x[0].shape));
         kernels::formula(&formula, &[(&x[0].data, Walk::Dense), w], &y[0].data, Output::Write)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     /// The slopes' gradient, before it is summed.

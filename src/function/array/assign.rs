@@ -1,7 +1,7 @@
 //! `assign`: writes one array's content into another.
 
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::error::{Error, Result};
@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 function! {
     /// Writes `src` into the data of `dst` whenever it runs, and gives a copy. The gradient goes to `dst`.
-    Assign assign in Array
+    Assign assign in Array, any_device
     inputs { dst: "N-D array that is written.", src: "N-D array of the same shape." }
     args { }
     outputs { y: "N-D array of that shape." }
@@ -23,10 +23,6 @@ impl Function for Assign {
             true => Ok(smallvec![x[0].clone()]),
             false => Err(Error::shape("src", format!("shape {} as of dst", x[0])).actual(&x[1])),
         }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `bool_scatter`: rows put where a mask is not zero. `bool_gather`: the reverse. `bool_fill`: a number where a mask is not zero.
 
-use crate::function::{Elementwise, Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Elementwise, Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 
 function! {
     /// Puts the rows of `input`, one after the other, where the mask is not zero; elsewhere the result is `output`, or 0.
-    BoolScatter bool_scatter in Array
+    BoolScatter bool_scatter in Array, any_device
     inputs {
         input: "Rows, of shape (n, ..), n the number of places where the mask is not zero.",
         mask: "N-D array.",
@@ -38,7 +38,7 @@ function! {
 
 function! {
     /// The rows of `input` where the mask is not zero, in their order.
-    BoolGather bool_gather in Array
+    BoolGather bool_gather in Array, any_device
     inputs { input: "N-D array of a shape that begins with the mask's.", mask: "N-D array." }
     args { rows: i64 = 0, "Number of rows, as many as there are places where the mask is not zero." }
     outputs { output: "Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row)." }
@@ -92,10 +92,6 @@ impl Function for BoolScatter {
         [counted(x[0][0] * size_of::<usize>()); 2]
     }
 
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
             return scatter_on_gpu(x, &y[0]);
@@ -141,10 +137,6 @@ impl Function for BoolGather {
 
     fn scratch(&self, _x: &[&Shape], y: &[&Shape], _dtype: DType) -> [usize; 2] {
         [counted(y[0][0] * size_of::<usize>()); 2]
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `broadcast`: repeats axes of size 1.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 function! {
     /// Repeats an array along axes of size 1 to a larger shape, as NumPy's `broadcast_to`.
-    Broadcast broadcast in Array
+    Broadcast broadcast in Array, any_device
     inputs { x: "N-D array." }
     args { shape: Vec<i64>, "Shape of the result; x's axes are matched from the last." }
     outputs { y: "N-D array of the given shape." }
@@ -33,10 +33,6 @@ impl Function for Broadcast {
         let y: Shape = self.shape.iter().map(|&d| d as usize).collect();
         let fits = y.ndim() >= x[0].ndim() && x[0].broadcast(&y).as_ref() == Some(&y);
         if fits { Ok(smallvec![y]) } else { Err(fail()) }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

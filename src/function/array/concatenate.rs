@@ -1,6 +1,6 @@
 //! `concatenate`: arrays joined along an axis.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::cpu::moves::Moves;
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Joins arrays along an axis. Their sizes along the other axes must agree.
-    Concatenate concatenate in Array
+    Concatenate concatenate in Array, any_device
     inputs { x [variadic]: "N-D arrays." }
     args { axis: Option<i64> = None, "Axis to join along; None: the last one. It may count from the end." }
     outputs { y: "The joined array." }
@@ -48,10 +48,6 @@ impl Function for Concatenate {
             y.as_mut_slice()[axis] = y[axis].saturating_add(s[axis]);
         }
         Ok(smallvec![y])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 function! {
     /// Reverses the order of elements along axes.
-    Flip flip in Array
+    Flip flip in Array, any_device
     inputs { x: "N-D array." }
     args { axes: Option<List> = None, "Axes to reverse; None: the last one. They may count from the end." }
     outputs { y: "N-D array of x's shape." }
@@ -39,10 +39,6 @@ impl Function for Flip {
             return Err(Error::shape("x", "one axis at least").actual(&x[0]));
         }
         self.moves(&x[0]).map(|_| smallvec![x[0].clone()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -4,18 +4,15 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
-use nnrs_kernels::cpu::scratch::counted;
-use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::kernel::gather::{self as kernel, Picks};
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Picks slices of x along an axis: `y[.., i, ..] = x[.., Indices[i], ..]`. With `batch_dims`, the first axes of both are matched.
-    Gather gather in Array
+    Gather gather in Array, any_device
     inputs { x: "N-D array.", Indices [index]: "Indices into the axis, 0 or more." }
     args {
         axis: Option<i64> = None, "Axis to pick from; None: 0. It may count from the end.";
@@ -25,64 +22,39 @@ function! {
 }
 
 impl Gather {
-    fn axes(&self, x: &Shape, indices: &Shape) -> Result<(usize, usize)> {
+    /// The output's shape, and the kernels.
+    fn call(&self, x: &Shape, indices: &Shape) -> Result<(Shape, kernel::Gather)> {
         let axis = x.axis(self.axis.unwrap_or(0), "axis")?;
         let batch = self.batch_dims.unwrap_or(0);
-        if batch < 0 || batch as usize > axis || batch as usize > indices.ndim() {
-            let expected =
-                format!("a number between 0 and {}, the axis and the axes of Indices", axis.min(indices.ndim()));
-            return Err(Error::arg("batch_dims", expected).actual(batch));
+        let most = axis.min(indices.ndim());
+        let b = usize::try_from(batch).ok().filter(|b| *b <= most).ok_or_else(|| {
+            let expected = format!("a number between 0 and {most}, the axis and the axes of Indices");
+            Error::arg("batch_dims", expected).actual(batch)
+        })?;
+        if x[..b] != indices[..b] {
+            let expected = format!("a shape that begins with {}, as x", Shape::from(&x[..b]));
+            return Err(Error::shape("Indices", expected).actual(indices));
         }
-        Ok((axis, batch as usize))
-    }
-
-    fn sizes(&self, x: &Shape, indices: &Shape) -> Result<Picks> {
-        let (axis, b) = self.axes(x, indices)?;
-        let outer = x[b..axis].iter().product();
-        Ok(Picks { batch: x.size_to(b), outer, n: x[axis], inner: x.size_from(axis + 1), picks: indices.size_from(b) })
+        let y = x[..axis].iter().chain(&indices[b..]).chain(&x[axis + 1..]).copied().collect();
+        let (outer, inner) = (x[b..axis].iter().product(), x.size_from(axis + 1));
+        let picks = Picks { batch: x.size_to(b), outer, n: x[axis], inner, picks: indices.size_from(b) };
+        Ok((y, kernel::Gather { axis, batch_dims: b, picks }))
     }
 }
 
 impl Function for Gather {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let (y, call) = self.call(&x[0], &x[1])?;
+        Ok(Resolved::one(y, call))
+    }
+
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let call = call_of::<kernel::Gather>(call);
+        vec![("axis", ArgValue::Int(call.axis as i64)), ("batch_dims", ArgValue::Int(call.batch_dims as i64))]
+    }
+
     fn refuses_gradient(&self, _i: usize) -> bool {
         false
-    }
-
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let (axis, b) = self.axes(&x[0], &x[1])?;
-        if x[0][..b] != x[1][..b] {
-            let expected = format!("a shape that begins with {}, as x", Shape::from(&x[0][..b]));
-            return Err(Error::shape("Indices", expected).actual(&x[1]));
-        }
-        Ok(smallvec![x[0][..axis].iter().chain(&x[1][b..]).chain(&x[0][axis + 1..]).copied().collect()])
-    }
-
-    fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
-        [counted(x[1].size() * size_of::<usize>()); 2]
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.sizes(x[0].shape, x[1].shape)?.pick(&x[0].data, &x[1].data, &y[0].data)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 2, y: 0 })
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(indices), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
-        self.sizes(gx.shape, indices.shape)?.put_back(&gy.data, &indices.data, &gx.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -94,7 +66,7 @@ impl Function for Gather {
 
 function! {
     /// Adds slices to zeros at the places that indices name: the reverse of `gather`, its derivative.
-    Ungather ungather in Special
+    Ungather ungather in Special, any_device
     inputs { x: "The slices.", indices [index]: "Indices into the axis." }
     args {
         shape: List, "Shape of the result.";
@@ -115,22 +87,13 @@ impl Function for Ungather {
         false
     }
 
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let y: Shape = self.shape.iter().map(|&d| d.max(0) as usize).collect();
-        let part = self.gather().infer(&[y.clone(), x[1].clone()])?.swap_remove(0);
+        let (part, call) = self.gather().call(&y, &x[1])?;
         if part != x[0] {
             return Err(Error::shape("x", format!("shape {part}")).actual(&x[0]));
         }
-        Ok(smallvec![y])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let s = self.gather().sizes(y[0].shape, x[1].shape)?;
-        s.put_back(&x[0].data, &x[1].data, &y[0].data, Output::Write)
+        Ok(Resolved::one(y, kernel::Ungather(call)))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,7 +1,7 @@
 //! `gather_nd` and `scatter_nd`: elements or slices read from, or written to, places given by coordinates. Each is the other's derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, NdArray, Place};
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 
 function! {
     /// Elements or slices at coordinates: `y[i] = data[indices[0, i], indices[1, i], ..]`. Coordinates may count from the end.
-    GatherNd gather_nd in Array
+    GatherNd gather_nd in Array, any_device
     inputs { data: "N-D array.", indices [index]: "Coordinates, of shape (M, ..): M of them for each place, for the first M axes of data." }
     args { }
     outputs { y: "indices.shape[1:] + data.shape[M:]." }
@@ -27,7 +27,7 @@ function! {
 function! {
     /// Writes elements or slices to coordinates: `y[indices[0, i], indices[1, i], ..] = data[i]`, elsewhere y is `out`, or 0.
     /// Coordinates may count from the end. Of several values for one place the last one stays, or they are added up.
-    ScatterNd scatter_nd in Array
+    ScatterNd scatter_nd in Array, any_device
     inputs {
         data: "indices.shape[1:] + shape[M:].",
         indices [index]: "Coordinates, of shape (M, ..).",
@@ -96,10 +96,6 @@ impl Function for GatherNd {
 
     fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
         [counted(x[1].size_from(1) * size_of::<usize>()); 2]
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -212,10 +208,6 @@ impl Function for ScatterNd {
         let copies =
             if x.len() > 2 { counted(y[0].size() * dtype.size()) + counted(x[0].size() * dtype.size()) } else { 0 };
         [at, at + copies]
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

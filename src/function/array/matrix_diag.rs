@@ -1,7 +1,7 @@
 //! `matrix_diag` and `matrix_diag_part`: diagonal matrices of vectors, and the diagonals of matrices. Each is the other's derivative.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::array::Data;
 use nnrs_kernels::cpu::moves::Moves;
@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 function! {
     /// Diagonal matrices: the last axis of x becomes a diagonal, with zeros elsewhere.
-    MatrixDiag matrix_diag in Array
+    MatrixDiag matrix_diag in Array, any_device
     inputs { x: "N-D array of shape (.., M)." }
     args { }
     outputs { y: "N-D array of shape (.., M, M)." }
@@ -19,7 +19,7 @@ function! {
 
 function! {
     /// The diagonals of matrices.
-    MatrixDiagPart matrix_diag_part in Array
+    MatrixDiagPart matrix_diag_part in Array, any_device
     inputs { x: "N-D array of shape (.., M, M)." }
     args { }
     outputs { y: "N-D array of shape (.., M)." }
@@ -50,10 +50,6 @@ impl Function for MatrixDiag {
             Some(m) => Ok(smallvec![x[0].iter().chain([m]).copied().collect()]),
             None => Err(Error::shape("x", "one axis at least").actual(&x[0])),
         }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -87,10 +83,6 @@ impl Function for MatrixDiagPart {
             Some((m, lead)) if lead.last() == Some(m) => Ok(smallvec![lead.into()]),
             _ => Err(Error::shape("x", "square matrices in the last two axes").actual(&x[0])),
         }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

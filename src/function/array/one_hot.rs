@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cuda;
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 function! {
     /// One-hot vectors, or arrays of more axes: 1 at the place that the last axis of x names, 0 elsewhere. Places may count from the end;
     /// a place out of range leaves zeros.
-    OneHot one_hot in Array
+    OneHot one_hot in Array, any_device
     inputs { x [index]: "Places, of shape (.., M); M is the length of `shape`." }
     args { shape: List, "Shape of each one-hot array." }
     outputs { output: "Array of x's shape without its last axis, then `shape`." }
@@ -43,10 +43,6 @@ impl Function for OneHot {
             return Err(Error::arg("shape", "one size at least").actual("()"));
         }
         Ok(smallvec![lead.iter().copied().chain(self.shape.iter().map(|&d| d as usize)).collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

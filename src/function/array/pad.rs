@@ -1,7 +1,7 @@
 //! `pad`: an array with a border: a constant, its reflection, or its edge; and the reverse, the derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -19,7 +19,7 @@ use smallvec::{SmallVec, smallvec};
 function! {
     /// Puts a border around an array. With mode 'reflect' the array is mirrored at its first and last elements, which are not repeated;
     /// with 'repeat' they are the border.
-    Pad pad in Array
+    Pad pad in Array, any_device
     inputs { x: "N-D array." }
     args {
         pad_width: List, "Widths before and after each of the last axes: (before, after, before, after, ..).";
@@ -106,10 +106,6 @@ impl Function for Pad {
     fn scratch(&self, _x: &[&Shape], y: &[&Shape], _dtype: DType) -> [usize; 2] {
         let width = y[0].last().copied().unwrap_or(1);
         [if self.is_constant() { 0 } else { counted(width * size_of::<usize>()) }; 2]
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -251,7 +247,7 @@ impl Borders {
 
 function! {
     /// Sums the border that `pad` made of x's elements onto them: the reverse of `pad`, its derivative.
-    Unpad unpad in Special
+    Unpad unpad in Special, any_device
     inputs { x: "N-D array with a border." }
     args {
         shape: List, "Shape without the border.";
@@ -278,10 +274,6 @@ impl Function for Unpad {
             return Err(Error::shape("x", format!("shape {padded}")).actual(&x[0]));
         }
         Ok(smallvec![self.whole()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `reshape`: the same elements under another shape.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 function! {
     /// Another shape for the same elements. One negative size is inferred.
-    Reshape reshape in Array
+    Reshape reshape in Array, any_device
     inputs { x: "N-D array." }
     args {
         shape: Vec<i64>, "Sizes of the result; one of them may be -1.";
@@ -49,10 +49,6 @@ impl Function for Reshape {
 
     fn is_view(&self) -> bool {
         self.inplace
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

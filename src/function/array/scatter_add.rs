@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::moves::Moves;
@@ -16,7 +16,7 @@ use smallvec::smallvec;
 
 function! {
     /// Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
-    ScatterAdd scatter_add in Array
+    ScatterAdd scatter_add in Array, any_device
     inputs {
         x0: "N-D array that is added to.",
         indices [index]: "Places along the axis, 0 or more; not larger than x1, nor than x0 along the other axes.",
@@ -97,10 +97,6 @@ impl Function for ScatterAdd {
         Ok(smallvec![x[0].clone()])
     }
 
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axis = x[0].shape.axis(self.axis.unwrap_or(0), "axis")?;
         if let Place::Gpu(_) = y[0].data.place() {
@@ -122,7 +118,7 @@ impl Function for ScatterAdd {
 
 function! {
     /// Reads what `scatter_add` would add to: its derivative with respect to x1. Zero where there is no index.
-    ScatterPick scatter_pick in Special
+    ScatterPick scatter_pick in Special, any_device
     inputs { x: "N-D array.", indices [index]: "As of `scatter_add`." }
     args {
         shape: List, "Shape of the result.";
@@ -140,10 +136,6 @@ impl Function for ScatterPick {
         let y: Shape = self.shape.iter().map(|&d| d.max(0) as usize).collect();
         check(&x[0], &x[1], &y, x[0].axis(self.axis.unwrap_or(0), "axis")?)?;
         Ok(smallvec![y])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Part, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Part, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
-    Sink sink in Special
+    Sink sink in Special, any_device
     inputs { x [variadic]: "N-D arrays." }
     args { one_input_grad: bool = true, "Whether the gradient of each input is 1; else it is what the input's own gradient holds." }
     outputs { y: "0, of shape ()." }
@@ -19,10 +19,6 @@ function! {
 impl Function for Sink {
     fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![Shape::default()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `slice`: a part of an array, by Python's rules for start, stop and step; and its reverse, the derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
@@ -14,7 +14,7 @@ function! {
     /// A part of an array, as `x[start:stop:step]` in Python for each axis.
     ///
     /// Lists that are shorter than x has axes are about the last axes. The number -2^63 stands for Python's None.
-    Slice slice in Array
+    Slice slice in Array, any_device
     inputs { x: "N-D array." }
     args {
         start: Option<List> = None, "First position of each axis; None: the first one (with a negative step the last one).";
@@ -108,10 +108,6 @@ impl Function for Slice {
         Ok(smallvec![self.inferred(&x[0])?])
     }
 
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.moves(x[0].shape, true)?;
         kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
@@ -151,7 +147,7 @@ fn put_back(moves: Moves, part: &Data, whole: &Data, output: Output) -> Result<(
 
 function! {
     /// Zeros of a shape with x as a part of them: the reverse of `slice`, its derivative.
-    Unslice unslice in Special
+    Unslice unslice in Special, any_device
     inputs { x: "The part." }
     args {
         shape: List, "Shape of the whole.";
@@ -179,10 +175,6 @@ impl Function for Unslice {
             return Err(Error::shape("x", format!("shape {part}")).actual(&x[0]));
         }
         Ok(smallvec![self.whole()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

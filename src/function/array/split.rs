@@ -1,7 +1,7 @@
 //! `split`: the pieces along an axis, which disappears.
 
 use super::concatenate::{place, take};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Cuts an array along an axis into as many pieces as the axis is long; the pieces do not have that axis.
-    Split split in Array
+    Split split in Array, any_device
     inputs { x: "N-D array." }
     args { axis: i64 = 0, "Axis to cut along; may count from the end." }
     outputs { y [variadic]: "The pieces." }
@@ -31,10 +31,6 @@ impl Function for Split {
         }
         let piece: Shape = x[0][..axis].iter().chain(&x[0][axis + 1..]).copied().collect();
         Ok(smallvec![piece; x[0][axis]])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `stack`: arrays joined along a new axis.
 
 use super::concatenate::{place, take};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Joins arrays of one shape along a new axis.
-    Stack stack in Array
+    Stack stack in Array, any_device
     inputs { x [variadic]: "N-D arrays of one shape." }
     args { axis: i64 = 0, "Place of the new axis in the result; may count from the end." }
     outputs { y: "The joined array, with one axis more." }
@@ -35,10 +35,6 @@ impl Function for Stack {
             return Err(Error::shape(&format!("x[{i}]"), format!("shape {} as of x[0]", x[0])).actual(s));
         }
         Ok(smallvec![x[0][..axis].iter().chain(&[x.len()]).chain(&x[0][axis..]).copied().collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `tile`: an array repeated along its axes.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::cpu::moves::Moves;
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Repeats an array, as NumPy's `tile`. A list shorter than x has axes is about the last axes; a longer one adds axes in front.
-    Tile tile in Array
+    Tile tile in Array, any_device
     inputs { x: "N-D array." }
     args { reps: Vec<i64>, "How often each axis is repeated." }
     outputs { y: "The repeated array." }
@@ -38,10 +38,6 @@ impl Function for Tile {
             return Err(Error::arg("reps", "numbers of 1 or more").actual(r));
         }
         Ok(smallvec![self.axes(&x[0]).iter().map(|&(r, n)| r.saturating_mul(n)).collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

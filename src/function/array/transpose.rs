@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 
 function! {
     /// Puts the axes into another order: axis i of the result is axis `axes[i]` of x.
-    Transpose transpose in Array
+    Transpose transpose in Array, any_device
     inputs { x: "N-D array." }
     args { axes: List, "The axes of x in their new order, each once. They may count from the end." }
     outputs { y: "N-D array." }
@@ -52,10 +52,6 @@ impl Function for Transpose {
         let axes = self.axes(x[0].shape)?;
         let moves = axes.iter().fold(Moves::new(0, 0), |m, &(n, y, x)| m.axis(n, y, x));
         kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -1,7 +1,7 @@
 //! `unlink`: x itself, where gradients end.
 
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 function! {
     /// The data of x under another variable; no gradient flows back to x.
-    Unlink unlink in Special
+    Unlink unlink in Special, any_device
     inputs { x: "N-D array." }
     args { }
     outputs { y: "x." }
@@ -22,10 +22,6 @@ impl Function for Unlink {
 
     fn is_view(&self) -> bool {
         true
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

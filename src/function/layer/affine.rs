@@ -1,7 +1,7 @@
 //! `affine`: the fully connected layer.
 
 use crate::function::kernels::{self, Matrix};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Fully connected layer, `y = x A + b`: the axes of `x` from `base_axis` on are taken as one vector.
-    Affine affine in Layer
+    Affine affine in Layer, any_device
     inputs {
         x: "Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.",
         weight: "Weight of shape (D_B * .. * D_N, L_0, .., L_I).",
@@ -64,10 +64,6 @@ impl Function for Affine {
             return Err(Error::shape("bias", format!("shape {}", Shape::from(&w[1..]))).actual(b));
         }
         Ok(smallvec![input[..base].iter().chain(&w[1..]).copied().collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

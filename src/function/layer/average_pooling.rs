@@ -2,7 +2,7 @@
 
 use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Mean of each window over the last two or three axes.
-    AveragePooling average_pooling in Layer
+    AveragePooling average_pooling in Layer, any_device
     inputs { x: "N-D array; its last axes (before the channels, if channel_last) are pooled." }
     args {
         kernel: Vec<i64>, "Sizes of the window, for 2 or 3 axes.";

@@ -3,7 +3,7 @@
 use crate::function;
 use crate::function::array::sum_to;
 use crate::function::kernels::{self, Matrix};
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 
 function! {
     /// Matrix product over the last two axes; leading axes broadcast.
-    BatchMatmul batch_matmul in Math
+    BatchMatmul batch_matmul in Math, forward_on_any_device
     inputs {
         a: "N-D array, N >= 2: matrices (.., M, K), or (.., K, M) if transposed.",
         b: "N-D array, N >= 2: matrices (.., K, N), or (.., N, K) if transposed.",
@@ -58,10 +58,6 @@ impl Function for BatchMatmul {
         y.push(m);
         y.push(n);
         Ok(smallvec![y])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

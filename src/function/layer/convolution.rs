@@ -2,7 +2,7 @@
 
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, all_but_channels, check_bias, sized, spec};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::dtype::DType;
@@ -14,7 +14,7 @@ function! {
     /// Convolution (a cross-correlation, to be exact) over any number of spatial axes:
     /// `y[n, o, p] = sum over c, k of w[o, c, k] x[n, c, p * stride + k * dilation - pad] + b[o]`.
     /// Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
-    Convolution convolution in Layer
+    Convolution convolution in Layer, any_device
     inputs {
         x: "Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.",
         weight: "Kernels of shape (O, C / group, kernel..); (O, kernel.., C / group) if channel_last.",
@@ -51,10 +51,6 @@ impl Function for Convolution {
 
     fn multiplications(&self, x: &[Shape]) -> f64 {
         self.infer(x).map_or(0.0, |y| y[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -2,7 +2,7 @@
 //! convolution, so the three are closed under differentiation. Internal: not in the registry.
 
 use super::spatial::{Sizes, sized, spec};
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 function! {
     /// Sums of products of a convolution's input and its output's gradient, at each place of the kernel.
-    ConvolutionWeightGrad convolution_weight_grad in Layer
+    ConvolutionWeightGrad convolution_weight_grad in Layer, any_device
     inputs { x: "What is convolved.", gy: "Gradient of the convolution's result." }
     args {
         base_axis: i64 = 1, "As convolution's.";
@@ -48,10 +48,6 @@ impl Function for ConvolutionWeightGrad {
             true => Ok(smallvec![self.weight()]),
             false => Err(Error::shape("gy", format!("shape {y}")).actual(&x[1])),
         }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
 use super::spatial::{Sizes, check_bias, sized, spec};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::dtype::DType;
@@ -15,7 +15,7 @@ function! {
     /// Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
     /// through a convolution with the same arguments.
     /// Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
-    Deconvolution deconvolution in Layer
+    Deconvolution deconvolution in Layer, any_device
     inputs {
         x: "Images of shape (.., C, spatial..) with base_axis leading axes; (.., spatial.., C) if channel_last.",
         weight: "Kernels of shape (C, O / group, kernel..); (C, kernel.., O / group) if channel_last.",
@@ -53,10 +53,6 @@ impl Function for Deconvolution {
 
     fn multiplications(&self, x: &[Shape]) -> f64 {
         x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

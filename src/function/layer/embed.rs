@@ -1,7 +1,7 @@
 //! `embed`: rows of a table by their numbers.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::pool;
@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 function! {
     /// Looks up rows: `y[i] = w[x0[i]]`. The gradient of w sums over repeated indices.
-    Embed embed in Layer
+    Embed embed in Layer, any_device
     inputs {
         x0 [index]: "N-D array of row numbers, from 0 to the number of rows less 1.",
         w: "Table of shape (rows, ..).",
@@ -31,10 +31,6 @@ impl Function for Embed {
             return Err(Error::shape("w", "1 axis at least, the rows").actual(&x[1]));
         }
         Ok(smallvec![x[0].iter().chain(&x[1][1..]).copied().collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     /// A number that is no row's is an error on the host. A GPU gives NaN, since looking for one would make the host wait.
@@ -77,7 +73,7 @@ impl Function for Embed {
 
 function! {
     /// The gradient of `embed`'s table: sums of the rows that have the same number. Internal: not in the registry.
-    EmbedBackward embed_backward in Layer
+    EmbedBackward embed_backward in Layer, any_device
     inputs { x0 [index]: "Row numbers.", gy: "Gradient of embed's result." }
     args { rows: i64, "Rows of the table." }
     outputs { gw: "Gradient of the table." }
@@ -90,10 +86,6 @@ impl Function for EmbedBackward {
         }
         let rows = self.rows.max(0) as usize;
         Ok(smallvec![[rows].iter().chain(&x[1][x[0].ndim()..]).copied().collect()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `global_average_pooling`: the mean of each image's channel.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 function! {
     /// Mean over all axes after the first two.
-    GlobalAveragePooling global_average_pooling in Layer
+    GlobalAveragePooling global_average_pooling in Layer, any_device
     inputs { x: "Array of shape (N, C, ..)." }
     args {}
     outputs { y: "Array of shape (N, C, 1, 1)." }
@@ -28,10 +28,6 @@ impl Function for GlobalAveragePooling {
             0 | 1 => Err(Error::shape("x", "two axes at least, (N, C, ..)").actual(&x[0])),
             _ => Ok(smallvec![Shape::from([x[0][0], x[0][1], 1, 1])]),
         }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

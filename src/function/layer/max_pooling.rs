@@ -2,7 +2,7 @@
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::pooling::Pooling;
@@ -15,7 +15,7 @@ use smallvec::smallvec;
 function! {
     /// Largest number of each window over the last two or three axes; NaN if there is one. Padding never wins; of equal
     /// numbers the first one gets the gradient.
-    MaxPooling max_pooling in Layer
+    MaxPooling max_pooling in Layer, any_device
     inputs { x: "N-D array; its last axes (before the channels, if channel_last) are pooled." }
     args {
         kernel: Vec<i64>, "Sizes of the window, for 2 or 3 axes.";
@@ -45,10 +45,6 @@ fn no_forward() -> Error {
 impl Function for MaxPooling {
     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
         Ok(smallvec![spec!(self).pooling(&x[0])?.1])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -103,7 +99,7 @@ impl Function for MaxPooling {
 
 function! {
     /// Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
-    MaxPoolingBackward max_pooling_backward in Special
+    MaxPoolingBackward max_pooling_backward in Special, any_device
     inputs { dy: "Gradient of the pooling's result.", x: "What was pooled." }
     args {
         kernel: Vec<i64>, "As max_pooling's.";
@@ -120,10 +116,6 @@ impl Function for MaxPoolingBackward {
         let (_, y) = spec!(self).pooling(&x[1])?;
         check_gradient("dy", &x[0], &y)?;
         Ok(smallvec![x[1].clone()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

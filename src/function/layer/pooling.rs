@@ -2,7 +2,7 @@
 
 use super::spatial::{numbers, three};
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
@@ -55,10 +55,6 @@ macro_rules! sums {
         impl Function for $name {
             fn infer(&self, x: &[Shape]) -> Result<Shapes> {
                 Ok(smallvec![spec!(self).pooling(&x[0])?.1])
-            }
-
-            fn on_gpu(&self) -> OnGpu {
-                OnGpu::Both
             }
 
             fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -156,7 +152,7 @@ pub(super) fn check_gradient(arg: &str, gy: &Shape, y: &Shape) -> Result<()> {
 
 function! {
     /// The gradient of `sum_pooling` or `average_pooling`: each number goes to all places of its window.
-    SumPoolingBackward sum_pooling_backward in Layer
+    SumPoolingBackward sum_pooling_backward in Layer, any_device
     inputs { gy: "Gradient of the pooling's result." }
     args {
         kernel: Vec<i64>, "As the pooling's.";
@@ -182,10 +178,6 @@ impl Function for SumPoolingBackward {
         let (_, y) = spec!(self).pooling(&self.shape())?;
         check_gradient("gy", &x[0], &y)?;
         Ok(smallvec![self.shape()])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -214,7 +206,7 @@ pub(super) fn divisor(average: bool, including_pad: bool) -> Divisor {
 
 function! {
     /// The numbers of `g` at the places where `x` has the maxima of the pooling's windows.
-    MaxPoolingGather max_pooling_gather in Layer
+    MaxPoolingGather max_pooling_gather in Layer, any_device
     inputs { g: "N-D array of x's shape.", x: "N-D array that decides on the places." }
     args {
         kernel: Vec<i64>, "As max_pooling's.";
@@ -232,10 +224,6 @@ impl Function for MaxPoolingGather {
             return Err(Error::shape("g", format!("shape {}", x[1])).actual(&x[0]));
         }
         Ok(smallvec![spec!(self).pooling(&x[1])?.1])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `where`: one of two arrays, as a condition says.
 
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -12,7 +12,7 @@ use smallvec::smallvec;
 function! {
     /// x_true where the condition is not 0, x_false elsewhere. The condition may lack the last axes: then it chooses
     /// whole rows. It gets no gradient.
-    Where r#where in Logical
+    Where r#where in Logical, any_device
     inputs {
         condition: "N-D array, M >= N >= 0, whose shape begins that of x_true.",
         x_true: "M-D array.",
@@ -50,10 +50,6 @@ impl Function for Where {
         let c = (&x[0].data, Walk::new(&spread(x[0].shape, shape), shape));
         let inputs = [c, (&x[1].data, Walk::Dense), (&x[2].data, Walk::Dense)];
         kernels::formula(&formula, &inputs, &y[0].data, Output::Write)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

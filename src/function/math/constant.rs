@@ -1,7 +1,7 @@
 //! `constant`: an array full of one number.
 
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 function! {
     /// An array full of `val`.
-    Constant constant in Math
+    Constant constant in Math, forward_on_any_device
     inputs {}
     args {
         val: f64 = 0.0, "The number.";
@@ -28,10 +28,6 @@ impl Function for Constant {
 
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         kernels::fill(&y[0].data, self.val)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,7 +1,7 @@
 //! `identity`: x itself, in its own type.
 
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 function! {
     /// x itself: the output is x's memory.
-    Identity identity in Math
+    Identity identity in Math, forward_on_any_device
     inputs { x: "N-D array." }
     args {}
     outputs { y: "x." }
@@ -26,10 +26,6 @@ impl Function for Identity {
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         y[0].data.take(&x[0].data)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

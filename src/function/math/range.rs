@@ -1,7 +1,7 @@
 //! `arange` and `linspace`: numbers at equal distances.
 
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cuda;
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 function! {
     /// Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
     /// number the sum of the one before and step: so there may be one more than the quotient says.
-    Arange arange in Math
+    Arange arange in Math, forward_on_any_device
     inputs {}
     args {
         start: f64, "The first number.";
@@ -26,7 +26,7 @@ function! {
 
 function! {
     /// `num` numbers from start to stop, both included.
-    Linspace linspace in Math
+    Linspace linspace in Math, forward_on_any_device
     inputs {}
     args {
         start: f64, "The first number.";
@@ -83,10 +83,6 @@ impl Function for Arange {
         Ok(smallvec![Shape::from([self.count()?])])
     }
 
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
-    }
-
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
             return self.on_gpu_to(run, &y[0]);
@@ -113,10 +109,6 @@ impl Function for Linspace {
     fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
         let fail = |_| Error::arg("num", "a number that is not negative").actual(self.num);
         Ok(smallvec![Shape::from([usize::try_from(self.num).map_err(fail)?])])
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {

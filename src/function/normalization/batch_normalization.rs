@@ -5,7 +5,7 @@ use super::rule::{Normal, inverse, mul, sub};
 use crate::function;
 use crate::function::array::sum_to;
 use crate::function::reduction::Mask;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cpu::normalize::{Backward, Moments, Scale};
@@ -20,7 +20,7 @@ function! {
     /// Batch normalization (Ioffe and Szegedy, 2015): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean
     /// and a variance for each index of `axes`. With batch_stat they are those of x, and every forward pass moves the
     /// running ones: `mean = decay_rate mean + (1 - decay_rate) batch mean`, the variance likewise by the unbiased one.
-    BatchNormalization batch_normalization in Normalization
+    BatchNormalization batch_normalization in Normalization, any_device
     inputs {
         x: "N-D array.",
         beta [optional]: "Shift, of x's size at `axes` and size 1 elsewhere; left out if no_bias.",
@@ -184,10 +184,6 @@ impl Function for BatchNormalization {
             return self.forward_on_gpu(run, x, y);
         }
         if self.batch_stat { self.by_batch(run, x, y) } else { self.by_running(run, x, y) }
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {

@@ -5,7 +5,7 @@ use super::layout::{Layout, check_shape, mask, sizes_at, slice_at};
 use super::rule::{Normal, mul};
 use crate::function;
 use crate::function::array::sum_to;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cpu::normalize::{Layer, LayerBackward, LayerGradients};
@@ -19,7 +19,7 @@ use smallvec::smallvec;
 function! {
     /// Layer normalization (Ba et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with mean and
     /// variance over all axes but the batch axes.
-    LayerNormalization layer_normalization in Normalization
+    LayerNormalization layer_normalization in Normalization, any_device
     inputs {
         x: "N-D array.",
         beta [optional]: "Shift, of x's size but 1 at the batch axes; left out if no_bias.",
@@ -100,10 +100,6 @@ impl Function for LayerNormalization {
             run.save(Statistics(moments.mean, inverse));
         });
         Ok(())
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {

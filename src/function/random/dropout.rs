@@ -2,7 +2,7 @@
 
 use super::seed::Numbered;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, call_one};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::philox;
@@ -17,7 +17,7 @@ function! {
     /// Drops elements with probability p and divides the others by 1 - p (Srivastava et al., 2014).
     ///
     /// Each run drops other elements; its backward pass drops the same ones.
-    Dropout dropout in Random
+    Dropout dropout in Random, any_device
     inputs { x: "N-D array." }
     args {
         p: f64 = 0.5, "Probability of an element to be dropped, at least 0 and less than 1.";
@@ -49,10 +49,6 @@ impl Function for Dropout {
         drop_out(run, self.seed.numbers(run)?, self.p, &y[0].data, &x[0].data, Output::Write)
     }
 
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
-    }
-
     fn has_state(&self) -> bool {
         true
     }
@@ -81,7 +77,7 @@ impl Function for Dropout {
 
 function! {
     /// Drops the elements that a dropout dropped when it last ran: its derivative.
-    DropoutAgain dropout_again in Special
+    DropoutAgain dropout_again in Special, forward_on_any_device
     inputs { x: "N-D array.", after: "The dropout's output: it runs first." }
     args {
         p: f64 = 0.5, "As of `dropout`.";
@@ -97,10 +93,6 @@ impl Function for DropoutAgain {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         drop_out(run, Source::Last(self.draw.clone()).numbers(run)?, self.p, &y[0].data, &x[0].data, Output::Write)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -3,7 +3,7 @@
 use super::seed::Numbered;
 use crate::function;
 use crate::function::array::List;
-use crate::function::{Function, OnGpu, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Run, Shapes, View, ViewMut};
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cpu::philox;
 use nnrs_kernels::cuda;
@@ -26,7 +26,7 @@ macro_rules! random {
     )*) => {$(
         function! {
             #[doc = $doc]
-            $name $snake in Random
+            $name $snake in Random, any_device
             inputs { }
             args {
                 $($arg: $ty = $default, $arg_doc;)*
@@ -50,10 +50,6 @@ macro_rules! random {
                 }
                 random!(@run run, T $(, $own)?; philox::$make(numbers.known()?, y[0].slice::<T>(), $(self.$arg),*));
                 Ok(())
-            }
-
-            fn on_gpu(&self) -> OnGpu {
-                OnGpu::Both
             }
 
             fn output_dtype(&self, _i: usize) -> Option<DType> {

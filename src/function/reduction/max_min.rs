@@ -2,7 +2,7 @@
 
 use super::winner_mask::{WinnerMask, winner_mask};
 use super::{Mask, mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -21,7 +21,7 @@ macro_rules! extreme {
         function! {
             #[doc = $doc]
             /// NaN is left out, unless there is nothing else. Of equal elements the first one counts, and gets all the gradient.
-            $name $snake in Reduction
+            $name $snake in Reduction, any_device
             inputs { x: "N-D array." }
             args {
                 axis: Option<Vec<i64>> = None, "Axes to look over; None: all. They may count from the end.";
@@ -45,10 +45,6 @@ macro_rules! extreme {
 
             fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 forward(run, x, y, &mask(x[0].shape, &self.axis)?, Order::$order, self.only_index)
-            }
-
-            fn on_gpu(&self) -> OnGpu {
-                OnGpu::Both
             }
 
             fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use super::sum::spread;
 use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
@@ -19,7 +19,7 @@ use smallvec::smallvec;
 
 function! {
     /// Mean over axes. The mean of no elements is NaN.
-    Mean mean in Reduction
+    Mean mean in Reduction, any_device
     inputs { x: "N-D array." }
     args {
         axis: Option<Vec<i64>> = None, "Axes to average over; None: all. They may count from the end.";
@@ -53,10 +53,6 @@ impl Function for Mean {
             divide(y, n);
         });
         Ok(())
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

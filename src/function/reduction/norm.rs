@@ -2,7 +2,7 @@
 
 use super::{Mask, mask, reduced};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, call_one, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -25,7 +25,7 @@ function! {
     ///
     /// Powers are made in x's type: where all of them underflow (float32, p = 2: `|x|` under 1e-22), y is 0 and its gradients
     /// are infinite or NaN, as in NNabla.
-    Norm norm in Reduction
+    Norm norm in Reduction, forward_on_any_device
     inputs { x: "N-D array." }
     args {
         p: Option<f64> = None, "Order of the norm, 1 or more; None: 2.";
@@ -59,10 +59,6 @@ impl Function for Norm {
             return on_gpu(&x[0], &mask, self.order(), run, &y[0].data);
         }
         with_real!(run.dtype, T => compute(x[0].slice::<T>(), x[0].shape, &mask, self.order(), y[0].slice()))
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

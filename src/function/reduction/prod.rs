@@ -1,7 +1,7 @@
 //! `prod` over axes. Its gradient never divides, so it is right where elements are zero.
 
 use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
@@ -15,7 +15,7 @@ use smallvec::smallvec;
 
 function! {
     /// Product over axes. The product of no elements is 1.
-    Prod prod in Reduction
+    Prod prod in Reduction, any_device
     inputs { x: "N-D array." }
     args {
         axis: Option<Vec<i64>> = None, "Axes to multiply over; None: all. They may count from the end.";
@@ -36,10 +36,6 @@ impl Function for Prod {
         }
         with_real!(run.dtype, T => prod_axes(x[0].slice::<T>(), x[0].shape, &mask, y[0].slice()));
         Ok(())
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -1,7 +1,7 @@
 //! `sum` over axes.
 
 use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, OnGpu, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 function! {
     /// Sum over axes.
-    Sum sum in Reduction
+    Sum sum in Reduction, any_device
     inputs { x: "N-D array." }
     args {
         axis: Option<Vec<i64>> = None, "Axes to sum over; None: all. They may count from the end.";
@@ -43,10 +43,6 @@ impl Function for Sum {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
         kernels::broadcast(&gy.data, &kept, &gx.data, gx.shape, gx.output)
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Both
     }
 
     fn grad_repeats(&self, x: &Shape) -> Option<Shape> {

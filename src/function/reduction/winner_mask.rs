@@ -2,7 +2,7 @@
 
 use super::mask;
 use crate::function;
-use crate::function::{Function, Grad, OnGpu, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cpu::extreme::{Order, mark};
@@ -14,7 +14,7 @@ use smallvec::smallvec;
 
 function! {
     /// 1 where `max` or `min` find their element, 0 elsewhere.
-    WinnerMask winner_mask in Special
+    WinnerMask winner_mask in Special, forward_on_any_device
     inputs { x: "N-D array." }
     args {
         axis: Option<Vec<i64>> = None, "Axes to look over; None: all.";
@@ -36,10 +36,6 @@ impl Function for WinnerMask {
         }
         with_real!(run.dtype, T => mark(x[0].slice::<T>(), x[0].shape, &mask, order, y[0].slice()));
         Ok(())
-    }
-
-    fn on_gpu(&self) -> OnGpu {
-        OnGpu::Forward
     }
 
     fn differentiable(&self, _i: usize) -> bool {

@@ -7,6 +7,7 @@ use super::order::{Graph, Node, Order, Var, collect};
 use super::program::{AnyProgram, UnitBackward, forward_program};
 use super::recompute::{node, note_made};
 use super::{ForwardOptions, Watch};
+use crate::function::Setup;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarNode, VarRef, next_id};
 use nnrs_kernels::array::{Maker, NdArray};
@@ -89,15 +90,15 @@ pub(crate) struct PlanNode {
     pub(crate) name: &'static str,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
-    /// The number of its shapes: see [`FnNode::check_call`].
-    pub(crate) call: u64,
+    /// The function over the shapes of these.
+    pub(crate) setup: Arc<Setup>,
     /// A backward pass may follow, and read what the function saves.
     pub(crate) keep: bool,
 }
 
 impl PlanNode {
     pub(super) fn new(n: Node, keep: bool) -> PlanNode {
-        PlanNode { name: n.f.name(), f: n.f, x: n.x, y: n.y, call: n.call, keep }
+        PlanNode { name: n.f.name(), f: n.f, x: n.x, y: n.y, setup: n.setup, keep }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::build::{Forward, PlanNode, Slot, Step, Tile, What};
 use super::turn::Turn;
-use crate::function::{InputKind, Run, View, ViewMut};
+use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
 use crate::graph::variable::exchanges;
 use nnrs_kernels::array::{self, Data, Found, NdArray, Place, alloc};
@@ -293,26 +293,8 @@ impl How {
 fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
-    let shape = |v: &u32| &slots[*v as usize].shape;
-    let xs: SmallVec<[_; 4]> = node.x.iter().map(shape).collect();
-    let ys: SmallVec<[_; 2]> = node.y.iter().map(shape).collect();
     let how = How { again, keep: node.keep && !again };
-    call_function(&node.f, &arrays, &outputs, Sizes { x: &xs, y: &ys, call: node.call }, how)
-}
-
-/// The shapes of a call, which fit together: each array is taken for the length of the call, and has the size that they say.
-pub(crate) struct Sizes<'a> {
-    pub(crate) x: &'a [&'a Shape],
-    pub(crate) y: &'a [&'a Shape],
-    /// Their number: see [`FnNode::check_call`].
-    pub(crate) call: u64,
-}
-
-impl<'a> Sizes<'a> {
-    /// Of arrays that are at hand.
-    pub(crate) fn checked(f: &FnNode, x: &'a [&'a Shape], y: &'a [&'a Shape]) -> Result<Sizes<'a>> {
-        Ok(Sizes { x, y, call: f.check_call(x, y)? })
-    }
+    call_function(&node.f, &node.setup, &arrays, &outputs, how)
 }
 
 /// How a function runs forward.
@@ -346,8 +328,8 @@ pub(crate) fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place
     Ok(to)
 }
 
-pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: Sizes, how: How) -> Result<()> {
-    let Sizes { x: xs, y: ys, call } = sizes;
+/// Runs a call on arrays: each is taken for the length of the call, and has the size that the call says.
+pub(crate) fn call_function(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
         let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
@@ -365,12 +347,12 @@ pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: S
     let over = f.rewrites().map(|i| x[i]);
     let is_alone = |a: &NdArray| dtype == compute && x.iter().filter(|x| is_same_memory(x, a)).count() == 1;
     let mut views: SmallVec<[View; 4]> = SmallVec::new();
-    for (i, (a, shape)) in x.iter().zip(xs).enumerate() {
+    for (i, (a, shape)) in x.iter().zip(&setup.x).enumerate() {
         views.push(View { shape, data: read_input(f, i, a, shape, place)? });
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     let mut apart: SmallVec<[(usize, DType); 2]> = SmallVec::new();
-    for (i, (a, shape)) in y.iter().zip(ys).enumerate() {
+    for (i, (a, shape)) in y.iter().zip(&setup.y).enumerate() {
         let own = f.function.output_dtype(i);
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
         let data = if let Some(over) = over.filter(|a| is_alone(a)) {
@@ -385,22 +367,59 @@ pub(crate) fn call_function(f: &FnNode, x: &[&NdArray], y: &[&NdArray], sizes: S
     }
     let inputs: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
-    let saves = f.saves(xs).is_some();
+    let saves = f.saves(setup).is_some();
     if saves && !how.again {
         f.saved.clear(); // it is of other inputs now; and its memory may do
     }
     let (again, keep) = (how.again, how.keep && saves);
-    let run = Run { dtype: f.context.compute_dtype(), again, keep, saved: &f.saved, call, shapes: xs, inputs: &inputs };
-    if !f.is_idle(xs, ys.iter().copied()) {
-        f.function.forward(&run, &views, &mut outs)?;
+    let dtype = f.context.compute_dtype();
+    let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &inputs };
+    if !f.is_idle(setup) {
+        setup.call()?.forward(&run, &views, &mut outs)?;
     }
     for (i, stored) in apart {
-        y[i].overwrite_at(place, stored)?.of(ys[i].size())?.take(&outs[i].data)?;
+        y[i].overwrite_at(place, stored)?.of(setup.y[i].size())?.take(&outs[i].data)?;
     }
     match over {
         Some(over) if is_alone(over) => y[0].share_content(over),
         Some(over) => over.copy_from(y[0]),
         None => Ok(()),
+    }
+}
+
+/// Runs the backward kernel of a call, which reads what `needs` says. `gy`: the gradients that arrive; `gx`: finds, after all
+/// is read, where those of the inputs are to go.
+pub(crate) fn call_backward<'a>(
+    f: &FnNode,
+    setup: &'a Setup,
+    needs: Needs,
+    x: &[&NdArray],
+    y: &[&NdArray],
+    gy: &[Option<&NdArray>],
+    gx: impl FnOnce() -> Result<SmallVec<[Option<GradMut<'a>>; 4]>>,
+) -> Result<()> {
+    let place = f.backward_place();
+    let compute = f.kernel_dtype(place);
+    let read = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
+        Ok(View { shape, data: a.read_at(place, compute)?.of(shape.size())? })
+    };
+    let input = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| -> Result<Option<View<'a>>> {
+        let data = needs.input(i).then(|| read_input(f, i, a, shape, place)).transpose()?;
+        Ok(data.map(|data| View { shape, data }))
+    };
+    let output = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| needs.output(i).then(|| read(a, shape)).transpose();
+    let arriving = |(a, shape): (&Option<&NdArray>, &'a Shape)| a.map(|a| read(a, shape)).transpose();
+    let x: SmallVec<[_; 4]> = x.iter().zip(&setup.x).enumerate().map(input).collect::<Result<_>>()?;
+    let y: SmallVec<[_; 2]> = y.iter().zip(&setup.y).enumerate().map(output).collect::<Result<_>>()?;
+    let gy: SmallVec<[_; 2]> = gy.iter().zip(&setup.y).map(arriving).collect::<Result<_>>()?;
+    let mut gx = gx()?;
+    let dtype = f.context.compute_dtype();
+    let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
+    let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
+    if f.is_idle(setup) {
+        Ok(())
+    } else {
+        setup.call()?.backward(&run, Gradients { x: &x, y: &y, gy: &gy, gx: &mut gx })
     }
 }
 

@@ -7,7 +7,6 @@ use super::memory::Plans;
 use crate::graph::variable::{VarRef, Variable};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::ssa::MixMap;
-use nnrs_kernels::shape::Shape;
 
 /// What [`fit`] chose.
 #[derive(Clone, Debug)]
@@ -202,8 +201,8 @@ fn closure(plan: &Forward, made_by: &MixMap<u32, usize>, target: u32) -> (f64, b
 fn work(node: &PlanNode, slots: &[Slot]) -> (f64, f64) {
     let size = |v: &u32| slots[*v as usize].shape.size() as f64;
     let elements: f64 = node.x.iter().chain(&node.y).map(size).sum();
-    let x: Vec<Shape> = node.x.iter().map(|&v| slots[v as usize].shape.clone()).collect();
-    (elements * 0.3, node.f.function.multiplications(&x) * 0.02)
+    let products = node.setup.kernels().map_or(0.0, |call| call.multiplications());
+    (elements * 0.3, products * 0.02)
 }
 
 /// Time of computing again, as a share of forward and backward, which takes twice the time of forward.

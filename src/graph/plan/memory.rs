@@ -12,8 +12,6 @@ use nnrs_kernels::array::{NdArray, Place, alloc::rounded};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::MixMap;
-use nnrs_kernels::shape::Shape;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Memory of a forward and backward run.
@@ -133,14 +131,9 @@ fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
 
 /// Bytes of the large buffers that a function works in on the host, forward and backward.
 fn scratch(node: &PlanNode, slots: &[Slot]) -> [usize; 2] {
-    let shapes = |list: &[u32]| -> SmallVec<[&Shape; 4]> { list.iter().map(|&v| &slots[v as usize].shape).collect() };
-    match node.f.context.site().place {
-        Place::Host => {
-            let dtype = node.f.context.compute_dtype();
-            let bytes = node.f.function.scratch(&shapes(&node.x), &shapes(&node.y), dtype);
-            bytes.map(|n| n + indices(node, slots))
-        }
-        Place::Gpu(_) => [0; 2],
+    match (node.f.context.site().place, node.setup.kernels()) {
+        (Place::Host, Some(call)) => call.scratch(node.f.context.compute_dtype()).map(|n| n + indices(node, slots)),
+        _ => [0; 2],
     }
 }
 
@@ -236,7 +229,7 @@ impl Play {
                 if forward > 0 {
                     self.passing(forward, || format!("scratch memory of {}", node.f.name()));
                 }
-                self.save(node, slots);
+                self.save(node);
             }
         }
         self.drop_data(&step.free);
@@ -266,11 +259,9 @@ impl Play {
     }
 
     /// What a function saves for its backward pass.
-    fn save(&mut self, node: &PlanNode, slots: &[Slot]) {
-        let x: Vec<&Shape> = node.x.iter().map(|&v| &slots[v as usize].shape).collect();
-        let saves = node.f.saves(&x);
-        if let Some(bytes) = saves.filter(|_| node.keep) {
-            let saved = self.take(bytes, || format!("what {} saves of {}", node.f.name(), x[0]));
+    fn save(&mut self, node: &PlanNode) {
+        if let Some(bytes) = node.f.saves(&node.setup).filter(|_| node.keep) {
+            let saved = self.take(bytes, || format!("what {} saves of {}", node.f.name(), node.setup.x[0]));
             let old = self.saved.insert(node.f.id, saved);
             self.give(old);
         }
@@ -349,15 +340,13 @@ impl Play {
                         let shape = plan.grad_shape(plan.root);
                         seed = Some(self.take(shape.size() * dtype.size(), || format!("gradient of the root {shape}")));
                     }
-                    let shapes =
-                        |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &plan.slots[v as usize].shape).collect() };
                     if let Some((i, from)) = c.over {
                         self.take_over(node.x[i], node.y[from]);
                     }
                     c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
                     let twice = c.targets.iter().flatten().filter(|t| t.twice);
                     let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
-                    let elements = apart + node.f.function.backward_scratch(&shapes(&node.x), &shapes(&node.y));
+                    let elements = apart + node.setup.kernels().map_or(0, |call| call.backward_scratch());
                     let [_, backward] = scratch(node, &plan.slots);
                     self.passing(elements * dtype.size().max(4) + backward, || {
                         format!("scratch memory of {}", node.f.name())

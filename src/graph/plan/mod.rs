@@ -17,7 +17,7 @@ mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
-pub(crate) use exec::{Hooks, How, Sizes, read_input};
+pub(crate) use exec::{Hooks, How, call_backward};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub use memory::{Report, plan as memory_plan};

@@ -1,6 +1,6 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
-use crate::function::{Needs, elementwise};
+use crate::function::{Needs, Setup, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
@@ -28,8 +28,8 @@ pub(crate) struct Node {
     pub(crate) f: Arc<FnNode>,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
-    /// The number of its shapes: see [`FnNode::check_call`].
-    pub(crate) call: u64,
+    /// The function over the shapes of these.
+    pub(crate) setup: Arc<Setup>,
 }
 
 pub(crate) struct Var {
@@ -325,12 +325,12 @@ impl Graph {
             let y: SmallVec<[u32; 1]> = outputs.iter().map(|v| g.number(v, &mut number)).collect();
             // The shapes as they were numbered, which fit together, whatever another thread does meanwhile.
             let shape = |v: &u32| &g.vars[*v as usize].shape;
-            let (call, new) = f.refresh_from(&inputs, x.iter().map(shape), &outputs, y.iter().map(shape))?;
-            for (&y, shape) in y.iter().zip(new.into_iter().flatten()) {
-                g.vars[y as usize].shape = shape;
+            let (setup, is_new) = f.refresh_from(&inputs, x.iter().map(shape), &outputs, y.iter().map(shape))?;
+            for (&y, shape) in y.iter().zip(&setup.y).filter(|_| is_new) {
+                g.vars[y as usize].shape = shape.clone();
             }
             let at = g.nodes.len() as u32;
-            let node = Node { f, x, y, call };
+            let node = Node { f, x, y, setup };
             if is_sink(&node.f) {
                 for &x in &node.x {
                     let v = &mut g.vars[x as usize];
@@ -440,7 +440,7 @@ impl Node {
         if self.f.function.is_view() {
             return SmallVec::new();
         }
-        let needs = self.f.needs(&self.wants(g)).unwrap_or(Needs::ALL);
+        let needs = self.f.needs(&self.setup, &self.wants(g)).unwrap_or(Needs::ALL);
         let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
         let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
         x.chain(y).map(|(_, &v)| v).collect()

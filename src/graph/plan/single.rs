@@ -1,7 +1,8 @@
 //! Runs one node at once: auto_forward, and values that are computed again.
 
-use super::exec::{Alive, How, Sizes, call_function, interruptible, source};
+use super::exec::{Alive, How, call_function, interruptible, source};
 use super::program::AnyProgram;
+use crate::function::Setup;
 use crate::function::elementwise::{Rules, rules};
 use crate::graph::node::FnNode;
 use crate::graph::variable::VarRef;
@@ -18,14 +19,14 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Computes the outputs of a node that was just set up for `sizes`, whose inputs have (or can get) their data.
-pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], sizes: Sizes) -> Result<()> {
+pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], setup: &Setup) -> Result<()> {
     node.check_rewrites(std::iter::empty())?;
     let inputs = node.inputs();
     let x: SmallVec<[NdArray; 4]> = inputs.iter().map(|v| v.data()).collect();
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && inputs.iter().any(|v| v.need_grad());
-    let run = || run_sized(node, &x, &y, sizes, How { again: false, keep });
+    let run = || run_sized(node, setup, &x, &y, How { again: false, keep });
     let unfinished = |e| {
         y.iter().for_each(|y| drop(y.release()));
         e
@@ -41,29 +42,28 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], sizes: Sizes) -
 pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
-    let (xs, ys): (SmallVec<[&Shape; 4]>, SmallVec<[&Shape; 2]>) = (xs.iter().collect(), ys.iter().collect());
-    run_sized(node, x, y, Sizes::checked(node, &xs, &ys)?, how)
+    run_sized(node, &*node.check_call(&xs, &ys)?, x, y, how)
 }
 
-fn run_sized(node: &FnNode, x: &[NdArray], y: &[NdArray], sizes: Sizes, how: How) -> Result<()> {
+fn run_sized(node: &FnNode, setup: &Setup, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
     if node.function.is_view() {
         return y[0].share_content(&x[0]);
     }
     if let Some(f) = node.function.elementwise() {
-        return run_elementwise(&rules(f, x.len()), x, &y[0], &sizes, node.context.site());
+        return run_elementwise(&rules(f, x.len()), x, &y[0], setup, node.context.site());
     }
     let x: SmallVec<[&NdArray; 4]> = x.iter().collect();
     let y: SmallVec<[&NdArray; 2]> = y.iter().collect();
-    call_function(node, &x, &y, sizes, how)
+    call_function(node, setup, &x, &y, how)
 }
 
-fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, sizes: &Sizes, site: Site) -> Result<()> {
+fn run_elementwise(rules: &Rules, x: &[NdArray], y: &NdArray, setup: &Setup, site: Site) -> Result<()> {
     let dtype = site.dtype;
-    let shape = sizes.y[0];
+    let shape = &setup.y[0];
     let program = forward_program(rules, x.len(), site);
     let mut alive = Alive::new();
     let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
-    for (a, from) in x.iter().zip(sizes.x) {
+    for (a, from) in x.iter().zip(&setup.x) {
         sources.push(source(a, from.size(), site, || Walk::new(from, shape), &mut alive)?);
     }
     let out = y.overwrite_at(site.place, dtype)?.of(shape.size())?;

@@ -135,7 +135,7 @@ impl Check<'_> {
         let gy: Vec<Variable> = as_variables(&y, w).into_iter().map(|v| v.with_need_grad(true)).collect();
         let node = y[0].parent().unwrap();
         let want = self.inputs.iter().map(|i| i.differentiable).collect();
-        let grad = Grad { x: x.clone(), y: y.clone(), gy: gy.clone(), want, saved: None, context: node.context() };
+        let grad = Grad::new(&node, x.clone(), y.clone(), gy.clone(), want).unwrap();
         let parts = node.function().grad(&grad).unwrap();
         let made: Vec<Variable> = self.wanted().iter().map(|&i| parts[i].clone().unwrap()).collect();
         for (m, g) in made.iter().zip(grads) {

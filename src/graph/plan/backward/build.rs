@@ -7,7 +7,6 @@ use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::ssa::MixMap;
-use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -92,10 +91,9 @@ impl<'a> Builder<'a> {
         if node.f.function.is_view() {
             return targets[0].map(|t| What::View(n, t));
         }
-        let needs = node.f.needs(&wants);
+        let needs = node.f.needs(&node.setup, &wants);
         let over = needs.and_then(|_| self.over(node, &arrives, &targets));
-        let x: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.g.var(v).shape).collect();
-        let saves = node.f.saves(&x).is_some();
+        let saves = node.f.saves(&node.setup).is_some();
         Some(What::Call(Call { node: n, needs, saves, arrives, targets, over }))
     }
 
@@ -106,13 +104,12 @@ impl<'a> Builder<'a> {
         if self.key.hooked || context.gpu().is_some() || context.dtype() != context.compute_dtype() {
             return None;
         }
-        let shapes = |list: &[u32]| -> Vec<&Shape> { list.iter().map(|&v| &self.g.var(v).shape).collect() };
-        let (x, y) = (shapes(&node.x), shapes(&node.y));
+        let (call, x, y) = (node.setup.kernels()?, &node.setup.x, &node.setup.y);
         let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let alone = |t: &Target| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
         let at = |i: usize| {
             targets[i].filter(|t| t.how == How::Write && alone(t))?;
-            let from = node.f.function.grad_over(i, &x, &y)?;
+            let from = call.grad_over(i)?;
             (arrives[from] && ends(node.y[from]) && y[from].size() == x[i].size()).then_some((i, from))
         };
         (0..targets.len()).find_map(at)

@@ -35,7 +35,7 @@ pub(super) fn narrow(g: &Graph, clear_buffer: bool, steps: &[Step]) -> Vec<Optio
         let Some(t) = targets[0].filter(|t| t.how == How::Write && parts[t.slot as usize] == 1) else { continue };
         let v = g.var(t.slot);
         if !v.root && !v.grad_is_visible(clear_buffer) && looped(t.slot) {
-            shapes[t.slot as usize] = g.nodes[*node as usize].f.function.grad_repeats(&v.shape);
+            shapes[t.slot as usize] = g.nodes[*node as usize].setup.kernels().and_then(|call| call.grad_repeats());
         }
     }
     shapes

@@ -1,12 +1,12 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
 use super::{Backward, Call, How, Step, Target, What};
-use crate::function::{Grad, GradMut, Needs, Output, Run, View};
+use crate::function::{Grad, GradMut, Needs, Output};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::node::FnNode;
 use crate::graph::plan::build::{self as forward, PlanNode};
-use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, interruptible, read_input};
+use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, call_backward, interruptible};
 use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::plan::{Turn, run_arrays};
 use crate::graph::variable::Variable;
@@ -15,14 +15,11 @@ use nnrs_kernels::cuda::replays::{Circumstances, Replays};
 use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-type Views<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
 impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
@@ -86,7 +83,7 @@ impl Backward {
 
     /// An error if a function has lost what it saved, and could not run again.
     fn check_saved(&self, node: &PlanNode) -> Result<()> {
-        if node.f.saved.of_call(node.call).is_some() {
+        if node.f.saved.of_call(node.setup.number).is_some() {
             return Ok(());
         }
         node.x.iter().try_for_each(|&v| self.check(v, node))?;
@@ -271,51 +268,27 @@ impl Backward {
         }
         let place = node.f.backward_place();
         let compute = node.f.kernel_dtype(place);
-        let view = |v: u32, dtype: DType| -> Result<View> {
-            let slot = &self.slots[v as usize];
-            Ok(View { shape: &slot.shape, data: slot.data.read_at(place, dtype)?.of(slot.shape.size())? })
-        };
-        let (mut x, mut y, mut gy) = (Views::new(), Views::new(), Views::new());
-        for (i, &v) in node.x.iter().enumerate() {
-            let slot = &self.slots[v as usize];
-            x.push(match needs.input(i) {
-                true => {
-                    Some(View { shape: &slot.shape, data: read_input(&node.f, i, &slot.data, &slot.shape, place)? })
-                }
-                false => None,
-            });
-        }
         let over = c.over.filter(|&(i, from)| self.take_over(node.x[i], node.y[from], node.f.context.dtype()));
-        for (i, (&v, &arrives)) in node.y.iter().zip(&c.arrives).enumerate() {
-            let arrives = arrives && over.is_none_or(|(_, from)| from != i);
-            y.push(if needs.output(i) { Some(view(v, compute)?) } else { None });
-            let shape = &self.slots[v as usize].shape;
-            let read = || self.grad(v, seed).read_at(place, compute)?.of(shape.size());
-            gy.push(arrives.then(read).transpose()?.map(|data| View { shape, data }));
-        }
-        let mut gx: SmallVec<[Option<GradMut>; 4]> = SmallVec::new();
+        let data =
+            |list: &[u32]| -> SmallVec<[&NdArray; 4]> { list.iter().map(|&v| &self.slots[v as usize].data).collect() };
+        let arrives = |(i, &arrives): (usize, &bool)| arrives && over.is_none_or(|(_, from)| from != i);
+        let gy = node.y.iter().zip(c.arrives.iter().enumerate().map(arrives));
+        let gy: SmallVec<[Option<&NdArray>; 2]> = gy.map(|(&v, arrives)| arrives.then(|| self.grad(v, seed))).collect();
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        for (i, t) in c.targets.iter().enumerate() {
-            gx.push(match t {
-                Some(t) if t.how == How::Own => None,
-                Some(t) if over.is_some_and(|(at, _)| at == i) => Some(self.gradient_over(t, compute)?),
-                Some(t) => Some(self.gradient(t, node, seed, place, &mut late)?),
-                None => None,
-            });
-        }
-        let dtype = node.f.context.compute_dtype();
-        let shapes: SmallVec<[&Shape; 4]> = node.x.iter().map(|&v| &self.slots[v as usize].shape).collect();
-        let (saved, call) = (&node.f.saved, node.call);
-        let run = Run { dtype, again: false, keep: false, saved, call, shapes: &shapes, inputs: &[] };
-        if !node.f.is_idle(&shapes, node.y.iter().map(|&v| &self.slots[v as usize].shape)) {
-            node.f.function.backward(&run, &x, &y, &gy, &mut gx)?;
-        }
+        let gx = |(i, t): (usize, &Option<Target>)| match t {
+            Some(t) if t.how == How::Own => Ok(None),
+            Some(t) if over.is_some_and(|(at, _)| at == i) => self.gradient_over(t, compute).map(Some),
+            Some(t) => self.gradient(t, node, seed, place, &mut late).map(Some),
+            None => Ok(None),
+        };
+        let gx = || c.targets.iter().enumerate().map(gx).collect();
+        call_backward(&node.f, &node.setup, needs, &data(&node.x), &data(&node.y), &gy, gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 
     /// Runs a function forward for what it saves, if that is gone.
     fn save_again(&self, node: &PlanNode) -> Result<()> {
-        if node.f.saved.of_call(node.call).is_some() {
+        if node.f.saved.of_call(node.setup.number).is_some() {
             return Ok(());
         }
         let more = self.restore(&node.x)?;
@@ -416,14 +389,11 @@ impl Backward {
             let none = || NdArray::of_engine(self.slots[v as usize].shape.clone());
             variable(if arrives { self.grad(v, seed).clone() } else { none() }, v)
         };
-        let grad = Grad {
-            x: node.x.iter().map(data).collect::<Result<_>>()?,
-            y: node.y.iter().map(data).collect::<Result<_>>()?,
-            gy: node.y.iter().zip(&c.arrives).map(gy).collect::<Result<_>>()?,
-            want: c.targets.iter().map(Option::is_some).collect(),
-            saved: f.saved.get(),
-            context: f.context.clone(),
-        };
+        let x = node.x.iter().map(data).collect::<Result<_>>()?;
+        let y = node.y.iter().map(data).collect::<Result<_>>()?;
+        let gy = node.y.iter().zip(&c.arrives).map(gy).collect::<Result<_>>()?;
+        let want = c.targets.iter().map(Option::is_some).collect();
+        let grad = Grad::over(f, node.setup.clone(), x, y, gy, want);
         let parts = mode::inner(f.context.clone(), || own_rule(&*f.function, &grad))?;
         for (t, part) in c.targets.iter().zip(parts) {
             let (Some(t), Some(part)) = (t, part) else { continue };

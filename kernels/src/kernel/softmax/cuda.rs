@@ -1,11 +1,11 @@
-//! Softmax, its logarithm and cross entropy along an axis on a GPU.
+//! On a GPU.
 
-use super::launch::Launch;
-use super::team::{self, is_double, named};
 use crate::array::Data;
 use crate::array::Output;
-use crate::cpu::softmax::Axis;
+use crate::cuda::launch::Launch;
+use crate::cuda::team::{self, is_double, named};
 use crate::error::Result;
+use crate::kernel::axis::Axis;
 
 fn rows(a: Axis) -> usize {
     a.outer * a.inner

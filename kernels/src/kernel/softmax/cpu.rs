@@ -1,4 +1,4 @@
-//! Softmax and what is made of it, along one axis: forward, backward, and cross entropy with labels.
+//! On the host.
 //!
 //! An array is seen as (outer, n, inner), the axis in the middle. Where inner is 1 the work goes row by row; else by
 //! blocks of neighbouring columns, so that all loops run over neighbours. The grid of blocks depends on sizes alone.
@@ -6,12 +6,12 @@
 mod block;
 mod row;
 
-use super::pool;
-use super::scratch::{Scratch, counted};
-use super::simd::{self, SimdReal};
 use crate::array::Output;
+use crate::cpu::pool;
+use crate::cpu::scratch::{Scratch, counted};
+use crate::cpu::simd::{self, SimdReal};
 use crate::expr::op::{Binary, Unary};
-use crate::shape::Shape;
+use crate::kernel::axis::Axis;
 use block::{Block, Rows};
 
 /// Columns of a block at most.
@@ -19,21 +19,9 @@ const WIDTH: usize = 256;
 /// Elements of one task of the pool, about.
 const GRAIN: usize = 1 << 14;
 
-/// An array's sizes around one of its axes.
-#[derive(Clone, Copy, Debug)]
-pub struct Axis {
-    pub outer: usize,
-    pub n: usize,
-    pub inner: usize,
-}
-
 impl Axis {
-    pub fn new(shape: &Shape, axis: usize) -> Axis {
-        Axis { outer: shape.size_to(axis), n: shape[axis], inner: shape.size_from(axis + 1) }
-    }
-
     /// Bytes of the large buffers for gradients that are added, of numbers of `size` bytes.
-    pub fn scratch(&self, size: usize) -> usize {
+    pub(super) fn scratch(&self, size: usize) -> usize {
         let (width, across) = self.blocks();
         counted(self.n * width * size) * pool::num_threads().min(self.outer * across)
     }

@@ -1,14 +1,15 @@
-//! Losses and errors of labels along an axis on a GPU. Labels that are NaN or beyond the classes, which are an error on
+//! On a GPU. Labels that are NaN or beyond the classes, which are an error on
 //! the host, give NaN.
 
-use super::team::{self, is_double, named};
 use crate::array::Data;
 use crate::array::Output;
-use crate::cpu::softmax::Axis;
+use crate::cuda::kernels::fill;
+use crate::cuda::team::{self, is_double, named};
 use crate::error::Result;
+use crate::kernel::axis::Axis;
 
 /// `y = -log(x[label])`; 0 for negative labels.
-pub fn log_loss(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
+pub(super) fn log_loss(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
     let gpu = x.gpu();
     let launch = gpu.launch("labels", &named("log_loss", is_double(x)))?.array(x).data(labels).array(y);
     // SAFETY: the arrays have the sizes around the axis, by the shapes that were inferred.
@@ -16,9 +17,9 @@ pub fn log_loss(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
 }
 
 /// The gradient of `log_loss`.
-pub fn log_loss_backward(a: Axis, x: &Data, labels: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn log_loss_backward(a: Axis, x: &Data, labels: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
     if output == Output::Write {
-        super::kernels::fill(gx, 0.0)?;
+        fill(gx, 0.0)?;
     }
     let gpu = x.gpu();
     let launch = gpu.launch("labels", &named("log_loss_backward", is_double(x)))?.array(x).data(labels).array(gy);
@@ -27,7 +28,7 @@ pub fn log_loss_backward(a: Axis, x: &Data, labels: &Data, gy: &Data, gx: &Data,
 }
 
 /// 1 where more than `most` elements are at least the label's.
-pub fn top_errors(a: Axis, x: &Data, labels: &Data, y: &Data, most: i64) -> Result<()> {
+pub(super) fn top_errors(a: Axis, x: &Data, labels: &Data, y: &Data, most: i64) -> Result<()> {
     let rows = y.len();
     if rows == 0 {
         return Ok(());
@@ -40,7 +41,7 @@ pub fn top_errors(a: Axis, x: &Data, labels: &Data, y: &Data, most: i64) -> Resu
 }
 
 /// 1 at the labels, 0 elsewhere.
-pub fn mask(a: Axis, labels: &Data, y: &Data) -> Result<()> {
+pub(super) fn mask(a: Axis, labels: &Data, y: &Data) -> Result<()> {
     let gpu = y.gpu();
     let launch = gpu.launch("labels", "label_mask")?.data(labels).array(y).size(y.len()).size(a.n).size(a.inner);
     // SAFETY: as above.

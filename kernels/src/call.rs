@@ -1,0 +1,235 @@
+//! A call: a function over inputs of given shapes, resolved, as data that can run. What it is handed: typed arrays with shapes,
+//! and the circumstances of the run.
+
+use crate::array::{Data, NdArray, Output, Place};
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::saved::Saved;
+use crate::shape::Shape;
+use std::any::Any;
+use std::sync::Arc;
+
+/// Which data a backward kernel reads, as bit masks over inputs and outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Bit k: the data of input k.
+    pub x: u32,
+    /// Bit k: the data of output k.
+    pub y: u32,
+}
+
+impl Needs {
+    /// Nothing but the output gradients.
+    pub const NONE: Needs = Needs { x: 0, y: 0 };
+    /// All inputs and outputs.
+    pub const ALL: Needs = Needs { x: u32::MAX, y: u32::MAX };
+
+    /// Whether input number `i` is read; all from number 31 on share a bit.
+    pub fn input(self, i: usize) -> bool {
+        self.x >> i.min(31) & 1 == 1
+    }
+
+    /// Whether output number `i` is read.
+    pub fn output(self, i: usize) -> bool {
+        self.y >> i.min(31) & 1 == 1
+    }
+}
+
+/// The kernels of a function over inputs of given shapes, with all sizes and arguments as they are used.
+///
+/// A closure over [`Call::forward`]'s arguments is one that has no backward kernel.
+pub trait Call: Any + Send + Sync {
+    /// Computes the outputs. Kernels see `f32` or `f64` (`run.dtype`), and `i64` for index inputs; half types are
+    /// converted by the engine.
+    ///
+    /// # Errors
+    /// Data that the function does not take, such as an index out of range; not enough memory.
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()>;
+
+    /// The fast path: writes or adds the gradients that are asked for. Called only if `needs` is not `None`.
+    ///
+    /// # Errors
+    /// As [`Call::forward`].
+    fn backward(&self, _run: &Run, _gradients: Gradients) -> Result<()> {
+        Err(Error::unsupported("this function has no backward kernel"))
+    }
+
+    /// What `backward` reads when the gradients `want` are asked for; `None` if there is no fast path.
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        None
+    }
+
+    /// Multiplications of the forward pass, for functions that do more than pass over their arrays: what it would cost
+    /// to compute the outputs again.
+    fn multiplications(&self) -> f64 {
+        0.0
+    }
+
+    /// Elements of memory that the backward pass needs for itself beyond the gradients, where all are asked for.
+    fn backward_scratch(&self) -> usize {
+        0
+    }
+
+    /// Bytes of the large buffers that the kernels work in on the host, computing in `dtype`: forward, and backward for all
+    /// gradients.
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        [0; 2]
+    }
+
+    /// Bytes of what `forward` saves in place of inputs, computing in `dtype`, for functions that save more than a few
+    /// numbers: they do so if [`Run::keep`] says that a backward pass may follow. `backward` finds it; if need be, `forward`
+    /// runs again for it.
+    fn saves(&self, _dtype: DType) -> Option<usize> {
+        None
+    }
+
+    /// The output whose gradient, of the same size, the kernel can write input `i`'s gradient over. If the engine decides
+    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`.
+    fn grad_over(&self, _i: usize) -> Option<usize> {
+        None
+    }
+
+    /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
+    /// this shape, and whoever reads the gradient repeats it.
+    fn grad_repeats(&self) -> Option<Shape> {
+        None
+    }
+}
+
+impl<F: Fn(&Run, &[View], &mut [ViewMut]) -> Result<()> + Send + Sync + 'static> Call for F {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self(run, x, y)
+    }
+}
+
+/// What a backward kernel reads and writes: for each input and output what it asked for.
+pub struct Gradients<'a, 'v> {
+    /// Data of the inputs.
+    pub x: &'a [Option<View<'v>>],
+    /// Data of the outputs.
+    pub y: &'a [Option<View<'v>>],
+    /// Gradients of the outputs; `None` where none arrives.
+    pub gy: &'a [Option<View<'v>>],
+    /// Gradients of the inputs; `None` where none is asked for.
+    pub gx: &'a mut [Option<GradMut<'v>>],
+}
+
+/// An array to read.
+pub struct View<'a> {
+    /// Its shape.
+    pub shape: &'a Shape,
+    #[doc(hidden)]
+    pub data: Data,
+}
+
+impl View<'_> {
+    /// The elements, row by row.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`, or `i64` for index inputs.
+    pub fn slice<T: Element>(&self) -> &[T] {
+        self.data.as_slice()
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+}
+
+/// An array to write.
+pub struct ViewMut<'a> {
+    /// Its shape.
+    pub shape: &'a Shape,
+    #[doc(hidden)]
+    pub data: Data,
+}
+
+impl ViewMut<'_> {
+    /// The elements, row by row; what they are before they are written is undefined.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`, or what the function's `output_dtype` says.
+    pub fn slice<T: Element>(&mut self) -> &mut [T] {
+        self.data.as_mut_slice()
+    }
+}
+
+/// A gradient to write or to add to.
+pub struct GradMut<'a> {
+    /// Its shape: that of the input.
+    pub shape: &'a Shape,
+    /// Whether to write the gradient or to add to what is there.
+    pub output: Output,
+    /// The memory holds the gradient of an output, to be written over: see [`Call::grad_over`].
+    pub over: bool,
+    #[doc(hidden)]
+    pub data: Data,
+}
+
+impl GradMut<'_> {
+    /// The elements, row by row.
+    ///
+    /// # Panics
+    /// If `T` is not their type, which is `run.dtype`.
+    pub fn slice<T: Element>(&mut self) -> &mut [T] {
+        self.data.as_mut_slice()
+    }
+}
+
+/// The circumstances of one run of a function.
+pub struct Run<'a> {
+    /// The type to compute in: `F32` or `F64`.
+    pub dtype: DType,
+    /// True when the forward pass runs again for its values: no side effects, the same random numbers.
+    pub again: bool,
+    /// True if a backward pass may follow, so that what it reads in place of inputs is to be saved: see
+    /// [`Call::saves`].
+    pub keep: bool,
+    #[doc(hidden)]
+    pub saved: &'a Saved,
+    /// The number of the call's shapes.
+    #[doc(hidden)]
+    pub call: u64,
+    #[doc(hidden)]
+    pub shapes: &'a [Shape],
+    #[doc(hidden)]
+    pub inputs: &'a [NdArray],
+}
+
+impl Run<'_> {
+    /// Keeps a value for the backward pass: statistics, a seed; what is large only if [`Run::keep`] says so.
+    pub fn save<T: Any + Send + Sync>(&self, value: T) {
+        self.saved.restore(Some((self.call, Arc::new(value))));
+    }
+
+    /// What `save` kept in the last forward pass, if inputs and outputs had the same shapes then.
+    pub fn saved<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.saved.of_call(self.call).and_then(|v| v.downcast().ok())
+    }
+
+    /// The shape of input `i` in this call, whatever has become of the array's meanwhile.
+    ///
+    /// # Panics
+    /// If there is no such input.
+    pub fn shape(&self, i: usize) -> &Shape {
+        &self.shapes[i]
+    }
+
+    /// The `n` elements of input `i` in the memory of `place`, in its own floating-point type, to be updated.
+    #[doc(hidden)]
+    pub fn input_to_update(&self, i: usize, place: Place, n: usize) -> Result<Data> {
+        let a = &self.inputs[i];
+        let dtype = if a.dtype().is_float() { a.dtype() } else { self.dtype };
+        a.modify_at(place, dtype)?.of(n)
+    }
+
+    /// Updates the `n` elements of input `i` in the type to compute in.
+    pub fn update_input<T: Element>(&self, i: usize, n: usize, f: impl FnOnce(&mut [T])) -> Result<()> {
+        let a = &self.inputs[i];
+        let dtype = a.dtype();
+        let data = a.modify(T::DTYPE)?.of(n)?;
+        f(data.as_mut_slice());
+        if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
+    }
+}
