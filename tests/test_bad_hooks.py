@@ -13,6 +13,7 @@ import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import leaf
 from nnrs import NdArray, Variable
+from python_functions import OneToOne
 
 pytestmark = pytest.mark.usefixtures("still_works")
 
@@ -78,6 +79,33 @@ def test_a_hook_that_recurses_below_a_high_limit():
             F.sin(x).forward(function_pre_hook=hook)
     finally:
         sys.setrecursionlimit(old)
+
+
+@pytest.mark.parametrize("size", [512 << 10, 2 << 20])
+def test_a_python_function_that_runs_itself_on_a_small_stack(size):
+    class Nested(OneToOne):
+        def forward_impl(self, inputs, outputs):
+            Nested()(leaf([0.5])).forward()
+
+        def backward_impl(self, inputs, outputs, propagate_down, accum):
+            pass
+
+    found = []
+
+    def work():
+        try:
+            Nested()(leaf([0.5])).forward()
+        except (nn.Error, RecursionError) as e:
+            found.append(e)
+
+    old = threading.stack_size(size)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(old)
+    assert len(found) == 1
 
 
 def test_a_mutated_argument_does_not_change_the_graph():

@@ -56,11 +56,106 @@ def test_a_shared_gradient_that_backward_cleared():
     y.forward()
     y.backward(clear_buffer=True)
     q.forward()
+    q.backward()  # w's gradient is the sum of what is gone and 10
     with pytest.raises(nn.Error, match="was not kept"):
-        q.backward()
+        w.g  # noqa: B018
     w.g = 1
     q.backward()
     np.testing.assert_allclose(w.g, 11)
+
+
+def gan(clear):
+    """Gradients of two phases; the second loss has the image of the first one by an unlinked copy."""
+    w, d = leaf(), leaf()
+    fake = F.tanh(w)
+    for_w = F.sum(F.sin(fake * d))
+    unlinked = fake.get_unlinked_variable(need_grad=True)
+    for_d = F.sum(F.cos(unlinked * d))
+    found = []
+    for _ in range(3):
+        for loss, trained in ((for_w, w), (for_d, d)):
+            w.g = d.g = 0
+            fake.forward()
+            loss.forward(clear_no_need_grad=clear)
+            loss.backward(clear_buffer=clear)
+            found.append(trained.g.copy())
+            trained.d = trained.d - 0.1 * trained.g
+    return found, unlinked
+
+
+def test_a_gradient_that_nobody_reads_shared_with_an_unlinked_copy():
+    expected, _ = gan(False)
+    found, unlinked = gan(True)
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(nn.Error, match="was not kept"):
+        unlinked.g  # noqa: B018
+
+
+def test_a_solver_names_the_parameter_whose_gradient_is_gone():
+    _, unlinked = gan(True)
+    solver = S.Sgd(0.1)
+    solver.set_parameters({"image": unlinked})
+    for act in (solver.update, lambda: solver.clip_grad_by_norm(1.0), solver.check_inf_grad):
+        with pytest.raises(nn.Error, match="was not kept.*\n.*parameter 'image'"):
+            act()
+
+
+def bound_to_a_leaf():
+    w, x = leaf(), leaf()
+    loss = F.sum(F.sin(x * w))
+    (g,) = nn.grad([loss], [w], bind_grad_output=True)
+    return w, loss + F.sum(g**2)
+
+
+def bound_to_an_intermediate():
+    x = leaf()
+    h = F.exp(x)
+    (g,) = nn.grad([F.sum(F.sin(h))], [h], bind_grad_output=True)
+    return x, F.sum(F.exp(g))
+
+
+def bound_by_hand():
+    x = leaf()
+    h = F.exp(x)
+    k = F.tanh(F.sin(h))
+    h.grad = k.data
+    return x, F.sum(F.sin(k))
+
+
+# What NNabla 1.39 gives without flags.
+BOUND = {
+    bound_to_a_leaf: [0.19997, 0.39904073],
+    bound_to_an_intermediate: [-1.5471563, -1.6160846],
+    bound_by_hand: [0.1844269, 0.1425933],
+}
+
+
+@pytest.mark.parametrize("make", BOUND)
+@pytest.mark.parametrize("clear", [False, True])
+def test_an_array_that_is_data_and_gradient(make, clear):
+    leaf, y = make()
+    leaf.g = 0
+    y.forward()
+    held = leaf.g
+    y.backward(clear_buffer=clear)
+    np.testing.assert_allclose(leaf.g, BOUND[make], rtol=1e-6)
+    np.testing.assert_array_equal(held, leaf.g)
+
+
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_seed_that_is_a_gradient_in_the_graph(clear):
+    x = leaf()
+    h = F.exp(F.sin(x))
+    u = h.get_unlinked_variable(need_grad=True)
+    z = h * 1.0
+    z.forward()
+    loss = F.sum(F.cos(u) * u)
+    loss.forward()
+    u.g = x.g = 0
+    loss.backward()
+    seed = u.g.copy()
+    z.backward(u.grad, clear_buffer=clear)
+    np.testing.assert_allclose(x.g, seed * h.d * np.cos(X), rtol=1e-6)
 
 
 class Doubled(OneToOne):

@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import member_probes
@@ -124,3 +125,23 @@ def test_a_long_chain_of_notes_is_dropped(keep):
     dropped = weakref.ref(v)
     del v, w
     assert dropped() is None
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RecursionError, MemoryError])
+@pytest.mark.parametrize("step", ["asarray", "broadcast_to"])
+def test_what_ends_an_assignment_is_not_called_a_wrong_value(monkeypatch, kind, step):
+    def end(*_):
+        raise kind
+
+    v = nn.Variable((2,))
+    monkeypatch.setattr(np, step, end)
+    with pytest.raises(kind) as e:
+        v.d = [1, 2]
+    assert not isinstance(e.value, nn.Error)
+    with pytest.raises(KeyboardInterrupt):
+        v.forward(clear_buffer=Interrupted())
+
+
+class Interrupted:
+    def __bool__(self):
+        raise KeyboardInterrupt

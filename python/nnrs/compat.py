@@ -24,9 +24,12 @@ def _real_name(name: str) -> str | None:
     return _PACKAGES[head] + dot + rest if head in _PACKAGES else None
 
 
-def _is_there(name: str) -> bool:
+def _is_there(name: str, fullname: str) -> bool:
+    """Whether there is a module `name`; an error that speaks of `fullname` where NNabla has one, and nnrs will."""
     try:
         return importlib.util.find_spec(name) is not None
+    except MissingModuleError as e:
+        raise MissingModuleError(str(e).replace(name, fullname), name=fullname) from None
     except ModuleNotFoundError:
         return False
 
@@ -38,10 +41,8 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         real = _real_name(fullname)
-        if real is None:
+        if real is None or (real not in sys.modules and not _is_there(real, fullname)):
             return None
-        if real not in sys.modules and not _is_there(real):
-            raise MissingModuleError(f"{fullname} is not in this version of nnrs yet", name=fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:

@@ -268,9 +268,30 @@ impl Variable {
 }
 
 /// True if `from` is computed from `what`; its copies are computed from its parent, and stay so when it gets another one.
+///
+/// Looked for from both ends at once: a long history on one side costs nothing where the other one is short.
 fn reaches(from: &VarRef, what: &VarRef) -> bool {
-    let nodes = super::plan::collect(std::slice::from_ref(from));
-    nodes.iter().any(|f| !f.mirror && f.inputs().iter().any(|x| Arc::ptr_eq(x, what)))
+    let Some(end) = from.parent() else { return false };
+    let consumers =
+        |v: &VarRef| -> Vec<Arc<FnNode>> { v.lock().consumers.iter().filter_map(|c| c.upgrade()).collect() };
+    let mut after = consumers(what);
+    after.retain(|f| !f.mirror);
+    let mut before = vec![end.clone()];
+    let (mut seen_after, mut seen_before) = (HashSet::new(), HashSet::new());
+    while let (Some(f), Some(g)) = (before.pop(), after.pop()) {
+        if Arc::ptr_eq(&g, &end) {
+            return true;
+        }
+        for x in f.inputs() {
+            if !f.mirror && Arc::ptr_eq(&x, what) {
+                return true;
+            }
+            before.extend(x.parent().filter(|p| seen_before.insert(p.id)));
+        }
+        let readers = g.living_outputs().into_iter().flat_map(|y| consumers(&y));
+        after.extend(readers.filter(|f| seen_after.insert(f.id)));
+    }
+    false
 }
 
 /// Lets `f` read `new` in the place of `old`. Plans of what `f` computes own `old`, which may soon be computed from there.

@@ -262,7 +262,7 @@ impl Variable {
     /// ```
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
-        let seed = self.seed(&options.seed)?;
+        let seed = self.seed(&options)?;
         self.check_parent("backward")?;
         let told = |f: &FunctionRef| {
             post.map_or(Ok(()), |hook| hook(f))?;
@@ -282,15 +282,21 @@ impl Variable {
         callbacks::finish(callbacks)
     }
 
-    fn seed(&self, seed: &Seed) -> Result<NdArray> {
+    fn seed(&self, options: &BackwardOptions) -> Result<NdArray> {
         let shape = self.shape();
-        match seed {
+        match &options.seed {
             Seed::Own if self.grad_was_dropped() => Err(dropped_gradient()),
             Seed::Own => Ok(self.node().grad()),
             Seed::Value(v) => {
                 let a = NdArray::of_engine(shape);
                 a.fill(*v)?;
                 Ok(a)
+            }
+            // What a variable has may be cleared in the course of the run.
+            Seed::Array(a) if a.size() == shape.size() && options.clear_buffer && a.is_of_variable() => {
+                let own = NdArray::of_engine(shape);
+                own.copy_from(a)?;
+                Ok(own)
             }
             Seed::Array(a) if a.size() == shape.size() => a.view(shape),
             Seed::Array(a) => {

@@ -396,7 +396,7 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
         let wrong =
             || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
         if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-            let v = value.extract().map_err(|_| wrong())?;
+            let v = value.extract().map_err(|e| errors::instead(py, e, wrong))?;
             return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
         }
         let numpy = convert::numpy(py)?;
@@ -406,20 +406,18 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
                 false => e,
             })?;
         let shape = convert::tuple(py, &a.shape())?;
-        let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|_| {
-            let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
-            errors::raise(
-                py,
-                crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()))
-                    .actual(format!("shape {given}"))
-                    .function(function),
-            )
+        let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|e| {
+            errors::instead(py, e, || {
+                let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
+                let e = crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
+                errors::raise(py, e.actual(format!("shape {given}")).function(function))
+            })
         })?;
         let is_number = value.is_instance(&numpy.getattr("generic")?)?;
         let dtype = match (is_number, a.dtype()) {
             (true, DType::BF16) => DType::F32,
             (true, d) => d,
-            (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|_| wrong())?,
+            (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|e| errors::instead(py, e, wrong))?,
         };
         convert::write_all(py, a, dtype, &values)
     })

@@ -120,8 +120,9 @@ fn made(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: St
 
 /// A list of str.
 fn backends(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let wrong = |_| errors::wrong_type(value.py(), "Context", "backend", "a list of str", errors::describe(value));
-    value.extract().map_err(wrong)
+    let py = value.py();
+    let wrong = || errors::wrong_type(py, "Context", "backend", "a list of str", errors::describe(value));
+    value.extract().map_err(|e| errors::instead(py, e, wrong))
 }
 
 fn text(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<String> {

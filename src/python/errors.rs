@@ -4,7 +4,7 @@ use super::finish::{self, attached};
 use super::reserve;
 use nnrs_kernels::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +25,14 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Device => "DeviceError",
         _ => "GraphError",
     }
+}
+
+/// `wrong` in the place of an error that says that a value does not fit; all others (Ctrl-C, no memory) stay what they are.
+pub(crate) fn instead(py: Python<'_>, e: PyErr, wrong: impl FnOnce() -> PyErr) -> PyErr {
+    let is_of_value = e.is_instance_of::<PyTypeError>(py)
+        || e.is_instance_of::<PyValueError>(py)
+        || e.is_instance_of::<PyOverflowError>(py);
+    if is_of_value { wrong() } else { e }
 }
 
 /// The Python exception for an error of the engine.
@@ -133,7 +141,8 @@ pub(crate) fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>>
 
 /// A flag, as `convert::flag` takes it; errors name `function` and `arg`.
 pub(crate) fn flag(value: &Bound<'_, PyAny>, function: &str, arg: &str) -> PyResult<bool> {
-    super::convert::flag(value).map_err(|_| wrong_type(value.py(), function, arg, "bool", describe(value)))
+    let py = value.py();
+    super::convert::flag(value).map_err(|e| instead(py, e, || wrong_type(py, function, arg, "bool", describe(value))))
 }
 
 /// A wrong value as messages show it: its type and, cut short, what Python prints for it.

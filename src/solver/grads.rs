@@ -61,7 +61,7 @@ fn scale_each(entries: &[&Entry], factors: &[f64]) -> Result<()> {
 
 /// Those whose gradient has memory; one that was never touched is zero and stays so. One that backward has dropped is an error.
 fn touched<'a>(entries: &[&'a Entry]) -> Result<Vec<&'a Entry>> {
-    entries.iter().try_for_each(|e| e.param.grad().fetch())?;
+    entries.iter().try_for_each(|e| e.fetch_gradient())?;
     Ok(entries.iter().filter(|e| !e.param.grad().storage().is_empty()).copied().collect())
 }
 

@@ -301,7 +301,7 @@ impl Solver {
 
     fn advance(&self, inner: &mut Inner, which: &[usize]) -> Result<()> {
         // A gradient that was not kept is made again first: of the parameters as they are.
-        which.iter().try_for_each(|&i| inner.entries.list[i].param.grad().fetch())?;
+        which.iter().try_for_each(|&i| inner.entries.list[i].fetch_gradient())?;
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
         self.kernel.run_fused(&jobs, self.rule.as_ref())?;
         for &i in which {

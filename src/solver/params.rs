@@ -59,6 +59,11 @@ impl Entry {
         self.param.grad().is_zeroed()
     }
 
+    /// Has a gradient that was not kept made again; an error where that cannot be.
+    pub fn fetch_gradient(&self) -> Result<()> {
+        self.param.grad().fetch().map_err(|e| e.inputs(format!("parameter '{}' {}", self.name, self.param.shape())))
+    }
+
     pub fn array(&self, i: usize) -> NdArray {
         self.state.arrays[i].1.raw_data()
     }

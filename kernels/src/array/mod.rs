@@ -323,6 +323,11 @@ impl NdArray {
         self.is_held() || self.inner.variables.load(Relaxed) > 1
     }
 
+    /// True if it is the data or the gradient of a variable.
+    pub fn is_of_variable(&self) -> bool {
+        self.inner.variables.load(Relaxed) > 0
+    }
+
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
     pub fn is_shared(&self) -> bool {
         self.inner.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1

@@ -319,6 +319,12 @@ impl Storage {
         drop(old);
     }
 
+    /// It is a gradient that was dropped, and nothing makes it again.
+    pub fn is_dropped_gradient(&self) -> bool {
+        let s = self.state();
+        matches!((&s.content, &s.absent), (Content::Empty, Absent::Gradient))
+    }
+
     /// While it is empty, it is a gradient that was dropped, unless something makes it.
     pub fn mark_dropped(&self) {
         let mut s = self.state();

@@ -49,7 +49,7 @@ pub(crate) struct Backward {
     pub(crate) root: u32,
     /// Variables whose own gradient is where the pass begins.
     given: Vec<u32>,
-    /// The gradients to which it adds.
+    /// The gradients of leaves, to which it adds.
     adds: Vec<u32>,
     /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
     unseen: Vec<Option<bool>>,
@@ -238,19 +238,20 @@ impl Backward {
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
-        let slots = g.vars.iter().map(slot).collect();
+        let slots: Vec<Slot> = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let targets = |how: &[How]| {
             let all = steps.iter().flat_map(|s| s.what.targets()).filter(|t| how.contains(&t.how));
             all.map(|t| t.slot).collect::<Vec<u32>>()
         };
-        let (given, adds) = (targets(&[How::Own]), targets(&[How::Own, How::Leaf]));
+        let (given, adds) = (targets(&[How::Own]), targets(&[How::Leaf]));
         let grad = |v: u32| match given.contains(&v) {
             true => g.var(v).var.grad(),
             false => grad_array(g.var(v), narrow[v as usize].as_ref(), key),
         };
         let grads: Vec<NdArray> = (0..g.vars.len() as u32).map(grad).collect();
         steps.iter_mut().for_each(|s| s.what.mark_twice(&grads, &g.nodes));
+        keep_shared(&slots, &grads, &mut steps);
         let unseen = unseen(&g, key);
         let is_lost = |v: &u32| unseen[*v as usize] == Some(true) && g.var(*v).observed.grad && !given.contains(v);
         let unreached = unreached(&g, &steps);
@@ -339,6 +340,25 @@ fn keep_written(g: &Graph, steps: &mut [Step]) {
     let mut written = vec![false; g.vars.len()];
     steps.iter().flat_map(|s| s.what.targets()).for_each(|t| written[t.slot as usize] = true);
     steps.iter_mut().for_each(|s| s.free_grads.retain(|v| written[*v as usize]));
+}
+
+/// Leaves those arrays alone that are the data of one variable and the gradient of another (`bind_grad_output`): what ends in
+/// one of its parts does not in the other.
+fn keep_shared(slots: &[Slot], grads: &[NdArray], steps: &mut [Step]) {
+    let shared = slots.iter().map(|s| &s.data).filter(|a| a.is_shared());
+    let shared: MixMap<usize, ()> = shared.map(|a| (address(a), ())).collect();
+    if shared.is_empty() {
+        return;
+    }
+    let both: MixMap<usize, ()> =
+        grads.iter().map(|a| (address(a), ())).filter(|(at, _)| shared.contains_key(at)).collect();
+    let data_ends = |v: &u32| !both.contains_key(&address(&slots[*v as usize].data));
+    for s in steps.iter_mut().filter(|_| !both.is_empty()) {
+        s.free_grads.retain(|v| !both.contains_key(&address(&grads[*v as usize])));
+        s.free_data.retain(|v| data_ends(v));
+        s.forget.retain(|v| data_ends(v));
+        s.again.iter_mut().for_each(|a| a.free.retain(|v| data_ends(v)));
+    }
 }
 
 /// Outputs that no gradient arrives at, of functions of which another output has one; but those of the function that made the

@@ -54,6 +54,8 @@ pub(crate) struct Var {
     pub(crate) twin: bool,
     /// That is so of its data.
     twin_data: bool,
+    /// Its gradient is the data of another variable too.
+    grad_is_data: bool,
     /// Made from a twin, or over an input: it could not be made again.
     once: bool,
     /// User code makes it, which may give something else when it runs again.
@@ -163,16 +165,14 @@ fn shared_outputs(nodes: &[Arc<FnNode>]) -> Storages {
     both.map(|v| (storage(&v), ())).collect()
 }
 
-/// Storages of gradients that functions pass on and another variable of the graph has too.
-fn shared_gradients(g: &Graph) -> Storages {
+/// Storages of gradients that functions pass on and another variable of the graph has too. `gradients`: those that may be.
+fn shared_gradients(gradients: &[(u32, usize)], g: &Graph) -> Storages {
     // Of each how many have it, and whether a function passes it on.
     let mut found: MixMap<usize, (usize, bool)> = MixMap::default();
-    for v in &g.vars {
-        if let Some(at) = v.shared_gradient() {
-            let (count, made) = found.entry(at).or_default();
-            *count += 1;
-            *made |= v.producer.is_some();
-        }
+    for &(v, at) in gradients {
+        let (count, made) = found.entry(at).or_default();
+        *count += 1;
+        *made |= g.var(v).producer.is_some();
     }
     found.into_iter().filter(|(_, (count, made))| *count > 1 && *made).map(|(at, _)| (at, ())).collect()
 }
@@ -365,7 +365,10 @@ impl Graph {
             g.roots.push(i);
         }
         g.keep_what_roots_share();
-        let gradients = shared_gradients(&g);
+        let shared = |(i, v): (usize, &Var)| Some((i as u32, v.shared_gradient()?));
+        let shared: Vec<(u32, usize)> = g.vars.iter().enumerate().filter_map(shared).collect();
+        g.keep_gradients_that_are_data(&shared);
+        let gradients = shared_gradients(&shared, &g);
         g.shares_gradients = !gradients.is_empty();
         if twins.is_some() || g.shares_gradients {
             let twins = twins.unwrap_or_default();
@@ -380,6 +383,16 @@ impl Graph {
             once.iter().for_each(|&y| g.vars[y as usize].once = true);
         }
         Ok(g)
+    }
+
+    /// Gradients that are the data of another variable of the graph (`bind_grad_output`) stay as that does.
+    fn keep_gradients_that_are_data(&mut self, shared: &[(u32, usize)]) {
+        if shared.is_empty() {
+            return;
+        }
+        let data: MixMap<usize, ()> = self.vars.iter().map(|v| (storage(&v.var), ())).collect();
+        let of_data = shared.iter().filter(|(_, at)| data.contains_key(at));
+        of_data.for_each(|(v, _)| self.vars[*v as usize].grad_is_data = true);
     }
 
     /// What a root has in common with another variable, such as the one that it is an unlinked copy of, stays there.
@@ -520,6 +533,7 @@ impl Var {
             flows,
             twin,
             twin_data: false,
+            grad_is_data: false,
             once,
             of_user_code,
         }
@@ -543,7 +557,7 @@ impl Var {
 
     /// Likewise at the gradient.
     pub(crate) fn grad_is_visible(&self, cleared: bool) -> bool {
-        self.stays_anyway() || (self.observed.grad && (!cleared || self.keeps_grad))
+        self.stays_anyway() || self.grad_is_data || (self.observed.grad && (!cleared || self.keeps_grad))
     }
 
     fn stays_anyway(&self) -> bool {

@@ -58,8 +58,9 @@ impl<'a> Turn<'a> {
     /// Waits until no other thread runs these nodes; an error if this thread does, or if another one does that waits, with
     /// others or alone, for what this thread runs.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
-        if DEPTH.get() >= MAX_DEPTH {
-            return Err(too_deep());
+        let depth = DEPTH.get();
+        if depth >= MAX_DEPTH || (depth > 0 && !has_stack()) {
+            return Err(too_deep(depth));
         }
         let me = Turn::me();
         for _ in 0..EAGER {
@@ -171,6 +172,39 @@ impl Waits {
     }
 }
 
+/// Bytes of the stack that a run in the middle of another one finds free, user code included.
+const STACK: usize = 192 << 10;
+
+/// The thread's stack does not end soon.
+fn has_stack() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        thread_local! {
+            static END: usize = stack_end().unwrap_or(0);
+        }
+        let here = 0_u8;
+        (&raw const here).addr().saturating_sub(END.with(|end| *end)) > STACK
+    }
+    #[cfg(not(target_os = "linux"))]
+    true
+}
+
+/// The lowest address of this thread's stack.
+#[cfg(target_os = "linux")]
+fn stack_end() -> Option<usize> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut end, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: the first call makes the attributes where it gives 0; they are given back after they were read.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let found = libc::pthread_attr_getstack(attributes.as_ptr(), &mut end, &mut size) == 0;
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        found.then_some(end.addr())
+    }
+}
+
 /// The same thread, whatever forks lie between.
 fn is_same(owner: u64, me: u64) -> bool {
     (owner ^ me) & ((1 << FORKS_SHIFT) - 1) == 0
@@ -181,8 +215,8 @@ fn nested() -> Error {
         .hint("run it after the outer forward or backward has returned")
 }
 
-fn too_deep() -> Error {
-    Error::graph(format!("{MAX_DEPTH} runs are in the middle of each other: a hook or a Python function runs itself"))
+fn too_deep(depth: usize) -> Error {
+    Error::graph(format!("{depth} runs are in the middle of each other: a hook or a Python function runs itself"))
         .hint("run it after the outer forward or backward has returned")
 }
 

@@ -7,6 +7,7 @@ use crate::graph::mode;
 use crate::graph::node::FnNode;
 use crate::graph::plan::build::{self as forward, PlanNode};
 use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, call_backward, interruptible};
+use crate::graph::plan::order::address;
 use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::plan::{Turn, run_arrays};
 use crate::graph::variable::Variable;
@@ -25,13 +26,14 @@ impl Backward {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
     pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
-        self.make_ready()?;
+        let lost = self.make_ready()?;
         self.clear_unreached()?;
         self.made_again.store(u64::MAX, Relaxed);
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
         };
+        lost.iter().for_each(|&v| self.grads[v as usize].storage().lose_gradient());
         if result.is_err() {
             let freed = self.steps.iter().flat_map(|s| &s.free_grads);
             freed.for_each(|&v| drop(self.grads[v as usize].release()));
@@ -62,9 +64,17 @@ impl Backward {
     }
 
     /// Before anything is written: what forward kept and another backward run has cleared is made again, likewise what it
-    /// adds to, and the leaves from which more will be computed are as they were.
-    fn make_ready(&self) -> Result<()> {
-        self.adds.iter().try_for_each(|&v| self.grads[v as usize].fetch())?;
+    /// adds to, and the leaves from which more will be computed are as they were. Gives the gradients of leaves that an earlier
+    /// run has dropped, where a sum with them is dropped too: whoever reads it gets the error.
+    fn make_ready(&self) -> Result<SmallVec<[u32; 2]>> {
+        self.given.iter().try_for_each(|&v| self.grads[v as usize].fetch())?;
+        let mut lost = SmallVec::new();
+        for &v in &self.adds {
+            match self.grads[v as usize].fetch() {
+                Err(_) if self.is_lost_alone(v) => lost.push(v),
+                done => done?,
+            }
+        }
         let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
         if !forward.as_ref().is_some_and(|f| f.is_there()) {
             self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
@@ -78,7 +88,19 @@ impl Backward {
         };
         self.read_again.iter().try_for_each(check)?;
         let mut savers = self.steps.iter().map(|s| &s.what).filter(|what| what.saves());
-        savers.try_for_each(|what| self.check_saved(&self.nodes[what.node() as usize]))
+        savers.try_for_each(|what| self.check_saved(&self.nodes[what.node() as usize]))?;
+        Ok(lost)
+    }
+
+    /// The gradient was dropped, no other variable of the run has it, and no user code adds to it, which would read it.
+    fn is_lost_alone(&self, v: u32) -> bool {
+        if self.nodes.iter().any(|n| n.f.function.on_variables().is_some()) {
+            return false;
+        }
+        let gradient = &self.grads[v as usize];
+        let at = address(gradient);
+        let alike = |v: u32| address(&self.grads[v as usize]) == at || address(&self.slots[v as usize].data) == at;
+        gradient.storage().is_dropped_gradient() && (0..self.grads.len() as u32).filter(|&v| alike(v)).count() == 1
     }
 
     /// An error if a function has lost what it saved, and could not run again.
