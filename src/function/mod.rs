@@ -5,7 +5,6 @@ pub mod args;
 mod call;
 pub mod describe;
 pub mod elementwise;
-pub(crate) mod kernels;
 mod old;
 mod registry;
 mod table;

@@ -3,7 +3,7 @@
 
 use super::rectified::{elu_formula, keeps_sign, not_positive};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -11,6 +11,7 @@ use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::Walk;
 use nnrs_kernels::with_real;
@@ -60,7 +61,7 @@ trait Halves {
         let formula = Formula::new(2, |v| vec![Some(self.half(&(&v[0] * &v[1])))]);
         let signs = signs(y.place(), dtype)?;
         let inputs = [(x, Walk::new(&s.all(1), &over)), (&signs, Walk::new(&Shape::from(SIGNS), &over))];
-        kernels::formula(&formula, &inputs, y, Output::Write)
+        ops::formula(&formula, &inputs, y, Output::Write)
     }
 
     fn differentiate(&self, s: &Sizes, y: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
@@ -71,7 +72,7 @@ trait Halves {
         let walk = || Walk::Strided(smallvec![(s.outer, 2 * s.inner), (s.inner, 1)]);
         let second = [y.after(s.inner), gy.after(s.inner)];
         let inputs = [(y, walk()), (&second[0], walk()), (gy, walk()), (&second[1], walk())];
-        kernels::formula(&formula, &inputs, gx, output)
+        ops::formula(&formula, &inputs, gx, output)
     }
 
     fn rule(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

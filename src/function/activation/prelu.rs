@@ -2,12 +2,13 @@
 
 use crate::function::array::sum_to;
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::Walk;
 use smallvec::smallvec;
@@ -72,7 +73,7 @@ impl Function for PReLU {
         let slopes = self.slopes(x[0].shape, x[1].shape)?;
         let formula = Formula::new(2, |v| vec![Some(formula(&v[0], &v[1]))]);
         let w = (&x[1].data, Walk::new(&slopes, x[0].shape));
-        kernels::formula(&formula, &[(&x[0].data, Walk::Dense), w], &y[0].data, Output::Write)
+        ops::formula(&formula, &[(&x[0].data, Walk::Dense), w], &y[0].data, Output::Write)
     }
 
     /// The slopes' gradient, before it is summed.
@@ -97,13 +98,13 @@ impl Function for PReLU {
         let (data, g) = ((&x0.data, Walk::Dense), (&gy.data, Walk::Dense));
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             let w = (&w.data, Walk::new(&slopes, x0.shape));
-            kernels::formula(&gradient_formula(), &[data.clone(), w, g.clone()], &gx.data, gx.output)?;
+            ops::formula(&gradient_formula(), &[data.clone(), w, g.clone()], &gx.data, gx.output)?;
         }
         // The slopes' gradient: products of all elements, then their sums.
         if let Some(gw) = &gx[1] {
             let parts = Data::new_at(x0.data.place(), run.dtype, x0.shape.size())?;
-            kernels::formula(&slope_formula(), &[data, g], &parts, Output::Write)?;
-            kernels::sum_to(&parts, x0.shape, &gw.data, &slopes, gw.output)?;
+            ops::formula(&slope_formula(), &[data, g], &parts, Output::Write)?;
+            ops::sum_to(&parts, x0.shape, &gw.data, &slopes, gw.output)?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! `assign`: writes one array's content into another.
 
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Place;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -27,12 +28,12 @@ impl Function for Assign {
 
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (src, y) = (&x[1].data, &y[0].data);
-        kernels::put(y, src, Output::Write)?;
+        ops::put(y, src, Output::Write)?;
         if run.again {
             return Ok(());
         }
         match y.place() {
-            Place::Gpu(_) => kernels::put(&run.input_to_update(0, y.place(), src.len())?, src, Output::Write),
+            Place::Gpu(_) => ops::put(&run.input_to_update(0, y.place(), src.len())?, src, Output::Write),
             Place::Host => with_real!(run.dtype, T => {
                 run.update_input::<T>(0, src.len(), |dst| {
                     // SAFETY: both have this many elements of T. They may be one array, so no slice is made of the source.

@@ -1,9 +1,10 @@
 //! `broadcast`: repeats axes of size 1.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -36,7 +37,7 @@ impl Function for Broadcast {
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::broadcast(&x[0].data, x[0].shape, &y[0].data, y[0].shape, Output::Write)
+        ops::broadcast(&x[0].data, x[0].shape, &y[0].data, y[0].shape, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -52,7 +53,7 @@ impl Function for Broadcast {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        kernels::sum_to(&gy.data, gy.shape, &gx.data, gx.shape, gx.output)
+        ops::sum_to(&gy.data, gy.shape, &gx.data, gx.shape, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,10 +1,11 @@
 //! `concatenate`: arrays joined along an axis.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -56,7 +57,7 @@ impl Function for Concatenate {
         let mut first = 0;
         for x in x {
             let n = x.shape.size_from(axis);
-            kernels::moves(place(outer, total, first, n), &y[0].data, &x.data, Output::Write)?;
+            ops::moves(place(outer, total, first, n), &y[0].data, &x.data, Output::Write)?;
             first += n;
         }
         Ok(())
@@ -82,7 +83,7 @@ impl Function for Concatenate {
             let n = run.shape(i).size_from(axis);
             if let Some(gx) = gx {
                 let output = gx.output;
-                kernels::moves(take(outer, total, first, n), &gx.data, &gy.data, output)?;
+                ops::moves(take(outer, total, first, n), &gx.data, &gy.data, output)?;
             }
             first += n;
         }

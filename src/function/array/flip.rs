@@ -2,10 +2,11 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -43,7 +44,7 @@ impl Function for Flip {
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.moves(x[0].shape)?;
-        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -60,7 +61,7 @@ impl Function for Flip {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (moves, output) = (self.moves(gx.shape)?, gx.output);
-        kernels::moves(moves, &gx.data, &gy.data, output)
+        ops::moves(moves, &gx.data, &gy.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

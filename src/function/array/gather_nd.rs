@@ -1,7 +1,7 @@
 //! `gather_nd` and `scatter_nd`: elements or slices read from, or written to, places given by coordinates. Each is the other's derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, NdArray, Place};
@@ -12,6 +12,7 @@ use nnrs_kernels::cuda::places;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -174,17 +175,17 @@ impl ScatterNd {
             let picked = if gx.output == Output::Write { gx.data.clone() } else { scratch(gx.data.len())? };
             embed::gather(&p, &at, &gy.data, &picked, Absent::Zero)?;
             if gx.output == Output::Accumulate {
-                kernels::put(&gx.data, &picked, gx.output)?;
+                ops::put(&gx.data, &picked, gx.output)?;
             }
         }
         let Some(Some(gout)) = gx.get(2) else { return Ok(()) };
         if self.add {
-            return kernels::put(&gout.data, &gy.data, gout.output);
+            return ops::put(&gout.data, &gy.data, gout.output);
         }
         let passed = if gout.output == Output::Write { gout.data.clone() } else { scratch(gy.data.len())? };
-        kernels::put(&passed, &gy.data, Output::Write)?;
+        ops::put(&passed, &gy.data, Output::Write)?;
         embed::put(&at, None, n, &passed)?;
-        if gout.output == Output::Accumulate { kernels::put(&gout.data, &passed, gout.output) } else { Ok(()) }
+        if gout.output == Output::Accumulate { ops::put(&gout.data, &passed, gout.output) } else { Ok(()) }
     }
 }
 

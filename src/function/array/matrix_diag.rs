@@ -1,11 +1,12 @@
 //! `matrix_diag` and `matrix_diag_part`: diagonal matrices of vectors, and the diagonals of matrices. Each is the other's derivative.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::Data;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -28,16 +29,16 @@ function! {
 /// Writes vectors of `m` to the diagonals.
 fn spread(x: &Data, m: usize, y: &Data, output: Output) -> Result<()> {
     if output == Output::Write {
-        kernels::fill(y, 0.0)?;
+        ops::fill(y, 0.0)?;
     }
     let (rows, n) = (x.len() / m.max(1), m as isize);
-    kernels::moves(Moves::new(0, 0).axis(rows, n * n, n).axis(m, n + 1, 1), y, x, output)
+    ops::moves(Moves::new(0, 0).axis(rows, n * n, n).axis(m, n + 1, 1), y, x, output)
 }
 
 /// Reads the diagonals as vectors of `m`.
 fn pick(x: &Data, m: usize, y: &Data, output: Output) -> Result<()> {
     let (rows, n) = (y.len() / m.max(1), m as isize);
-    kernels::moves(Moves::new(0, 0).axis(rows, n, n * n).axis(m, 1, n + 1), y, x, output)
+    ops::moves(Moves::new(0, 0).axis(rows, n, n * n).axis(m, 1, n + 1), y, x, output)
 }
 
 fn last(s: &Shape) -> usize {

@@ -21,7 +21,7 @@ mod tile;
 mod transpose;
 mod unlink;
 
-use super::{Def, Output, View, kernels};
+use super::{Def, Output, View};
 pub use assign::*;
 pub use bool_scatter::*;
 pub(crate) use broadcast::sum_to;
@@ -34,6 +34,7 @@ pub use list::*;
 pub use matrix_diag::*;
 use nnrs_kernels::array::Data;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 pub use one_hot::*;
 pub use pad::*;
 pub use reshape::*;
@@ -50,8 +51,8 @@ pub use unlink::*;
 fn begin(y: &Data, given: Option<&View>) -> Result<()> {
     match given {
         Some(v) if v.data.address() == y.address() => Ok(()),
-        Some(v) => kernels::put(y, &v.data, Output::Write),
-        None => kernels::fill(y, 0.0),
+        Some(v) => ops::put(y, &v.data, Output::Write),
+        None => ops::fill(y, 0.0),
     }
 }
 

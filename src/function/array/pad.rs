@@ -1,7 +1,7 @@
 //! `pad`: an array with a border: a constant, its reflection, or its edge; and the reverse, the derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -12,6 +12,7 @@ use nnrs_kernels::cpu::tasks::{Shared, share};
 use nnrs_kernels::cuda::pad::{Mode, backward as unpad_on_gpu, forward as pad_on_gpu};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::{SmallVec, smallvec};
@@ -121,8 +122,8 @@ impl Function for Pad {
             return Ok(());
         }
         let moves = self.moves(x[0].shape, true)?;
-        kernels::fill(&y[0].data, self.constant_value)?;
-        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+        ops::fill(&y[0].data, self.constant_value)?;
+        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -140,7 +141,7 @@ impl Function for Pad {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let output = gx.output;
         match self.is_constant() {
-            true => kernels::moves(self.moves(gx.shape, false)?, &gx.data, &gy.data, output),
+            true => ops::moves(self.moves(gx.shape, false)?, &gx.data, &gy.data, output),
             false => self.sum_border(run, gx.shape, &gy.data, &gx.data, output),
         }
     }

@@ -1,9 +1,10 @@
 //! `reshape`: the same elements under another shape.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -52,7 +53,7 @@ impl Function for Reshape {
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::put(&y[0].data, &x[0].data, Output::Write)
+        ops::put(&y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -68,7 +69,7 @@ impl Function for Reshape {
         gx: &mut [Option<GradMut>],
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        kernels::put(&gx.data, &gy.data, gx.output)
+        ops::put(&gx.data, &gy.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

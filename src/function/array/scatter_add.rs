@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::moves::Moves;
@@ -10,6 +10,7 @@ use nnrs_kernels::cuda::embed::{self, Absent};
 use nnrs_kernels::cuda::places;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -56,13 +57,13 @@ fn part(whole: &Shape, indices: &Shape) -> (Moves, Moves) {
 }
 
 fn add_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
-    kernels::put(&y.data, &x[0].data, Output::Write)?;
+    ops::put(&y.data, &x[0].data, Output::Write)?;
     let (p, at) = places_on_gpu(y.shape, &x[1], axis)?;
     if x[1].shape == x[2].shape {
         return embed::scatter(&p, &at, &x[2].data, &y.data, Output::Accumulate);
     }
     let added = Data::new_at(y.data.place(), x[2].dtype(), at.len())?;
-    kernels::moves(part(x[2].shape, x[1].shape).1, &added, &x[2].data, Output::Write)?;
+    ops::moves(part(x[2].shape, x[1].shape).1, &added, &x[2].data, Output::Write)?;
     embed::scatter(&p, &at, &added, &y.data, Output::Accumulate)
 }
 
@@ -73,8 +74,8 @@ fn pick_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
     }
     let picked = Data::new_at(y.data.place(), y.data.dtype(), at.len())?;
     embed::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
-    kernels::fill(&y.data, 0.0)?;
-    kernels::moves(part(y.shape, x[1].shape).0, &y.data, &picked, Output::Write)
+    ops::fill(&y.data, 0.0)?;
+    ops::moves(part(y.shape, x[1].shape).0, &y.data, &picked, Output::Write)
 }
 
 fn check(x0: &Shape, indices: &Shape, x1: &Shape, axis: usize) -> Result<()> {

@@ -1,10 +1,11 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Part, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Part, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -22,7 +23,7 @@ impl Function for Sink {
     }
 
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::fill(&y[0].data, 0.0)
+        ops::fill(&y[0].data, 0.0)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -57,9 +58,9 @@ impl Function for Sink {
 
 fn put_ones(gx: &GradMut) -> Result<()> {
     if gx.output == Output::Write {
-        return kernels::fill(&gx.data, 1.0);
+        return ops::fill(&gx.data, 1.0);
     }
     let one = Data::new_at(gx.data.place(), gx.data.dtype(), 1)?;
-    kernels::fill(&one, 1.0)?;
-    kernels::broadcast(&one, &Shape::default(), &gx.data, gx.shape, gx.output)
+    ops::fill(&one, 1.0)?;
+    ops::broadcast(&one, &Shape::default(), &gx.data, gx.shape, gx.output)
 }

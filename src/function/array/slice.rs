@@ -1,12 +1,13 @@
 //! `slice`: a part of an array, by Python's rules for start, stop and step; and its reverse, the derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Data;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 
@@ -110,7 +111,7 @@ impl Function for Slice {
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let moves = self.moves(x[0].shape, true)?;
-        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -140,9 +141,9 @@ impl Function for Slice {
 /// Zeros, or what was there before, and the part.
 fn put_back(moves: Moves, part: &Data, whole: &Data, output: Output) -> Result<()> {
     if output == Output::Write && part.len() < whole.len() {
-        kernels::fill(whole, 0.0)?;
+        ops::fill(whole, 0.0)?;
     }
-    kernels::moves(moves, whole, part, output)
+    ops::moves(moves, whole, part, output)
 }
 
 function! {

@@ -1,10 +1,11 @@
 //! `split`: the pieces along an axis, which disappears.
 
 use super::concatenate::{place, take};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -38,7 +39,7 @@ impl Function for Split {
         let (outer, inner, total) = sizes(x[0].shape, axis);
         for (i, y) in y.iter_mut().enumerate() {
             let part = take(outer, total, i * inner, inner);
-            kernels::moves(part, &y.data, &x[0].data, Output::Write)?;
+            ops::moves(part, &y.data, &x[0].data, Output::Write)?;
         }
         Ok(())
     }
@@ -59,10 +60,10 @@ impl Function for Split {
         let (outer, inner, total) = sizes(gx.shape, gx.shape.axis(self.axis, "axis")?);
         let output = gx.output;
         if output == Output::Write && gy.iter().any(Option::is_none) {
-            kernels::fill(&gx.data, 0.0)?;
+            ops::fill(&gx.data, 0.0)?;
         }
         for (i, gy) in gy.iter().enumerate().filter_map(|(i, gy)| Some((i, gy.as_ref()?))) {
-            kernels::moves(place(outer, total, i * inner, inner), &gx.data, &gy.data, output)?;
+            ops::moves(place(outer, total, i * inner, inner), &gx.data, &gy.data, output)?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! `stack`: arrays joined along a new axis.
 
 use super::concatenate::{place, take};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -42,7 +43,7 @@ impl Function for Stack {
         let (outer, inner) = (x[0].shape.size_to(axis), x[0].shape.size_from(axis));
         for (i, v) in x.iter().enumerate() {
             let part = place(outer, inner * x.len(), i * inner, inner);
-            kernels::moves(part, &y[0].data, &v.data, Output::Write)?;
+            ops::moves(part, &y[0].data, &v.data, Output::Write)?;
         }
         Ok(())
     }
@@ -64,7 +65,7 @@ impl Function for Stack {
             let axis = self.axis(gx.shape.ndim())?;
             let (outer, inner, output) = (gx.shape.size_to(axis), gx.shape.size_from(axis), gx.output);
             let part = take(outer, inner * n, i * inner, inner);
-            kernels::moves(part, &gx.data, &gy.data, output)?;
+            ops::moves(part, &gx.data, &gy.data, output)?;
         }
         Ok(())
     }

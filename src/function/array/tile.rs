@@ -1,10 +1,11 @@
 //! `tile`: an array repeated along its axes.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -48,7 +49,7 @@ impl Function for Tile {
             let s = ys[a] as isize;
             m.axis(r, n as isize * s, 0).axis(n, s, xs[a] as isize)
         });
-        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -65,7 +66,7 @@ impl Function for Tile {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let ((shape, repeated), output) = (self.paired(gx.shape), gx.output);
-        kernels::sum(&gy.data, &shape, &repeated, &gx.data, output)
+        ops::sum(&gy.data, &shape, &repeated, &gx.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -2,10 +2,11 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::{SmallVec, smallvec};
 
@@ -51,7 +52,7 @@ impl Function for Transpose {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let axes = self.axes(x[0].shape)?;
         let moves = axes.iter().fold(Moves::new(0, 0), |m, &(n, y, x)| m.axis(n, y, x));
-        kernels::moves(moves, &y[0].data, &x[0].data, Output::Write)
+        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -69,7 +70,7 @@ impl Function for Transpose {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (axes, output) = (self.axes(gx.shape)?, gx.output);
         let moves = axes.iter().fold(Moves::new(0, 0), |m, &(n, y, x)| m.axis(n, x, y));
-        kernels::moves(moves, &gx.data, &gy.data, output)
+        ops::moves(moves, &gx.data, &gy.data, output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,9 +1,10 @@
 //! `unlink`: x itself, where gradients end.
 
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -25,7 +26,7 @@ impl Function for Unlink {
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::put(&y[0].data, &x[0].data, Output::Write)
+        ops::put(&y[0].data, &x[0].data, Output::Write)
     }
 
     fn differentiable(&self, _i: usize) -> bool {

@@ -2,12 +2,12 @@
 
 use crate::function;
 use crate::function::array::sum_to;
-use crate::function::kernels::{self, Matrix};
 use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops::{self, Matrix};
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -108,7 +108,7 @@ impl BatchMatmul {
             if transpose { mat.t() } else { mat }
         };
         let (a, b) = (mat(&a, &x[0], self.transpose_a), mat(&b, &x[1], self.transpose_b));
-        kernels::matmul(over.size(), a, b, y, Output::Write)
+        ops::matmul(over.size(), a, b, y, Output::Write)
     }
 
     /// Each product with the matrices that are broadcast to it.
@@ -137,7 +137,7 @@ fn spread(x: &View, over: &Shape) -> Result<Data> {
     }
     let all: Shape = over.iter().chain(&x.shape[own.ndim()..]).copied().collect();
     let data = Data::new_at(x.data.place(), x.dtype(), all.size())?;
-    kernels::broadcast(&x.data, x.shape, &data, &all, Output::Write)?;
+    ops::broadcast(&x.data, x.shape, &data, &all, Output::Write)?;
     Ok(data)
 }
 

@@ -2,7 +2,6 @@
 
 use super::direct;
 use super::spatial::{Dims, Sizes, three};
-use crate::function::kernels;
 use nnrs_kernels::array::Output;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::conv::{Conv, Layout};
@@ -10,6 +9,7 @@ use nnrs_kernels::cpu::simd::{self, SimdReal};
 use nnrs_kernels::cuda::convolution::{self, Geometry};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 
@@ -176,8 +176,8 @@ impl Sizes {
     pub fn sum_channels(&self, gy: &Data, channels: usize, gb: &Data, output: Output) -> Result<()> {
         let (n, points) = (self.lead.size(), gy.len() / (self.lead.size() * channels).max(1));
         match self.channel_last {
-            true => kernels::sum(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
-            false => kernels::sum(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
+            true => ops::sum(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
+            false => ops::sum(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
         }
     }
 

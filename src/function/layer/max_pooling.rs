@@ -2,12 +2,13 @@
 
 use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, Place};
 use nnrs_kernels::cpu::pooling::Pooling;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -50,7 +51,7 @@ impl Function for MaxPooling {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[0].shape)?;
         if !run.keep {
-            return kernels::max_pool(&p, &x[0].data, &y[0].data);
+            return ops::max_pool(&p, &x[0].data, &y[0].data);
         }
         let places = Data::new(place_type(&p), p.output_len())?;
         with_real!(run.dtype, T => match places.dtype() {
@@ -81,7 +82,7 @@ impl Function for MaxPooling {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let (p, _) = spec!(self).pooling(gx.shape)?;
         if let (Place::Gpu(_), Some(x)) = (gx.data.place(), &x[0]) {
-            return kernels::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output);
+            return ops::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output);
         }
         let saved = run.saved::<Winners>().filter(|w| w.pooling == p);
         let (places, out) = (&saved.as_ref().ok_or_else(no_forward)?.places, gx.output);
@@ -120,7 +121,7 @@ impl Function for MaxPoolingBackward {
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(x[1].shape)?;
-        kernels::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
+        ops::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
 
     fn differentiable(&self, i: usize) -> bool {

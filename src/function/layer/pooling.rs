@@ -2,13 +2,14 @@
 
 use super::spatial::{numbers, three};
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::Place;
 use nnrs_kernels::cpu::pooling::{Border, Divisor, Pooling};
 use nnrs_kernels::cuda;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -59,7 +60,7 @@ macro_rules! sums {
 
             fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
                 let ((p, _), $f) = (spec!(self).pooling(x[0].shape)?, self);
-                kernels::sum_pool(&p, &x[0].data, &y[0].data, divisor($average, $including_pad))
+                ops::sum_pool(&p, &x[0].data, &y[0].data, divisor($average, $including_pad))
             }
 
             fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -76,7 +77,7 @@ macro_rules! sums {
             ) -> Result<()> {
                 let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
                 let ((p, _), $f) = (spec!(self).pooling(gx.shape)?, self);
-                kernels::sum_pool_back(&p, &gy.data, &gx.data, divisor($average, $including_pad), gx.output)
+                ops::sum_pool_back(&p, &gy.data, &gx.data, divisor($average, $including_pad), gx.output)
             }
 
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -183,7 +184,7 @@ impl Function for SumPoolingBackward {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (p, _) = spec!(self).pooling(y[0].shape)?;
         let by = divisor(self.average, self.including_pad);
-        kernels::sum_pool_back(&p, &x[0].data, &y[0].data, by, Output::Write)
+        ops::sum_pool_back(&p, &x[0].data, &y[0].data, by, Output::Write)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -2,9 +2,10 @@
 
 use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 

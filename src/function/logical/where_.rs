@@ -1,10 +1,11 @@
 //! `where`: one of two arrays, as a condition says.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::Walk;
 use smallvec::smallvec;
@@ -49,7 +50,7 @@ impl Function for Where {
         let formula = Formula::new(3, |v| vec![Some(v[0].select(&v[1], &v[2]))]);
         let c = (&x[0].data, Walk::new(&spread(x[0].shape, shape), shape));
         let inputs = [c, (&x[1].data, Walk::Dense), (&x[2].data, Walk::Dense)];
-        kernels::formula(&formula, &inputs, &y[0].data, Output::Write)
+        ops::formula(&formula, &inputs, &y[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -71,7 +72,7 @@ impl Function for Where {
             let part = |c: &Expr, g: &Expr| if i == 1 { c.select(g, 0.0) } else { c.select(c.constant(0.0), g) };
             let formula = Formula::new(2, |v| vec![Some(part(&v[0], &v[1]))]);
             let c = (&c.data, Walk::new(&spread, gy.shape));
-            kernels::formula(&formula, &[c, (&gy.data, Walk::Dense)], &gx.data, gx.output)?;
+            ops::formula(&formula, &[c, (&gy.data, Walk::Dense)], &gx.data, gx.output)?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! `constant`: an array full of one number.
 
 use crate::function;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -27,7 +28,7 @@ impl Function for Constant {
     }
 
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::fill(&y[0].data, self.val)
+        ops::fill(&y[0].data, self.val)
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

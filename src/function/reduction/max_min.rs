@@ -2,7 +2,7 @@
 
 use super::winner_mask::{WinnerMask, winner_mask};
 use super::{Mask, mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -12,6 +12,7 @@ use nnrs_kernels::cpu::tasks::Shared;
 use nnrs_kernels::cuda::extreme as gpu_kernel;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -190,7 +191,7 @@ fn backward(run: &Run, gy: Option<&View>, gx: &mut GradMut, mask: &Mask) -> Resu
 fn backward_on_gpu(x: &View, gy: Option<&View>, gx: &GradMut, mask: &Mask, order: Order) -> Result<()> {
     match gy {
         Some(gy) => gpu_kernel::spread(order, &x.data, x.shape, mask, Some(&gy.data), &gx.data, gx.output),
-        None if gx.output == Output::Write => kernels::fill(&gx.data, 0.0),
+        None if gx.output == Output::Write => ops::fill(&gx.data, 0.0),
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Mask, mask, reduced};
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, call_one, kernels};
+use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut, call_one};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::array::{Data, Place};
@@ -15,6 +15,7 @@ use nnrs_kernels::cpu::tasks::{Shared, share};
 use nnrs_kernels::cuda::reduce::{Reduction, reduce};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::{Program, Sink, Source, Walk};
 use nnrs_kernels::with_real;
@@ -102,7 +103,7 @@ fn on_gpu(x: &View, mask: &Mask, p: f64, run: &Run, y: &Data) -> Result<()> {
     let scratch = |n| Data::new_at(y.place(), run.dtype, n);
     let join = |op, x: &Data, shape, y: &Data| reduce(op, x, shape, mask, y, 1.0, Output::Write);
     if x.shape.size() == 0 {
-        return kernels::fill(y, 0.0);
+        return ops::fill(y, 0.0);
     }
     if p == 1.0 {
         return join(Reduction::SumAbs, &x.data, x.shape, y);
@@ -112,7 +113,7 @@ fn on_gpu(x: &View, mask: &Mask, p: f64, run: &Run, y: &Data) -> Result<()> {
         join(Reduction::SumSquares, &x.data, x.shape, &sums)?;
     } else {
         let powers = scratch(x.shape.size())?;
-        kernels::formula(&power_formula(p), &[(&x.data, Walk::Dense)], &powers, Output::Write)?;
+        ops::formula(&power_formula(p), &[(&x.data, Walk::Dense)], &powers, Output::Write)?;
         let op = if p == f64::INFINITY { Reduction::Max } else { Reduction::Sum };
         join(op, &powers, x.shape, &sums)?;
     }
@@ -123,7 +124,7 @@ fn on_gpu(x: &View, mask: &Mask, p: f64, run: &Run, y: &Data) -> Result<()> {
             _ => v[0].pow(1.0 / p),
         })]
     });
-    kernels::formula(&root, &[(&sums, Walk::Dense)], y, Output::Write)
+    ops::formula(&root, &[(&sums, Walk::Dense)], y, Output::Write)
 }
 
 /// Adds up a term over rows of `n` neighbours, in parts of a fixed size.

@@ -1,10 +1,11 @@
 //! `sum` over axes.
 
 use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut, kernels};
+use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -25,7 +26,7 @@ impl Function for Sum {
     }
 
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        kernels::sum(&x[0].data, x[0].shape, &mask(x[0].shape, &self.axis)?, &y[0].data, Output::Write)
+        ops::sum(&x[0].data, x[0].shape, &mask(x[0].shape, &self.axis)?, &y[0].data, Output::Write)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -42,7 +43,7 @@ impl Function for Sum {
     ) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
         let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
-        kernels::broadcast(&gy.data, &kept, &gx.data, gx.shape, gx.output)
+        ops::broadcast(&gy.data, &kept, &gx.data, gx.shape, gx.output)
     }
 
     fn grad_repeats(&self, x: &Shape) -> Option<Shape> {

@@ -1,11 +1,12 @@
 //! Runs the backward pass of an element-wise unit as one program over tiles.
 
 use super::{Backward, Step, Target, Tile};
-use crate::function::{Output, kernels};
+use crate::function::Output;
 use crate::graph::plan::exec::{Alive, Apart, source, steal};
 use crate::graph::plan::program::{AnyProgram, Input};
 use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Backward {
         let shape = &self.slots[x.slot as usize].shape;
         let compute = full.dtype();
         let part = Data::new_at(full.place(), compute, shape.size())?;
-        kernels::sum_to(full, &t.shape, &part, shape, Output::Write)?;
+        ops::sum_to(full, &t.shape, &part, shape, Output::Write)?;
         self.deliver(x, &part, t.site.dtype)
     }
 

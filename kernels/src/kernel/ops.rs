@@ -1,23 +1,21 @@
-//! Work that is the same on the CPU and on a GPU but for the kernel: the arrays say where it is done. A function that is
-//! built of these alone runs on both.
+//! What kernels are built of, on any device: the arrays say where it is done.
 
-use crate::function::Output;
-use nnrs_kernels::array::{Data, Place};
-use nnrs_kernels::cpu::gemm::{self, Mat, MatMut};
-use nnrs_kernels::cpu::moves::Moves;
-use nnrs_kernels::cpu::pooling::{Divisor, Pooling};
-use nnrs_kernels::cpu::reduce as cpu_reduce;
-use nnrs_kernels::cpu::simd;
-use nnrs_kernels::cuda::{self, reduce::Reduction};
-use nnrs_kernels::error::Result;
-use nnrs_kernels::expr::Formula;
-use nnrs_kernels::shape::Shape;
-use nnrs_kernels::tile::Walk;
-use nnrs_kernels::tile::formula::{Operand, apply};
-use nnrs_kernels::with_real;
+use crate::array::{Data, Output, Place};
+use crate::cpu::gemm::{self, Mat, MatMut};
+use crate::cpu::moves::Moves;
+use crate::cpu::pooling::{Divisor, Pooling};
+use crate::cpu::reduce as cpu_reduce;
+use crate::cpu::simd;
+use crate::cuda::{self, reduce::Reduction};
+use crate::error::Result;
+use crate::expr::Formula;
+use crate::shape::Shape;
+use crate::tile::Walk;
+use crate::tile::formula::{Operand, apply};
+use crate::with_real;
 
 /// Copies a box of elements of `x` to one of `y`, or adds it.
-pub(crate) fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
+pub fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => moves.run_on_gpu(y, x, output),
         Place::Host => {
@@ -28,7 +26,7 @@ pub(crate) fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<
 }
 
 /// Writes `x` to `y`, or adds it, which has as many elements.
-pub(crate) fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
+pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
     match (y.place(), output) {
         (Place::Gpu(_), _) => return Moves::new(0, 0).axis(x.len(), 1, 1).run_on_gpu(y, x, output),
         (Place::Host, Output::Write) => with_real!(y.dtype(), T => y.as_mut_slice::<T>().copy_from_slice(x.as_slice())),
@@ -38,7 +36,7 @@ pub(crate) fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
 }
 
 /// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
-pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
+pub fn fill(y: &Data, value: f64) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::kernels::fill(y, value),
         Place::Host => {
@@ -49,7 +47,7 @@ pub(crate) fn fill(y: &Data, value: f64) -> Result<()> {
 }
 
 /// Sums `x` of `shape` over the axes of `mask` into `y`.
-pub(crate) fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
+pub fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::reduce::reduce(Reduction::Sum, x, shape, mask, y, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
@@ -60,7 +58,7 @@ pub(crate) fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Outp
 }
 
 /// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
-pub(crate) fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
+pub fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::reduce::sum_to(x, from, y, to, output)?,
         Place::Host => with_real!(y.dtype(), T => {
@@ -71,7 +69,7 @@ pub(crate) fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Outpu
 }
 
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
-pub(crate) fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
+pub fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::program::broadcast(x, from, y, to, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
@@ -83,7 +81,7 @@ pub(crate) fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Ou
 
 /// A row-major matrix of an array, or its transpose; in a batch every product uses it, or each one of its own.
 #[derive(Clone, Copy)]
-pub(crate) struct Matrix<'a> {
+pub struct Matrix<'a> {
     data: &'a Data,
     rows: usize,
     columns: usize,
@@ -92,17 +90,17 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    pub(crate) fn new(data: &'a Data, rows: usize, columns: usize) -> Matrix<'a> {
+    pub fn new(data: &'a Data, rows: usize, columns: usize) -> Matrix<'a> {
         Matrix { data, rows, columns, transposed: false, each: false }
     }
 
     /// The transposed matrix, or matrices.
-    pub(crate) fn t(self) -> Matrix<'a> {
+    pub fn t(self) -> Matrix<'a> {
         Matrix { transposed: !self.transposed, ..self }
     }
 
     /// One matrix for each product of a batch, one after another.
-    pub(crate) fn each(self) -> Matrix<'a> {
+    pub fn each(self) -> Matrix<'a> {
         Matrix { each: true, ..self }
     }
 
@@ -117,7 +115,7 @@ impl<'a> Matrix<'a> {
         cuda::matmul::Matrix { data: self.data, row_stride, column_stride, step }
     }
 
-    fn on_host<T: nnrs_kernels::dtype::Element>(&self) -> Mat<'a, T> {
+    fn on_host<T: crate::dtype::Element>(&self) -> Mat<'a, T> {
         let mat = Mat::new(self.data.as_slice::<T>(), self.rows, self.columns);
         let mat = if self.each { mat.each() } else { mat };
         if self.transposed { mat.t() } else { mat }
@@ -125,7 +123,7 @@ impl<'a> Matrix<'a> {
 }
 
 /// `batch` products y = a b, or y += a b.
-pub(crate) fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Output) -> Result<()> {
+pub fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Output) -> Result<()> {
     let ((m, k), (_, n)) = (a.sizes(), b.sizes());
     match y.place() {
         // SAFETY: the arrays have the sizes that `infer` checked.
@@ -138,7 +136,7 @@ pub(crate) fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Outpu
 }
 
 /// `y = f(x..)`, or `y += f(x..)`; for each input how it is walked over.
-pub(crate) fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Result<()> {
+pub fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::program::apply_to(f, x, y, output),
         Place::Host => with_real!(y.dtype(), T => {
@@ -151,7 +149,7 @@ pub(crate) fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output
 }
 
 /// The sum of each window, over the divisor.
-pub(crate) fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<()> {
+pub fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::pooling::sum_forward(p, x, y, by)?,
         Place::Host => with_real!(y.dtype(), T => p.sum_forward(x.as_slice::<T>(), y.as_mut_slice(), by)),
@@ -160,7 +158,7 @@ pub(crate) fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<(
 }
 
 /// Each gradient, over the divisor, to all places of its window.
-pub(crate) fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, output: Output) -> Result<()> {
+pub fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, output: Output) -> Result<()> {
     match gx.place() {
         Place::Gpu(_) => cuda::pooling::sum_backward(p, gy, gx, by, output)?,
         Place::Host => with_real!(gx.dtype(), T => p.sum_backward(gy.as_slice::<T>(), gx.as_mut_slice(), by, output)),
@@ -169,7 +167,7 @@ pub(crate) fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, outp
 }
 
 /// The largest number of each window.
-pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
+pub fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::pooling::max_forward(p, x, y)?,
         Place::Host => with_real!(y.dtype(), T => p.max_forward(x.as_slice::<T>(), y.as_mut_slice())),
@@ -178,7 +176,7 @@ pub(crate) fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
 }
 
 /// Each gradient to the place of its window's largest number in `x`.
-pub(crate) fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+pub fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
     match gx.place() {
         Place::Gpu(_) => cuda::pooling::max_backward(p, gy, x, gx, output)?,
         Place::Host => with_real!(gx.dtype(), T => {
