@@ -2,12 +2,12 @@
 
 use super::describe::Described;
 use super::{Args, Def, InputKind, Shapes, args};
-use crate::graph::AnyProgram;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::ssa::MixMap;
 use nnrs_kernels::expr::{Expr, Formula};
 use nnrs_kernels::fork::at_fork;
 use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::AnyProgram;
 use smallvec::smallvec;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 

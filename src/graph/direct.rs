@@ -3,7 +3,7 @@
 use super::FunctionRef;
 use super::grad::rule;
 use super::node::{FnNode, explain, resolve};
-use super::plan::{How, Turn, call_backward, run_arrays};
+use super::plan::{How, Turn, run_arrays, run_backward};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Setup, elementwise};
@@ -355,7 +355,7 @@ fn kernel(
     }
     let (x, y): (Vec<&NdArray>, Vec<&NdArray>) = (inputs.iter().collect(), outputs.iter().collect());
     let gy: Vec<Option<&NdArray>> = gradients.iter().map(Some).collect();
-    call_backward(node, setup, needs, &x, &y, &gy, || Ok(gx))?;
+    run_backward(node, setup, needs, &x, &y, &gy, || Ok(gx))?;
     Ok(parts)
 }
 

@@ -4,6 +4,7 @@
 mod chain;
 mod compile;
 pub mod formula;
+mod operands;
 mod registers;
 mod run;
 
@@ -14,6 +15,7 @@ use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ins, Ssa};
 use crate::shape::Shape;
 use compile::Compiler;
+pub use operands::{AnyProgram, Operands};
 use run::Run;
 use smallvec::SmallVec;
 
@@ -91,6 +93,17 @@ impl Walk {
         }
         if axes.len() == 1 && axes[0].1 == 1 { Walk::Dense } else { Walk::Strided(axes) }
     }
+
+    /// Elements of the array that a loop over `n` elements goes over, from its first one on.
+    fn extent(&self, n: usize) -> usize {
+        match self {
+            _ if n == 0 => 0,
+            Walk::Dense => n,
+            Walk::Splat => 1,
+            Walk::Constant(_) => 0,
+            Walk::Strided(axes) => axes.iter().map(|(size, stride)| (size - 1) * stride).sum::<usize>() + 1,
+        }
+    }
 }
 
 /// An input of a run.
@@ -131,7 +144,7 @@ impl<T: SimdReal> Program<T> {
     /// Sources must be readable and sinks writable for `n` elements of their types. A sink may be the same memory as a
     /// dense source of an element type of the same size, but they must not overlap otherwise.
     pub unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
-        debug_assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
+        assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
         let run = Run { program: self, n, sources, sinks, scalars };
         if n * (self.loops + 1) < MIN_PARALLEL || n <= CHUNK {
             // SAFETY: the caller's promise.

@@ -7,6 +7,7 @@ mod changes;
 mod exec;
 mod fit;
 mod group;
+mod invoke;
 mod memory;
 mod order;
 mod program;
@@ -17,13 +18,13 @@ mod variables;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
-pub(crate) use exec::{Hooks, How, call_backward};
+pub(crate) use exec::Hooks;
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
+pub(crate) use invoke::{How, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};
 pub(crate) use order::collect_before;
-pub(crate) use program::AnyProgram;
-pub(crate) use single::{run_arrays, run_single};
+pub(crate) use single::run_single;
 pub(crate) use turn::Turn;
 pub(crate) use variables::{settle, stand_ins};
 

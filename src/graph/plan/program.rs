@@ -5,48 +5,13 @@ use super::order::Graph;
 use crate::function::elementwise::{Rules, rules};
 use nnrs_kernels::array::Place;
 use nnrs_kernels::context::Site;
-use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::dtype::DType;
-use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::op::Unary;
 use nnrs_kernels::expr::ssa::{Id, Ins, MixMap, Ssa};
 use nnrs_kernels::fork::at_fork;
-use nnrs_kernels::tile::{Program, Sink, Source};
+use nnrs_kernels::tile::AnyProgram;
 use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
-
-/// A program in the type it computes in.
-#[derive(Clone)]
-pub(crate) enum AnyProgram {
-    F32(Arc<Program<f32>>),
-    F64(Arc<Program<f64>>),
-    Gpu(&'static Gpu, Arc<cuda::program::Program>),
-}
-
-impl AnyProgram {
-    pub(crate) fn compile(site: Site, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
-        let double = site.compute_dtype() == DType::F64;
-        match site.place {
-            Place::Gpu(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
-            Place::Host if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
-            Place::Host => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
-        }
-    }
-
-    /// # Safety
-    /// As [`Program::run`]; all arrays are where the program is.
-    pub(crate) unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink]) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                AnyProgram::F32(p) => p.run(n, sources, sinks, &[]),
-                AnyProgram::F64(p) => p.run(n, sources, sinks, &[]),
-                AnyProgram::Gpu(gpu, p) => p.run(gpu, n, sources, sinks, &[])?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Rounds a value as storing it in `dtype` would.
 pub(crate) fn round(ssa: &mut Ssa, dtype: DType, id: Id) -> Id {

@@ -5,9 +5,9 @@
 
 use super::build::note_remade;
 use super::changes::made_at;
-use super::exec::{How, interruptible};
+use super::exec::interruptible;
+use super::invoke::{How, run_arrays};
 use super::order::{by_rank, collect};
-use super::single::run_arrays;
 use super::turn::Turn;
 use crate::graph::mode;
 use crate::graph::node::{FnNode, maker};

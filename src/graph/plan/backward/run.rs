@@ -5,11 +5,12 @@ use crate::function::{Grad, GradMut, Needs, Output};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::node::FnNode;
+use crate::graph::plan::Turn;
 use crate::graph::plan::build::{self as forward, PlanNode};
-use crate::graph::plan::exec::{Hooks, How as Forward, Interrupt, call_backward, interruptible};
+use crate::graph::plan::exec::{Hooks, Interrupt, interruptible};
+use crate::graph::plan::invoke::{self, How as Forward, run_arrays};
 use crate::graph::plan::order::address;
 use crate::graph::plan::recompute::{self, check_input};
-use crate::graph::plan::{Turn, run_arrays};
 use crate::graph::variable::Variable;
 use nnrs_kernels::array::{self, Data, NdArray, Place, alloc};
 use nnrs_kernels::cuda::replays::{Circumstances, Replays};
@@ -304,7 +305,7 @@ impl Backward {
             None => Ok(None),
         };
         let gx = || c.targets.iter().enumerate().map(gx).collect();
-        call_backward(&node.f, &node.setup, needs, &data(&node.x), &data(&node.y), &gy, gx)?;
+        invoke::backward(&node.f, &node.setup, needs, &data(&node.x), &data(&node.y), &gy, gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 

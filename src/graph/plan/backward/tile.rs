@@ -2,12 +2,12 @@
 
 use super::{Backward, Step, Target, Tile};
 use crate::function::Output;
-use crate::graph::plan::exec::{Alive, Apart, source, steal};
-use crate::graph::plan::program::{AnyProgram, Input};
+use crate::graph::plan::invoke::{read, steal};
+use crate::graph::plan::program::Input;
 use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::kernel::ops;
-use nnrs_kernels::tile::{Sink, Source, Walk};
+use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -26,31 +26,24 @@ impl Backward {
             true => Stolen::new(), // a hook may look at all gradients
             false => self.stolen(t, step, fresh.map(|(x, _)| x.slot), &inputs),
         };
-        let mut alive = Alive::new();
-        let mut sources: SmallVec<[Source; 8]> = SmallVec::new();
+        let mut operands = Operands::new(t.site, t.shape.size());
         for &input in inputs.iter() {
-            sources.push(self.source(t, input, &stolen, seed, &mut alive)?);
+            self.read(t, input, &stolen, seed, &mut operands)?;
         }
-        let mut sinks: SmallVec<[Sink; 4]> = SmallVec::new();
         let mut temps: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        let (mut apart, read) = (Apart::default(), alive.len());
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
                 (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
-                (_, true) => target.modify_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
-                (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?.of(t.shape.size())?,
+                (_, true) => target.modify_at(t.site.place, t.site.dtype)?,
+                (_, false) => target.overwrite_at(t.site.place, t.site.dtype)?,
             };
-            let data = apart.from(data, &alive[..read])?;
-            sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
             if r {
                 temps.push((*x, data.clone()));
             }
-            alive.push(data);
+            operands.write(data)?;
         }
-        // SAFETY: all arrays were found to have the plan's sizes, and `alive` keeps their memory.
-        unsafe { program.run(t.shape.size(), &sources, &sinks)? };
-        apart.put()?;
+        operands.run(&program)?;
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
@@ -61,14 +54,14 @@ impl Backward {
     }
 
     /// An input of the program, from where it is now.
-    fn source(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, alive: &mut Alive) -> Result<Source> {
+    fn read(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, operands: &mut Operands) -> Result<()> {
         let (own, shape) = match input {
             Input::Data(v) => (&self.slots[v as usize].data, &self.slots[v as usize].shape),
             Input::Grad(v) => (self.grad(v, seed), self.grad_shape(v)),
         };
         let now = stolen.iter().find(|(from, _)| *from == input).map(|(_, to)| *to);
         let array = now.map_or(own, |to| &self.grads[to as usize]);
-        source(array, shape.size(), t.site, || Walk::new(shape, &t.shape), alive)
+        read(operands, array, shape.size(), t.site, || Walk::new(shape, &t.shape))
     }
 
     /// Sums a full-size gradient down to its variable's shape.

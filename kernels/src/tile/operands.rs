@@ -1,0 +1,115 @@
+//! Programs over arrays: what is read and written is checked against the number of elements, and kept while it is used.
+
+use super::{Program, Sink, Source, Walk};
+use crate::array::{Data, Place};
+use crate::context::Site;
+use crate::cuda::{self, Gpu};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::expr::ssa::{Id, Ssa};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A program in the type it computes in, on its device.
+#[derive(Clone)]
+pub enum AnyProgram {
+    F32(Arc<Program<f32>>),
+    F64(Arc<Program<f64>>),
+    Gpu(&'static Gpu, Arc<cuda::program::Program>),
+}
+
+impl AnyProgram {
+    pub fn compile(site: Site, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
+        let double = site.compute_dtype() == DType::F64;
+        match site.place {
+            Place::Gpu(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
+            Place::Host if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+            Place::Host => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            AnyProgram::Gpu(gpu, _) => Place::Gpu(gpu),
+            AnyProgram::F32(_) | AnyProgram::F64(_) => Place::Host,
+        }
+    }
+}
+
+/// The arrays of one run of a program over `n` elements, in the program's order.
+pub struct Operands {
+    n: usize,
+    dtype: DType,
+    place: Place,
+    sources: SmallVec<[Source; 8]>,
+    sinks: SmallVec<[Sink; 4]>,
+    /// Keeps the memory.
+    read: SmallVec<[Data; 8]>,
+    written: SmallVec<[Data; 4]>,
+    /// Results that are to lie in what the program reads, but elsewhere in it: where they are to go, and where they are made.
+    apart: SmallVec<[(Data, Data); 1]>,
+}
+
+impl Operands {
+    pub fn new(site: Site, n: usize) -> Operands {
+        let (sources, sinks, read, written, apart) = Default::default();
+        Operands { n, dtype: site.dtype, place: site.place, sources, sinks, read, written, apart }
+    }
+
+    /// An input that is a number.
+    pub fn constant(&mut self, v: f64) {
+        self.sources.push(Source { ptr: std::ptr::null(), dtype: self.dtype, walk: Walk::Constant(v) });
+    }
+
+    /// An input. All are given before the outputs.
+    ///
+    /// # Errors
+    /// The array has fewer elements than the walk goes over.
+    pub fn read(&mut self, data: Data, walk: Walk) -> Result<()> {
+        let most = walk.extent(self.n);
+        let data = if data.len() < most { data.of(most)? } else { data };
+        assert!(data.place() == self.place && self.sinks.is_empty(), "inputs on the program's device, before outputs");
+        self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk });
+        self.read.push(data);
+        Ok(())
+    }
+
+    /// An output.
+    ///
+    /// # Errors
+    /// The array has another number of elements; not enough memory.
+    pub fn write(&mut self, data: Data) -> Result<()> {
+        let mut data = data.of(self.n)?;
+        assert!(data.place() == self.place, "outputs on the program's device");
+        if data.overlaps_shifted(&self.read) {
+            let made = data.converted(data.dtype())?;
+            self.apart.push((data, made.clone()));
+            data = made;
+        }
+        self.sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
+        self.written.push(data);
+        Ok(())
+    }
+
+    /// Runs `program` over all elements.
+    ///
+    /// # Errors
+    /// What a GPU says.
+    ///
+    /// # Panics
+    /// If the program has another number of inputs or outputs, or another device.
+    pub fn run(self, program: &AnyProgram) -> Result<()> {
+        assert!(program.place() == self.place, "the program's device");
+        let (n, sources, sinks) = (self.n, &self.sources[..], &self.sinks[..]);
+        // SAFETY: the arrays have the elements that are read and written, `read` and `written` keep their memory, and what is
+        // written overlaps with nothing that is read but with dense sources of its size.
+        unsafe {
+            match program {
+                AnyProgram::F32(p) => p.run(n, sources, sinks, &[]),
+                AnyProgram::F64(p) => p.run(n, sources, sinks, &[]),
+                AnyProgram::Gpu(gpu, p) => p.run(gpu, n, sources, sinks, &[])?,
+            }
+        }
+        self.apart.iter().try_for_each(|(data, made)| data.take(made))
+    }
+}

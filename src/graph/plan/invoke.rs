@@ -1,0 +1,266 @@
+//! The one place where functions run: static, dynamic, called directly, made again. Each array is taken for the length of the
+//! call, and handed on in exactly the size that the call was resolved for.
+
+use super::build::{PlanNode, Slot, Tile};
+use super::{changes, variables};
+use crate::function::elementwise::{Rules, rules};
+use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
+use crate::graph::node::FnNode;
+use nnrs_kernels::array::{Data, Found, NdArray, Place};
+use nnrs_kernels::context::Site;
+use nnrs_kernels::cuda;
+use nnrs_kernels::dtype::{DType, Element};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
+use nnrs_kernels::fork;
+use nnrs_kernels::shape::Shape;
+use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
+use nnrs_kernels::with_dtype;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// How a function runs forward.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// For values that were there before: no side effects.
+    pub(crate) again: bool,
+    /// A backward pass may follow.
+    pub(crate) keep: bool,
+}
+
+impl How {
+    pub(crate) const AGAIN: How = How { again: true, keep: false };
+}
+
+/// Runs a function on arrays, whatever kind of function it is.
+pub(crate) fn run(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) -> Result<()> {
+    match f.function.elementwise() {
+        _ if f.function.is_view() => y[0].share_content(x[0]),
+        Some(formula) => elementwise(&rules(formula, x.len()), x, y[0], setup, f.context.site()),
+        None => forward(f, setup, x, y, how),
+    }
+}
+
+/// As [`run`], on arrays as they are.
+pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
+    let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
+    let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
+    let setup = node.check_call(&xs, &ys)?;
+    let (x, y): (SmallVec<[&NdArray; 4]>, SmallVec<[&NdArray; 2]>) = (x.iter().collect(), y.iter().collect());
+    run(node, &setup, &x, &y, how)
+}
+
+/// Runs an opaque function.
+pub(super) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+    let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
+    let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
+    let how = How { again, keep: node.keep && !again };
+    forward(&node.f, &node.setup, &arrays, &outputs, how)
+}
+
+/// Runs the kernels of a call, or user code on variables.
+fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) -> Result<()> {
+    if let Some(own) = f.function.on_variables() {
+        x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
+        let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
+        let before = writes();
+        variables::forward(own, x, y, f.context.dtype())?;
+        x.iter().for_each(|x| x.mark());
+        if let Some(plan) = f.plan().filter(|_| writes() != before) {
+            plan.note_written();
+        }
+        y.iter().for_each(|y| y.mark()); // what it wrote by views it wrote before its readers run
+        return changes::note_made(f, y, how.again);
+    }
+    let place = f.kernel_place();
+    let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));
+    let over = f.rewrites().map(|i| x[i]);
+    let is_alone = |a: &NdArray| dtype == compute && x.iter().filter(|x| is_same_memory(x, a)).count() == 1;
+    let mut views: SmallVec<[View; 4]> = SmallVec::new();
+    for (i, (a, shape)) in x.iter().zip(&setup.x).enumerate() {
+        views.push(View { shape, data: read_input(f, i, a, shape, place)? });
+    }
+    let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
+    let mut apart: SmallVec<[(usize, DType); 2]> = SmallVec::new();
+    for (i, (a, shape)) in y.iter().zip(&setup.y).enumerate() {
+        let own = f.function.output_dtype(i);
+        let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
+        let data = if let Some(over) = over.filter(|a| is_alone(a)) {
+            over.modify_at(place, dtype)?.of(shape.size())?
+        } else if stored == kernel && !reads(x, a) {
+            a.overwrite_at(place, stored)?.of(shape.size())?
+        } else {
+            apart.push((i, stored));
+            Data::new_at(place, kernel, shape.size())?
+        };
+        outs.push(ViewMut { shape, data });
+    }
+    let inputs: SmallVec<[NdArray; 4]> =
+        if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
+    let saves = f.saves(setup).is_some();
+    if saves && !how.again {
+        f.saved.clear(); // it is of other inputs now; and its memory may do
+    }
+    let (again, keep) = (how.again, how.keep && saves);
+    let dtype = f.context.compute_dtype();
+    let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &inputs };
+    if !f.is_idle(setup) {
+        setup.call()?.forward(&run, &views, &mut outs)?;
+    }
+    for (i, stored) in apart {
+        y[i].overwrite_at(place, stored)?.of(setup.y[i].size())?.take(&outs[i].data)?;
+    }
+    match over {
+        Some(over) if is_alone(over) => y[0].share_content(over),
+        Some(over) => over.copy_from(y[0]),
+        None => Ok(()),
+    }
+}
+
+/// Runs the backward kernel of a call, which reads what `needs` says. `gy`: the gradients that arrive; `gx`: finds, after all
+/// is read, where those of the inputs are to go.
+pub(crate) fn backward<'a>(
+    f: &FnNode,
+    setup: &'a Setup,
+    needs: Needs,
+    x: &[&NdArray],
+    y: &[&NdArray],
+    gy: &[Option<&NdArray>],
+    gx: impl FnOnce() -> Result<SmallVec<[Option<GradMut<'a>>; 4]>>,
+) -> Result<()> {
+    let place = f.backward_place();
+    let compute = f.kernel_dtype(place);
+    let read = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
+        Ok(View { shape, data: a.read_at(place, compute)?.of(shape.size())? })
+    };
+    let input = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| -> Result<Option<View<'a>>> {
+        let data = needs.input(i).then(|| read_input(f, i, a, shape, place)).transpose()?;
+        Ok(data.map(|data| View { shape, data }))
+    };
+    let output = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| needs.output(i).then(|| read(a, shape)).transpose();
+    let arriving = |(a, shape): (&Option<&NdArray>, &'a Shape)| a.map(|a| read(a, shape)).transpose();
+    let x: SmallVec<[_; 4]> = x.iter().zip(&setup.x).enumerate().map(input).collect::<Result<_>>()?;
+    let y: SmallVec<[_; 2]> = y.iter().zip(&setup.y).enumerate().map(output).collect::<Result<_>>()?;
+    let gy: SmallVec<[_; 2]> = gy.iter().zip(&setup.y).map(arriving).collect::<Result<_>>()?;
+    let mut gx = gx()?;
+    let dtype = f.context.compute_dtype();
+    let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
+    let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
+    if f.is_idle(setup) {
+        Ok(())
+    } else {
+        setup.call()?.backward(&run, Gradients { x: &x, y: &y, gy: &gy, gx: &mut gx })
+    }
+}
+
+/// Runs a function given by a formula on its own.
+fn elementwise(rules: &Rules, x: &[&NdArray], y: &NdArray, setup: &Setup, site: Site) -> Result<()> {
+    let shape = &setup.y[0];
+    let mut operands = Operands::new(site, shape.size());
+    for (a, from) in x.iter().zip(&setup.x) {
+        read(&mut operands, a, from.size(), site, || Walk::new(from, shape))?;
+    }
+    operands.write(y.overwrite_at(site.place, site.dtype)?)?;
+    operands.run(&forward_program(rules, x.len(), site))
+}
+
+fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
+    let make = || {
+        let mut ssa = Ssa::default();
+        let args: Vec<Id> = (0..inputs).map(|k| ssa.push(Ins::Input(k as u32))).collect();
+        let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
+        AnyProgram::compile(site, &ssa, inputs, &[out])
+    };
+    match (site.place, site.dtype) {
+        (Place::Gpu(gpu), _) => {
+            let double = site.compute_dtype() == DType::F64;
+            AnyProgram::Gpu(gpu, cuda::program::Program::of(double, &rules.forward))
+        }
+        (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
+        (Place::Host, _) => fork::fill(&rules.single, make).clone(),
+    }
+}
+
+/// Runs an element-wise unit.
+pub(super) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+    let took = |(sink, source): &(u32, u32)| {
+        steal(&slots[*source as usize].data, &slots[*sink as usize].data, t.site.dtype).then_some((*sink, *source))
+    };
+    let stolen: SmallVec<[(u32, u32); 1]> = t.steal.iter().filter_map(took).collect();
+    let mut operands = Operands::new(t.site, t.n);
+    for (v, walk) in &t.sources {
+        let now = stolen.iter().find(|(_, s)| s == v).map_or(*v, |(sink, _)| *sink);
+        let n = slots[*v as usize].shape.size();
+        read(&mut operands, &slots[now as usize].data, n, t.site, || walk.clone())?;
+    }
+    for &v in &t.sinks {
+        operands.write(slots[v as usize].data.overwrite_at(t.site.place, t.site.dtype)?)?;
+    }
+    operands.run(&t.program)
+}
+
+/// Gives a program an array of `n` elements to read.
+pub(super) fn read(
+    operands: &mut Operands,
+    a: &NdArray,
+    n: usize,
+    at: Site,
+    walk: impl FnOnce() -> Walk,
+) -> Result<()> {
+    let data = match a.find(at.place)? {
+        Found::Constant(v) => {
+            operands.constant(v);
+            return Ok(());
+        }
+        Found::Nothing => a.read_at(at.place, a.dtype())?,
+        Found::Data(data) => data,
+    };
+    operands.read(data.of(n)?, walk())
+}
+
+/// Gives a dying source's memory to a sink, if nobody else has it.
+pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
+    let (from, to) = (source.storage(), sink.storage());
+    if source.is_kept_by_user_code()
+        || from.dtype() != dtype
+        || !from.is_exclusive()
+        || from.size() != to.size()
+        || to.is_exported()
+        || source.offset() != 0
+    {
+        return false;
+    }
+    to.adopt(dtype, from.release());
+    true
+}
+
+/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
+fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
+    let n = shape.size();
+    if f.function.def().input(i).kind != InputKind::Index {
+        return a.read_at(place, f.kernel_dtype(place))?.of(n);
+    }
+    if !a.dtype().is_float() {
+        return a.read_at(place, DType::I64)?.of(n);
+    }
+    if place != Place::Host {
+        return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);
+    }
+    let (from, to) = (a.read(a.dtype())?.of(n)?, Data::new(DType::I64, n)?);
+    with_dtype!(from.dtype(), T => {
+        for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<T>()) {
+            let x = Element::to_f64(x);
+            *y = if x.is_nan() { i64::MIN } else { x as i64 };
+        }
+    });
+    Ok(to)
+}
+
+/// True if an output is one of the inputs too: then the kernel writes elsewhere first.
+fn reads(x: &[&NdArray], y: &NdArray) -> bool {
+    x.iter().any(|x| x.is(y) || y.is_shared() && is_same_memory(x, y))
+}
+
+fn is_same_memory(a: &NdArray, b: &NdArray) -> bool {
+    Arc::ptr_eq(&a.storage(), &b.storage())
+}
