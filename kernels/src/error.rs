@@ -6,8 +6,8 @@ use std::fmt;
 /// What went wrong, as a caller may want to tell apart.
 ///
 /// ```
-/// use nnrs_kernels::{ErrorKind, Variable};
-/// let error = Variable::from_slice(&[1.0f32], [2].into()).unwrap_err();
+/// use nnrs_kernels::{ErrorKind, NdArray};
+/// let error = NdArray::from_slice(&[1.0f32], [2].into()).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Shape);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
