@@ -9,7 +9,7 @@
 use nnrs::array::alloc;
 use nnrs::dtype::Element;
 use nnrs::expr::Expr;
-use nnrs::function::{Elementwise, Function, Grad, Run, Shapes, View, ViewMut};
+use nnrs::function::{Elementwise, Function, Grad, Resolved, Run, View, ViewMut};
 use nnrs::parametric::{Affine, affine};
 use nnrs::solver::{Adam, Keep, Solver};
 use nnrs::{BackwardOptions, Error, ForwardOptions, Result, Shape, Variable};
@@ -38,27 +38,26 @@ function! {
 }
 
 impl Function for SquaredDistance {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    /// Checks the shapes; gives that of the output, and the kernel, for f32 and f64: other types are converted by the engine.
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() != 2 {
             return Err(Error::shape("a", "a matrix").actual(&x[0]));
         }
         if x[1] != x[0] {
             return Err(Error::shape("b", format!("shape {}", x[0])).actual(&x[1]));
         }
-        Ok([Shape::from([x[0][0]])].into_iter().collect())
-    }
-
-    /// The kernel: for f32 and f64; other types are converted by the engine.
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let m = x[0].shape[1];
-        with_real!(run.dtype, T => {
-            let (a, b) = (x[0].slice::<T>(), x[1].slice::<T>());
-            for (i, y) in y[0].slice::<T>().iter_mut().enumerate() {
-                let squares = (i * m..(i + 1) * m).map(|k| (a[k].to_f64() - b[k].to_f64()).powi(2));
-                *y = T::from_f64(squares.sum());
-            }
-        });
-        Ok(())
+        let (n, m) = (x[0][0], x[0][1]);
+        let kernel = move |run: &Run, x: &[View], y: &mut [ViewMut]| {
+            with_real!(run.dtype, T => {
+                let (a, b) = (x[0].slice::<T>(), x[1].slice::<T>());
+                for (i, y) in y[0].slice::<T>().iter_mut().enumerate() {
+                    let squares = (i * m..(i + 1) * m).map(|k| (a[k].to_f64() - b[k].to_f64()).powi(2));
+                    *y = T::from_f64(squares.sum());
+                }
+            });
+            Ok(())
+        };
+        Ok(Resolved::one([n], kernel))
     }
 
     /// 2 gy (a - b), and the same with the other sign. `backward` uses this too, as there is no kernel for it.

@@ -45,8 +45,7 @@ pub type Shapes = SmallVec<[Shape; 1]>;
 
 /// A function of the graph. See CONTRIBUTING.md for one written step by step.
 ///
-/// Give either [`Function::elementwise`], or [`Function::forward`] with [`Function::grad`] and, if it pays, a fast
-/// [`Function::backward`]; or [`Function::on_variables`]. Any crate may implement it: [`function!`](crate::function!)
+/// Give either [`Function::elementwise`], or [`Function::resolve`] with [`Function::grad`]; or [`Function::on_variables`]. Any crate may implement it: [`function!`](crate::function!)
 /// declares the struct, its arguments and a builder of the function's name, and [`call`] applies any function.
 ///
 /// One that works element by element is a formula; derivatives of every order and fusion with its neighbours follow:
@@ -80,7 +79,7 @@ pub type Shapes = SmallVec<[Shape; 1]>;
 /// One with a structure of its own, and its gradient in terms of other functions:
 ///
 /// ```
-/// use nnrs::function::{Function, Grad, Run, Shapes, View, ViewMut};
+/// use nnrs::function::{Function, Grad, Resolved, Run, View, ViewMut};
 /// use nnrs::{function, functions as f, graph, with_real, Error, Result, Shape, Variable};
 ///
 /// function! {
@@ -91,19 +90,18 @@ pub type Shapes = SmallVec<[Shape; 1]>;
 ///     outputs { y: "Its diagonal." }
 /// }
 /// impl Function for Diagonal {
-///     fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-///         match x[0].ndim() == 2 && x[0][0] == x[0][1] {
-///             true => Ok([Shape::from([x[0][0]])].into_iter().collect()),
-///             false => Err(Error::shape("x", "a square matrix").actual(&x[0])),
+///     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+///         if x[0].ndim() != 2 || x[0][0] != x[0][1] {
+///             return Err(Error::shape("x", "a square matrix").actual(&x[0]));
 ///         }
-///     }
-///     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-///         let n = x[0].shape[0];
-///         with_real!(run.dtype, T => {
-///             let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());
-///             (0..n).for_each(|i| y[i] = x[i * (n + 1)]);
-///         });
-///         Ok(())
+///         let n = x[0][0];
+///         Ok(Resolved::one([n], move |run: &Run, x: &[View], y: &mut [ViewMut]| {
+///             with_real!(run.dtype, T => {
+///                 let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());
+///                 (0..n).for_each(|i| y[i] = x[i * (n + 1)]);
+///             });
+///             Ok(())
+///         }))
 ///     }
 ///     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
 ///         Ok(vec![Some(f::matrix_diag(&g.gy[0])?)])

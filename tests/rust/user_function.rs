@@ -4,7 +4,8 @@
 use nnrs::array::alloc;
 use nnrs::dtype::Element;
 use nnrs::expr::Expr;
-use nnrs::function::{Elementwise, Function, Grad, GradMut, Needs, OnVariables, Output, Run, Shapes, View, ViewMut};
+use nnrs::function::{Call, Elementwise, Function, Grad, Gradients, Needs, OnVariables, Output};
+use nnrs::function::{Resolved, Run, Shapes, View, ViewMut};
 use nnrs::graph::{self, mode};
 use nnrs::{Context, DType, Error, Result, Shape, Variable, function, functions as f, with_real};
 use std::sync::Arc;
@@ -31,19 +32,36 @@ function! {
     outputs { y: "Vector (n)." }
 }
 
+/// `RowDot` of rows of `m` elements.
+struct Rows {
+    m: usize,
+    scale: f64,
+}
+
 impl Function for RowDot {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() != 2 {
             return Err(Error::shape("a", "a matrix").actual(&x[0]).hint("reshape makes one"));
         }
         if x[1] != x[0] {
             return Err(Error::shape("b", format!("shape {}", x[0])).actual(&x[1]));
         }
-        Ok([Shape::from([x[0][0]])].into_iter().collect())
+        Ok(Resolved::one([x[0][0]], Rows { m: x[0][1], scale: self.scale }))
     }
 
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (n, m) = (g.x[0].shape()[0], g.call::<Rows>().m);
+        let column = f::reshape(&g.gy[0], f::Reshape { shape: vec![n as i64, 1], inplace: true })?;
+        let column = f::mul_scalar(&column, f::MulScalar { val: self.scale, inplace: false })?;
+        let column = f::broadcast(&column, f::Broadcast { shape: vec![n as i64, m as i64] })?;
+        let part = |other: &Variable| f::mul2(&column, other, f::Mul2::default()).map(Some);
+        Ok(vec![part(&g.x[1])?, part(&g.x[0])?])
+    }
+}
+
+impl Call for Rows {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let m = x[0].shape[1];
+        let m = self.m;
         with_real!(run.dtype, T => {
             let (a, b) = (x[0].slice::<T>(), x[1].slice::<T>());
             for (i, y) in y[0].slice::<T>().iter_mut().enumerate() {
@@ -54,33 +72,17 @@ impl Function for RowDot {
         Ok(())
     }
 
-    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let (n, m) = (g.x[0].shape()[0], g.x[0].shape()[1]);
-        let column = f::reshape(&g.gy[0], f::Reshape { shape: vec![n as i64, 1], inplace: true })?;
-        let column = f::mul_scalar(&column, f::MulScalar { val: self.scale, inplace: false })?;
-        let column = f::broadcast(&column, f::Broadcast { shape: vec![n as i64, m as i64] })?;
-        let part = |other: &Variable| f::mul2(&column, other, f::Mul2::default()).map(Some);
-        Ok(vec![part(&g.x[1])?, part(&g.x[0])?])
-    }
-
     fn needs(&self, want: &[bool]) -> Option<Needs> {
         Some(Needs { x: want[1] as u32 | (want[0] as u32) << 1, y: 0 })
     }
 
-    fn backward(
-        &self,
-        run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
+    fn backward(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         for (i, gx) in gx.iter_mut().enumerate() {
             let (Some(gx), Some(gy), Some(other)) = (gx, &gy[0], &x[1 - i]) else { continue };
-            let (m, output) = (gx.shape[1], gx.output);
+            let output = gx.output;
             with_real!(run.dtype, T => {
                 for (k, g) in gx.slice::<T>().iter_mut().enumerate() {
-                    let part = T::from_f64(self.scale) * gy.slice::<T>()[k / m] * other.slice::<T>()[k];
+                    let part = T::from_f64(self.scale) * gy.slice::<T>()[k / self.m] * other.slice::<T>()[k];
                     *g = if output == Output::Write { part } else { *g + part };
                 }
             });
@@ -98,10 +100,6 @@ function! {
 }
 
 impl Function for Peak {
-    fn infer(&self, _: &[Shape]) -> Result<Shapes> {
-        Ok([Shape::default()].into_iter().collect())
-    }
-
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let is_peak = f::equal(&g.x[0], &f::broadcast(&g.y[0], f::Broadcast::to(&g.x[0].shape()))?)?;
         f::mul2(&is_peak, &g.gy[0], f::Mul2::default()).map(|part| vec![Some(part)])
@@ -113,8 +111,8 @@ impl Function for Peak {
 }
 
 impl OnVariables for Peak {
-    fn setup(&self, x: &[Variable]) -> Result<Shapes> {
-        self.infer(&[x[0].shape()])
+    fn setup(&self, _: &[Variable]) -> Result<Shapes> {
+        Ok([Shape::default()].into_iter().collect())
     }
 
     fn forward(&self, x: &[Variable], y: &[Variable]) -> Result<()> {
