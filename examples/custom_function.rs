@@ -46,18 +46,16 @@ impl Function for SquaredDistance {
         if x[1] != x[0] {
             return Err(Error::shape("b", format!("shape {}", x[0])).actual(&x[1]));
         }
-        let (n, m) = (x[0][0], x[0][1]);
-        let kernel = move |run: &Run, x: &[View], y: &mut [ViewMut]| {
+        let kernel = |run: &Run, x: &[View], y: &mut [ViewMut]| {
             with_real!(run.dtype, T => {
-                let (a, b) = (x[0].slice::<T>(), x[1].slice::<T>());
-                for (i, y) in y[0].slice::<T>().iter_mut().enumerate() {
-                    let squares = (i * m..(i + 1) * m).map(|k| (a[k].to_f64() - b[k].to_f64()).powi(2));
-                    *y = T::from_f64(squares.sum());
+                let (a, b, mut y) = (x[0].view::<T>(), x[1].view::<T>(), y[0].view::<T>());
+                for ((a, b), y) in a.outer_iter().zip(b.outer_iter()).zip(&mut y) {
+                    *y = T::from_f64(a.iter().zip(&b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum());
                 }
             });
             Ok(())
         };
-        Ok(Resolved::one([n], kernel))
+        Ok(Resolved::one([x[0][0]], kernel))
     }
 
     /// 2 gy (a - b), and the same with the other sign. `backward` uses this too, as there is no kernel for it.

@@ -131,6 +131,15 @@ impl View<'_> {
         self.data.as_slice()
     }
 
+    /// The elements with their shape, as an array of the crate ndarray.
+    ///
+    /// # Panics
+    /// As [`View::slice`].
+    pub fn view<T: Element>(&self) -> ndarray::ArrayViewD<'_, T> {
+        let shape = ndarray::IxDyn(self.shape);
+        ndarray::ArrayViewD::from_shape(shape, self.slice()).expect("an array of the call's size")
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.data.dtype()
@@ -153,6 +162,15 @@ impl ViewMut<'_> {
     pub fn slice<T: Element>(&mut self) -> &mut [T] {
         self.data.as_mut_slice()
     }
+
+    /// The elements with their shape, as an array of the crate ndarray.
+    ///
+    /// # Panics
+    /// As [`ViewMut::slice`].
+    pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
+        let shape = ndarray::IxDyn(self.shape);
+        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
+    }
 }
 
 /// A gradient to write or to add to.
@@ -174,6 +192,15 @@ impl GradMut<'_> {
     /// If `T` is not their type, which is `run.dtype`.
     pub fn slice<T: Element>(&mut self) -> &mut [T] {
         self.data.as_mut_slice()
+    }
+
+    /// The elements with their shape, as an array of the crate ndarray.
+    ///
+    /// # Panics
+    /// As [`GradMut::slice`].
+    pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
+        let shape = ndarray::IxDyn(self.shape);
+        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
     }
 }
 

@@ -92,6 +92,45 @@ impl NdArray {
         Ok(a)
     }
 
+    /// An array with a copy of an array of the crate ndarray, whatever its layout.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// let (a, flipped) = (ndarray::arr2(&[[1.0f32, 2.0], [3.0, 4.0]]), ndarray::s![.., ..;-1]);
+    /// let b = nnrs_kernels::NdArray::from_ndarray(&a.slice(flipped))?;
+    /// assert_eq!((b.shape(), b.to_vec::<f32>()?), ([2, 2].into(), vec![2.0, 1.0, 4.0, 3.0]));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn from_ndarray<S: ndarray::Data, D: ndarray::Dimension>(array: &ndarray::ArrayBase<S, D>) -> Result<NdArray>
+    where
+        S::Elem: Element,
+    {
+        let shape = array.shape().into();
+        match array.as_slice() {
+            Some(values) => NdArray::from_slice(values, shape),
+            None => NdArray::from_slice(&array.iter().copied().collect::<Vec<_>>(), shape),
+        }
+    }
+
+    /// A copy as an array of the crate ndarray, converted to `T`.
+    ///
+    /// # Errors
+    /// As [`NdArray::to_vec`].
+    ///
+    /// ```
+    /// let a = nnrs_kernels::NdArray::from_slice(&[1, 2, 3, 4], [2, 2].into())?;
+    /// assert_eq!(a.to_ndarray::<f64>()?.dot(&ndarray::arr1(&[1.0, 0.0]).into_dyn()), ndarray::arr1(&[1.0, 3.0]).into_dyn());
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn to_ndarray<T: Element>(&self) -> Result<ndarray::ArrayD<T>> {
+        let shape = self.shape();
+        let values = self.to_vec()?;
+        ndarray::ArrayD::from_shape_vec(ndarray::IxDyn(&shape), values)
+            .map_err(|_| shape_changed(format!("it had shape {shape}")))
+    }
+
     /// The sizes of the axes.
     ///
     /// ```

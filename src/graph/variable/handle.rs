@@ -114,6 +114,40 @@ impl Variable {
         Ok(Variable::from_array(NdArray::from_slice(values, shape)?))
     }
 
+    /// A variable with a copy of an array of the crate ndarray, whatever its layout.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    ///
+    /// ```
+    /// use nnrs::{functions as f, Variable};
+    /// let a = ndarray::arr2(&[[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    /// let y = f::sum(&Variable::from_ndarray(&a.t())?, f::Sum { axis: Some(vec![0]), keepdims: false })?;
+    /// y.forward()?;
+    /// assert_eq!(y.to_ndarray::<f32>()?, a.sum_axis(ndarray::Axis(1)).into_dyn());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn from_ndarray<S: ndarray::Data, D: ndarray::Dimension>(array: &ndarray::ArrayBase<S, D>) -> Result<Variable>
+    where
+        S::Elem: nnrs_kernels::dtype::Element,
+    {
+        Ok(Variable::from_array(NdArray::from_ndarray(array)?))
+    }
+
+    /// A copy of the data as an array of the crate ndarray, converted to `T`.
+    ///
+    /// # Errors
+    /// As [`Variable::data`].
+    ///
+    /// ```
+    /// let x = nnrs::Variable::from_slice(&[1.5f32, 2.0], [2, 1].into())?;
+    /// assert_eq!(x.to_ndarray::<f64>()?, ndarray::arr2(&[[1.5], [2.0]]).into_dyn());
+    /// # Ok::<(), nnrs::Error>(())
+    /// ```
+    pub fn to_ndarray<T: nnrs_kernels::dtype::Element>(&self) -> Result<ndarray::ArrayD<T>> {
+        self.data()?.to_ndarray()
+    }
+
     /// A number that identifies the variable, in order of creation. Clones of a handle have the same.
     ///
     /// ```
