@@ -82,6 +82,7 @@ __all__ = [
     "unregister_rule",
     "unset_function_hook",
     "unset_solver_hook",
+    "without_gradient",
 ]
 
 _Number = float | np.number[Any]
