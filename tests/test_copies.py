@@ -39,6 +39,21 @@ def test_a_variable_whose_info_is_itself(made):
     x.info = c.info = None
 
 
+@pytest.mark.parametrize("made", COPIES)
+def test_a_gradient_that_was_not_kept(made):
+    x = leaf([1.0, 2.0])
+    h = F.exp(x)
+    y = F.sum(F.sin(h))
+    y.forward()
+    y.backward(clear_buffer=True)
+    other = made(h)
+    np.testing.assert_array_equal(other.d, h.d)
+    with pytest.raises(nn.Error, match="was not kept"):
+        other.g  # noqa: B018
+    other.g = 1
+    assert other.g.tolist() == [1, 1]
+
+
 def test_a_parameter_made_by_a_local_function():
     nn.clear_parameters()
     PF.affine(leaf([[1.0, 2.0]]), 3, w_init=lambda shape: np.ones(shape))
@@ -81,3 +96,16 @@ def test_a_shallow_copy_of_a_solver_has_states_of_its_own():
     assert c.get_parameters()["w"] == w
     c.get_states()["w"].pstate["m"].d = 7
     assert 7 not in solver.get_states()["w"].pstate["m"].d
+
+
+class Interrupting(str):
+    """Ctrl-C comes while its text is asked for."""
+
+    def __str__(self):
+        raise KeyboardInterrupt
+
+
+def test_names_of_parameters_are_what_they_are():
+    solver = S.Sgd(0.1)
+    solver.set_parameters({Interrupting("w"): leaf([1.0])})
+    assert list(solver.get_parameters()) == ["w"]

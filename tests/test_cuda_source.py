@@ -36,7 +36,12 @@ def kernels(source: str) -> set[str]:
     return set(re.findall(r'^extern "C" __global__ void (\w+)\(', source, re.MULTILINE))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+# The others in test-all.
+QUICK = ("float16", "float64")
+ALL = [dtype if dtype in QUICK else pytest.param(dtype, marks=pytest.mark.long) for dtype in DTYPES]
+
+
+@pytest.mark.parametrize("dtype", ALL)
 def test_all_compile_to_ptx(nvrtc: Nvrtc, dtype: str) -> None:
     """All functions of a type in one program: the prelude is guarded against being there twice."""
     text = "\n".join(sources(dtype).values())

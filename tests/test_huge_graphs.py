@@ -46,9 +46,8 @@ def on_small_stack(work):
     return value
 
 
-def test_a_chain_of_a_million_nodes_in_a_small_stack(fusion):
-    n = 1_000_000 if fusion else 100_000
-
+@pytest.mark.parametrize("n", [50_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+def test_a_chain_of_many_nodes_in_a_small_stack(n):
     def work():
         functions = nn._core.live_nodes()[0]
         x = y = leaf([2.0])

@@ -145,3 +145,34 @@ def test_what_ends_an_assignment_is_not_called_a_wrong_value(monkeypatch, kind, 
 class Interrupted:
     def __bool__(self):
         raise KeyboardInterrupt
+
+
+class Broken:
+    """An argument whose own methods raise what `kind` says."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def fail(self, *_):
+        raise self.kind
+
+    __float__ = __index__ = __iter__ = __bool__ = fail
+
+
+# Each takes such an argument.
+TAKERS = {
+    "a rate": lambda v: nn.solvers.Sgd(v),
+    "a number": lambda v: nn.functions.add_scalar(nn.Variable((2,)), v),
+    "axes": lambda v: nn.functions.sum(nn.Variable((2,)), axis=v),
+    "a shape": lambda v: nn.Variable(v),
+    "a flag": lambda v: nn.functions.sum(nn.Variable((2,)), keepdims=v),
+    "a decay": lambda v: nn.solvers.Sgd().weight_decay(v),
+}
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("name", TAKERS)
+def test_what_an_argument_raises_is_the_error(name, kind):
+    with pytest.raises(kind) as e:
+        TAKERS[name](Broken(kind))
+    assert not isinstance(e.value, nn.Error)

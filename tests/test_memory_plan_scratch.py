@@ -119,3 +119,27 @@ def test_gradients_that_are_added_along_long_axes_are_planned(f, shape):
     peak = used(y)
     nn.set_num_threads(old)
     assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak}, used {peak}\n{plan}"
+
+
+OF_OTHER_TYPES = {
+    "softmax": F.softmax,
+    "concatenate": lambda x: F.concatenate(x, x),
+    "affine": lambda x: F.affine(x, leaf(np.ones((100, 5)), need_grad=False)),
+    "a view": lambda x: F.transpose(F.reshape(x, (100, 1000)), (1, 0)),
+    "max": lambda x: F.max(x, axis=1),
+    "pad": lambda x: F.pad(x, (1, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint8", "float16", "float32"])
+@pytest.mark.parametrize("name", OF_OTHER_TYPES)
+def test_copies_of_leaves_of_other_types(name, dtype):
+    before = nn.memory.stats().live
+    x = nn.Variable((1000, 100))
+    x.d = np.ones((1000, 100), dtype)
+    y = F.sum(OF_OTHER_TYPES[name](x))
+    planned = nn.memory.plan(y).peak
+    nn.memory.reset_peak()
+    y.forward()
+    used = nn.memory.stats().peak - before
+    assert abs(used - planned) <= 64

@@ -43,6 +43,7 @@ impl Site {
     }
 
     /// The type in which kernels compute: double for double, float for all others.
+    #[inline]
     pub fn compute_dtype(self) -> DType {
         compute_dtype(self.dtype)
     }
@@ -66,6 +67,7 @@ impl Context {
     /// assert!(Context::cpu(DType::I32).is_err());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn cpu(dtype: DType) -> Result<Context> {
         match dtype.is_float() {
             true => Ok(Context::of(dtype)),
@@ -107,6 +109,7 @@ impl Context {
     /// assert_eq!(Context::cpu(DType::F16)?.dtype(), DType::F16);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.site.dtype
     }
@@ -116,6 +119,7 @@ impl Context {
     /// ```
     /// assert!(nnrs_kernels::Context::default_cpu().gpu().is_none());
     /// ```
+    #[inline]
     pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
         self.site.place.gpu()
     }
@@ -126,6 +130,7 @@ impl Context {
     /// let context = nnrs_kernels::Context::default_cpu();
     /// assert_eq!((context.backend[0].as_str(), context.dtype()), ("cpu:float", nnrs_kernels::DType::F32));
     /// ```
+    #[inline]
     pub fn default_cpu() -> Arc<Context> {
         DEFAULT.clone()
     }
@@ -144,11 +149,13 @@ impl Context {
     }
 
     /// Why the first of the candidates that this build knows was not taken, if so.
+    #[inline]
     pub fn passed_over(&self) -> Option<Error> {
         self.backend.iter().find_map(|b| parse(b, &self.device_id)).and_then(Result::err)
     }
 
     /// Where functions compute.
+    #[inline]
     pub fn site(&self) -> Site {
         self.site
     }
@@ -161,6 +168,7 @@ impl Context {
     /// assert_eq!(Context::cpu(DType::F64)?.compute_dtype(), DType::F64);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn compute_dtype(&self) -> DType {
         self.site.compute_dtype()
     }

@@ -87,11 +87,13 @@ impl DType {
     }
 
     /// The type by the name that NumPy gives it.
+    #[inline]
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
 
     /// True for half, bfloat16, float and double.
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
     }
@@ -284,6 +286,7 @@ macro_rules! with_dtype {
 /// use nnrs_kernels::{dtype::compute_dtype, DType};
 /// assert_eq!((compute_dtype(DType::BF16), compute_dtype(DType::F64)), (DType::F32, DType::F64));
 /// ```
+#[inline]
 pub fn compute_dtype(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }

@@ -52,6 +52,7 @@ fn filling() -> MutexGuard<'static, ()> {
 }
 
 /// The content of a cell, which `make` makes on first use, never across a fork. It must not fill another cell.
+#[inline]
 pub fn fill<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     cell.get().unwrap_or_else(|| {
         let _one = filling();
@@ -80,6 +81,7 @@ fn begin_work() {
 }
 
 /// Does a piece of work, which is no part of another one: no fork comes in between.
+#[inline]
 pub fn working<R>(f: impl FnOnce() -> R) -> R {
     begin_work();
     let _end = OnDrop(|| drop(share()));
@@ -100,6 +102,7 @@ pub fn resting<R>(f: impl FnOnce() -> R) -> R {
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
+    #[inline]
     fn drop(&mut self) {
         (self.0)();
     }
@@ -155,6 +158,7 @@ extern "C" fn after_in_child() {
 
 /// How often this process is a fork of the one that first watched: what other threads held before the last one, nobody
 /// holds now.
+#[inline]
 pub fn count() -> u64 {
     COUNT.load(Relaxed)
 }

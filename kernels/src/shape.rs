@@ -25,6 +25,7 @@ impl Shape {
     /// ```
     /// assert_eq!((nnrs_kernels::Shape::from([2, 3]).size(), nnrs_kernels::Shape::from([1 << 40, 1 << 40]).size()), (6, usize::MAX));
     /// ```
+    #[inline]
     pub fn size(&self) -> usize {
         product(&self.0)
     }
@@ -34,6 +35,7 @@ impl Shape {
     /// ```
     /// assert_eq!((nnrs_kernels::Shape::from([2, 3]).ndim(), nnrs_kernels::Shape::default().ndim()), (2, 0));
     /// ```
+    #[inline]
     pub fn ndim(&self) -> usize {
         self.0.len()
     }
@@ -44,6 +46,7 @@ impl Shape {
     /// let s = nnrs_kernels::Shape::from([2, 3, 4]);
     /// assert_eq!((s.size_from(1), s.size_from(3)), (12, 1));
     /// ```
+    #[inline]
     pub fn size_from(&self, axis: usize) -> usize {
         product(&self.0[axis.min(self.0.len())..])
     }
@@ -54,6 +57,7 @@ impl Shape {
     /// let s = nnrs_kernels::Shape::from([2, 3, 4]);
     /// assert_eq!((s.size_to(2), s.size_to(0)), (6, 1));
     /// ```
+    #[inline]
     pub fn size_to(&self, axis: usize) -> usize {
         product(&self.0[..axis.min(self.0.len())])
     }
@@ -63,6 +67,7 @@ impl Shape {
     /// ```
     /// assert_eq!(nnrs_kernels::Shape::from([2, 3, 4]).strides().as_slice(), [12, 4, 1]);
     /// ```
+    #[inline]
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.0.len());
         for i in (1..self.0.len()).rev() {
@@ -81,6 +86,7 @@ impl Shape {
     /// assert!(nnrs_kernels::Shape::from([1 << 40, 1 << 40]).checked().is_err());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn checked(self) -> Result<Shape> {
         self.check().map(|()| self)
     }
@@ -115,6 +121,7 @@ impl Shape {
     /// s.push(3);
     /// assert_eq!(s, [2, 3].into());
     /// ```
+    #[inline]
     pub fn push(&mut self, d: usize) {
         self.0.push(d);
     }
@@ -126,6 +133,7 @@ impl Shape {
     /// s.as_mut_slice()[0] = 5;
     /// assert_eq!(s, [5, 3].into());
     /// ```
+    #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [usize] {
         &mut self.0
     }
@@ -154,6 +162,7 @@ impl Shape {
 #[doc(hidden)]
 impl Shape {
     /// An error if the byte count would not fit an address.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
         match bytes {
@@ -169,6 +178,7 @@ fn product(sizes: &[usize]) -> usize {
 
 impl Deref for Shape {
     type Target = [usize];
+    #[inline]
     fn deref(&self) -> &[usize] {
         &self.0
     }

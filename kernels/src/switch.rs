@@ -13,6 +13,7 @@ const UNREAD: u8 = 2;
 
 impl Switch {
     /// On unless the variable is 0 (`default` true), or off unless it is 1.
+    #[inline]
     pub const fn new(variable: &'static str, default: bool) -> Switch {
         Switch { state: AtomicU8::new(UNREAD), variable, default }
     }
@@ -30,6 +31,7 @@ impl Switch {
     }
 
     /// Gives the old setting.
+    #[inline]
     pub fn set(&self, on: bool) -> bool {
         let old = self.get();
         self.state.store(on as u8, Relaxed);

@@ -82,6 +82,7 @@ __all__ = [
     "unregister_rule",
     "unset_function_hook",
     "unset_solver_hook",
+    "without_gradient",
 ]
 
 _Number = float | np.number[Any]
@@ -530,6 +531,7 @@ def plan_memory(
 def fit_memory(
     y: Variable, budget: int, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
 ) -> tuple[int, list[tuple[int, str]], float]: ...
+def without_gradient(data: ArrayLike, grad: None, need_grad: bool | None) -> Variable: ...
 def temporary_beside(path: str | os.PathLike[str]) -> pathlib.Path: ...
 def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], metadata: Mapping[str, str]) -> None: ...
 def load_safetensors(

@@ -125,12 +125,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
     temporary = os.fspath(_core.temporary_beside(target))
+    is_ours = True
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except OSError as error:
-        why = f"cannot write {os.fspath(path)!r}: no file can be made in the folder {folder!r} ({error.strerror})"
-        raise FileError(why) from error
-    try:
+        try:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        except OSError as error:
+            is_ours = False
+            why = f"cannot write {os.fspath(path)!r}: no file can be made in the folder {folder!r} ({error.strerror})"
+            raise FileError(why) from error
         yield temporary
         if mode is not None:
             os.chmod(temporary, mode)
@@ -138,7 +140,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            if is_ours:
+                os.unlink(temporary)
         raise
     with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
         _flush(folder)

@@ -292,8 +292,10 @@ impl Variable {
                 a.fill(*v)?;
                 Ok(a)
             }
-            // What a variable has may be cleared in the course of the run.
-            Seed::Array(a) if a.size() == shape.size() && options.clear_buffer && a.is_of_variable() => {
+            // What a variable has, be it a part of it, may be cleared in the course of the run.
+            Seed::Array(a)
+                if a.size() == shape.size() && options.clear_buffer && (a.is_of_variable() || a.is_shared()) =>
+            {
                 let own = NdArray::of_engine(shape);
                 own.copy_from(a)?;
                 Ok(own)

@@ -84,8 +84,8 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
     };
     let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
     for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
-        let listed =
-            arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name) || value.try_iter().is_ok();
+        let any = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name);
+        let listed = any || convert::fits(py, value.try_iter())?.is_some();
         let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = value.repr().map_or("?".into(), |r| r.to_string());

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -217,32 +217,52 @@ pub(crate) fn shape(function: &str, value: &Bound<'_, PyAny>) -> PyResult<Shape>
     errors::run_as(value.py(), function, || shape.checked())
 }
 
-/// An integer: anything with `__index__`, or a whole float.
-fn int(value: &Bound<'_, PyAny>) -> Option<i64> {
-    if let Ok(i) = value.extract::<i64>() {
-        return Some(i);
+/// A value as `T`; `None` where it is none.
+pub(crate) fn fitting<'py, T: FromPyObjectOwned<'py>>(value: &Bound<'py, PyAny>) -> PyResult<Option<T>> {
+    fits(value.py(), value.extract().map_err(Into::into))
+}
+
+/// `None` in place of an error that says that a value does not fit. What its own methods raise beside that stays (Ctrl-C).
+pub(crate) fn fits<T>(py: Python<'_>, found: PyResult<T>) -> PyResult<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if errors::says_misfit(py, &e) => Ok(None),
+        Err(e) => Err(e),
     }
-    let f: f64 = value.extract().ok()?;
-    (f.fract() == 0.0 && f.abs() < 9e15).then_some(f as i64)
+}
+
+/// An integer: anything with `__index__`, or a whole float.
+fn int(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if let Some(i) = fitting(value)? {
+        return Ok(Some(i));
+    }
+    Ok(float(value)?.filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64))
+}
+
+fn float(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    fitting(value)
 }
 
 fn ints(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
     if value.is_instance_of::<PyString>() || is_array(value) {
         return Ok(None);
     }
-    items(value, |i| if i.is_none() { Some(OPEN) } else { int(i) })
+    items(value, |i| if i.is_none() { Ok(Some(OPEN)) } else { int(i) })
 }
 
 /// Elements of a list of numbers at most: there are some for each axis.
 const MOST_ITEMS: usize = 1 << 16;
 
 /// What `read` finds in each element; `None` where it is no list of arguments, or one that would not end soon.
-fn items<T>(value: &Bound<'_, PyAny>, read: impl Fn(&Bound<'_, PyAny>) -> Option<T>) -> PyResult<Option<Vec<T>>> {
+fn items<T>(
+    value: &Bound<'_, PyAny>,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<T>>,
+) -> PyResult<Option<Vec<T>>> {
     finish::calling(value.py(), || {
-        let Ok(items) = value.try_iter() else { return Ok(None) };
+        let Some(items) = fits(value.py(), value.try_iter())? else { return Ok(None) };
         let mut found = Vec::new();
         for item in items {
-            match read(&item?).filter(|_| found.len() < MOST_ITEMS) {
+            match read(&item?)?.filter(|_| found.len() < MOST_ITEMS) {
                 Some(item) => found.push(item),
                 None => return Ok(None),
             }
@@ -263,7 +283,7 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
     if is_array(value) {
         return Ok(None);
     }
-    items(value, |item| item.extract::<f64>().ok())
+    items(value, float)
 }
 
 /// An argument of kind `kind`; `None` for a value that does not fit.
@@ -272,21 +292,18 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         return Ok(Some(ArgValue::None));
     }
     Ok(match kind {
-        ArgKind::Bool => flag(value).ok().map(ArgValue::Bool),
-        ArgKind::Int => int(value).map(ArgValue::Int),
-        ArgKind::Float if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() => {
-            value.extract().ok().map(ArgValue::Float)
-        }
+        ArgKind::Bool => fits(value.py(), flag(value))?.map(ArgValue::Bool),
+        ArgKind::Int => int(value)?.map(ArgValue::Int),
         ArgKind::Float if value.is_instance_of::<PyString>() => None,
-        ArgKind::Float => value.extract().ok().map(ArgValue::Float),
-        ArgKind::Str => value.extract().ok().map(ArgValue::Str),
+        ArgKind::Float => fitting(value)?.map(ArgValue::Float),
+        ArgKind::Str => fitting(value)?.map(ArgValue::Str),
         ArgKind::Ints => match ints(value)? {
             Some(v) => Some(ArgValue::Ints(v)),
-            None => int(value).map(ArgValue::Int),
+            None => int(value)?.map(ArgValue::Int),
         },
         ArgKind::Floats => match floats(value)? {
             Some(v) => Some(ArgValue::Floats(v)),
-            None => value.extract().ok().map(ArgValue::Float),
+            None => fitting(value)?.map(ArgValue::Float),
         },
     })
 }

@@ -29,10 +29,14 @@ fn class_name(kind: ErrorKind) -> &'static str {
 
 /// `wrong` in the place of an error that says that a value does not fit; all others (Ctrl-C, no memory) stay what they are.
 pub(crate) fn instead(py: Python<'_>, e: PyErr, wrong: impl FnOnce() -> PyErr) -> PyErr {
-    let is_of_value = e.is_instance_of::<PyTypeError>(py)
+    if says_misfit(py, &e) { wrong() } else { e }
+}
+
+/// The error says that a value does not fit.
+pub(crate) fn says_misfit(py: Python<'_>, e: &PyErr) -> bool {
+    e.is_instance_of::<PyTypeError>(py)
         || e.is_instance_of::<PyValueError>(py)
-        || e.is_instance_of::<PyOverflowError>(py);
-    if is_of_value { wrong() } else { e }
+        || e.is_instance_of::<PyOverflowError>(py)
 }
 
 /// The Python exception for an error of the engine.
@@ -122,7 +126,7 @@ pub(crate) fn bind<'py, const N: usize>(
     }
     let mut found = std::array::from_fn(|i| args.get_item(i).ok());
     for (name, value) in kwargs.into_iter().flatten() {
-        let name = name.to_string();
+        let name: String = name.extract()?;
         let Some(i) = parameters.iter().position(|(own, _)| *own == name) else {
             return Err(refuse(Fault::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"))));
         };

@@ -78,7 +78,7 @@ fn applied(py: Python<'_>, name: &str, x: &[Var], arguments: &Bound<'_, PyDict>)
 /// The function with arguments as `Function.arguments` names them; defaults for those that are not given.
 fn with_arguments(def: &'static Def, arguments: &Bound<'_, PyDict>) -> PyResult<Arc<dyn Function>> {
     for (name, _) in arguments {
-        let name = name.to_string();
+        let name: String = name.extract()?;
         if !def.args.iter().any(|a| inner_name(def, a.name) == name) {
             let e = Error::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
             return Err(errors::raise(arguments.py(), e.function(format!("the gradient rule of '{}'", def.name))));

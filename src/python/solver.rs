@@ -80,7 +80,7 @@ fn named(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Var)>> {
     };
     let dict = given.cast::<PyDict>().map_err(|_| wrong("a dict of str to Variable", given))?;
     let one = |(name, v): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let name = name.cast::<PyString>().map_err(|_| wrong("names as str", &name))?.to_string();
+        let name = name.cast::<PyString>().map_err(|_| wrong("names as str", &name))?.extract()?;
         Ok((name, v.cast::<Variable>().map_err(|_| wrong("Variables", &v))?.get().var().clone()))
     };
     dict.iter().map(one).collect()

@@ -1,6 +1,6 @@
 //! `nnrs.Variable`: what it is made of. How it runs, and how it looks to Python's own operators, stand beside.
 
-mod protocols;
+pub(crate) mod protocols;
 mod run;
 
 pub(crate) use run::{call_hook, forward_vars};

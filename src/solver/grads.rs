@@ -34,6 +34,7 @@ pub(super) fn stored(dtype: DType) -> DType {
 
 fn job_on_gradient(e: &Entry, factor: f64) -> Result<Job> {
     e.check()?;
+    e.fetch_gradient()?;
     let g = e.param.grad();
     let dtype = stored(g.dtype());
     let mut job = Job::new(g.size(), dtype, g.storage().place(), smallvec![factor]);

@@ -26,6 +26,7 @@ impl NdArray {
     /// assert_eq!(a.to_vec::<f32>()?, [1.5, 1.5]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn fill(&self, value: f64) -> Result<()> {
         self.set_number(value, Content::Fill(value))
     }
@@ -41,6 +42,7 @@ impl NdArray {
     /// assert!(a.to_vec::<f32>()? == [0.0, 0.0] && a.storage().bytes() > 0);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn zero(&self) -> Result<()> {
         self.set_number(0.0, Content::Zero)?;
         if !self.is_whole() {
@@ -57,6 +59,7 @@ impl NdArray {
     /// assert!(a.storage().is_cleared() && a.to_vec::<f32>()? == [0.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn clear(&self) {
         self.storage().clear();
     }
@@ -72,6 +75,7 @@ impl NdArray {
     /// assert_eq!(a.dtype(), nnrs_kernels::DType::F32);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn read(&self, dtype: DType) -> Result<Data> {
         self.read_at(Place::Host, dtype)
     }
@@ -88,6 +92,7 @@ impl NdArray {
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn modify(&self, dtype: DType) -> Result<Data> {
         self.modify_at(Place::Host, dtype)
     }
@@ -104,6 +109,7 @@ impl NdArray {
     /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn overwrite(&self, dtype: DType) -> Result<Data> {
         self.overwrite_at(Place::Host, dtype)
     }
@@ -120,6 +126,7 @@ impl NdArray {
     /// assert_eq!((a.dtype(), a.to_vec::<f64>()?), (DType::I32, vec![1.0, -2.0]));
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn cast(&self, dtype: DType) -> Result<()> {
         self.storage().lay_out(dtype)
     }
@@ -158,6 +165,7 @@ impl NdArray {
     /// assert_eq!(copy.to_vec::<f32>()?, [1.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn deep_copy(&self) -> Result<NdArray> {
         let a = NdArray::new(self.shape());
         a.copy_from(self)?;
@@ -173,6 +181,7 @@ impl NdArray {
     /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1.5f32], [1].into())?.to_vec::<i32>()?, [1]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         Ok(self.read(T::DTYPE)?.as_slice::<T>().to_vec())
     }
@@ -188,6 +197,7 @@ impl NdArray {
     /// assert!(a.to_vec::<f32>()? == [3.0, 4.0] && a.write(&[1i32]).is_err());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
         if values.len() != self.size() {
             return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
@@ -211,18 +221,21 @@ impl NdArray {
     }
 
     /// True if it was set to 0 by [`NdArray::zero`], and nobody has had it for writing since.
+    #[inline]
     pub fn is_zeroed(&self) -> bool {
         let storage = self.storage();
         if self.is_whole() { storage.is_zero() } else { storage.is_part_zeroed(self.offset(), self.size()) }
     }
 
     /// The content as memory in the type that it has; what was given up is made again first.
+    #[inline]
     pub fn content(&self) -> Result<Data> {
         self.fetch()?;
         self.read(self.dtype())
     }
 
     /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
+    #[inline]
     pub fn show(&self, dtype: DType) -> Result<Data> {
         let storage = self.storage();
         let (_, offset, n) = self.located();
@@ -264,12 +277,14 @@ impl NdArray {
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.
+    #[inline]
     pub fn release(&self) -> Content {
         self.layout().storage.release()
     }
 
     /// As [`NdArray::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
     /// A part of another array stays: the whole is not the maker's.
+    #[inline]
     pub fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {
         let layout = self.layout();
         let old = layout.is_whole().then(|| layout.storage.lose(maker, clear));
@@ -278,12 +293,14 @@ impl NdArray {
     }
 
     /// As [`NdArray::modify`], in the memory of `place`.
+    #[inline]
     pub fn modify_at(&self, place: Place, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
         storage.modify(place, dtype, offset, n)
     }
 
     /// As [`NdArray::overwrite`], in the memory of `place`.
+    #[inline]
     pub fn overwrite_at(&self, place: Place, dtype: DType) -> Result<Data> {
         let (storage, offset, n) = self.located();
         storage.overwrite(place, dtype, offset, n)
@@ -311,6 +328,7 @@ impl NdArray {
     }
 
     /// As [`NdArray::copy_from`]; a number that fills `other` and lies in no memory yet comes as float32, as in NNabla.
+    #[inline]
     pub fn copy_or_fill(&self, other: &NdArray) -> Result<()> {
         match other.storage().constant().filter(|_| self.is_whole()) {
             Some(value) => self.storage().adopt(DType::F32, Content::Fill(value)),

@@ -32,12 +32,14 @@ pub struct Data {
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
+#[inline]
 pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
     // SAFETY: see above.
     unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
 }
 
 /// What a function gives that meets an array of another size than when its call was prepared.
+#[inline]
 pub fn shape_changed(how: String) -> Error {
     Error::graph(format!("the shape of an array was changed while it was in use: {how}"))
         .hint("reset_shape is for graphs that do not run at the moment: not for hooks, nor for another thread")
@@ -55,6 +57,7 @@ impl Data {
     /// assert_eq!(data.as_slice::<i32>(), [7, 7, 7]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn new(dtype: DType, len: usize) -> Result<Data> {
         Data::new_at(Place::Host, dtype, len)
     }
@@ -65,6 +68,7 @@ impl Data {
     /// assert_eq!(nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?.dtype(), nnrs_kernels::DType::I32);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -75,6 +79,7 @@ impl Data {
     /// assert_eq!(nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?.len(), 3);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -86,6 +91,7 @@ impl Data {
     /// assert!(Data::new(DType::I32, 0)?.is_empty() && !Data::new(DType::I32, 3)?.is_empty());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -100,6 +106,7 @@ impl Data {
     /// assert_eq!(data.ptr() as *const f32, data.as_slice::<f32>().as_ptr());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn ptr(&self) -> *mut u8 {
         assert!(matches!(self.place, Place::Host), "memory of a GPU was taken for the host's");
         (self.base + self.offset * self.dtype.size()) as *mut u8
@@ -115,6 +122,7 @@ impl Data {
     /// assert_eq!(data.converted(nnrs_kernels::DType::F64)?.as_slice::<f64>(), [1.0, -2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn converted(&self, dtype: DType) -> Result<Data> {
         let data = Data::new_at(self.place, dtype, self.len)?;
         data.take(self)?;
@@ -154,6 +162,7 @@ impl Data {
     /// assert_eq!(data.as_slice::<f32>(), [1.5, 2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn as_slice<T: Element>(&self) -> &[T] {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: type checked; memory lives as long as self, is aligned, and any bytes are a value
@@ -197,26 +206,31 @@ impl Data {
     }
 
     /// A block's memory at `place`; which elements of it is to be said.
+    #[inline]
     pub(super) fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
         let (base, memory) = block.at(place, access)?;
         Ok(Data { block, dtype, offset: 0, len: 0, place, base, _memory: memory })
     }
 
     /// All `len` elements of a storage.
+    #[inline]
     pub(super) fn whole(self, len: usize) -> Data {
         Data { len, ..self }
     }
 
     /// `len` elements of a storage, from number `offset` on.
+    #[inline]
     pub fn part(self, offset: usize, len: usize) -> Data {
         Data { offset, len, ..self }
     }
 
+    #[inline]
     pub(super) fn block(&self) -> &Arc<Block> {
         &self.block
     }
 
     /// Memory with what a lazy content stands for.
+    #[inline]
     pub(super) fn constant(content: &Content, place: Place, dtype: DType, len: usize) -> Result<Data> {
         let data = Data::new_at(place, dtype, len)?;
         data.fill_with(content)?;
@@ -237,21 +251,25 @@ impl Data {
     ///
     /// # Panics
     /// If it is the host's.
+    #[inline]
     pub fn gpu(&self) -> &'static cuda::Gpu {
         self.place.gpu().expect("memory of a GPU")
     }
 
     /// Where the memory is.
+    #[inline]
     pub fn place(&self) -> Place {
         self.place
     }
 
     /// Address of the first element on the GPU.
+    #[inline]
     pub fn address(&self) -> u64 {
         (self.base + self.offset * self.dtype.size()) as u64
     }
 
     /// Views of other libraries over this memory.
+    #[inline]
     pub(super) fn views(&self) -> &super::views::Views {
         &self.block.views
     }
@@ -271,6 +289,7 @@ impl Data {
 
     /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given
     /// its array another size.
+    #[inline]
     pub fn of(self, n: usize) -> Result<Data> {
         match self.len == n {
             true => Ok(self),
@@ -279,6 +298,7 @@ impl Data {
     }
 
     /// The elements from number `n` on.
+    #[inline]
     pub fn after(&self, n: usize) -> Data {
         assert!(n <= self.len, "an element of the array");
         Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
@@ -289,6 +309,7 @@ impl Data {
     }
 
     /// Copies (and converts) the elements of `src`, which has as many and is at the same place.
+    #[inline]
     pub fn take(&self, src: &Data) -> Result<()> {
         match self.place {
             Place::Host => self.copy_from(src),
@@ -297,12 +318,14 @@ impl Data {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn copy_bytes(&self, src: &Data) {
         // SAFETY: same type and length; the ranges may overlap, which `copy` allows.
         unsafe { std::ptr::copy(src.ptr(), self.ptr(), self.bytes()) }
     }
 
     /// True if it is part of the same memory as one of `others`, and not the same part: parts (`narrow`) may overlap.
+    #[inline]
     pub fn overlaps_shifted(&self, others: &[Data]) -> bool {
         let (begin, end) = (self.address(), self.address() + self.bytes() as u64);
         let meets = |o: &Data| o.address() < end && begin < o.address() + o.bytes() as u64;
@@ -310,12 +333,14 @@ impl Data {
     }
 
     /// Makes 0 or 1 of each byte: booleans that somebody else wrote may be any, which would be undefined behaviour in a `bool`.
+    #[inline]
     pub fn settle_booleans(&self) {
         self.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);
     }
 
     /// The memory as bytes, for writing; see `as_mut_slice` on sharing.
     #[allow(clippy::mut_from_ref)]
+    #[inline]
     pub fn bytes_mut(&self) -> &mut [u8] {
         // SAFETY: the block has that many bytes; see `as_mut_slice` on sharing.
         unsafe { std::slice::from_raw_parts_mut(self.ptr(), self.bytes()) }
@@ -323,6 +348,7 @@ impl Data {
 
     /// The elements for writing. The caller is the only one who works on this memory now: by the engine's plan.
     #[allow(clippy::mut_from_ref)]
+    #[inline]
     pub fn as_mut_slice<T: Element>(&self) -> &mut [T] {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: as in `as_slice`, and exclusive by the contract above.

@@ -36,6 +36,7 @@ fn survives(v: f64, dtype: DType, double: bool) -> bool {
 pub struct Held(Kept);
 
 impl Held {
+    #[inline]
     pub fn new(kept: Kept) -> Held {
         if let Content::Bytes(b) = &kept.content {
             b.held.fetch_add(1, Relaxed);
@@ -46,12 +47,14 @@ impl Held {
 
 impl std::ops::Deref for Held {
     type Target = Kept;
+    #[inline]
     fn deref(&self) -> &Kept {
         &self.0
     }
 }
 
 impl Drop for Held {
+    #[inline]
     fn drop(&mut self) {
         if let Content::Bytes(b) = &self.content {
             b.held.fetch_sub(1, Relaxed);
@@ -64,6 +67,7 @@ impl Kept {
         self.memory.as_ref().map(|m| m.address())
     }
 
+    #[inline]
     pub fn is(&self, other: &Kept) -> bool {
         self.dtype == other.dtype
             && self.content.is(&other.content)
@@ -71,16 +75,19 @@ impl Kept {
     }
 
     /// True if it is memory that a run worked on which has touched these blocks.
+    #[inline]
     pub fn is_among(&self, touched: &BTreeSet<usize>) -> bool {
         matches!(&self.content, Content::Bytes(b) if touched.contains(&(Arc::as_ptr(b) as usize)))
     }
 
     /// True if it is memory that another storage may have too.
+    #[inline]
     pub fn is_shared(&self) -> bool {
         self.shared && matches!(self.content, Content::Bytes(_))
     }
 
     /// How often another storage has come to share the memory.
+    #[inline]
     pub fn shares(&self) -> usize {
         match &self.content {
             Content::Bytes(b) => b.shares.load(Relaxed),
@@ -117,11 +124,13 @@ impl Kept {
     }
 
     /// True if the memory is that of `other`.
+    #[inline]
     pub fn has_memory_of(&self, other: &Kept) -> bool {
         matches!((&self.content, &other.content), (Content::Bytes(a), Content::Bytes(b)) if Arc::ptr_eq(a, b))
     }
 
     /// Brings memory that the GPU had then up to date there, where it must be.
+    #[inline]
     pub fn bring(&self, gpu: &'static cuda::Gpu, array: &super::NdArray) -> Result<()> {
         let (Content::Bytes(block), Some(address)) = (&self.content, self.address()) else { return Ok(()) };
         match block.at(Place::Gpu(gpu), Access::Read)?.0 as u64 == address {
@@ -131,6 +140,7 @@ impl Kept {
     }
 
     /// The GPU has written the memory.
+    #[inline]
     pub fn written_on(&self, gpu: &'static cuda::Gpu) -> Result<()> {
         match (&self.content, &self.memory) {
             (Content::Bytes(block), Some(_)) => block.at(Place::Gpu(gpu), Access::Overwrite).map(drop),
@@ -212,6 +222,7 @@ impl Storage {
     }
 
     /// Makes the content what it was.
+    #[inline]
     pub fn restore(&self, k: &Kept) {
         let (dtype, content) = (k.dtype, k.content.clone());
         self.replace(dtype, content, k.cleared, k.shared);

@@ -136,6 +136,7 @@ impl NdArray {
     /// ```
     /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).shape(), [2, 3].into());
     /// ```
+    #[inline]
     pub fn shape(&self) -> Shape {
         self.layout().shape.clone()
     }
@@ -145,6 +146,7 @@ impl NdArray {
     /// ```
     /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).size(), 6);
     /// ```
+    #[inline]
     pub fn size(&self) -> usize {
         self.layout().shape.size()
     }
@@ -156,6 +158,7 @@ impl NdArray {
     /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn storage(&self) -> Arc<Storage> {
         self.layout().storage.clone()
     }
@@ -167,6 +170,7 @@ impl NdArray {
     /// assert_eq!((a.offset(), a.narrow(0, 1, 2)?.offset()), (0, 2));
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn offset(&self) -> usize {
         self.layout().offset
     }
@@ -177,6 +181,7 @@ impl NdArray {
     /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1u8], [1].into())?.dtype(), nnrs_kernels::DType::U8);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.layout().storage.dtype()
     }
@@ -188,6 +193,7 @@ impl NdArray {
     /// assert!(a.is(&a.clone()) && !a.is(&a.deep_copy()?));
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn is(&self, other: &NdArray) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -198,6 +204,7 @@ impl NdArray {
     /// let a = nnrs_kernels::NdArray::new([2].into());
     /// assert_eq!(a.address(), a.clone().address());
     /// ```
+    #[inline]
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.inner) as usize
     }
@@ -211,6 +218,7 @@ impl NdArray {
     /// assert!(a.modification_count() > before);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn modification_count(&self) -> u64 {
         self.layout().storage.modification_count()
     }
@@ -307,11 +315,13 @@ impl NdArray {
     /// assert_eq!(nnrs_kernels::NdArray::new([2].into()).to_vec::<f32>()?, [0.0, 0.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn new(shape: Shape) -> NdArray {
         NdArray::of_engine(shape).handle()
     }
 
     /// As [`NdArray::new`], for the engine alone.
+    #[inline]
     pub fn of_engine(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
         NdArray::placed(Layout { shape, storage, offset: 0 })
@@ -323,6 +333,7 @@ impl NdArray {
     }
 
     /// A handle for who is not the engine: while it or a clone of it lives, what is in the array is not planned away.
+    #[inline]
     pub fn handle(&self) -> NdArray {
         self.inner.handles.fetch_add(1, Relaxed);
         NdArray { inner: self.inner.clone(), is_handle: true }
@@ -333,22 +344,26 @@ impl NdArray {
         NdArray { inner: self.inner.clone(), is_handle: false }
     }
 
+    #[inline]
     fn layout(&self) -> MutexGuard<'_, Layout> {
         self.inner.layout.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and nobody is just changing it.
+    #[inline]
     pub fn try_addresses(&self) -> Option<(impl Iterator<Item = usize>, Shape)> {
         let place = self.inner.layout.try_lock().ok()?;
         Some((place.storage.try_addresses()?, place.shape.clone()))
     }
 
+    #[inline]
     pub fn is_held(&self) -> bool {
         self.inner.handles.load(Relaxed) > 0
     }
 
     /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
     /// array that is a part or a view of it, or a view of another library.
+    #[inline]
     pub fn is_observed(&self) -> bool {
         if self.is_kept_by_user_code() {
             return true;
@@ -358,36 +373,43 @@ impl NdArray {
     }
 
     /// As [`NdArray::is_observed`], for those who got it in the middle of a run.
+    #[inline]
     pub fn is_kept_by_user_code(&self) -> bool {
         self.is_held() || self.inner.variables.load(Relaxed) > 1
     }
 
     /// True if it is the data or the gradient of a variable.
+    #[inline]
     pub fn is_of_variable(&self) -> bool {
         self.inner.variables.load(Relaxed) > 0
     }
 
     /// True if another variable, or an array that is a part or a view of it, has the same elements.
+    #[inline]
     pub fn is_shared(&self) -> bool {
         self.inner.variables.load(Relaxed) > 1 || Arc::strong_count(&self.layout().storage) > 1
     }
 
     /// True if there is nothing to read.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.layout().storage.is_empty()
     }
 
     /// True if there is nothing to read but zeros that need no memory.
+    #[inline]
     pub fn is_nothing(&self) -> bool {
         self.layout().storage.is_nothing()
     }
 
     /// Changes are noticed from now on: see [`Storage::watch`].
+    #[inline]
     pub fn watch(&self) {
         self.layout().storage.watch();
     }
 
     /// A function that may run again has read it: changes are noticed from now on.
+    #[inline]
     pub fn note_read(&self) {
         self.watch();
         self.mark();
@@ -405,6 +427,7 @@ impl NdArray {
     }
 
     /// Has a content that was given up made again: see [`Storage::fetch`].
+    #[inline]
     pub fn fetch(&self) -> Result<()> {
         match self.is_empty() {
             true => self.storage().fetch(),
@@ -413,6 +436,7 @@ impl NdArray {
     }
 
     /// True if the array covers its whole storage (no `narrow`).
+    #[inline]
     pub fn is_whole(&self) -> bool {
         self.layout().is_whole()
     }
@@ -425,12 +449,14 @@ impl std::fmt::Debug for NdArray {
 }
 
 impl Clone for NdArray {
+    #[inline]
     fn clone(&self) -> NdArray {
         if self.is_handle { self.handle() } else { self.reference() }
     }
 }
 
 impl Drop for NdArray {
+    #[inline]
     fn drop(&mut self) {
         if self.is_handle {
             self.inner.handles.fetch_sub(1, Relaxed);
@@ -453,6 +479,7 @@ impl Unset {
 }
 
 impl Drop for Unset {
+    #[inline]
     fn drop(&mut self) {
         for (storage, absent) in self.0.drain(..).rev() {
             drop(storage.swap_absent(absent));
@@ -464,6 +491,7 @@ impl Drop for Unset {
 pub struct Owned(NdArray);
 
 impl Owned {
+    #[inline]
     pub fn new(array: NdArray) -> Owned {
         array.inner.variables.fetch_add(1, Relaxed);
         Owned(array.reference())
@@ -472,12 +500,14 @@ impl Owned {
 
 impl std::ops::Deref for Owned {
     type Target = NdArray;
+    #[inline]
     fn deref(&self) -> &NdArray {
         &self.0
     }
 }
 
 impl Drop for Owned {
+    #[inline]
     fn drop(&mut self) {
         self.0.inner.variables.fetch_sub(1, Relaxed);
     }

@@ -48,11 +48,13 @@ pub enum Absent {
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 /// The time now: what is written later has a later one.
+#[inline]
 pub fn now() -> u64 {
     CLOCK.load(Relaxed)
 }
 
 /// A time after all that was written.
+#[inline]
 pub fn next_time() -> u64 {
     CLOCK.fetch_add(1, Relaxed) + 1
 }
@@ -153,6 +155,7 @@ impl Storage {
     /// ```
     /// assert_eq!(nnrs_kernels::NdArray::new([2, 3].into()).storage().size(), 6);
     /// ```
+    #[inline]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -163,6 +166,7 @@ impl Storage {
     /// assert_eq!(nnrs_kernels::NdArray::from_slice(&[1u8], [1].into())?.storage().dtype(), nnrs_kernels::DType::U8);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.state().dtype
     }
@@ -177,6 +181,7 @@ impl Storage {
     /// assert!(a.storage().bytes() >= 400);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn bytes(&self) -> usize {
         match &self.state().content {
             Content::Bytes(b) => b.bytes(),
@@ -193,6 +198,7 @@ impl Storage {
     /// assert!(a.storage().modification_count() > before);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn modification_count(&self) -> u64 {
         self.modified.load(Relaxed)
     }
@@ -206,6 +212,7 @@ impl Storage {
     /// assert!(!a.storage().is_empty());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn is_empty(&self) -> bool {
         matches!(self.state().content, Content::Empty)
     }
@@ -219,6 +226,7 @@ impl Storage {
     /// assert!(a.storage().is_zero());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn is_zero(&self) -> bool {
         matches!(self.state().content, Content::Zero)
     }
@@ -230,6 +238,7 @@ impl Storage {
     /// a.clear();
     /// assert!(a.storage().is_cleared() && !nnrs_kernels::NdArray::new([2].into()).storage().is_cleared());
     /// ```
+    #[inline]
     pub fn is_cleared(&self) -> bool {
         self.state().cleared
     }
@@ -242,6 +251,7 @@ impl Storage {
     /// assert!(a.storage().is_empty() && a.to_vec::<f32>()? == [0.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
+    #[inline]
     pub fn clear(&self) {
         let dtype = self.dtype();
         self.replace(dtype, Content::Empty, true, false);
@@ -251,6 +261,7 @@ impl Storage {
 /// For the engine.
 #[doc(hidden)]
 impl Storage {
+    #[inline]
     pub(super) fn new(size: usize) -> Storage {
         let state = State::new(DType::F32, Content::Empty);
         let (modified, was_marked, was_exported) = Default::default();
@@ -258,12 +269,14 @@ impl Storage {
     }
 
     /// An empty storage in the place of another, which nobody takes for unchanged.
+    #[inline]
     pub(super) fn in_place_of_another(size: usize) -> Storage {
         let new = Storage::new(size);
         new.touch();
         new
     }
 
+    #[inline]
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -273,11 +286,13 @@ impl Storage {
     }
 
     /// True if there is nothing to read, or a lazy zero.
+    #[inline]
     pub fn is_nothing(&self) -> bool {
         matches!(self.state().content, Content::Empty | Content::Zero)
     }
 
     /// The number that all elements have, if the content is kept as such.
+    #[inline]
     pub fn constant(&self) -> Option<f64> {
         self.state().content.number()
     }
@@ -294,6 +309,7 @@ impl Storage {
     }
 
     /// Gives the content up: nobody has an interest in it. Not a modification.
+    #[inline]
     pub fn release(&self) -> Content {
         std::mem::replace(&mut self.state().content, Content::Empty)
     }
@@ -320,12 +336,14 @@ impl Storage {
     }
 
     /// It is a gradient that was dropped, and nothing makes it again.
+    #[inline]
     pub fn is_dropped_gradient(&self) -> bool {
         let s = self.state();
         matches!((&s.content, &s.absent), (Content::Empty, Absent::Gradient))
     }
 
     /// While it is empty, it is a gradient that was dropped, unless something makes it.
+    #[inline]
     pub fn mark_dropped(&self) {
         let mut s = self.state();
         if matches!((&s.content, &s.absent), (Content::Empty, Absent::Unset)) {
@@ -334,11 +352,13 @@ impl Storage {
     }
 
     /// Says what it stands for while it is empty; gives what that was.
+    #[inline]
     pub fn swap_absent(&self, absent: Absent) -> Absent {
         std::mem::replace(&mut self.state().absent, absent)
     }
 
     /// No function makes the content any more: cleared, it reads as zeros. What was lost is lost.
+    #[inline]
     pub fn set_free(&self) {
         if !self.is_lost() {
             drop(self.swap_absent(Absent::Unset));
@@ -346,18 +366,21 @@ impl Storage {
     }
 
     /// The content is what it was at a time, made again: what views that ended wrote before is gone.
+    #[inline]
     pub fn set_modified(&self, time: u64) {
         self.state().since = now();
         self.modified.store(time, Relaxed);
     }
 
     /// What an empty storage stands for; `None` if it is not empty.
+    #[inline]
     pub fn absent(&self) -> Option<Absent> {
         let s = self.state();
         matches!(s.content, Content::Empty).then(|| s.absent.clone())
     }
 
     /// The function whose output it is.
+    #[inline]
     pub fn made_by(&self) -> Option<Weak<dyn Maker>> {
         match &self.state().absent {
             Absent::Made(maker) => Some(maker.clone()),
@@ -366,12 +389,14 @@ impl Storage {
     }
 
     /// It is empty because a run gave the content up.
+    #[inline]
     pub fn is_lost(&self) -> bool {
         let s = self.state();
         s.lost && matches!(s.content, Content::Empty)
     }
 
     /// Who makes a content again that was given up.
+    #[inline]
     pub fn maker(&self) -> Option<Arc<dyn Maker>> {
         match self.absent() {
             Some(Absent::Made(maker)) if self.is_lost() => maker.upgrade(),
@@ -396,11 +421,13 @@ impl Storage {
     }
 
     /// Takes over memory of this storage's size.
+    #[inline]
     pub fn adopt(&self, dtype: DType, content: Content) {
         self.replace(dtype, content, false, false);
     }
 
     /// Addresses of the memory, if there is any and nobody is just changing it.
+    #[inline]
     pub(super) fn try_addresses(&self) -> Option<impl Iterator<Item = usize> + use<>> {
         match &self.state.try_lock().ok()?.content {
             Content::Bytes(b) => Some(b.try_addresses()),
@@ -409,11 +436,13 @@ impl Storage {
     }
 
     /// True if a view of another library over the memory is alive.
+    #[inline]
     pub fn is_exported(&self) -> bool {
         self.state().is_exported()
     }
 
     /// Where the content is; a GPU if it is there too.
+    #[inline]
     pub fn place(&self) -> Place {
         match &self.state().content {
             Content::Bytes(b) => b.place(),
@@ -422,6 +451,7 @@ impl Storage {
     }
 
     /// True if nobody else has the memory.
+    #[inline]
     pub fn is_exclusive(&self) -> bool {
         self.state().is_exclusive()
     }
@@ -442,6 +472,7 @@ impl Storage {
         true
     }
 
+    #[inline]
     pub(super) fn set_content(&self, content: Content) {
         self.replace(self.dtype(), content, false, false);
     }
@@ -482,11 +513,13 @@ impl Storage {
     }
 
     /// Makes sure that there is memory in `dtype`, of this storage alone.
+    #[inline]
     pub(super) fn lay_out(self: &Arc<Storage>, dtype: DType) -> Result<()> {
         self.own(Place::Host, dtype).map(drop)
     }
 
     /// The content and its type.
+    #[inline]
     pub(super) fn look(&self) -> (Content, DType) {
         let s = self.state();
         (s.content.clone(), s.dtype)
@@ -506,6 +539,7 @@ impl Storage {
         }
     }
 
+    #[inline]
     pub(super) fn modify(self: &Arc<Storage>, place: Place, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         let data = Data::over(self.own(place, dtype)?, dtype, place, Access::Modify)?;
         self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
@@ -514,11 +548,13 @@ impl Storage {
     }
 
     /// A part was set to 0.
+    #[inline]
     pub(super) fn note_zeroed(&self, offset: usize, len: usize) {
         self.state().zeroed.push((offset, offset + len));
     }
 
     /// True if nobody has had the part for writing since it was set to 0.
+    #[inline]
     pub(super) fn is_part_zeroed(&self, offset: usize, len: usize) -> bool {
         self.state().zeroed.iter().any(|&(from, to)| from <= offset && offset + len <= to)
     }
@@ -567,16 +603,19 @@ impl Storage {
     }
 
     /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
+    #[inline]
     pub fn watch(&self) {
         self.was_marked.store(true, Relaxed);
     }
 
     /// Somebody gets a view.
+    #[inline]
     pub fn note_exported(&self) {
         self.was_exported.store(true, Relaxed);
     }
 
     /// There may be a view, and with it something to [mark](Storage::mark).
+    #[inline]
     pub(super) fn may_be_exported(&self) -> bool {
         self.was_exported.load(Relaxed)
     }
@@ -619,6 +658,7 @@ impl Storage {
     }
 
     /// A number that tells contents apart; the same for all that lie on a GPU alone.
+    #[inline]
     pub fn sum(&self) -> u64 {
         self.content_sum().or_else(|| self.constant().map(f64::to_bits)).unwrap_or(0)
     }
@@ -632,6 +672,7 @@ impl Storage {
         data.map(|data| data.whole(self.size).sum())
     }
 
+    #[inline]
     pub(super) fn fill_part(self: &Arc<Storage>, offset: usize, len: usize, value: f64) -> Result<()> {
         let dtype = self.dtype();
         let data = self.modify(Place::Host, dtype, offset, len)?;
@@ -640,6 +681,7 @@ impl Storage {
     }
 
     /// Copies values in, converting to this storage's type; an empty storage takes theirs.
+    #[inline]
     pub(super) fn write_from<T: Element>(self: &Arc<Storage>, offset: usize, values: &[T]) -> Result<()> {
         let dtype = if self.is_empty() { T::DTYPE } else { self.dtype() };
         let data = self.overwrite_or_modify(dtype, offset, values.len())?;
@@ -656,6 +698,7 @@ impl Storage {
 }
 
 /// What reading an intermediate value gives that nothing can make any more.
+#[inline]
 pub fn gone() -> Error {
     Error::graph(
         "the data of this intermediate variable was not kept, and the graph that could compute it again is gone",
@@ -664,6 +707,7 @@ pub fn gone() -> Error {
 }
 
 /// What reading a gradient gives that a backward run has dropped.
+#[inline]
 pub fn dropped_gradient() -> Error {
     Error::graph("the gradient of this variable was not kept by backward, or not finished").hint(
         "hold the Variable while backward runs, without clear_buffer, or set its persistent flag, to keep its gradient; to write it, assign .g",
@@ -672,6 +716,7 @@ pub fn dropped_gradient() -> Error {
 
 impl Content {
     /// The number that all elements have, if it is kept as such.
+    #[inline]
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Content::Zero => Some(0.0),
@@ -681,6 +726,7 @@ impl Content {
     }
 
     /// The same memory, or the same constant.
+    #[inline]
     pub(super) fn is(&self, other: &Content) -> bool {
         match (self, other) {
             (Content::Bytes(a), Content::Bytes(b)) => Arc::ptr_eq(a, b),

@@ -16,11 +16,13 @@ pub struct Views {
 
 impl Views {
     /// There is one.
+    #[inline]
     pub fn any(&self) -> bool {
         self.all.load(Relaxed) > 0
     }
 
     /// One that was there at a time, or came later, could write.
+    #[inline]
     pub fn could_write_after(&self, time: u64) -> bool {
         self.writers.load(Relaxed) > 0 || self.ended.load(Relaxed) > time
     }
@@ -33,6 +35,7 @@ pub struct Export {
 }
 
 impl Export {
+    #[inline]
     pub fn new(data: Data, writes: bool) -> Export {
         let views = data.views();
         views.all.fetch_add(1, Relaxed);
@@ -40,6 +43,7 @@ impl Export {
         Export { data, writes }
     }
 
+    #[inline]
     pub fn data(&self) -> &Data {
         &self.data
     }

@@ -50,24 +50,31 @@ impl Ins {
 pub struct Mix(u64);
 
 impl Hasher for Mix {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&b| self.write_u64(b as u64));
     }
+    #[inline]
     fn write_u8(&mut self, v: u8) {
         self.write_u64(v as u64);
     }
+    #[inline]
     fn write_u32(&mut self, v: u32) {
         self.write_u64(v as u64);
     }
+    #[inline]
     fn write_u64(&mut self, v: u64) {
         self.0 = (self.0.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
+    #[inline]
     fn write_usize(&mut self, v: usize) {
         self.write_u64(v as u64);
     }
+    #[inline]
     fn write_isize(&mut self, v: isize) {
         self.write_u64(v as u64);
     }
@@ -83,10 +90,12 @@ pub struct Ssa {
 }
 
 impl Ssa {
+    #[inline]
     pub fn ins(&self) -> &[Ins] {
         &self.ins
     }
 
+    #[inline]
     pub fn get(&self, id: Id) -> Ins {
         self.ins[id as usize]
     }
@@ -105,10 +114,12 @@ impl Ssa {
         id
     }
 
+    #[inline]
     pub fn constant(&mut self, v: f64) -> Id {
         self.push(Ins::Const(v.to_bits()))
     }
 
+    #[inline]
     pub fn as_const(&self, id: Id) -> Option<f64> {
         match self.get(id) {
             Ins::Const(bits) => Some(f64::from_bits(bits)),

@@ -6,7 +6,7 @@ use super::exec::fusion;
 use super::order::{self, address};
 use super::program::Input;
 use super::{Backward, ForwardOptions};
-use crate::function::InputKind;
+use crate::function::{InputKind, Needs};
 use crate::graph::Variable;
 use nnrs_kernels::array::{NdArray, Place, alloc::rounded};
 use nnrs_kernels::dtype::DType;
@@ -110,6 +110,8 @@ struct Play {
     buffers: Vec<Buffer>,
     data: Vec<Option<usize>>,
     grads: Vec<Option<usize>>,
+    /// Element types of leaves and their views; others have those of their functions.
+    types: Vec<Option<DType>>,
     /// What functions saved, by their ids.
     saved: MixMap<u64, usize>,
     /// Storages that several slots have, and the buffer of each.
@@ -200,6 +202,7 @@ impl Play {
 
     fn forward(&mut self, plan: &Forward) {
         self.data = vec![None; plan.slots.len()];
+        self.types = plan.slots.iter().map(|s| s.maker.is_none().then(|| s.data.dtype())).collect();
         self.find_shared(plan.slots.iter().map(|s| &s.data));
         for v in &plan.leaves {
             let slot = &plan.slots[*v as usize];
@@ -213,7 +216,10 @@ impl Play {
         let node = &nodes[step.what.node() as usize];
         let (dtype, name) = (node.f.context.dtype(), node.f.name());
         match &step.what {
-            build::What::View(_) => self.share(node.x[0], node.y[0]),
+            build::What::View(_) => {
+                self.share(node.x[0], node.y[0]);
+                self.types[node.y[0] as usize] = self.types[node.x[0] as usize];
+            }
             build::What::Tile(t) => {
                 for &sink in &t.sinks {
                     match t.steal.iter().find(|(s, from)| *s == sink && self.is_alone(self.data[*from as usize])) {
@@ -224,12 +230,13 @@ impl Play {
             }
             build::What::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
-                self.converted(node.x.iter().chain(&node.y), slots, dtype);
+                let converted = self.converted(node, slots, Needs::ALL);
                 let [forward, _] = scratch(node, slots);
                 if forward > 0 {
                     self.passing(forward, || format!("scratch memory of {}", node.f.name()));
                 }
                 self.save(node);
+                self.give(converted);
             }
         }
         self.drop_data(&step.free);
@@ -267,12 +274,19 @@ impl Play {
         }
     }
 
-    /// Copies of half-type arrays in the type that kernels compute in.
-    fn converted<'a>(&mut self, slots: impl Iterator<Item = &'a u32>, of: &[Slot], dtype: DType) {
-        if matches!(dtype, DType::F16 | DType::BF16) {
-            let bytes = slots.map(|&v| rounded(of[v as usize].shape.size() * 4)).sum();
-            self.passing(bytes, || "values in the type to compute in".into());
-        }
+    /// Copies of a function's arrays in the type that its kernels compute in: of leaves and their views, which have types of
+    /// their own, and of all that is stored as half. `needs`: what is read.
+    fn converted(&mut self, node: &PlanNode, slots: &[Slot], needs: Needs) -> Option<usize> {
+        let (stored, compute) = (node.f.context.dtype(), node.f.kernel_dtype(node.f.context.site().place));
+        let bytes = |v: &u32| rounded(slots[*v as usize].shape.size() * compute.size());
+        let is_copied = |(i, v): &(usize, &u32)| {
+            let is_index = node.f.function.def().input(*i).kind == InputKind::Index;
+            needs.input(*i) && !is_index && self.types[**v as usize].unwrap_or(stored) != compute
+        };
+        let read = node.x.iter().enumerate().filter(is_copied).map(|(_, v)| bytes(v));
+        let made = node.y.iter().filter(|_| stored != compute).map(bytes);
+        let bytes = read.chain(made).sum();
+        (bytes > 0).then(|| self.take(bytes, || "values in the type to compute in".into()))
     }
 
     /// Gradients of leaves that have memory before the run, which adds to them.
@@ -291,6 +305,8 @@ impl Play {
     fn backward(&mut self, plan: &Backward) {
         let old = std::mem::take(&mut self.data);
         self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
+        let old = std::mem::take(&mut self.types);
+        self.types = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
         let mut seed = None; // which lives to the end of the run, if it is not to be cleared
         for step in &plan.steps {
             step.again.iter().for_each(|a| self.forward_step(a, &plan.nodes, &plan.slots));
@@ -348,10 +364,11 @@ impl Play {
                     let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
                     let elements = apart + node.setup.kernels().map_or(0, |call| call.backward_scratch());
                     let [_, backward] = scratch(node, &plan.slots);
+                    let converted = self.converted(node, &plan.slots, c.needs.unwrap_or(Needs::ALL));
                     self.passing(elements * dtype.size().max(4) + backward, || {
                         format!("scratch memory of {}", node.f.name())
                     });
-                    self.converted(node.x.iter().chain(&node.y), &plan.slots, dtype);
+                    self.give(converted);
                 }
             }
             self.give(seed.take_if(|_| plan.key.clear_buffer));

@@ -99,6 +99,7 @@ impl Variable {
             convert::to_numpy(py, data, a.shape())
         };
         let grad = self.var.grad();
+        let is_lost = grad.storage().is_dropped_gradient();
         let g = if grad.storage().is_empty() { py.None().into_bound(py) } else { copy(grad)? };
         let args = (copy(errors::run(py, || self.var.data())?)?, g, self.var.need_grad_setting());
         let members = PyDict::new(py);
@@ -115,9 +116,24 @@ impl Variable {
         if !info.is_none(py) {
             members.set_item("info", info)?;
         }
-        let make = py.get_type::<Variable>().getattr("from_numpy_array")?;
+        let make = match is_lost {
+            true => py.import("nnrs._core")?.getattr("without_gradient")?,
+            false => py.get_type::<Variable>().getattr("from_numpy_array")?,
+        };
         (make, args, (py.None(), members)).into_pyobject(py).map(|t| t.into_any())
     }
+}
+
+/// A copy of a variable whose gradient was not kept: reading it is the error there too.
+#[pyfunction]
+pub(crate) fn without_gradient(
+    data: &Bound<'_, PyAny>,
+    grad: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>,
+) -> PyResult<Variable> {
+    let copy = Variable::from_numpy_array(data, Some(grad), need_grad)?;
+    copy.var.grad().storage().lose_gradient();
+    Ok(copy)
 }
 
 operators::arithmetic!(Variable);

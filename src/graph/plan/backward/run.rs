@@ -93,15 +93,18 @@ impl Backward {
         Ok(lost)
     }
 
-    /// The gradient was dropped, no other variable of the run has it, and no user code adds to it, which would read it.
+    /// The gradient was dropped, only leaves of the run have it, and no user code adds to it, which would read it.
     fn is_lost_alone(&self, v: u32) -> bool {
-        if self.nodes.iter().any(|n| n.f.function.on_variables().is_some()) {
-            return false;
-        }
-        let gradient = &self.grads[v as usize];
-        let at = address(gradient);
-        let alike = |v: u32| address(&self.grads[v as usize]) == at || address(&self.slots[v as usize].data) == at;
-        gradient.storage().is_dropped_gradient() && (0..self.grads.len() as u32).filter(|&v| alike(v)).count() == 1
+        let at = address(&self.grads[v as usize]);
+        let is_alike = |v: &u32| address(&self.grads[*v as usize]) == at;
+        let is_only_added_to = |v: u32| match is_alike(&v) {
+            true => self.adds.contains(&v),
+            false => address(&self.slots[v as usize].data) != at,
+        };
+        let mut user_code = self.nodes.iter().filter(|n| n.f.function.on_variables().is_some());
+        self.grads[v as usize].storage().is_dropped_gradient()
+            && (0..self.grads.len() as u32).all(is_only_added_to)
+            && !user_code.any(|n| n.x.iter().chain(&n.y).any(is_alike))
     }
 
     /// An error if a function has lost what it saved, and could not run again.
