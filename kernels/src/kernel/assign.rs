@@ -20,7 +20,7 @@ impl Call for Assign {
             Place::Gpu(_) => ops::put(&run.input_to_update(0, y.place(), src.len())?, src, Output::Write),
             Place::Host => with_real!(run.dtype, T => {
                 run.update_input::<T>(0, src.len(), |dst| {
-                    // SAFETY: both have this many elements of T. They may be one array, so no slice is made of the source.
+                    // SAFETY: both have this many elements of T. They may be one array: no slice is made of the source.
                     unsafe { std::ptr::copy(src.ptr().cast::<T>(), dst.as_mut_ptr(), dst.len()) }
                 })
             }),

@@ -46,8 +46,8 @@ impl Rows {
 pub struct BoolScatter(pub Rows);
 
 impl Call for BoolScatter {
-    /// On a GPU, where counting the places would make the host wait, rows without a place are left out, and places without a
-    /// row are as where the mask is zero.
+    /// On a GPU, where counting the places would make the host wait, rows without a place are left out, and places
+    /// without a row are as where the mask is zero.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (&Rows { n, size }, out) = (&self.0, x.get(2).map(|out| &out.data));
         if let Place::Gpu(_) = y[0].data.place() {

@@ -54,8 +54,8 @@ impl Slices {
         counted(self.count * size_of::<usize>())
     }
 
-    /// How the slices are picked on a GPU, and their numbers. There a slice at coordinates that lie outside is NaN when it is
-    /// read, and left out when it is written: looking for one would make the host wait.
+    /// How the slices are picked on a GPU, and their numbers. There a slice at coordinates that lie outside is NaN when
+    /// it is read, and left out when it is written: looking for one would make the host wait.
     fn on_gpu(&self, indices: &View) -> Result<(Picks, Data)> {
         let picks = Picks::rows(self.of.size_to(self.m), self.size, self.count);
         Ok((picks, places::nd(&indices.data, self.m, self.count, &self.of)?))

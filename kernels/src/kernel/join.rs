@@ -1,4 +1,4 @@
-//! Arrays joined along an axis, and cut along one. In each of the blocks before the axis the parts lie one after another.
+//! Arrays joined along an axis, and cut along one. In each block before the axis the parts lie one after another.
 
 use super::ops;
 use crate::array::Output;

@@ -36,8 +36,8 @@ impl Scatter {
         Ok(())
     }
 
-    /// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the host
-    /// wait.
+    /// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the
+    /// host wait.
     fn places_on_gpu(&self, indices: &Data) -> Result<(Picks, Data)> {
         let at = places::along(indices, &self.indices, &self.x0.strides(), self.axis, self.x0[self.axis])?;
         Ok((Picks::rows(self.x0.size(), 1, at.len()), at))

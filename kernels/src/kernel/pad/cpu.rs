@@ -7,17 +7,13 @@ use crate::cpu::simd::{self, SimdReal};
 use crate::cpu::tasks::{Shared, share};
 
 impl Borders {
-    fn is_reflection(&self) -> bool {
-        matches!(self.mode, Mode::Reflect)
-    }
-
     /// The position on an axis of x that position `i` on the padded axis shows.
     fn source(&self, (n, before, _): Axis, i: usize) -> usize {
         if i >= before && i - before < n || n == 1 {
             return if n == 1 { 0 } else { i - before };
         }
         let (i, n) = (i as i64 - before as i64, n as i64);
-        if !self.is_reflection() {
+        if self.mode != Mode::Reflect {
             return i.clamp(0, n - 1) as usize;
         }
         let at = i.rem_euclid(2 * (n - 1));
