@@ -47,6 +47,13 @@ impl Moves {
         self
     }
 
+    /// The way back.
+    pub fn reversed(mut self) -> Moves {
+        self.axes.iter_mut().for_each(|a| (a.to, a.from) = (a.from, a.to));
+        (self.to, self.from) = (self.from, self.to);
+        self
+    }
+
     /// Copies, or adds to what is there.
     ///
     /// # Panics

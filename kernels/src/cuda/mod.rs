@@ -35,7 +35,6 @@ pub mod moves;
 pub mod normalize;
 #[cfg(feature = "cuda")]
 mod nvrtc;
-pub mod pad;
 mod patience;
 pub mod places;
 pub mod pooling;

@@ -2,8 +2,25 @@
 //! `cuda` do the work.
 
 pub mod affine;
+pub mod assign;
 pub mod axis;
+pub mod bool_scatter;
+pub mod broadcast;
+pub mod constant;
+pub mod flip;
 pub mod gather;
+pub mod gather_nd;
+pub mod join;
 pub mod labels;
+pub mod matrix_diag;
+pub mod one_hot;
 pub mod ops;
+pub mod pad;
+pub mod range;
+pub mod reshape;
+pub mod scatter_add;
+pub mod sink;
+pub mod slice;
 pub mod softmax;
+pub mod tile;
+pub mod transpose;

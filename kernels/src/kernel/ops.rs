@@ -46,6 +46,15 @@ pub fn fill(y: &Data, value: f64) -> Result<()> {
     }
 }
 
+/// Begins a result with what is given, which may lie there already, or with zeros.
+pub fn begin(y: &Data, given: Option<&Data>) -> Result<()> {
+    match given {
+        Some(given) if given.address() == y.address() => Ok(()),
+        Some(given) => put(y, given, Output::Write),
+        None => fill(y, 0.0),
+    }
+}
+
 /// Sums `x` of `shape` over the axes of `mask` into `y`.
 pub fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
     match y.place() {

@@ -1,19 +1,12 @@
 //! `bool_scatter`: rows put where a mask is not zero. `bool_gather`: the reverse. `bool_fill`: a number where a mask is not zero.
 
-use crate::function::{Elementwise, Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Elementwise, Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cpu::rows;
-use nnrs_kernels::cpu::scratch::{Scratch, counted};
-use nnrs_kernels::cuda::embed::{self, Absent};
-use nnrs_kernels::cuda::places;
-use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::Expr;
-use nnrs_kernels::kernel::gather::Picks;
+use nnrs_kernels::kernel::bool_scatter::{self as kernel, Rows};
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
 use smallvec::smallvec;
 
 function! {
@@ -44,63 +37,19 @@ function! {
     outputs { output: "Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row)." }
 }
 
-/// Offsets of the rows where the mask is not zero; there must be `n` of them.
-fn chosen(run: &Run, mask: &View, n: usize, size: usize) -> Result<Scratch<usize>> {
-    let mut at = Scratch::filled(n, 0);
-    let found = with_real!(run.dtype, T => {
-        let (mask, mut found) = (mask.slice::<T>(), 0);
-        for (i, _) in mask.iter().enumerate().filter(|(_, m)| **m != 0.0) {
-            at.get_mut(found).into_iter().for_each(|at| *at = i * size);
-            found += 1;
-        }
-        found
-    });
-    if found == n {
-        return Ok(at);
-    }
-    Err(Error::arg("mask", format!("{n} places that are not 0, as many as there are rows")).actual(found))
-}
-
-/// On a GPU, where counting the places would make the host wait: rows without a place are left out, and places without a
-/// row are as where the mask is zero.
-fn scatter_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
-    super::begin(&y.data, x.get(2))?;
-    let at = places::chosen(&x[1].data, x[0].shape[0])?;
-    embed::put(&at, Some(&x[0].data), x[0].shape.size_from(1), &y.data)
-}
-
-/// On a GPU: rows without a place are NaN, and places beyond the number of rows are left out.
-fn gather_on_gpu(x: &[View], y: &ViewMut) -> Result<()> {
-    let (n, size) = (y.shape[0], y.shape.size_from(1));
-    let at = places::chosen(&x[1].data, n)?;
-    embed::gather(&Picks::rows(x[1].shape.size(), size, n), &at, &x[0].data, &y.data, Absent::Nan)
-}
-
 impl Function for BoolScatter {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() == 0 {
             return Err(Error::shape("input", "one axis at least").actual(&x[0]));
         }
         let y: Shape = x[1].iter().chain(&x[0][1..]).copied().collect();
         match x.get(2).filter(|o| **o != y) {
             Some(o) => Err(Error::shape("output", format!("shape {y}")).actual(o)),
-            None => Ok(smallvec![y]),
+            None => {
+                let rows = Rows { n: x[0][0], size: x[0].size_from(1) };
+                Ok(Resolved::one(y, kernel::BoolScatter(rows)))
+            }
         }
-    }
-
-    fn scratch(&self, x: &[&Shape], _y: &[&Shape], _dtype: DType) -> [usize; 2] {
-        [counted(x[0][0] * size_of::<usize>()); 2]
-    }
-
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if let Place::Gpu(_) = y[0].data.place() {
-            return scatter_on_gpu(x, &y[0]);
-        }
-        let size = x[0].shape.size_from(1);
-        let at = chosen(run, &x[1], x[0].shape[0], size)?;
-        super::begin(&y[0].data, x.get(2))?;
-        with_real!(run.dtype, T => rows::scatter(x[0].slice(), &at, size, y[0].slice::<T>(), Output::Write));
-        Ok(())
     }
 
     fn rewrites_input(&self) -> Option<usize> {
@@ -126,27 +75,19 @@ impl Function for BoolScatter {
 }
 
 impl Function for BoolGather {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let n = x[1].ndim();
         if n > x[0].ndim() || x[0][..n] != x[1][..] {
             return Err(Error::shape("input", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
         }
-        let row = (n < x[0].ndim()).then(|| x[0].size_from(n));
-        Ok(smallvec![std::iter::once(self.rows.max(0) as usize).chain(row).collect()])
+        let rows = Rows { n: self.rows.max(0) as usize, size: x[0].size_from(n) };
+        let row = (n < x[0].ndim()).then_some(rows.size);
+        let y: Shape = std::iter::once(rows.n).chain(row).collect();
+        Ok(Resolved::one(y, kernel::BoolGather { rows, places: x[1].size() }))
     }
 
-    fn scratch(&self, _x: &[&Shape], y: &[&Shape], _dtype: DType) -> [usize; 2] {
-        [counted(y[0][0] * size_of::<usize>()); 2]
-    }
-
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if let Place::Gpu(_) = y[0].data.place() {
-            return gather_on_gpu(x, &y[0]);
-        }
-        let size = y[0].shape.size_from(1);
-        let at = chosen(run, &x[1], y[0].shape[0], size)?;
-        with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, size, y[0].slice(), Output::Write));
-        Ok(())
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        Vec::new()
     }
 
     fn differentiable(&self, i: usize) -> bool {
@@ -160,11 +101,11 @@ impl Function for BoolGather {
 }
 
 impl Function for BoolFill {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].broadcast(&x[1]).as_ref() != Some(&x[0]) {
             return Err(Error::shape("mask", format!("a shape that broadcasts to data's {}", x[0])).actual(&x[1]));
         }
-        Ok(smallvec![x[0].clone()])
+        Ok(Resolved::without_call(smallvec![x[0].clone()]))
     }
 
     fn elementwise(&self) -> Option<&dyn Elementwise> {

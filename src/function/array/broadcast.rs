@@ -1,12 +1,11 @@
 //! `broadcast`: repeats axes of size 1.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::broadcast as kernel;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Repeats an array along axes of size 1 to a larger shape, as NumPy's `broadcast_to`.
@@ -24,7 +23,7 @@ impl Broadcast {
 }
 
 impl Function for Broadcast {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let fail = || {
             Error::shape("shape", format!("a shape that x {} broadcasts to", x[0])).actual(format!("{:?}", self.shape))
         };
@@ -33,27 +32,11 @@ impl Function for Broadcast {
         }
         let y: Shape = self.shape.iter().map(|&d| d as usize).collect();
         let fits = y.ndim() >= x[0].ndim() && x[0].broadcast(&y).as_ref() == Some(&y);
-        if fits { Ok(smallvec![y]) } else { Err(fail()) }
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::broadcast(&x[0].data, x[0].shape, &y[0].data, y[0].shape, Output::Write)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        ops::sum_to(&gy.data, gy.shape, &gx.data, gx.shape, gx.output)
+        if !fits {
+            return Err(fail());
+        }
+        let call = kernel::Broadcast { x: x[0].clone(), y: y.clone() };
+        Ok(Resolved::one(y, call))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,13 +1,11 @@
 //! `concatenate`: arrays joined along an axis.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::join::Join;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Joins arrays along an axis. Their sizes along the other axes must agree.
@@ -17,28 +15,12 @@ function! {
     outputs { y: "The joined array." }
 }
 
-impl Concatenate {
-    fn axis(&self, x: &Shape) -> Result<usize> {
-        x.axis(self.axis.unwrap_or(-1), "axis")
-    }
-}
-
-/// Copies of one part between its place among the whole's `total` and an array of its own, `n` elements each time.
-pub(super) fn place(outer: usize, total: usize, first: usize, n: usize) -> Moves {
-    Moves::new(first, 0).axis(outer, total as isize, n as isize).axis(n, 1, 1)
-}
-
-/// The way back.
-pub(super) fn take(outer: usize, total: usize, first: usize, n: usize) -> Moves {
-    Moves::new(0, first).axis(outer, n as isize, total as isize).axis(n, 1, 1)
-}
-
 impl Function for Concatenate {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() == 0 {
             return Err(Error::shape("x", "arrays with one axis at least").actual(&x[0]));
         }
-        let axis = self.axis(&x[0])?;
+        let axis = x[0].axis(self.axis.unwrap_or(-1), "axis")?;
         let mut y = x[0].clone();
         for (i, s) in x.iter().enumerate().skip(1) {
             let agrees = |a: usize| a == axis || s[a] == x[0][a];
@@ -48,51 +30,19 @@ impl Function for Concatenate {
             }
             y.as_mut_slice()[axis] = y[axis].saturating_add(s[axis]);
         }
-        Ok(smallvec![y])
+        let y = y.checked()?;
+        let sizes = x.iter().map(|s| s.size_from(axis)).collect();
+        let call = Join { axis, outer: y.size_to(axis), sizes };
+        Ok(Resolved::one(y, call))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let axis = self.axis(y[0].shape)?;
-        let (outer, total) = (y[0].shape.size_to(axis), y[0].shape.size_from(axis));
-        let mut first = 0;
-        for x in x {
-            let n = x.shape.size_from(axis);
-            ops::moves(place(outer, total, first, n), &y[0].data, &x.data, Output::Write)?;
-            first += n;
-        }
-        Ok(())
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let Some(gy) = &gy[0] else { return Ok(()) };
-        let axis = self.axis(gy.shape)?;
-        let (outer, total) = (gy.shape.size_to(axis), gy.shape.size_from(axis));
-        let mut first = 0;
-        for (i, gx) in gx.iter_mut().enumerate() {
-            let n = run.shape(i).size_from(axis);
-            if let Some(gx) = gx {
-                let output = gx.output;
-                ops::moves(take(outer, total, first, n), &gx.data, &gy.data, output)?;
-            }
-            first += n;
-        }
-        Ok(())
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let axis = self.axis.unwrap_or(call_of::<Join>(call).axis as i64);
+        vec![("axis", ArgValue::Int(axis))]
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let shape = g.gy[0].shape();
-        let axis = self.axis(&shape)?;
+        let (shape, axis) = (g.gy[0].shape(), g.call::<Join>().axis);
         let mut first = 0;
         let part = |(x, &want): (&Variable, &bool)| {
             let from = first;

@@ -2,13 +2,11 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
-use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::flip as kernel;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Reverses the order of elements along axes.
@@ -18,50 +16,19 @@ function! {
     outputs { y: "N-D array of x's shape." }
 }
 
-impl Flip {
-    fn moves(&self, x: &Shape) -> Result<Moves> {
-        let last = [-1];
-        let axes = self.axes.as_ref().map_or(&last[..], |a| a);
-        let axes = axes.iter().map(|&a| x.axis(a, "axes")).collect::<Result<Vec<usize>>>()?;
-        let strides = x.strides();
-        let flipped = |a: &usize| axes.contains(a) && x[*a] > 0;
-        let first = (0..x.ndim()).filter(flipped).map(|a| (x[a] - 1) * strides[a]).sum();
-        let axis = |m: Moves, a: usize| {
-            let s = strides[a] as isize;
-            m.axis(x[a], s, if axes.contains(&a) { -s } else { s })
-        };
-        Ok((0..x.ndim()).fold(Moves::new(0, first), axis))
-    }
-}
-
 impl Function for Flip {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() == 0 {
             return Err(Error::shape("x", "one axis at least").actual(&x[0]));
         }
-        self.moves(&x[0]).map(|_| smallvec![x[0].clone()])
+        let axes = self.axes.as_ref().map_or(&[-1][..], |a| a);
+        let axes = axes.iter().map(|&a| x[0].axis(a, "axes")).collect::<Result<Vec<usize>>>()?;
+        Ok(Resolved::one(x[0].clone(), kernel::Flip::new(&x[0], &axes)))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let moves = self.moves(x[0].shape)?;
-        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (moves, output) = (self.moves(gx.shape)?, gx.output);
-        ops::moves(moves, &gx.data, &gy.data, output)
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let last = || vec![call_of::<kernel::Flip>(call).last as i64];
+        vec![("axes", ArgValue::Ints(self.axes.as_ref().map_or_else(last, |a| a.0.clone())))]
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -21,7 +21,7 @@ mod tile;
 mod transpose;
 mod unlink;
 
-use super::{Def, Output, View};
+use super::Def;
 pub use assign::*;
 pub use bool_scatter::*;
 pub(crate) use broadcast::sum_to;
@@ -32,9 +32,6 @@ pub use gather::*;
 pub use gather_nd::*;
 pub use list::*;
 pub use matrix_diag::*;
-use nnrs_kernels::array::Data;
-use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
 pub use one_hot::*;
 pub use pad::*;
 pub use reshape::*;
@@ -46,15 +43,6 @@ pub use stack::*;
 pub use tile::*;
 pub use transpose::*;
 pub use unlink::*;
-
-/// Begins a result with what is given, which may lie there already, or with zeros.
-fn begin(y: &Data, given: Option<&View>) -> Result<()> {
-    match given {
-        Some(v) if v.data.address() == y.address() => Ok(()),
-        Some(v) => ops::put(y, &v.data, Output::Write),
-        None => ops::fill(y, 0.0),
-    }
-}
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[

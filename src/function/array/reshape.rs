@@ -1,10 +1,10 @@
 //! `reshape`: the same elements under another shape.
 
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::reshape as kernel;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -25,7 +25,7 @@ impl Reshape {
         Reshape { shape: shape.iter().map(|&d| d as i64).collect(), inplace: true }
     }
 
-    fn resolve(&self, x: &Shape) -> Option<Shape> {
+    fn sizes(&self, x: &Shape) -> Option<Shape> {
         let known: usize = self.shape.iter().filter(|d| **d >= 0).map(|d| *d as usize).product();
         let open = self.shape.iter().filter(|d| **d < 0).count();
         let size = x.size();
@@ -37,7 +37,7 @@ impl Reshape {
 }
 
 impl Function for Reshape {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let fail = || {
             Error::shape(
                 "shape",
@@ -45,31 +45,12 @@ impl Function for Reshape {
             )
             .actual(format!("{:?}", self.shape))
         };
-        Ok(smallvec![self.resolve(&x[0]).ok_or_else(fail)?])
+        let y = self.sizes(&x[0]).ok_or_else(fail)?;
+        Ok(if self.inplace { Resolved::without_call(smallvec![y]) } else { Resolved::one(y, kernel::Reshape) })
     }
 
     fn is_view(&self) -> bool {
         self.inplace
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::put(&y[0].data, &x[0].data, Output::Write)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        ops::put(&gx.data, &gy.data, gx.output)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

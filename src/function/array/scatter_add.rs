@@ -2,18 +2,11 @@
 
 use super::List;
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
-use nnrs_kernels::array::{Data, Place};
-use nnrs_kernels::cpu::moves::Moves;
-use nnrs_kernels::cuda::embed::{self, Absent};
-use nnrs_kernels::cuda::places;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::gather::Picks;
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::scatter_add::{self as kernel, Scatter};
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Adds elements along an axis: `y = x0`, then `y[.., indices[.., i, ..], ..] += x1[.., i, ..]` for all elements of `indices`.
@@ -27,61 +20,12 @@ function! {
     outputs { y: "N-D array of x0's shape." }
 }
 
-/// Calls `f(offset in x0, offset in x1)` for each element of `indices`.
-fn each(x0: &Shape, indices: &View, x1: &Shape, axis: usize, mut f: impl FnMut(usize, usize)) -> Result<()> {
-    let (s0, s, s1) = (x0.strides(), indices.shape.strides(), x1.strides());
-    for (k, &i) in indices.slice::<i64>().iter().enumerate() {
-        if i < 0 || i >= x0[axis] as i64 {
-            let expected = format!("indices of 0 or more and below {}, the size of axis {axis}", x0[axis]);
-            return Err(Error::arg("indices", expected).actual(i));
-        }
-        let at = |a: usize| k / s[a] % indices.shape[a];
-        let to = (0..x0.ndim()).map(|a| if a == axis { i as usize } else { at(a) } * s0[a]).sum();
-        f(to, (0..x0.ndim()).map(|a| at(a) * s1[a]).sum());
-    }
-    Ok(())
-}
-
-/// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the host wait.
-fn places_on_gpu(x0: &Shape, indices: &View, axis: usize) -> Result<(Picks, Data)> {
-    let at = places::along(&indices.data, indices.shape, &x0.strides(), axis, x0[axis])?;
-    Ok((Picks::rows(x0.size(), 1, at.len()), at))
-}
-
-/// The elements of an array of shape `whole` that have an index.
-fn part(whole: &Shape, indices: &Shape) -> (Moves, Moves) {
-    let axes = || indices.iter().zip(whole.strides().into_iter().zip(indices.strides()));
-    let to = axes().fold(Moves::new(0, 0), |m, (&n, (w, p))| m.axis(n, w as isize, p as isize));
-    let from = axes().fold(Moves::new(0, 0), |m, (&n, (w, p))| m.axis(n, p as isize, w as isize));
-    (to, from)
-}
-
-fn add_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
-    ops::put(&y.data, &x[0].data, Output::Write)?;
-    let (p, at) = places_on_gpu(y.shape, &x[1], axis)?;
-    if x[1].shape == x[2].shape {
-        return embed::scatter(&p, &at, &x[2].data, &y.data, Output::Accumulate);
-    }
-    let added = Data::new_at(y.data.place(), x[2].dtype(), at.len())?;
-    ops::moves(part(x[2].shape, x[1].shape).1, &added, &x[2].data, Output::Write)?;
-    embed::scatter(&p, &at, &added, &y.data, Output::Accumulate)
-}
-
-fn pick_on_gpu(x: &[View], y: &ViewMut, axis: usize) -> Result<()> {
-    let (p, at) = places_on_gpu(x[0].shape, &x[1], axis)?;
-    if x[1].shape == y.shape {
-        return embed::gather(&p, &at, &x[0].data, &y.data, Absent::Zero);
-    }
-    let picked = Data::new_at(y.data.place(), y.data.dtype(), at.len())?;
-    embed::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
-    ops::fill(&y.data, 0.0)?;
-    ops::moves(part(y.shape, x[1].shape).0, &y.data, &picked, Output::Write)
-}
-
-fn check(x0: &Shape, indices: &Shape, x1: &Shape, axis: usize) -> Result<()> {
+/// The call's shapes, checked; `axis` is the first one by default.
+fn scatter(x0: &Shape, indices: &Shape, x1: &Shape, axis: Option<i64>) -> Result<Scatter> {
+    let axis = x0.axis(axis.unwrap_or(0), "axis")?;
     let fits = |a: usize| indices[a] <= x1[a] && (a == axis || indices[a] <= x0[a]);
     if indices.ndim() == x0.ndim() && x1.ndim() == x0.ndim() && (0..x0.ndim()).all(fits) {
-        return Ok(());
+        return Ok(Scatter { axis, x0: x0.clone(), indices: indices.clone(), x1: x1.clone() });
     }
     let expected =
         format!("the axes of x0 {x0} and of x1 {x1}, no size larger than theirs (but than x0's along axis {axis})");
@@ -93,21 +37,14 @@ impl Function for ScatterAdd {
         false
     }
 
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        check(&x[0], &x[1], &x[2], x[0].axis(self.axis.unwrap_or(0), "axis")?)?;
-        Ok(smallvec![x[0].clone()])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let call = scatter(&x[0], &x[1], &x[2], self.axis)?;
+        Ok(Resolved::one(x[0].clone(), kernel::ScatterAdd(call)))
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let axis = x[0].shape.axis(self.axis.unwrap_or(0), "axis")?;
-        if let Place::Gpu(_) = y[0].data.place() {
-            return add_on_gpu(x, &y[0], axis);
-        }
-        with_real!(run.dtype, T => {
-            let (y, added) = (y[0].slice::<T>(), x[2].slice::<T>());
-            y.copy_from_slice(x[0].slice());
-            each(x[0].shape, &x[1], x[2].shape, axis, |to, from| y[to] += added[from])
-        })
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let axis = self.axis.unwrap_or(call_of::<kernel::ScatterAdd>(call).0.axis as i64);
+        vec![("axis", ArgValue::Int(axis))]
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -133,23 +70,10 @@ impl Function for ScatterPick {
         false
     }
 
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let y: Shape = self.shape.iter().map(|&d| d.max(0) as usize).collect();
-        check(&x[0], &x[1], &y, x[0].axis(self.axis.unwrap_or(0), "axis")?)?;
-        Ok(smallvec![y])
-    }
-
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let axis = x[0].shape.axis(self.axis.unwrap_or(0), "axis")?;
-        if let Place::Gpu(_) = y[0].data.place() {
-            return pick_on_gpu(x, &y[0], axis);
-        }
-        let shape = y[0].shape.clone();
-        with_real!(run.dtype, T => {
-            let (y, x0) = (y[0].slice::<T>(), x[0].slice::<T>());
-            y.fill(0.0);
-            each(x[0].shape, &x[1], &shape, axis, |from, to| y[to] = x0[from])
-        })
+        let call = scatter(&x[0], &x[1], &y, self.axis)?;
+        Ok(Resolved::one(y, kernel::ScatterPick(call)))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

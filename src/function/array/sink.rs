@@ -1,13 +1,11 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
-use crate::function::{Function, Grad, GradMut, Needs, Output, Part, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Part, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Data;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::sink as kernel;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// A number, 0, that depends on all inputs: `forward` and `backward` of it run the graphs behind all of them.
@@ -18,27 +16,8 @@ function! {
 }
 
 impl Function for Sink {
-    fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![Shape::default()])
-    }
-
-    fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::fill(&y[0].data, 0.0)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        _gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        gx.iter().flatten().try_for_each(put_ones)
+    fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
+        Ok(Resolved::one(Shape::default(), kernel::Sink))
     }
 
     fn gradient_of(&self, _i: usize) -> Part {
@@ -54,13 +33,4 @@ impl Function for Sink {
         let part = |x: &Variable| if self.one_input_grad { one(x) } else { own(x) };
         g.x.iter().zip(&g.want).map(|(x, want)| want.then(|| part(x)).transpose()).collect()
     }
-}
-
-fn put_ones(gx: &GradMut) -> Result<()> {
-    if gx.output == Output::Write {
-        return ops::fill(&gx.data, 1.0);
-    }
-    let one = Data::new_at(gx.data.place(), gx.data.dtype(), 1)?;
-    ops::fill(&one, 1.0)?;
-    ops::broadcast(&one, &Shape::default(), &gx.data, gx.shape, gx.output)
 }

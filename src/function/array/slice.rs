@@ -1,15 +1,13 @@
 //! `slice`: a part of an array, by Python's rules for start, stop and step; and its reverse, the derivative.
 
 use super::List;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Data;
-use nnrs_kernels::cpu::moves::Moves;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::slice::{self as kernel, Range};
 use nnrs_kernels::shape::Shape;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 function! {
     /// A part of an array, as `x[start:stop:step]` in Python for each axis.
@@ -28,14 +26,6 @@ function! {
 /// Python's None in a list of positions.
 pub const OPEN: i64 = i64::MIN;
 
-/// The positions taken from one axis.
-#[derive(Clone, Copy)]
-struct Range {
-    start: usize,
-    step: isize,
-    n: usize,
-}
-
 impl Slice {
     /// Positions `start .. stop` of the last axis.
     pub fn last(start: i64, stop: i64) -> Slice {
@@ -51,6 +41,21 @@ impl Slice {
         Slice { start: list(start, OPEN), stop: list(stop, OPEN), step: None }
     }
 
+    /// The lists with a number for each axis of x that they are about; what was given stays as it is.
+    fn spelled(&self, x: &Shape) -> Vec<(&'static str, ArgValue)> {
+        let n = [&self.start, &self.stop, &self.step].into_iter().flatten().next().map_or(x.ndim(), |l| l.len());
+        let steps: Vec<i64> = (0..n).map(|i| given(&self.step, i, 1)).collect();
+        let sizes = &x[x.ndim() - n..];
+        let start = |(i, &step): (usize, &i64)| given(&self.start, i, if step < 0 { -1 } else { 0 });
+        let stop = |(i, &step): (usize, &i64)| {
+            let size = sizes[i] as i64;
+            given(&self.stop, i, if step < 0 { -1 - size } else { size })
+        };
+        let starts = steps.iter().enumerate().map(start).collect();
+        let stops = steps.iter().enumerate().map(stop).collect();
+        vec![("start", ArgValue::Ints(starts)), ("stop", ArgValue::Ints(stops)), ("step", ArgValue::Ints(steps))]
+    }
+
     /// The positions of each axis of x.
     fn ranges(&self, x: &Shape) -> Result<SmallVec<[Range; 6]>> {
         let lists = [("start", &self.start), ("stop", &self.stop), ("step", &self.step)];
@@ -64,25 +69,11 @@ impl Slice {
         let at = |list: &Option<List>, a: usize| list.as_ref().filter(|_| a >= lead).map_or(OPEN, |l| l[a - lead]);
         x.iter().enumerate().map(|(a, &n)| range(n, at(&self.start, a), at(&self.stop, a), at(&self.step, a))).collect()
     }
+}
 
-    /// The copy from the part to the whole, or the other way.
-    fn moves(&self, x: &Shape, to_part: bool) -> Result<Moves> {
-        let ranges = self.ranges(x)?;
-        let y: Shape = ranges.iter().map(|r| r.n).collect();
-        let (xs, ys) = (x.strides(), y.strides());
-        let first = ranges.iter().zip(&xs).map(|(r, s)| r.start * s).sum();
-        let whole = |r: &Range, s: usize| if r.n > 1 { r.step * s as isize } else { 1 };
-        let mut moves = if to_part { Moves::new(0, first) } else { Moves::new(first, 0) };
-        for (a, r) in ranges.iter().enumerate() {
-            let (part, whole) = (ys[a] as isize, whole(r, xs[a]));
-            moves = if to_part { moves.axis(r.n, part, whole) } else { moves.axis(r.n, whole, part) };
-        }
-        Ok(moves)
-    }
-
-    fn inferred(&self, x: &Shape) -> Result<Shape> {
-        Ok(self.ranges(x)?.iter().map(|r| r.n).collect())
-    }
+/// Number `i` of a list, or `open` where there is none.
+fn given(list: &Option<List>, i: usize, open: i64) -> i64 {
+    list.as_ref().map(|l| l[i]).filter(|v| *v != OPEN).unwrap_or(open)
 }
 
 /// Python's rule: positions are cut to the axis, which has size `n`.
@@ -105,30 +96,14 @@ fn range(n: usize, start: i64, stop: i64, step: i64) -> Result<Range> {
 }
 
 impl Function for Slice {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![self.inferred(&x[0])?])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let ranges = self.ranges(&x[0])?;
+        let y: Shape = ranges.iter().map(|r| r.n).collect();
+        Ok(Resolved::one(y, kernel::Slice::new(&x[0], &ranges)))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let moves = self.moves(x[0].shape, true)?;
-        ops::moves(moves, &y[0].data, &x[0].data, Output::Write)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (moves, output) = (self.moves(gx.shape, false)?, gx.output);
-        put_back(moves, &gy.data, &gx.data, output)
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        self.spelled(&call_of::<kernel::Slice>(call).whole)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -136,14 +111,6 @@ impl Function for Slice {
         let shape = g.x[0].shape()[..].into();
         Ok(vec![Some(unslice(&g.gy[0], Unslice { shape, start, stop, step })?)])
     }
-}
-
-/// Zeros, or what was there before, and the part.
-fn put_back(moves: Moves, part: &Data, whole: &Data, output: Output) -> Result<()> {
-    if output == Output::Write && part.len() < whole.len() {
-        ops::fill(whole, 0.0)?;
-    }
-    ops::moves(moves, whole, part, output)
 }
 
 function! {
@@ -170,17 +137,16 @@ impl Unslice {
 }
 
 impl Function for Unslice {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let part = self.slice().inferred(&self.whole())?;
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let whole = self.whole();
+        let ranges = self.slice().ranges(&whole)?;
+        let part: Shape = ranges.iter().map(|r| r.n).collect();
         if part != x[0] {
             return Err(Error::shape("x", format!("shape {part}")).actual(&x[0]));
         }
-        Ok(smallvec![self.whole()])
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let moves = self.slice().moves(y[0].shape, false)?;
-        put_back(moves, &x[0].data, &y[0].data, Output::Write)
+        let whole = whole.checked()?;
+        let call = kernel::Unslice(kernel::Slice::new(&whole, &ranges));
+        Ok(Resolved::one(whole, call))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

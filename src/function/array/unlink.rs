@@ -1,10 +1,9 @@
 //! `unlink`: x itself, where gradients end.
 
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -17,16 +16,12 @@ function! {
 }
 
 impl Function for Unlink {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![x[0].clone()])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        Ok(Resolved::without_call(smallvec![x[0].clone()]))
     }
 
     fn is_view(&self) -> bool {
         true
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::put(&y[0].data, &x[0].data, Output::Write)
     }
 
     fn differentiable(&self, _i: usize) -> bool {

@@ -1,12 +1,11 @@
 //! `constant`: an array full of one number.
 
 use crate::function;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::constant as kernel;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// An array full of `val`.
@@ -20,15 +19,11 @@ function! {
 }
 
 impl Function for Constant {
-    fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
         let size = |&n: &i64| usize::try_from(n).ok();
         let shape: Option<Shape> = self.shape.iter().map(size).collect::<Option<Vec<_>>>().map(Shape::from);
         let fail = || Error::arg("shape", "sizes that are not negative").actual(format!("{:?}", self.shape));
-        Ok(smallvec![shape.ok_or_else(fail)?])
-    }
-
-    fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::fill(&y[0].data, self.val)
+        Ok(Resolved::one(shape.ok_or_else(fail)?, kernel::Constant(self.val)))
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

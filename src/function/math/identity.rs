@@ -1,7 +1,7 @@
 //! `identity`: x itself, in its own type.
 
 use crate::function;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
@@ -16,16 +16,12 @@ function! {
 }
 
 impl Function for Identity {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![x[0].clone()])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        Ok(Resolved::without_call(smallvec![x[0].clone()]))
     }
 
     fn is_view(&self) -> bool {
         true
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        y[0].data.take(&x[0].data)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

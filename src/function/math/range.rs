@@ -1,15 +1,11 @@
 //! `arange` and `linspace`: numbers at equal distances.
 
 use crate::function;
-use crate::function::{Function, Grad, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cuda;
-use nnrs_kernels::dtype::{DType, Element};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::range as kernel;
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Numbers from start on, step apart, to before stop. They are counted as NNabla does, in single precision, each
@@ -54,18 +50,6 @@ impl Arange {
     }
 }
 
-impl Arange {
-    fn on_gpu_to(&self, run: &Run, y: &ViewMut) -> Result<()> {
-        match run.dtype {
-            DType::F64 => {
-                let last = self.start + (y.shape.size().max(1) - 1) as f64 * self.step;
-                cuda::range::range(&y.data, self.start, self.step, last)
-            }
-            _ => cuda::range::counted(&y.data, self.start as f32, self.step as f32),
-        }
-    }
-}
-
 /// Refuses ends and steps from which nothing can be counted.
 fn finite(numbers: &[(&str, f64)]) -> Result<()> {
     match numbers.iter().find(|(_, v)| !v.is_finite()) {
@@ -75,29 +59,13 @@ fn finite(numbers: &[(&str, f64)]) -> Result<()> {
 }
 
 impl Function for Arange {
-    fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
         finite(&[("start", self.start), ("stop", self.stop), ("step", self.step)])?;
         if self.step == 0.0 {
             return Err(Error::arg("step", "a number other than 0").actual(self.step));
         }
-        Ok(smallvec![Shape::from([self.count()?])])
-    }
-
-    fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if let Place::Gpu(_) = y[0].data.place() {
-            return self.on_gpu_to(run, &y[0]);
-        }
-        if run.dtype == DType::F64 {
-            let numbers = y[0].slice::<f64>().iter_mut().enumerate();
-            numbers.for_each(|(i, y)| *y = self.start + i as f64 * self.step);
-            return Ok(());
-        }
-        let mut v = self.start as f32;
-        for y in y[0].slice::<f32>() {
-            *y = v;
-            v += self.step as f32;
-        }
-        Ok(())
+        let n = self.count()?;
+        Ok(Resolved::one([n], kernel::Arange { start: self.start, step: self.step, n }))
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -106,24 +74,11 @@ impl Function for Arange {
 }
 
 impl Function for Linspace {
-    fn infer(&self, _x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
         let fail = |_| Error::arg("num", "a number that is not negative").actual(self.num);
-        Ok(smallvec![Shape::from([usize::try_from(self.num).map_err(fail)?])])
-    }
-
-    fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let n = usize::try_from(self.num).map_err(fail)?;
         let step = (self.stop - self.start) / (self.num - 1).max(1) as f64;
-        if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::range::range(&y[0].data, self.start, step, self.stop);
-        }
-        with_real!(run.dtype, T => {
-            let y = y[0].slice::<T>();
-            y.iter_mut().enumerate().for_each(|(i, y)| *y = T::from_f64(self.start + i as f64 * step));
-            if let [_, .., last] = y {
-                *last = T::from_f64(self.stop);
-            }
-        });
-        Ok(())
+        Ok(Resolved::one([n], kernel::Linspace { start: self.start, stop: self.stop, step }))
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

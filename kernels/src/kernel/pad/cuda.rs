@@ -1,20 +1,10 @@
-//! Borders around arrays of a GPU.
+//! On a GPU.
 
+use super::{Axis, Mode};
 use crate::array::Data;
 use crate::array::Output;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-
-/// What a border is made of; the numbers are those of `Mode` in `cuda/pad.cu`.
-#[derive(Clone, Copy)]
-pub enum Mode {
-    Constant,
-    Reflect,
-    Repeat,
-}
-
-/// Size of an axis, and of its border on both sides.
-type Axis = (usize, usize, usize);
 
 /// Axes that the kernels have room for.
 const AXES: usize = 12;
@@ -44,7 +34,7 @@ fn table(axes: &[Axis]) -> Result<Vec<u8>> {
 }
 
 /// Puts a border around `x`.
-pub fn forward(axes: &[Axis], mode: Mode, value: f64, x: &Data, y: &Data) -> Result<()> {
+pub(super) fn forward(axes: &[Axis], mode: Mode, value: f64, x: &Data, y: &Data) -> Result<()> {
     if y.is_empty() {
         return Ok(());
     }
@@ -55,7 +45,7 @@ pub fn forward(axes: &[Axis], mode: Mode, value: f64, x: &Data, y: &Data) -> Res
 }
 
 /// Sums what shows the same element.
-pub fn backward(axes: &[Axis], mode: Mode, gy: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn backward(axes: &[Axis], mode: Mode, gy: &Data, gx: &Data, output: Output) -> Result<()> {
     if gx.is_empty() {
         return Ok(());
     }
