@@ -3,7 +3,12 @@
 
 pub mod affine;
 pub mod axis;
+pub mod batch_matmul;
+pub mod convolution;
+pub mod embed;
 pub mod gather;
+pub mod global_average_pooling;
 pub mod labels;
 pub mod ops;
+pub mod pooling;
 pub mod softmax;
