@@ -14,7 +14,8 @@ use std::sync::Mutex;
 pub struct Embed(pub Picks);
 
 impl Call for Embed {
-    /// A number that is no row's is an error on the host. A GPU gives NaN, since looking for one would make the host wait.
+    /// A number that is no row's is an error on the host. A GPU gives NaN, since looking for one would make the host
+    /// wait.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (rows, width) = (self.0.n, self.0.inner);
         if let Place::Gpu(_) = y[0].data.place() {

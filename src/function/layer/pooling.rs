@@ -1,11 +1,12 @@
 //! Arguments that all poolings share, and the internal functions that their gradients are.
 
-use super::spatial::{numbers, three};
+use super::spatial::numbers;
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
 use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::convolution::three;
 use nnrs_kernels::kernel::pooling as kernel;
 use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use nnrs_kernels::shape::Shape;
@@ -45,7 +46,6 @@ macro_rules! alike {
         }
     };
 }
-
 pub(super) use {alike, spec};
 
 /// The arguments of a pooling as it uses them: strides and padding for each axis.

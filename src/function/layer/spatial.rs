@@ -231,9 +231,3 @@ pub(super) fn all_but_channels(ndim: usize, lead: usize, channel_last: bool) -> 
 pub(super) fn list(d: &Dims) -> Option<Vec<i64>> {
     Some(d.iter().map(|&v| v as i64).collect())
 }
-
-/// One to three numbers as those of the last of three axes.
-pub(super) fn three(d: &[usize], fill: usize) -> [usize; 3] {
-    let missing = 3 - d.len();
-    std::array::from_fn(|i| if i < missing { fill } else { d[i - missing] })
-}

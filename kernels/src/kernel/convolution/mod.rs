@@ -14,8 +14,14 @@ use smallvec::SmallVec;
 /// One number for each spatial axis.
 pub type Dims = SmallVec<[usize; 3]>;
 
-/// All sizes of a convolution from `input` to `output`. A deconvolution is one read backwards: its x has the place of the
-/// output.
+/// One to three numbers as those of the last of three axes.
+pub fn three(d: &[usize], fill: usize) -> [usize; 3] {
+    let missing = 3 - d.len();
+    std::array::from_fn(|i| if i < missing { fill } else { d[i - missing] })
+}
+
+/// All sizes of a convolution from `input` to `output`. A deconvolution is one read backwards: its x has the place of
+/// the output.
 pub struct Sizes {
     /// The axes that only repeat the convolution, and their size.
     pub lead: Shape,

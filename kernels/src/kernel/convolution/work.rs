@@ -1,6 +1,6 @@
 //! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::{Dims, Sizes, cpu, cuda};
+use super::{Dims, Sizes, cpu, cuda, three};
 use crate::array::{Data, Output, Place};
 use crate::cpu::conv::{Conv, Layout};
 use crate::cpu::simd::{self, SimdReal};
@@ -9,12 +9,6 @@ use crate::error::Result;
 use crate::kernel::ops;
 use crate::shape::Shape;
 use crate::with_real;
-
-/// One to three numbers as those of the last of three axes.
-fn three(d: &[usize], fill: usize) -> [usize; 3] {
-    let missing = 3 - d.len();
-    std::array::from_fn(|i| if i < missing { fill } else { d[i - missing] })
-}
 
 impl Sizes {
     /// The sizes as the host's kernels take them, which know three axes at most.
