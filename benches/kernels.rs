@@ -3,7 +3,7 @@
 use nnrs_kernels::array::Output;
 use nnrs_kernels::cpu::conv::{Conv, Layout};
 use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
-use nnrs_kernels::cpu::pooling::{Border, Divisor, Pooling};
+use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use std::time::Instant;
 
 /// The best of a few means, in microseconds.

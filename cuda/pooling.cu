@@ -4,7 +4,7 @@
 
 namespace nnrs {
 
-enum Divisor { ONE, PADDED, INSIDE };  // as kernels/src/cpu/pooling.rs has them
+enum Divisor { ONE, PADDED, INSIDE };  // as kernels/src/kernel/pooling/cpu.rs has them
 
 // Images of outer x input x inner.
 struct Pooling {

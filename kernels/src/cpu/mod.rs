@@ -8,7 +8,6 @@ pub mod moves;
 pub mod normalize;
 pub mod philox;
 pub mod pool;
-pub mod pooling;
 pub mod product;
 pub mod reduce;
 pub mod rows;

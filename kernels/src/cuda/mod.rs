@@ -5,8 +5,6 @@
 #![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub mod capture;
-pub mod convolution;
-mod convolution_direct;
 #[cfg(feature = "cuda")]
 mod cublas;
 #[cfg(feature = "cuda")]
@@ -14,7 +12,7 @@ mod cudnn;
 #[cfg(any(feature = "cuda", test))]
 mod disk;
 pub mod draws;
-mod driver;
+pub(crate) mod driver;
 pub mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
@@ -37,7 +35,6 @@ pub mod normalize;
 mod nvrtc;
 mod patience;
 pub mod places;
-pub mod pooling;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;
@@ -53,7 +50,7 @@ pub mod sort;
 #[cfg(feature = "cuda")]
 mod staging;
 pub mod team;
-mod vendor;
+pub(crate) mod vendor;
 
 use driver::Driver;
 pub use driver::Properties;

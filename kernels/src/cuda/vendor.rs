@@ -47,7 +47,7 @@ pub struct Layout {
     pub alignment: u32,
 }
 
-/// A part of a convolution. The arrays' axes are as in [`Geometry`](super::convolution::Geometry).
+/// A part of a convolution. The arrays' axes are as in [`Sizes`](crate::kernel::convolution::Sizes).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     pub part: Part,
@@ -160,7 +160,7 @@ impl Gpu {
     ///
     /// # Safety
     /// The arrays, in the call's order, have its sizes and types.
-    pub(super) unsafe fn by_library(&'static self, call: Call, arrays: [&Data; 3]) -> Result<bool> {
+    pub(crate) unsafe fn by_library(&'static self, call: Call, arrays: [&Data; 3]) -> Result<bool> {
         if !ENABLED.load(Relaxed) {
             return Ok(false);
         }

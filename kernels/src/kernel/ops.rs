@@ -3,7 +3,6 @@
 use crate::array::{Data, Output, Place};
 use crate::cpu::gemm::{self, Mat, MatMut};
 use crate::cpu::moves::Moves;
-use crate::cpu::pooling::{Divisor, Pooling};
 use crate::cpu::reduce as cpu_reduce;
 use crate::cpu::simd;
 use crate::cuda::{self, reduce::Reduction};
@@ -155,42 +154,4 @@ pub fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Re
             Ok(())
         }),
     }
-}
-
-/// The sum of each window, over the divisor.
-pub fn sum_pool(p: &Pooling, x: &Data, y: &Data, by: Divisor) -> Result<()> {
-    match y.place() {
-        Place::Gpu(_) => cuda::pooling::sum_forward(p, x, y, by)?,
-        Place::Host => with_real!(y.dtype(), T => p.sum_forward(x.as_slice::<T>(), y.as_mut_slice(), by)),
-    }
-    Ok(())
-}
-
-/// Each gradient, over the divisor, to all places of its window.
-pub fn sum_pool_back(p: &Pooling, gy: &Data, gx: &Data, by: Divisor, output: Output) -> Result<()> {
-    match gx.place() {
-        Place::Gpu(_) => cuda::pooling::sum_backward(p, gy, gx, by, output)?,
-        Place::Host => with_real!(gx.dtype(), T => p.sum_backward(gy.as_slice::<T>(), gx.as_mut_slice(), by, output)),
-    }
-    Ok(())
-}
-
-/// The largest number of each window.
-pub fn max_pool(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
-    match y.place() {
-        Place::Gpu(_) => cuda::pooling::max_forward(p, x, y)?,
-        Place::Host => with_real!(y.dtype(), T => p.max_forward(x.as_slice::<T>(), y.as_mut_slice())),
-    }
-    Ok(())
-}
-
-/// Each gradient to the place of its window's largest number in `x`.
-pub fn max_pool_back(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
-    match gx.place() {
-        Place::Gpu(_) => cuda::pooling::max_backward(p, gy, x, gx, output)?,
-        Place::Host => with_real!(gx.dtype(), T => {
-            p.max_backward(gy.as_slice::<T>(), x.as_slice(), gx.as_mut_slice(), output)
-        }),
-    }
-    Ok(())
 }

@@ -1,13 +1,12 @@
 //! `average_pooling`: the mean of each window.
 
-use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
+use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, used};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::pooling::SumPooling;
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Mean of each window over the last two or three axes.
@@ -24,4 +23,19 @@ function! {
     outputs { y: "Means." }
 }
 
-sums!(AveragePooling, average: true, including_pad: |f| f.including_pad);
+impl Function for AveragePooling {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let (pooling, y) = spec!(self).pooling(&x[0])?;
+        Ok(Resolved::one(y, SumPooling { pooling, by: divisor(true, self.including_pad) }))
+    }
+
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let shape = g.x[0].shape().iter().map(|&n| n as i64).collect();
+        let args = alike!(SumPoolingBackward, self, average: true, including_pad: self.including_pad, shape: shape);
+        Ok(vec![Some(sum_pooling_backward(&g.gy[0], args)?)])
+    }
+}

@@ -2,15 +2,11 @@
 
 use crate::function;
 use crate::function::array::sum_to;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
-use nnrs_kernels::array::{Data, Place};
-use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops::{self, Matrix};
+use nnrs_kernels::kernel::batch_matmul as kernel;
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Matrix product over the last two axes; leading axes broadcast.
@@ -37,11 +33,7 @@ fn lead(s: &Shape) -> Shape {
 }
 
 impl Function for BatchMatmul {
-    fn multiplications(&self, x: &[Shape]) -> f64 {
-        self.infer(x).map_or(0.0, |y| y[0].size() as f64 * matrix(&x[0], self.transpose_a).1 as f64)
-    }
-
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         for (s, name) in x.iter().zip(["a", "b"]) {
             if s.ndim() < 2 {
                 return Err(Error::shape(name, "2 or more axes").actual(s));
@@ -57,25 +49,8 @@ impl Function for BatchMatmul {
             .ok_or_else(|| Error::shape("b", format!("leading axes that broadcast with a {}", x[0])).actual(&x[1]))?;
         y.push(m);
         y.push(n);
-        Ok(smallvec![y])
-    }
-
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let over = lead(y[0].shape);
-        if over.size() == 0 {
-            return Ok(());
-        }
-        match y[0].data.place() {
-            Place::Host if lead(x[0].shape) != over || lead(x[1].shape) != over => self.one_by_one(run, x, y),
-            _ => self.batch(&over, x, &y[0].data),
-        }
-    }
-
-    /// The gradient of a matrix that is broadcast, before it is summed.
-    fn backward_scratch(&self, x: &[&Shape], y: &[&Shape]) -> usize {
-        let over = lead(y[0]);
-        let broadcast = x.iter().filter(|s| lead(s) != over);
-        broadcast.map(|s| over.size() * matrix(s, false).0 * matrix(s, false).1).max().unwrap_or(0)
+        let call = kernel::BatchMatmul::new([&x[0], &x[1]], [self.transpose_a, self.transpose_b], &y);
+        Ok(Resolved::one(y, call))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -95,64 +70,4 @@ impl Function for BatchMatmul {
         let gb = g.want[1].then(|| sum_to(&gb()?, &b.shape())).transpose()?;
         Ok(vec![ga, gb])
     }
-}
-
-impl BatchMatmul {
-    /// All products at once. A GPU repeats the matrices of an input that is broadcast, unless there is only one.
-    fn batch(&self, over: &Shape, x: &[View], y: &Data) -> Result<()> {
-        let (a, b) = (spread(&x[0], over)?, spread(&x[1], over)?);
-        let mat = |data, v: &View, transpose| {
-            let (rows, columns) = matrix(v.shape, false);
-            let mat = Matrix::new(data, rows, columns);
-            let mat = if lead(v.shape).size() == 1 && over.size() > 1 { mat } else { mat.each() };
-            if transpose { mat.t() } else { mat }
-        };
-        let (a, b) = (mat(&a, &x[0], self.transpose_a), mat(&b, &x[1], self.transpose_b));
-        ops::matmul(over.size(), a, b, y, Output::Write)
-    }
-
-    /// Each product with the matrices that are broadcast to it.
-    fn one_by_one(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (sa, sb, (m, n)) = (matrix(x[0].shape, false), matrix(x[1].shape, false), matrix(y[0].shape, false));
-        let (over, la, lb) = (lead(y[0].shape), lead(x[0].shape), lead(x[1].shape));
-        with_real!(run.dtype, T => {
-            let (xa, xb, out) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
-            let mat = |d, s: (usize, usize), t| if t { Mat::new(d, s.0, s.1).t() } else { Mat::new(d, s.0, s.1) };
-            for i in 0..over.size() {
-                let (ia, ib) = (at(i, &over, &la), at(i, &over, &lb));
-                let pa = &xa[ia * sa.0 * sa.1..][..sa.0 * sa.1];
-                let pb = &xb[ib * sb.0 * sb.1..][..sb.0 * sb.1];
-                matmul(mat(pa, sa, self.transpose_a), mat(pb, sb, self.transpose_b), MatMut::new(&mut out[i * m * n..][..m * n], m, n), Output::Write);
-            }
-        });
-        Ok(())
-    }
-}
-
-/// An input's matrices for all products; a single one stays alone.
-fn spread(x: &View, over: &Shape) -> Result<Data> {
-    let own = lead(x.shape);
-    if own == *over || own.size() == 1 {
-        return Ok(x.data.clone());
-    }
-    let all: Shape = over.iter().chain(&x.shape[own.ndim()..]).copied().collect();
-    let data = Data::new_at(x.data.place(), x.dtype(), all.size())?;
-    ops::broadcast(&x.data, x.shape, &data, &all, Output::Write)?;
-    Ok(data)
-}
-
-/// Number of the matrix of `of` that belongs to matrix `i` of `over`.
-fn at(i: usize, over: &Shape, of: &Shape) -> usize {
-    let (mut rest, mut stride, mut index) = (i, 1, 0);
-    for axis in (0..over.ndim()).rev() {
-        let k = rest % over[axis];
-        rest /= over[axis];
-        let lead = over.ndim() - of.ndim();
-        if axis >= lead {
-            let n = of[axis - lead];
-            index += if n == 1 { 0 } else { k * stride };
-            stride *= n;
-        }
-    }
-    index
 }

@@ -1,13 +1,13 @@
 //! The gradient of a convolution's weight as a function of its own. Its gradients are again a deconvolution and a
 //! convolution, so the three are closed under differentiation. Internal: not in the registry.
 
-use super::spatial::{Sizes, sized, spec};
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use super::spatial::{sized, spec};
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::convolution::{Sizes, WeightGradient};
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Sums of products of a convolution's input and its output's gradient, at each place of the kernel.
@@ -26,14 +26,6 @@ function! {
 }
 
 impl ConvolutionWeightGrad {
-    fn weight(&self) -> Shape {
-        self.weight.iter().map(|&n| n.max(0) as usize).collect()
-    }
-
-    fn sizes(&self, x: &Shape) -> Result<Sizes> {
-        spec!(self).convolution(x, &self.weight())
-    }
-
     /// That of a convolution of the given sizes.
     pub(super) fn of(s: &Sizes) -> ConvolutionWeightGrad {
         let weight = s.weight_shape().iter().map(|&n| n as i64).collect();
@@ -42,23 +34,21 @@ impl ConvolutionWeightGrad {
 }
 
 impl Function for ConvolutionWeightGrad {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let y = self.sizes(&x[0])?.output_shape();
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let weight: Shape = self.weight.iter().map(|&n| n.max(0) as usize).collect();
+        let s = spec!(self).convolution(&x[0], &weight)?;
+        let y = s.output_shape();
         match x[1] == y {
-            true => Ok(smallvec![self.weight()]),
+            true => Ok(Resolved::one(weight, WeightGradient(s))),
             false => Err(Error::shape("gy", format!("shape {y}")).actual(&x[1])),
         }
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.sizes(x[0].shape)?.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write)
-    }
-
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (x, gy, ggw) = (&g.x[0], &g.x[1], &g.gy[0]);
-        let s = self.sizes(&x.shape())?;
-        let gx = g.want[0].then(|| f::deconvolution(gy, ggw, None, f::Deconvolution::of(&s))).transpose()?;
-        let ggy = g.want[1].then(|| f::convolution(x, ggw, None, f::Convolution::of(&s))).transpose()?;
+        let s = &g.call::<WeightGradient>().0;
+        let gx = g.want[0].then(|| f::deconvolution(gy, ggw, None, f::Deconvolution::of(s))).transpose()?;
+        let ggy = g.want[1].then(|| f::convolution(x, ggw, None, f::Convolution::of(s))).transpose()?;
         Ok(vec![gx, ggy])
     }
 }

@@ -2,14 +2,13 @@
 
 use super::convolution::with_bias;
 use super::convolution_weight_grad::{ConvolutionWeightGrad, convolution_weight_grad};
-use super::spatial::{Sizes, check_bias, sized, spec};
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use super::spatial::{check_bias, sized, spec};
+use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::convolution::{self as kernel, Sizes};
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
@@ -34,10 +33,6 @@ function! {
 }
 
 impl Deconvolution {
-    fn sizes(&self, x: &Shape, w: &Shape) -> Result<Sizes> {
-        spec!(self).deconvolution(x, w, self.output_padding.as_deref())
-    }
-
     /// The one that turns the output's shape of a convolution into its input's.
     pub(super) fn of(s: &Sizes) -> Deconvolution {
         sized!(Deconvolution, s, output_padding: Some(s.output_padding()))
@@ -45,57 +40,22 @@ impl Deconvolution {
 }
 
 impl Function for Deconvolution {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let s = self.sizes(&x[0], &x[1])?;
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let s = spec!(self).deconvolution(&x[0], &x[1], self.output_padding.as_deref())?;
         check_bias(x.get(2), s.in_channels)?;
-        Ok(smallvec![s.input_shape()])
+        Ok(Resolved::one(s.input_shape(), kernel::Deconvolution(s)))
     }
 
-    fn multiplications(&self, x: &[Shape]) -> f64 {
-        x[0].size() as f64 * (x[1].size() / x[1][0].max(1)) as f64
-    }
-
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let s = self.sizes(x[0].shape, x[1].shape)?;
-        s.transposed(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
-    }
-
-    fn scratch(&self, x: &[&Shape], _y: &[&Shape], dtype: DType) -> [usize; 2] {
-        let [forward, backward] = self.sizes(x[0], x[1]).map_or([0; 2], |s| s.scratch(dtype));
-        [backward, forward.max(backward)]
-    }
-
-    fn needs(&self, want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let Some(gy) = &gy[0] else { return Ok(()) };
-        let s = self.sizes(run.shape(0), run.shape(1))?;
-        if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
-            s.forward_to(&gy.data, &w.data, &gx.data, gx.output)?;
-        }
-        if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
-            s.backward_weight(&x.data, &gy.data, &gw.data, gw.output)?;
-        }
-        if let Some(Some(gb)) = gx.get(2) {
-            s.sum_channels(&gy.data, s.in_channels, &gb.data, gb.output)?;
-        }
-        Ok(())
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let s = &call_of::<kernel::Deconvolution>(call).0;
+        Deconvolution { base_axis: self.base_axis, ..Deconvolution::of(s) }.arguments()
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (x, w, gy) = (&g.x[0], &g.x[1], &g.gy[0]);
-        let s = self.sizes(&x.shape(), &w.shape())?;
-        let gx = g.want[0].then(|| f::convolution(gy, w, None, f::Convolution::of(&s))).transpose()?;
-        let gw = g.want[1].then(|| convolution_weight_grad(gy, x, ConvolutionWeightGrad::of(&s))).transpose()?;
-        with_bias(vec![gx, gw], g, &s)
+        let s = &g.call::<kernel::Deconvolution>().0;
+        let gx = g.want[0].then(|| f::convolution(gy, w, None, f::Convolution::of(s))).transpose()?;
+        let gw = g.want[1].then(|| convolution_weight_grad(gy, x, ConvolutionWeightGrad::of(s))).transpose()?;
+        with_bias(vec![gx, gw], g, s)
     }
 }

@@ -1,17 +1,12 @@
 //! `max_pooling`: the largest number of each window.
 
-use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
+use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec, used};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved};
 use crate::graph::Variable;
-use nnrs_kernels::array::{Data, Place};
-use nnrs_kernels::cpu::pooling::Pooling;
-use nnrs_kernels::dtype::DType;
-use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::pooling as kernel;
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Largest number of each window over the last two or three axes; NaN if there is one. Padding never wins; of equal
@@ -28,69 +23,14 @@ function! {
     outputs { y: "Maxima." }
 }
 
-/// Where a forward pass has found the maxima of its windows.
-struct Winners {
-    pooling: Pooling,
-    /// Numbers within the windows, as [`place_type`].
-    places: Data,
-}
-
-fn place_type(p: &Pooling) -> DType {
-    if p.places() <= u8::MAX as usize { DType::U8 } else { DType::U32 }
-}
-
-fn no_forward() -> Error {
-    Error::graph("the places of the maxima are missing").hint("call forward() before backward()")
-}
-
 impl Function for MaxPooling {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![spec!(self).pooling(&x[0])?.1])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let (pooling, y) = spec!(self).pooling(&x[0])?;
+        Ok(Resolved::one(y, kernel::MaxPooling(pooling)))
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (p, _) = spec!(self).pooling(x[0].shape)?;
-        if !run.keep {
-            return ops::max_pool(&p, &x[0].data, &y[0].data);
-        }
-        let places = Data::new(place_type(&p), p.output_len())?;
-        with_real!(run.dtype, T => match places.dtype() {
-            DType::U8 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u8>()),
-            _ => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u32>()),
-        });
-        run.save(Winners { pooling: p, places });
-        Ok(())
-    }
-
-    fn saves(&self, x: &[&Shape], _dtype: DType) -> Option<usize> {
-        let (p, _) = spec!(self).pooling(x[0]).ok()?;
-        Some(p.output_len() * place_type(&p).size())
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let (p, _) = spec!(self).pooling(gx.shape)?;
-        if let (Place::Gpu(_), Some(x)) = (gx.data.place(), &x[0]) {
-            return ops::max_pool_back(&p, &gy.data, &x.data, &gx.data, gx.output);
-        }
-        let saved = run.saved::<Winners>().filter(|w| w.pooling == p);
-        let (places, out) = (&saved.as_ref().ok_or_else(no_forward)?.places, gx.output);
-        with_real!(run.dtype, T => match places.dtype() {
-            DType::U8 => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u8>(), gx.slice(), out),
-            _ => p.max_backward_to(gy.slice::<T>(), places.as_slice::<u32>(), gx.slice(), out),
-        });
-        Ok(())
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -113,15 +53,14 @@ function! {
 }
 
 impl Function for MaxPoolingBackward {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let (_, y) = spec!(self).pooling(&x[1])?;
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let (pooling, y) = spec!(self).pooling(&x[1])?;
         check_gradient("dy", &x[0], &y)?;
-        Ok(smallvec![x[1].clone()])
+        Ok(Resolved::one(x[1].clone(), kernel::MaxPoolingBackward(pooling)))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (p, _) = spec!(self).pooling(x[1].shape)?;
-        ops::max_pool_back(&p, &x[0].data, &x[1].data, &y[0].data, Output::Write)
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -1,18 +1,15 @@
 //! Arguments that all poolings share, and the internal functions that their gradients are.
 
-use super::spatial::{numbers, three};
+use super::spatial::numbers;
 use super::{AveragePooling, MaxPoolingBackward, SumPooling};
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cpu::pooling::{Border, Divisor, Pooling};
-use nnrs_kernels::cuda;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::convolution::three;
+use nnrs_kernels::kernel::pooling as kernel;
+use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 /// The arguments of a pooling.
 pub(super) struct Spec<'a> {
@@ -49,46 +46,17 @@ macro_rules! alike {
         }
     };
 }
+pub(super) use {alike, spec};
 
-/// The engine's side of a pooling that adds up its windows. `average`: whether it divides the sums; then `including_pad` says by what.
-macro_rules! sums {
-    ($name:ident, average: $average:literal, including_pad: |$f:ident| $including_pad:expr) => {
-        impl Function for $name {
-            fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-                Ok(smallvec![spec!(self).pooling(&x[0])?.1])
-            }
-
-            fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-                let ((p, _), $f) = (spec!(self).pooling(x[0].shape)?, self);
-                ops::sum_pool(&p, &x[0].data, &y[0].data, divisor($average, $including_pad))
-            }
-
-            fn needs(&self, _want: &[bool]) -> Option<Needs> {
-                Some(Needs::NONE)
-            }
-
-            fn backward(
-                &self,
-                _run: &Run,
-                _x: &[Option<View>],
-                _y: &[Option<View>],
-                gy: &[Option<View>],
-                gx: &mut [Option<GradMut>],
-            ) -> Result<()> {
-                let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
-                let ((p, _), $f) = (spec!(self).pooling(gx.shape)?, self);
-                ops::sum_pool_back(&p, &gy.data, &gx.data, divisor($average, $including_pad), gx.output)
-            }
-
-            fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-                let ($f, shape) = (self, g.x[0].shape().iter().map(|&n| n as i64).collect());
-                let args = alike!(SumPoolingBackward, self, average: $average, including_pad: $including_pad, shape: shape);
-                Ok(vec![Some(sum_pooling_backward(&g.gy[0], args)?)])
-            }
-        }
+/// The arguments of a pooling as it uses them: strides and padding for each axis.
+pub(super) fn used(f: &dyn Described, kernel: &[i64]) -> Vec<(&'static str, ArgValue)> {
+    let filled = |(name, v)| match (name, v) {
+        ("stride", ArgValue::None) => (name, ArgValue::Ints(kernel.to_vec())),
+        ("pad", ArgValue::None) => (name, ArgValue::Ints(vec![0; kernel.len()])),
+        (_, v) => (name, v),
     };
+    f.arguments().into_iter().map(filled).collect()
 }
-pub(super) use {alike, spec, sums};
 
 impl Spec<'_> {
     /// Sizes for the kernels, and the output's shape.
@@ -168,23 +136,17 @@ function! {
     outputs { gx: "Gradient of x." }
 }
 
-impl SumPoolingBackward {
-    fn shape(&self) -> Shape {
-        self.shape.iter().map(|&n| n.max(0) as usize).collect()
-    }
-}
-
 impl Function for SumPoolingBackward {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        let (_, y) = spec!(self).pooling(&self.shape())?;
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let shape: Shape = self.shape.iter().map(|&n| n.max(0) as usize).collect();
+        let (pooling, y) = spec!(self).pooling(&shape)?;
         check_gradient("gy", &x[0], &y)?;
-        Ok(smallvec![self.shape()])
+        let by = divisor(self.average, self.including_pad);
+        Ok(Resolved::one(shape, kernel::SumPoolingBackward(kernel::SumPooling { pooling, by })))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (p, _) = spec!(self).pooling(y[0].shape)?;
-        let by = divisor(self.average, self.including_pad);
-        ops::sum_pool_back(&p, &x[0].data, &y[0].data, by, Output::Write)
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -220,23 +182,16 @@ function! {
 }
 
 impl Function for MaxPoolingGather {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0] != x[1] {
             return Err(Error::shape("g", format!("shape {}", x[1])).actual(&x[0]));
         }
-        Ok(smallvec![spec!(self).pooling(&x[1])?.1])
+        let (pooling, y) = spec!(self).pooling(&x[1])?;
+        Ok(Resolved::one(y, kernel::MaxPoolingGather(pooling)))
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (p, _) = spec!(self).pooling(x[1].shape)?;
-        if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::pooling::max_gather(&p, &x[0].data, &x[1].data, &y[0].data);
-        }
-        with_real!(run.dtype, T => {
-            let (g, x, y) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
-            y.iter_mut().enumerate().for_each(|(i, y)| *y = g[largest(&p, x, i)]);
-        });
-        Ok(())
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
     }
 
     fn differentiable(&self, i: usize) -> bool {
@@ -246,20 +201,4 @@ impl Function for MaxPoolingGather {
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![Some(f::max_pooling_backward(&g.gy[0], &g.x[1], alike!(MaxPoolingBackward, self))?), None])
     }
-}
-
-/// The place of the first largest number of window `i`.
-fn largest<T: nnrs_kernels::dtype::Real>(p: &Pooling, x: &[T], i: usize) -> usize {
-    let (out, c) = (p.output(), i % p.inner);
-    let (o, plane) = (i / p.inner, i / p.inner / out.iter().product::<usize>());
-    let at = [o / out[2] / out[1] % out[0], o / out[2] % out[1], o % out[2]];
-    let range = |a: usize| {
-        let from = at[a] * p.stride[a];
-        from.saturating_sub(p.pad[a])..(from + p.kernel[a]).saturating_sub(p.pad[a]).min(p.input[a])
-    };
-    let place =
-        |d: usize, h: usize, w: usize| (((plane * p.input[0] + d) * p.input[1] + h) * p.input[2] + w) * p.inner + c;
-    let rows = range(0).flat_map(|d| range(1).map(move |h| (d, h)));
-    let places = rows.flat_map(|(d, h)| range(2).map(move |w| (d, h, w))).map(|(d, h, w)| place(d, h, w));
-    places.reduce(|best, v| if x[v] > x[best] { v } else { best }).unwrap_or(0)
 }

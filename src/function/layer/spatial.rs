@@ -2,11 +2,9 @@
 //! that kernels never see sizes that do not fit.
 
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::convolution::{Dims, Sizes};
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
-
-/// One number for each spatial axis.
-pub(super) type Dims = SmallVec<[usize; 3]>;
 
 /// The largest stride, padding and so on: sums and products of a few of them stay far from overflow.
 const MOST: i64 = i32::MAX as i64;
@@ -73,21 +71,6 @@ struct Image {
     spatial: Dims,
 }
 
-/// All sizes of a convolution from `input` to `output` (a deconvolution is one read backwards).
-pub(super) struct Sizes {
-    pub lead: Shape,
-    pub group: usize,
-    pub in_channels: usize,
-    pub out_channels: usize,
-    pub input: Dims,
-    pub output: Dims,
-    pub kernel: Dims,
-    pub stride: Dims,
-    pub pad: Dims,
-    pub dilation: Dims,
-    pub channel_last: bool,
-}
-
 impl Spec<'_> {
     /// A convolution of `x`.
     pub fn convolution(&self, x: &Shape, weight: &Shape) -> Result<Sizes> {
@@ -103,8 +86,8 @@ impl Spec<'_> {
         let mut s = self.sizes(image.lead, group, kernel)?;
         (s.in_channels, s.out_channels, s.input) = (image.channels, out_channels, image.spatial);
         let room = |i: usize| s.input[i] as i128 + 2 * s.pad[i] as i128 - s.window(i);
-        s.output = s.positive(|i| if room(i) < 0 { 0 } else { room(i) / s.stride[i] as i128 + 1 })?;
-        s.check_padding()?;
+        s.output = positive(&s, |i| if room(i) < 0 { 0 } else { room(i) / s.stride[i] as i128 + 1 })?;
+        check_padding(&s)?;
         Ok(s)
     }
 
@@ -130,8 +113,8 @@ impl Spec<'_> {
         s.in_channels = each.saturating_mul(group);
         let full = |i: usize| s.stride[i] as i128 * (s.output[i] as i128 - 1) + s.window(i);
         let empty = s.output.contains(&0);
-        s.input = s.positive(|i| if empty { 0 } else { full(i) - 2 * s.pad[i] as i128 + more[i] as i128 })?;
-        s.check_padding()?;
+        s.input = positive(&s, |i| if empty { 0 } else { full(i) - 2 * s.pad[i] as i128 + more[i] as i128 })?;
+        check_padding(&s)?;
         Ok(s)
     }
 
@@ -183,6 +166,7 @@ impl Spec<'_> {
     fn sizes(&self, lead: Shape, group: usize, kernel: Dims) -> Result<Sizes> {
         let (zeros, ones) = (vec![0; kernel.len()], vec![1; kernel.len()]);
         Ok(Sizes {
+            batch: lead.size(),
             lead,
             group,
             pad: numbers("pad", self.pad, &zeros, 0)?,
@@ -198,65 +182,32 @@ impl Spec<'_> {
     }
 }
 
-impl Sizes {
-    /// Positions that the kernel spans on axis `i`.
-    fn window(&self, i: usize) -> i128 {
-        self.dilation[i] as i128 * (self.kernel[i] as i128 - 1) + 1
+/// The sizes along all axes, which must be positive.
+fn positive(s: &Sizes, size: impl Fn(usize) -> i128) -> Result<Dims> {
+    let sizes: SmallVec<[i128; 3]> = (0..s.kernel.len()).map(size).collect();
+    if sizes.iter().all(|&n| n > 0 && n <= isize::MAX as i128) {
+        return Ok(sizes.iter().map(|&n| n as usize).collect());
     }
+    Err(Error::shape("x", "spatial sizes that the kernel fits, so that there is an output")
+        .actual(format!(
+            "output sizes {:?} with kernel {:?}, pad {:?}, stride {:?}, dilation {:?}",
+            &sizes[..],
+            &s.kernel[..],
+            &s.pad[..],
+            &s.stride[..],
+            &s.dilation[..]
+        ))
+        .hint("pad more, or use a smaller kernel or dilation"))
+}
 
-    fn positive(&self, size: impl Fn(usize) -> i128) -> Result<Dims> {
-        let sizes: SmallVec<[i128; 3]> = (0..self.kernel.len()).map(size).collect();
-        if sizes.iter().all(|&n| n > 0 && n <= isize::MAX as i128) {
-            return Ok(sizes.iter().map(|&n| n as usize).collect());
-        }
-        Err(Error::shape("x", "spatial sizes that the kernel fits, so that there is an output")
-            .actual(format!(
-                "output sizes {:?} with kernel {:?}, pad {:?}, stride {:?}, dilation {:?}",
-                &sizes[..],
-                &self.kernel[..],
-                &self.pad[..],
-                &self.stride[..],
-                &self.dilation[..]
-            ))
-            .hint("pad more, or use a smaller kernel or dilation"))
-    }
-
-    /// Refuses paddings and strides that would make kernels work through gigantic empty images.
-    fn check_padding(&self) -> Result<()> {
-        let size = |d: &Dims| d.iter().try_fold(1i128, |n, &d| n.checked_mul(d as i128));
-        let padded: Dims = self.input.iter().zip(&self.pad).map(|(n, p)| n.saturating_add(2 * p)).collect();
-        let real = size(&self.input).zip(size(&self.output)).map(|(i, o)| i.saturating_add(o).saturating_mul(64));
-        match (size(&padded), real) {
-            (Some(p), Some(real)) if p <= PADDED.max(real) => Ok(()),
-            _ => Err(Error::arg("pad", "an image that is not padding alone").actual(format!("{:?}", &self.pad[..]))),
-        }
-    }
-
-    /// Shape of the image that the convolution reads.
-    pub fn input_shape(&self) -> Shape {
-        self.shape(self.in_channels, &self.input)
-    }
-
-    /// Shape of the image that the convolution makes.
-    pub fn output_shape(&self) -> Shape {
-        self.shape(self.out_channels, &self.output)
-    }
-
-    fn shape(&self, channels: usize, spatial: &Dims) -> Shape {
-        let [first, last] = if self.channel_last { [None, Some(channels)] } else { [Some(channels), None] };
-        self.lead.iter().copied().chain(first).chain(spatial.iter().copied()).chain(last).collect()
-    }
-
-    pub fn weight_shape(&self) -> Shape {
-        let each = self.in_channels / self.group;
-        let [first, last] = if self.channel_last { [None, Some(each)] } else { [Some(each), None] };
-        [self.out_channels].into_iter().chain(first).chain(self.kernel.iter().copied()).chain(last).collect()
-    }
-
-    /// The numbers that make a deconvolution's result as large as the input.
-    pub fn output_padding(&self) -> Vec<i64> {
-        let rest = |i: usize| (self.input[i] + 2 * self.pad[i] - self.window(i) as usize) % self.stride[i];
-        (0..self.kernel.len()).map(|i| rest(i) as i64).collect()
+/// Refuses paddings and strides that would make kernels work through gigantic empty images.
+fn check_padding(s: &Sizes) -> Result<()> {
+    let size = |d: &Dims| d.iter().try_fold(1i128, |n, &d| n.checked_mul(d as i128));
+    let padded: Dims = s.input.iter().zip(&s.pad).map(|(n, p)| n.saturating_add(2 * p)).collect();
+    let real = size(&s.input).zip(size(&s.output)).map(|(i, o)| i.saturating_add(o).saturating_mul(64));
+    match (size(&padded), real) {
+        (Some(p), Some(real)) if p <= PADDED.max(real) => Ok(()),
+        _ => Err(Error::arg("pad", "an image that is not padding alone").actual(format!("{:?}", &s.pad[..]))),
     }
 }
 
@@ -279,10 +230,4 @@ pub(super) fn all_but_channels(ndim: usize, lead: usize, channel_last: bool) -> 
 /// `n` numbers as an argument.
 pub(super) fn list(d: &Dims) -> Option<Vec<i64>> {
     Some(d.iter().map(|&v| v as i64).collect())
-}
-
-/// One to three numbers as those of the last of three axes.
-pub(super) fn three(d: &[usize], fill: usize) -> [usize; 3] {
-    let missing = 3 - d.len();
-    std::array::from_fn(|i| if i < missing { fill } else { d[i - missing] })
 }

@@ -1,13 +1,12 @@
 //! `sum_pooling`: the sum of each window.
 
-use super::pooling::{SumPoolingBackward, alike, divisor, spec, sum_pooling_backward, sums};
+use super::pooling::{SumPoolingBackward, alike, spec, sum_pooling_backward, used};
 use crate::function;
-use crate::function::{Function, Grad, GradMut, Needs, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::pooling::{self as kernel, cpu::Divisor};
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Sum of each window over the last two or three axes.
@@ -23,4 +22,19 @@ function! {
     outputs { y: "Sums." }
 }
 
-sums!(SumPooling, average: false, including_pad: |_f| true);
+impl Function for SumPooling {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let (pooling, y) = spec!(self).pooling(&x[0])?;
+        Ok(Resolved::one(y, kernel::SumPooling { pooling, by: Divisor::One }))
+    }
+
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &self.kernel)
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let shape = g.x[0].shape().iter().map(|&n| n as i64).collect();
+        let args = alike!(SumPoolingBackward, self, average: false, including_pad: true, shape: shape);
+        Ok(vec![Some(sum_pooling_backward(&g.gy[0], args)?)])
+    }
+}

@@ -1,9 +1,8 @@
 //! Max, sum and average pooling on a GPU.
 
-use super::kernels;
-use crate::array::Data;
-use crate::array::Output;
-use crate::cpu::pooling::{Divisor, Pooling};
+use super::cpu::{Divisor, Pooling};
+use crate::array::{Data, Output};
+use crate::cuda::kernels;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -44,17 +43,17 @@ fn max(p: &Pooling, x: &Data, g: Option<&Data>, y: Option<&Data>, places: Option
 }
 
 /// The largest number of each window.
-pub fn max_forward(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
+pub(super) fn max_forward(p: &Pooling, x: &Data, y: &Data) -> Result<()> {
     max(p, x, None, Some(y), None)
 }
 
 /// The numbers of `g` where x has the largest ones of the windows.
-pub fn max_gather(p: &Pooling, g: &Data, x: &Data, y: &Data) -> Result<()> {
+pub(super) fn max_gather(p: &Pooling, g: &Data, x: &Data, y: &Data) -> Result<()> {
     max(p, x, Some(g), Some(y), None)
 }
 
 /// Each gradient goes to the place of its window's largest number in x.
-pub fn max_backward(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn max_backward(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Output) -> Result<()> {
     if p.input_len() == 0 {
         return Ok(());
     }
@@ -89,7 +88,7 @@ fn max_backward_apart(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Outpu
 }
 
 /// The sum of each window, over the divisor.
-pub fn sum_forward(p: &Pooling, x: &Data, y: &Data, divisor: Divisor) -> Result<()> {
+pub(super) fn sum_forward(p: &Pooling, x: &Data, y: &Data, divisor: Divisor) -> Result<()> {
     let n = p.output_len();
     if n == 0 {
         return Ok(());
@@ -101,7 +100,7 @@ pub fn sum_forward(p: &Pooling, x: &Data, y: &Data, divisor: Divisor) -> Result<
 }
 
 /// Each gradient, over the divisor, goes to all places of its window.
-pub fn sum_backward(p: &Pooling, gy: &Data, gx: &Data, divisor: Divisor, output: Output) -> Result<()> {
+pub(super) fn sum_backward(p: &Pooling, gy: &Data, gx: &Data, divisor: Divisor, output: Output) -> Result<()> {
     let n = p.input_len();
     if n == 0 {
         return Ok(());

@@ -1,45 +1,28 @@
 //! Convolutions on a GPU: by cuDNN, and where that is missing by kernels of our own.
 
-use super::driver::Grid;
-use super::vendor::{self, Call, Part, Sizes};
-use super::{convolution_direct as direct, kernels, reduce};
-use crate::array::Data;
-use crate::array::Output;
-use crate::dtype::DType;
-use crate::dtype::compute_dtype;
+mod direct;
+
+use super::{Dims, Sizes};
+use crate::array::{Data, Output};
+use crate::cuda::driver::Grid;
+use crate::cuda::vendor::{self, Call, Part};
+use crate::cuda::{kernels, program, reduce};
+use crate::dtype::{DType, compute_dtype};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
-use smallvec::{SmallVec, smallvec};
-
-/// Sizes of a convolution from `input` to `output`, with lists of a number for each spatial axis. A deconvolution is one
-/// read backwards: its x has the place of the output.
-#[derive(Clone, Copy)]
-pub struct Geometry<'a> {
-    pub batch: usize,
-    pub group: usize,
-    /// Of all groups.
-    pub in_channels: usize,
-    pub out_channels: usize,
-    pub input: &'a [usize],
-    pub output: &'a [usize],
-    pub kernel: &'a [usize],
-    pub stride: &'a [usize],
-    pub pad: &'a [usize],
-    pub dilation: &'a [usize],
-    pub channel_last: bool,
-}
+use smallvec::smallvec;
 
 /// Strides of an array, in elements.
-pub(super) struct Strides {
+struct Strides {
     /// From one image, or one map of a weight, to the next.
-    pub(super) outer: usize,
-    pub(super) channel: usize,
-    pub(super) axes: SmallVec<[usize; 3]>,
+    outer: usize,
+    channel: usize,
+    axes: Dims,
 }
 
 /// From what image to what image a kernel goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+enum Way {
     /// From x to y.
     Forward,
     /// From the gradient of y to that of x.
@@ -47,22 +30,29 @@ pub(super) enum Way {
 }
 
 /// y = convolution of x, plus the bias of each map.
-pub fn forward(g: &Geometry, x: &Data, w: &Data, bias: Option<&Data>, y: &Data, output: Output) -> Result<()> {
+pub(super) fn forward(g: &Sizes, x: &Data, w: &Data, bias: Option<&Data>, y: &Data, output: Output) -> Result<()> {
     convolve(g, Way::Forward, x, w, bias, y, output)
 }
 
 /// The gradient of x: the transposed convolution of that of y, plus a bias for each channel of x (a deconvolution's).
-pub fn data_gradient(g: &Geometry, gy: &Data, w: &Data, bias: Option<&Data>, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn data_gradient(
+    g: &Sizes,
+    gy: &Data,
+    w: &Data,
+    bias: Option<&Data>,
+    gx: &Data,
+    output: Output,
+) -> Result<()> {
     convolve(g, Way::Back, gy, w, bias, gx, output)
 }
 
 /// The gradient of the weight.
-pub fn weight_gradient(g: &Geometry, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
+pub(super) fn weight_gradient(g: &Sizes, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
     if gw.is_empty() {
         return Ok(());
     }
     g.check()?;
-    // SAFETY: the arrays have the sizes of the geometry.
+    // SAFETY: the arrays have the sizes of the convolution.
     if unsafe { by_library(g, Part::Weight, [x, gy, gw], output)? } {
         return Ok(());
     }
@@ -95,12 +85,12 @@ const AXES: usize = 3;
 /// What sizes and their sums must stay below: kernels count them in 32 bits.
 const MOST: usize = 1 << 30;
 
-impl Geometry<'_> {
-    pub(super) fn each_in(&self) -> usize {
+impl Sizes {
+    fn each_in(&self) -> usize {
         self.in_channels / self.group
     }
 
-    pub(super) fn each_out(&self) -> usize {
+    fn each_out(&self) -> usize {
         self.out_channels / self.group
     }
 
@@ -110,18 +100,18 @@ impl Geometry<'_> {
     }
 
     /// Strides of an image.
-    pub(super) fn image(&self, channels: usize, spatial: &[usize]) -> Strides {
+    fn image(&self, channels: usize, spatial: &[usize]) -> Strides {
         self.strides(channels, spatial)
     }
 
     /// Strides of the weight; its channels are those of x.
-    pub(super) fn weight(&self) -> Strides {
-        self.strides(self.each_in(), self.kernel)
+    fn weight(&self) -> Strides {
+        self.strides(self.each_in(), &self.kernel)
     }
 
     fn strides(&self, channels: usize, spatial: &[usize]) -> Strides {
         let mut stride = if self.channel_last { channels } else { 1 };
-        let mut axes: SmallVec<[usize; 3]> = smallvec![0; spatial.len()];
+        let mut axes: Dims = smallvec![0; spatial.len()];
         for (s, n) in axes.iter_mut().zip(spatial).rev() {
             *s = stride;
             stride *= n;
@@ -131,8 +121,8 @@ impl Geometry<'_> {
     }
 
     /// The image that is read and the one that is made: channels and sizes.
-    pub(super) fn ends(&self, way: Way) -> [(usize, &[usize]); 2] {
-        let (x, y) = ((self.in_channels, self.input), (self.out_channels, self.output));
+    fn ends(&self, way: Way) -> [(usize, &[usize]); 2] {
+        let (x, y) = ((self.in_channels, &self.input[..]), (self.out_channels, &self.output[..]));
         if way == Way::Forward { [x, y] } else { [y, x] }
     }
 
@@ -171,14 +161,14 @@ struct Line {
 }
 
 impl Line {
-    fn forward(g: &Geometry, i: usize) -> Line {
+    fn forward(g: &Sizes, i: usize) -> Line {
         let walk = [g.output[i] as i64, 0, -(g.pad[i] as i64), g.kernel[i] as i64, 0, 0];
         Line { walks: vec![walk], to_step: 1, from_step: g.stride[i], tap_step: 1, shift_step: g.dilation[i] as i64 }
     }
 
     /// Place q of x meets tap k at place (q + pad - k dilation) / stride of y, if that is a whole number. So the places with
     /// one remainder r of q + pad by the stride have the same taps, `tap_step` apart.
-    fn back(g: &Geometry, i: usize) -> Line {
+    fn back(g: &Sizes, i: usize) -> Line {
         let (stride, pad, dilation) = (g.stride[i], g.pad[i], g.dilation[i]);
         let tap_step = stride / common(stride, dilation);
         let walk = |first: usize| {
@@ -219,7 +209,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(g: &Geometry, way: Way) -> Tables {
+    fn new(g: &Sizes, way: Way) -> Tables {
         let [(from_channels, from), (to_channels, to)] = g.ends(way);
         let [f, t] = [g.image(from_channels, from), g.image(to_channels, to)];
         let mut words = header(g, way).to_vec();
@@ -249,7 +239,7 @@ impl Tables {
 }
 
 /// The words that the tables of all kernels begin with.
-pub(super) fn header(g: &Geometry, way: Way) -> [i64; 12] {
+fn header(g: &Sizes, way: Way) -> [i64; 12] {
     let [(from_channels, from), (to_channels, to)] = g.ends(way);
     let [f, t, w] = [g.image(from_channels, from), g.image(to_channels, to), g.weight()];
     let [weight_from, weight_to] = if way == Way::Forward { [w.channel, w.outer] } else { [w.outer, w.channel] };
@@ -261,15 +251,7 @@ pub(super) fn header(g: &Geometry, way: Way) -> [i64; 12] {
     std::array::from_fn(|i| [sizes, images, weights][i / 4][i % 4] as i64)
 }
 
-fn convolve(
-    g: &Geometry,
-    way: Way,
-    from: &Data,
-    w: &Data,
-    bias: Option<&Data>,
-    to: &Data,
-    output: Output,
-) -> Result<()> {
+fn convolve(g: &Sizes, way: Way, from: &Data, w: &Data, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
     if to.is_empty() {
         return Ok(());
     }
@@ -281,7 +263,7 @@ fn convolve(
         Way::Forward => (Part::Forward, [from, w, to]),
         Way::Back => (Part::Data, [from, w, to]),
     };
-    // SAFETY: the arrays have the sizes of the geometry.
+    // SAFETY: the arrays have the sizes of the convolution.
     if unsafe { by_library(g, part, arrays, output)? } {
         return match bias {
             Some(_) => no_products(g, way, bias, to, Output::Accumulate),
@@ -298,15 +280,15 @@ fn convolve(
     let name = name("convolve", wide, to.dtype());
     let launch = gpu.launch("convolution", &name)?.table(&tables.geometry)?.table(&tables.walks)?.array(from).array(w);
     let launch = launch.maybe_array(bias).array(to);
-    // SAFETY: the arrays have the sizes of the geometry.
+    // SAFETY: the arrays have the sizes of the convolution.
     unsafe { launch.flag(output == Output::Accumulate).run(grid(blocks, 1)?) }
 }
 
 /// Has cuDNN do it, if it is there and takes the sizes and types; the last array is the result.
 ///
 /// # Safety
-/// The arrays have the sizes of the geometry.
-unsafe fn by_library(g: &Geometry, part: Part, arrays: [&Data; 3], output: Output) -> Result<bool> {
+/// The arrays have the sizes of the convolution.
+unsafe fn by_library(g: &Sizes, part: Part, arrays: [&Data; 3], output: Output) -> Result<bool> {
     let dtype = arrays[2].dtype();
     let known = matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16);
     let small = arrays.iter().all(|a| a.dtype() == dtype && (1..1 << 31).contains(&a.len()));
@@ -320,12 +302,12 @@ unsafe fn by_library(g: &Geometry, part: Part, arrays: [&Data; 3], output: Outpu
         group: g.group,
         in_channels: g.in_channels,
         out_channels: g.out_channels,
-        input: Sizes::from_slice(g.input),
-        output: Sizes::from_slice(g.output),
-        kernel: Sizes::from_slice(g.kernel),
-        stride: Sizes::from_slice(g.stride),
-        pad: Sizes::from_slice(g.pad),
-        dilation: Sizes::from_slice(g.dilation),
+        input: g.input.clone(),
+        output: g.output.clone(),
+        kernel: g.kernel.clone(),
+        stride: g.stride.clone(),
+        pad: g.pad.clone(),
+        dilation: g.dilation.clone(),
         channel_last: g.channel_last,
         accumulate: output == Output::Accumulate,
         tf32: dtype == DType::F32 && vendor::tf32(),
@@ -335,18 +317,18 @@ unsafe fn by_library(g: &Geometry, part: Part, arrays: [&Data; 3], output: Outpu
 }
 
 /// A result without any products: the bias, or zeros.
-fn no_products(g: &Geometry, way: Way, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
+fn no_products(g: &Sizes, way: Way, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
     let Some(bias) = bias else {
         return if output == Output::Write { kernels::fill(to, 0.0) } else { Ok(()) };
     };
     let (channels, sizes) = g.ends(way)[1];
     let points = sizes.iter().product();
     let shape = Shape::from(if g.channel_last { [g.batch * points, channels, 1] } else { [g.batch, channels, points] });
-    super::program::broadcast(bias, &Shape::from([channels, 1]), to, &shape, 1.0, output)
+    program::broadcast(bias, &Shape::from([channels, 1]), to, &shape, 1.0, output)
 }
 
 fn tiled_weight_gradient(
-    g: &Geometry,
+    g: &Sizes,
     gy: &Data,
     x: &Data,
     [parts, part]: [usize; 2],
@@ -357,7 +339,7 @@ fn tiled_weight_gradient(
     let name = name("convolution_weight", g.tile(g.each_out()).0, gw.dtype());
     let launch = gpu.launch("convolution", &name)?.table(&tables.geometry)?.table(&tables.walks)?.array(x).array(gy);
     let launch = launch.size(part).array(gw).flag(output == Output::Accumulate);
-    // SAFETY: the arrays have the sizes of the geometry, gw that of a weight for each part.
+    // SAFETY: the arrays have the sizes of the convolution, gw that of a weight for each part.
     unsafe { launch.run(grid(g.tiles(), parts)?) }
 }
 
@@ -366,7 +348,7 @@ fn name(stem: &str, wide: usize, dtype: DType) -> String {
     format!("{stem}_{flat}{}", if dtype == DType::F64 { "f64" } else { "f32" })
 }
 
-pub(super) fn grid(blocks: usize, parts: usize) -> Result<Grid> {
+fn grid(blocks: usize, parts: usize) -> Result<Grid> {
     match u32::try_from(blocks).ok().filter(|&n| n < 1 << 31) {
         Some(n) => Ok(Grid { blocks: [n, parts as u32, 1], threads: [THREADS, 1, 1] }),
         None => Err(Error::unsupported("a convolution of more than 2^31 tiles has no kernel on a GPU")),

@@ -1,22 +1,20 @@
-//! A convolution's work once its sizes are known: on the host by its kernels, on a GPU by those there.
+//! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::direct;
-use super::spatial::{Dims, Sizes, three};
-use nnrs_kernels::array::Output;
-use nnrs_kernels::array::{Data, Place};
-use nnrs_kernels::cpu::conv::{Conv, Layout};
-use nnrs_kernels::cpu::simd::{self, SimdReal};
-use nnrs_kernels::cuda::convolution::{self, Geometry};
-use nnrs_kernels::dtype::DType;
-use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
-use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
+use super::{Dims, Sizes, cpu, cuda, three};
+use crate::array::{Data, Output, Place};
+use crate::cpu::conv::{Conv, Layout};
+use crate::cpu::simd::{self, SimdReal};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::ops;
+use crate::shape::Shape;
+use crate::with_real;
 
 impl Sizes {
-    fn kernel_sizes(&self) -> Option<Conv> {
+    /// The sizes as the host's kernels take them, which know three axes at most.
+    fn on_host(&self) -> Option<Conv> {
         (self.kernel.len() <= 3).then(|| Conv {
-            batch: self.lead.size(),
+            batch: self.batch,
             group: self.group,
             in_channels: self.in_channels,
             out_channels: self.out_channels,
@@ -30,31 +28,14 @@ impl Sizes {
     }
 
     /// Bytes of the large buffers that the host's kernels work in, forward and backward.
-    pub fn scratch(&self, dtype: DType) -> [usize; 2] {
-        self.kernel_sizes().map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
-    }
-
-    /// The sizes as GPUs' kernels take them.
-    fn geometry(&self) -> Geometry<'_> {
-        Geometry {
-            batch: self.lead.size(),
-            group: self.group,
-            in_channels: self.in_channels,
-            out_channels: self.out_channels,
-            input: &self.input,
-            output: &self.output,
-            kernel: &self.kernel,
-            stride: &self.stride,
-            pad: &self.pad,
-            dilation: &self.dilation,
-            channel_last: self.channel_last,
-        }
+    pub(super) fn scratch(&self, dtype: DType) -> [usize; 2] {
+        self.on_host().map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
     }
 
     /// The convolution of `x`, plus the bias.
-    pub fn forward(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
+    pub(super) fn forward(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
         match y.place() {
-            Place::Gpu(_) => convolution::forward(&self.geometry(), x, w, bias, y, Output::Write)?,
+            Place::Gpu(_) => cuda::forward(self, x, w, bias, y, Output::Write)?,
             Place::Host => with_real!(y.dtype(), T => {
                 self.forward_on_host(x.as_slice::<T>(), w.as_slice(), bias.map(|b| b.as_slice()), y.as_mut_slice())
             }),
@@ -63,19 +44,19 @@ impl Sizes {
     }
 
     fn forward_on_host<T: SimdReal>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        match self.kernel_sizes() {
+        match self.on_host() {
             Some(c) => c.forward(x, w, bias, y),
             None => {
                 self.fill(y, bias, self.out_channels, &self.output);
-                direct::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
+                cpu::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
             }
         }
     }
 
     /// The gradient of x.
-    pub fn backward_data(&self, gy: &Data, w: &Data, gx: &Data, output: Output) -> Result<()> {
+    pub(super) fn backward_data(&self, gy: &Data, w: &Data, gx: &Data, output: Output) -> Result<()> {
         match gx.place() {
-            Place::Gpu(_) => convolution::data_gradient(&self.geometry(), gy, w, None, gx, output)?,
+            Place::Gpu(_) => cuda::data_gradient(self, gy, w, None, gx, output)?,
             Place::Host => with_real!(gx.dtype(), T => {
                 self.backward_data_on_host(gy.as_slice::<T>(), w.as_slice(), gx.as_mut_slice(), output)
             }),
@@ -84,23 +65,23 @@ impl Sizes {
     }
 
     fn backward_data_on_host<T: SimdReal>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
-        match self.kernel_sizes() {
+        match self.on_host() {
             Some(c) => c.backward_data(gy, w, gx, output),
             None => {
-                direct::start(gx, output);
-                direct::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
+                cpu::start(gx, output);
+                cpu::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
             }
         }
     }
 
     /// Whether the gradient of x can be written over that of y (on the host).
-    pub fn goes_over(&self) -> bool {
-        self.kernel_sizes().is_some_and(|c| c.goes_over())
+    pub(super) fn goes_over(&self) -> bool {
+        self.on_host().is_some_and(|c| c.goes_over())
     }
 
     /// As `backward_data`, with the gradient of y in the place of that of x.
-    pub fn backward_data_over(&self, w: &Data, g: &Data) -> Result<()> {
-        match self.kernel_sizes() {
+    pub(super) fn backward_data_over(&self, w: &Data, g: &Data) -> Result<()> {
+        match self.on_host() {
             Some(c) if g.place() == Place::Host => {
                 with_real!(g.dtype(), T => c.backward_data_over(w.as_slice::<T>(), g.as_mut_slice()));
                 Ok(())
@@ -114,9 +95,9 @@ impl Sizes {
     }
 
     /// The gradient of the weight.
-    pub fn backward_weight(&self, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
+    pub(super) fn backward_weight(&self, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
         match gw.place() {
-            Place::Gpu(_) => convolution::weight_gradient(&self.geometry(), gy, x, gw, output)?,
+            Place::Gpu(_) => cuda::weight_gradient(self, gy, x, gw, output)?,
             Place::Host => with_real!(gw.dtype(), T => {
                 self.backward_weight_on_host(gy.as_slice::<T>(), x.as_slice(), gw.as_mut_slice(), output)
             }),
@@ -125,18 +106,18 @@ impl Sizes {
     }
 
     fn backward_weight_on_host<T: SimdReal>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
-        match self.kernel_sizes() {
+        match self.on_host() {
             Some(c) => c.backward_weight(gy, x, gw, output),
             None => {
-                direct::start(gw, output);
-                direct::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
+                cpu::start(gw, output);
+                cpu::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
             }
         }
     }
 
     /// The gradient of the bias.
-    pub fn backward_bias(&self, gy: &Data, gb: &Data, output: Output) -> Result<()> {
-        match self.kernel_sizes() {
+    pub(super) fn backward_bias(&self, gy: &Data, gb: &Data, output: Output) -> Result<()> {
+        match self.on_host() {
             Some(c) if gb.place() == Place::Host => {
                 with_real!(gb.dtype(), T => c.backward_bias(gy.as_slice::<T>(), gb.as_mut_slice(), output));
                 Ok(())
@@ -146,9 +127,9 @@ impl Sizes {
     }
 
     /// The convolution of `x` written or added to `y`.
-    pub fn forward_to(&self, x: &Data, w: &Data, y: &Data, output: Output) -> Result<()> {
+    pub(super) fn forward_to(&self, x: &Data, w: &Data, y: &Data, output: Output) -> Result<()> {
         match y.place() {
-            Place::Gpu(_) => convolution::forward(&self.geometry(), x, w, None, y, output),
+            Place::Gpu(_) => cuda::forward(self, x, w, None, y, output),
             Place::Host if output == Output::Write => self.forward(x, w, None, y),
             Place::Host => {
                 let part = Data::new(y.dtype(), y.len())?;
@@ -160,10 +141,10 @@ impl Sizes {
     }
 
     /// What a deconvolution makes of x: the data gradient, plus a bias for each of its maps.
-    pub fn transposed(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
+    pub(super) fn transposed(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
         match (bias, y.place()) {
             (None, _) => self.backward_data(x, w, y, Output::Write),
-            (_, Place::Gpu(_)) => convolution::data_gradient(&self.geometry(), x, w, bias, y, Output::Write),
+            (_, Place::Gpu(_)) => cuda::data_gradient(self, x, w, bias, y, Output::Write),
             (Some(b), Place::Host) => {
                 let channels = self.in_channels;
                 with_real!(y.dtype(), T => self.fill(y.as_mut_slice::<T>(), Some(b.as_slice()), channels, &self.input));
@@ -173,8 +154,8 @@ impl Sizes {
     }
 
     /// The sums over all but the channels, which lie in `gb`'s order.
-    pub fn sum_channels(&self, gy: &Data, channels: usize, gb: &Data, output: Output) -> Result<()> {
-        let (n, points) = (self.lead.size(), gy.len() / (self.lead.size() * channels).max(1));
+    pub(super) fn sum_channels(&self, gy: &Data, channels: usize, gb: &Data, output: Output) -> Result<()> {
+        let (n, points) = (self.batch, gy.len() / (self.batch * channels).max(1));
         match self.channel_last {
             true => ops::sum(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
             false => ops::sum(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),

@@ -9,11 +9,11 @@ mod planes;
 #[cfg(test)]
 mod tests;
 
-use super::conv::SendPtr;
-use super::conv::lanes::{Choose, Job, Lanes, dispatch};
-use super::pool;
-use super::scratch::reserve;
 use crate::array::Output;
+use crate::cpu::conv::SendPtr;
+use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
+use crate::cpu::pool;
+use crate::cpu::scratch::reserve;
 use crate::dtype::Real;
 use planes::Planes;
 use std::ops::Range;

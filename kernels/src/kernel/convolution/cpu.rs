@@ -1,8 +1,8 @@
 //! Convolutions over four or more spatial axes: plain loops, for the few who need them.
 
-use super::spatial::Sizes;
-use nnrs_kernels::array::Output;
-use nnrs_kernels::dtype::Real;
+use super::Sizes;
+use crate::array::Output;
+use crate::dtype::Real;
 use smallvec::SmallVec;
 
 type At = SmallVec<[usize; 6]>;
@@ -19,7 +19,7 @@ pub(super) fn each_product(s: &Sizes, mut f: impl FnMut(usize, usize, usize)) {
     for p in 0..outputs {
         for k in 0..taps {
             let Some(from) = source(s, &position(p, &s.output), &position(k, &s.kernel)) else { continue };
-            for n in 0..s.lead.size() {
+            for n in 0..s.batch {
                 for o in 0..s.out_channels {
                     let y = place(n, o, s.out_channels, p, outputs);
                     for c in 0..each_in {

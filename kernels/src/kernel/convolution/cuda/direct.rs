@@ -1,8 +1,7 @@
 //! Convolutions on a GPU without tiles: those of few channels a group, and those over more than three axes.
 
-use super::convolution::{Geometry, Way, grid, header};
-use crate::array::Data;
-use crate::array::Output;
+use super::{Sizes, Way, grid, header};
+use crate::array::{Data, Output};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -13,7 +12,7 @@ const FEW: usize = 3;
 const WIDTH: usize = 32;
 
 /// `Direct` as in `cuda/convolution_direct.cu`.
-fn table(g: &Geometry, way: Way) -> Result<Vec<u8>> {
+fn table(g: &Sizes, way: Way) -> Result<Vec<u8>> {
     if g.kernel.len() > AXES {
         let what = format!("a convolution over more than {AXES} axes has no kernel on a GPU");
         return Err(Error::unsupported(what));
@@ -22,7 +21,7 @@ fn table(g: &Geometry, way: Way) -> Result<Vec<u8>> {
     let [f, t, w] = [g.image(from_channels, from), g.image(to_channels, to), g.weight()];
     let count = |d: &[usize]| d.iter().product::<usize>() as i64;
     let mut words = header(g, way).to_vec();
-    words.extend([(way == Way::Back) as i64, count(to), count(g.kernel)]);
+    words.extend([(way == Way::Back) as i64, count(to), count(&g.kernel)]);
     let room = if g.kernel.len() <= FEW { FEW } else { AXES };
     (g.kernel.len()..room).for_each(|_| words.extend([1, 1, 1, 1, 0, 1, 0, 0, 0]));
     for i in 0..g.kernel.len() {
@@ -32,13 +31,13 @@ fn table(g: &Geometry, way: Way) -> Result<Vec<u8>> {
     Ok(words.iter().flat_map(|v| v.to_le_bytes()).collect())
 }
 
-fn name(stem: &str, g: &Geometry, dtype: DType) -> String {
+fn name(stem: &str, g: &Sizes, dtype: DType) -> String {
     let many = if g.kernel.len() <= FEW { "" } else { "many_" };
     format!("{stem}_{many}{}", if dtype == DType::F64 { "f64" } else { "f32" })
 }
 
 pub(super) fn convolve(
-    g: &Geometry,
+    g: &Sizes,
     way: Way,
     from: &Data,
     w: &Data,
@@ -50,22 +49,22 @@ pub(super) fn convolve(
     let launch = gpu.launch("convolution_direct", &name("direct", g, to.dtype()))?.table(&table(g, way)?)?;
     let launch = launch.array(from).array(w).maybe_array(bias);
     let launch = launch.array(to).size(to.len()).flag(output == Output::Accumulate);
-    // SAFETY: the arrays have the sizes of the geometry.
+    // SAFETY: the arrays have the sizes of the convolution.
     unsafe { launch.run(gpu.grid(to.len())) }
 }
 
 /// Maps that a block of the weight's gradient makes.
-fn width(g: &Geometry) -> usize {
+fn width(g: &Sizes) -> usize {
     if g.channel_last { WIDTH } else { 1 }
 }
 
 /// Blocks of the weight's gradient.
-pub(super) fn weight_blocks(g: &Geometry) -> usize {
+pub(super) fn weight_blocks(g: &Sizes) -> usize {
     g.out_channels.div_ceil(width(g)) * g.weight().outer
 }
 
 pub(super) fn weight_gradient(
-    g: &Geometry,
+    g: &Sizes,
     gy: &Data,
     x: &Data,
     [parts, part]: [usize; 2],
@@ -76,6 +75,6 @@ pub(super) fn weight_gradient(
     let name = name("direct_weight", g, gw.dtype());
     let launch = gpu.launch("convolution_direct", &name)?.table(&table(g, Way::Forward)?)?.array(x).array(gy);
     let launch = launch.size(width(g)).size(part).array(gw).flag(output == Output::Accumulate);
-    // SAFETY: the arrays have the sizes of the geometry, gw that of a weight for each part.
+    // SAFETY: the arrays have the sizes of the convolution, gw that of a weight for each part.
     unsafe { launch.run(grid(weight_blocks(g), parts)?) }
 }
