@@ -2,14 +2,11 @@
 
 pub mod axes;
 pub mod conv;
-pub mod extreme;
 pub mod gemm;
 pub mod moves;
-pub mod normalize;
 pub mod philox;
 pub mod pool;
 pub mod pooling;
-pub mod product;
 pub mod reduce;
 pub mod rows;
 pub mod scratch;

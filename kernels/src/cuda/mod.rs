@@ -14,13 +14,12 @@ mod cudnn;
 #[cfg(any(feature = "cuda", test))]
 mod disk;
 pub mod draws;
-mod driver;
+pub(crate) mod driver;
 pub mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
-pub mod extreme;
 #[cfg(feature = "cuda")]
 mod faults;
 mod generated;
@@ -32,7 +31,6 @@ pub mod matmul;
 mod memory;
 mod module;
 pub mod moves;
-pub mod normalize;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 pub mod pad;
@@ -42,7 +40,6 @@ pub mod pooling;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;
-pub mod random;
 pub mod range;
 #[cfg(feature = "cuda")]
 mod real;

@@ -4,6 +4,12 @@
 pub mod affine;
 pub mod axis;
 pub mod gather;
+pub mod halves;
 pub mod labels;
+pub mod normalization;
 pub mod ops;
+pub mod prelu;
+pub mod random;
+pub mod reduction;
 pub mod softmax;
+pub mod where_;

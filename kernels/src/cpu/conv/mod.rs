@@ -7,7 +7,7 @@ mod bias;
 mod correlate;
 mod depthwise;
 mod geometry;
-pub(super) mod lanes;
+pub(crate) mod lanes;
 mod pack;
 pub(super) mod tile;
 mod weight;
@@ -192,7 +192,7 @@ impl Conv {
 
 /// A pointer that tasks share; each keeps to its own part.
 #[derive(Clone, Copy)]
-pub(super) struct SendPtr<T>(pub(super) *mut T);
+pub(crate) struct SendPtr<T>(pub(crate) *mut T);
 
 // SAFETY: tasks write disjoint parts, and read what nobody writes.
 unsafe impl<T: Send> Send for SendPtr<T> {}
@@ -201,24 +201,24 @@ unsafe impl<T: Sync> Sync for SendPtr<T> {}
 
 impl<T> SendPtr<T> {
     /// Of a slice that is only read.
-    pub(super) fn of(s: &[T]) -> Self {
+    pub(crate) fn of(s: &[T]) -> Self {
         SendPtr(s.as_ptr().cast_mut())
     }
 
-    pub(super) fn add(self, n: usize) -> Self {
+    pub(crate) fn add(self, n: usize) -> Self {
         SendPtr(self.0.wrapping_add(n))
     }
 
     /// # Safety
     /// The numbers exist, and nobody writes them while the slice lives.
-    pub(super) unsafe fn read<'a>(self, from: usize, len: usize) -> &'a [T] {
+    pub(crate) unsafe fn read<'a>(self, from: usize, len: usize) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.0.add(from), len) }
     }
 
     /// # Safety
     /// The numbers exist, and nobody else uses them while the slice lives.
-    pub(super) unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
+    pub(crate) unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(from), len) }
     }
