@@ -2,16 +2,12 @@
 
 pub mod axes;
 pub mod conv;
-pub mod extreme;
 pub mod gemm;
 pub mod moves;
-pub mod normalize;
 pub mod philox;
 pub mod pool;
-pub mod product;
 pub mod reduce;
 pub mod rows;
 pub mod scratch;
-#[cfg_attr(test, allow(clippy::undocumented_unsafe_blocks))] // one comment for a whole table of measurements
 pub mod simd;
 pub mod tasks;

@@ -18,7 +18,6 @@ pub mod embed;
 mod emulate;
 #[cfg(feature = "emulate")]
 mod emulate_vendor;
-pub mod extreme;
 #[cfg(feature = "cuda")]
 mod faults;
 mod generated;
@@ -30,7 +29,6 @@ pub mod matmul;
 mod memory;
 mod module;
 pub mod moves;
-pub mod normalize;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 mod patience;
@@ -38,7 +36,6 @@ pub mod places;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;
-pub mod random;
 pub mod range;
 #[cfg(feature = "cuda")]
 mod real;

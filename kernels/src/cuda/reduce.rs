@@ -24,7 +24,7 @@ pub enum Reduction {
 }
 
 /// Sizes and strides.
-pub(super) type Walk = SmallVec<[(usize, usize); 8]>;
+pub(crate) type Walk = SmallVec<[(usize, usize); 8]>;
 
 /// Axes that a kernel has room for, on each side.
 const AXES: usize = 8;
@@ -34,7 +34,7 @@ const SHORT: usize = 32;
 const PART: usize = 1 << 14;
 
 /// The axes of `shape` that stay and those that are reduced, neighbours merged.
-pub(super) fn split(shape: &Shape, mask: &[bool]) -> (Walk, Walk) {
+pub(crate) fn split(shape: &Shape, mask: &[bool]) -> (Walk, Walk) {
     let (mut kept, mut reduced) = (Walk::new(), Walk::new());
     let mut before = None;
     for ((&n, stride), &r) in shape.iter().zip(shape.strides()).zip(mask).filter(|((n, _), _)| **n != 1) {
@@ -48,7 +48,7 @@ pub(super) fn split(shape: &Shape, mask: &[bool]) -> (Walk, Walk) {
     (kept, reduced)
 }
 
-pub(super) fn table(kept: &Walk, reduced: &Walk) -> Result<Vec<u8>> {
+pub(crate) fn table(kept: &Walk, reduced: &Walk) -> Result<Vec<u8>> {
     if kept.len().max(reduced.len()) > AXES {
         return Err(Error::unsupported(format!(
             "a reduction over more than {AXES} separate axes has no kernel on a GPU"

@@ -1,9 +1,8 @@
 //! Normalization: by the statistics of batches or samples.
 
+mod axes;
 mod batch_normalization;
 mod layer_normalization;
-mod layout;
-mod on_gpu;
 mod rule;
 
 use super::Def;

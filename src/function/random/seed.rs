@@ -1,9 +1,7 @@
-//! Seeds as arguments of functions, and where a run finds its random numbers.
+//! Seeds as arguments of functions.
 
-use crate::function::{ArgKind, ArgType, ArgValue, Run};
-use nnrs_kernels::cuda;
-use nnrs_kernels::error::Result;
-use nnrs_kernels::random::{LastDraw, Numbers, Seed, Source};
+use crate::function::{ArgKind, ArgType, ArgValue};
+use nnrs_kernels::random::{LastDraw, Seed};
 
 impl ArgType for Seed {
     const KIND: ArgKind = ArgKind::Int;
@@ -23,26 +21,5 @@ impl ArgType for LastDraw {
     }
     fn to_value(&self) -> ArgValue {
         ArgValue::None
-    }
-}
-
-/// Where a run finds its random numbers.
-pub(super) trait Numbered {
-    /// The draw of a run; in a captured run, of each replay.
-    fn numbers(self, run: &Run) -> Result<Numbers>;
-}
-
-impl Numbered for Source {
-    fn numbers(self, run: &Run) -> Result<Numbers> {
-        match cuda::draws::in_memory(&self, run.saved)? {
-            Some(address) => Ok(Numbers::At(address)),
-            None => self.draw(run.saved).map(Numbers::Known),
-        }
-    }
-}
-
-impl Numbered for &Seed {
-    fn numbers(self, run: &Run) -> Result<Numbers> {
-        Source::Next { seed: self.twin(), again: run.again }.numbers(run)
     }
 }

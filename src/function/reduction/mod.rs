@@ -7,24 +7,21 @@ mod prod;
 mod sum;
 mod winner_mask;
 
-use super::Def;
+use super::{ArgValue, Def, Function};
 pub use max_min::*;
 pub use mean::*;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::reduction::{Mask, Reduced};
 use nnrs_kernels::shape::Shape;
 pub use norm::*;
 pub use prod::*;
-use smallvec::SmallVec;
 pub use sum::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF, Norm::DEF, Prod::DEF];
 
-/// Which axes of a shape are reduced.
-pub(crate) type Mask = SmallVec<[bool; 6]>;
-
-/// The axes that `axis` names (`None`: all), as a mask.
-pub(crate) fn mask(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Mask> {
+/// The axes of `x` that `axis` names (`None`: all).
+fn over(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Reduced> {
     let mut mask = Mask::from_elem(axis.is_none(), x.ndim());
     for &a in axis.iter().flatten() {
         let i = x.axis(a, "axis")?;
@@ -34,11 +31,17 @@ pub(crate) fn mask(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Mask> {
             );
         }
     }
-    Ok(mask)
+    Ok(Reduced::new(x, mask))
 }
 
-/// The shape after reduction; `keepdims` leaves axes of size 1.
-pub(crate) fn reduced(x: &Shape, mask: &Mask, keepdims: bool) -> Shape {
-    let axes = x.iter().zip(mask).filter(|(_, m)| !**m || keepdims);
-    axes.map(|(&n, &m)| if m { 1 } else { n }).collect()
+/// The arguments of a reduction by NNabla's names; all axes instead of `None`.
+fn used(f: &impl Function, over: &Reduced) -> Vec<(&'static str, ArgValue)> {
+    let all = || ArgValue::Ints((0..over.shape.ndim() as i64).collect());
+    let renamed = |(name, v)| match (name, v) {
+        ("axis", ArgValue::None) => ("axes", all()),
+        ("axis", v) => ("axes", v),
+        ("keepdims", v) => ("keep_dims", v),
+        other => other,
+    };
+    f.arguments().into_iter().map(renamed).collect()
 }

@@ -1,17 +1,12 @@
 //! `prod` over axes. Its gradient never divides, so it is right where elements are zero.
 
-use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use super::{over, used};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cpu::product::{prod_axes, prod_backward};
-use nnrs_kernels::cuda::extreme::product_backward;
-use nnrs_kernels::cuda::reduce::{Reduction, reduce};
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::reduction as kernel;
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// Product over axes. The product of no elements is 1.
@@ -25,40 +20,13 @@ function! {
 }
 
 impl Function for Prod {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![reduced(&x[0], &mask(&x[0], &self.axis)?, self.keepdims)])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let over = over(&x[0], &self.axis)?;
+        Ok(Resolved::one(over.output(self.keepdims), kernel::Prod(over)))
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let mask = mask(x[0].shape, &self.axis)?;
-        if let Place::Gpu(_) = y[0].data.place() {
-            return reduce(Reduction::Product, &x[0].data, x[0].shape, &mask, &y[0].data, 1.0, Output::Write);
-        }
-        with_real!(run.dtype, T => prod_axes(x[0].slice::<T>(), x[0].shape, &mask, y[0].slice()));
-        Ok(())
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs { x: 1, y: 0 })
-    }
-
-    fn backward(
-        &self,
-        run: &Run,
-        x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
-        let (mask, output) = (mask(x.shape, &self.axis)?, gx.output);
-        if let Place::Gpu(_) = gx.data.place() {
-            return product_backward(&x.data, x.shape, &mask, &gy.data, &gx.data, output);
-        }
-        with_real!(run.dtype, T => {
-            prod_backward(x.slice::<T>(), x.shape, &mask, gy.slice(), gx.slice(), output);
-        });
-        Ok(())
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &call_of::<kernel::Prod>(call).0)
     }
 
     /// The reduced axes become the last one, and the gradient goes down a tree of pairs.
@@ -67,7 +35,7 @@ impl Function for Prod {
         if x.size() == 0 {
             return Ok(vec![Some(f::mul_scalar(&g.x[0], f::MulScalar { val: 0.0, inplace: false })?)]);
         }
-        let mask = mask(&x, &self.axis)?;
+        let mask = &g.call::<kernel::Prod>().0.mask;
         let (kept, over): (Vec<usize>, Vec<usize>) = (0..x.ndim()).partition(|&a| !mask[a]);
         let order: Vec<usize> = kept.iter().chain(&over).copied().collect();
         let columns: usize = over.iter().map(|&a| x[a]).product();

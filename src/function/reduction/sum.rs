@@ -1,13 +1,12 @@
 //! `sum` over axes.
 
-use super::{mask, reduced};
-use crate::function::{Function, Grad, GradMut, Needs, Output, Run, Shapes, View, ViewMut};
+use super::{over, used};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::ops;
+use nnrs_kernels::kernel::reduction::{self as kernel, Reduced};
 use nnrs_kernels::shape::Shape;
-use smallvec::smallvec;
 
 function! {
     /// Sum over axes.
@@ -21,43 +20,22 @@ function! {
 }
 
 impl Function for Sum {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![reduced(&x[0], &mask(&x[0], &self.axis)?, self.keepdims)])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let over = over(&x[0], &self.axis)?;
+        Ok(Resolved::one(over.output(self.keepdims), kernel::Sum(over)))
     }
 
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::sum(&x[0].data, x[0].shape, &mask(x[0].shape, &self.axis)?, &y[0].data, Output::Write)
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        gy: &[Option<View>],
-        gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
-        let kept = reduced(gx.shape, &mask(gx.shape, &self.axis)?, true);
-        ops::broadcast(&gy.data, &kept, &gx.data, gx.shape, gx.output)
-    }
-
-    fn grad_repeats(&self, x: &Shape) -> Option<Shape> {
-        Some(reduced(x, &mask(x, &self.axis).ok()?, true))
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        used(self, &call_of::<kernel::Sum>(call).0)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        Ok(vec![Some(spread(&g.gy[0], &g.x[0].shape(), &self.axis)?)])
+        Ok(vec![Some(spread(&g.gy[0], &g.call::<kernel::Sum>().0)?)])
     }
 }
 
-/// Repeats a reduced gradient over the axes of `x` that were reduced.
-pub(crate) fn spread(gy: &Variable, x: &Shape, axis: &Option<Vec<i64>>) -> Result<Variable> {
-    let kept = reduced(x, &mask(x, axis)?, true);
-    let gy = f::reshape(gy, f::Reshape::to(&kept))?;
-    f::broadcast(&gy, f::Broadcast::to(x))
+/// Repeats a reduced gradient over the axes that were reduced.
+pub(super) fn spread(gy: &Variable, over: &Reduced) -> Result<Variable> {
+    let gy = f::reshape(gy, f::Reshape::to(&over.kept))?;
+    f::broadcast(&gy, f::Broadcast::to(&over.shape))
 }

@@ -1,16 +1,12 @@
 //! 1 at the largest or smallest elements over axes, 0 elsewhere: the derivative of `max` and `min`.
 
-use super::mask;
+use super::over;
 use crate::function;
-use crate::function::{Function, Grad, Output, Run, Shapes, View, ViewMut};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
-use nnrs_kernels::array::Place;
-use nnrs_kernels::cpu::extreme::{Order, mark};
-use nnrs_kernels::cuda::extreme as gpu_kernel;
 use nnrs_kernels::error::Result;
+use nnrs_kernels::kernel::reduction::{self as kernel, Order};
 use nnrs_kernels::shape::Shape;
-use nnrs_kernels::with_real;
-use smallvec::smallvec;
 
 function! {
     /// 1 where `max` or `min` find their element, 0 elsewhere.
@@ -24,18 +20,17 @@ function! {
 }
 
 impl Function for WinnerMask {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(smallvec![x[0].clone()])
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let over = over(&x[0], &self.axis)?;
+        let order = if self.smallest { Order::Smallest } else { Order::Largest };
+        Ok(Resolved::one(x[0].clone(), kernel::WinnerMask { over, order }))
     }
 
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let mask = mask(x[0].shape, &self.axis)?;
-        let order = if self.smallest { Order::Smallest } else { Order::Largest };
-        if let Place::Gpu(_) = y[0].data.place() {
-            return gpu_kernel::spread(order, &x[0].data, x[0].shape, &mask, None, &y[0].data, Output::Write);
-        }
-        with_real!(run.dtype, T => mark(x[0].slice::<T>(), x[0].shape, &mask, order, y[0].slice()));
-        Ok(())
+    /// Shows the last axis instead of `None`.
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let last = call_of::<kernel::WinnerMask>(call).over.shape.ndim() as i64 - 1;
+        let axis = self.axis.clone().map_or(ArgValue::Int(last), ArgValue::Ints);
+        vec![("axis", axis), ("smallest", ArgValue::Bool(self.smallest))]
     }
 
     fn differentiable(&self, _i: usize) -> bool {

@@ -1,12 +1,12 @@
 //! Largest and smallest elements over axes on a GPU, and the gradient of products.
 
-use super::driver::Grid;
-use super::reduce::{Walk, split, table};
-use super::team::{self, is_double, named};
-use super::{Gpu, kernels};
+use super::cpu::Order;
 use crate::array::Data;
 use crate::array::Output;
-use crate::cpu::extreme::Order;
+use crate::cuda::driver::Grid;
+use crate::cuda::reduce::{Walk, split, table};
+use crate::cuda::team::{self, is_double, named};
+use crate::cuda::{Gpu, kernels};
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
@@ -17,7 +17,7 @@ const PART: usize = 1 << 14;
 
 /// Where the winners go: their values, and their numbers among the reduced elements.
 #[derive(Clone, Copy, Default)]
-pub struct Winners<'a> {
+pub(super) struct Winners<'a> {
     pub values: Option<&'a Data>,
     pub indices: Option<&'a Data>,
 }
@@ -55,7 +55,7 @@ fn parts(gpu: &Gpu, outputs: usize, n: usize) -> usize {
 }
 
 /// Finds the winner of each output; NaN loses, of equal elements the first wins.
-pub fn search(order: Order, x: &Data, shape: &Shape, mask: &[bool], to: Winners) -> Result<()> {
+pub(super) fn search(order: Order, x: &Data, shape: &Shape, mask: &[bool], to: Winners) -> Result<()> {
     let axes = Axes::new(shape, mask)?;
     if axes.is_empty() {
         return Ok(());
@@ -88,7 +88,7 @@ fn search_parts(order: Order, x: &Data, axes: &Axes, parts: usize, to: Winners) 
 }
 
 /// Writes or adds each output's gradient, 1 without `gy`, at its winner.
-pub fn spread(
+pub(super) fn spread(
     order: Order,
     x: &Data,
     shape: &Shape,
@@ -113,7 +113,14 @@ pub fn spread(
 }
 
 /// The gradient of a product over axes.
-pub fn product_backward(x: &Data, shape: &Shape, mask: &[bool], gy: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn product_backward(
+    x: &Data,
+    shape: &Shape,
+    mask: &[bool],
+    gy: &Data,
+    gx: &Data,
+    output: Output,
+) -> Result<()> {
     let axes = Axes::new(shape, mask)?;
     if axes.is_empty() {
         return Ok(());

@@ -1,11 +1,11 @@
 //! Normalization on a GPU: statistics of channels and of rows, and what is done with them, forward and backward.
 
-use super::driver::Grid;
-use super::team::{self, THREADS, is_double, named};
-use super::{Gpu, kernels};
+use super::cpu::{Channels, Layer};
 use crate::array::Data;
 use crate::array::Output;
-use crate::cpu::normalize::{Channels, Layer};
+use crate::cuda::driver::Grid;
+use crate::cuda::team::{self, THREADS, is_double, named};
+use crate::cuda::{Gpu, kernels};
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
@@ -16,7 +16,7 @@ const SHORT: usize = 8;
 const WIDE: usize = 32;
 
 /// What forward keeps for backward: for each channel or row mean and `1 / sqrt(variance + eps)`, in double.
-pub struct Statistics {
+pub(super) struct Statistics {
     mean: Data,
     inverse: Data,
 }
@@ -30,7 +30,7 @@ impl Statistics {
 
 /// A forward pass over channels.
 #[derive(Clone, Copy)]
-pub struct Forward<'a> {
+pub(super) struct Forward<'a> {
     pub x: &'a Data,
     pub y: &'a Data,
     pub gamma: Option<&'a Data>,
@@ -49,7 +49,7 @@ pub struct Forward<'a> {
 
 /// A backward pass over channels.
 #[derive(Clone, Copy)]
-pub struct Backward<'a> {
+pub(super) struct Backward<'a> {
     pub gy: &'a Data,
     pub x: Option<&'a Data>,
     pub gamma: Option<&'a Data>,
@@ -114,7 +114,7 @@ fn coefficients(like: &Data, c: Channels) -> Result<Data> {
 }
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
-pub fn forward(c: Channels, f: Forward) -> Result<Statistics> {
+pub(super) fn forward(c: Channels, f: Forward) -> Result<Statistics> {
     let (gpu, double) = (f.x.gpu(), is_double(f.x));
     let s = Statistics::new(f.x, c.channels)?;
     if c.channels == 0 {
@@ -161,7 +161,7 @@ fn adds(to: Option<(&Data, Output)>) -> usize {
 }
 
 /// The gradients of x, beta and gamma. That of x may lie over that of y.
-pub fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
+pub(super) fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
     let (gpu, double) = (b.gy.gpu(), is_double(b.gy));
     if c.channels == 0 {
         return Ok(());
@@ -190,7 +190,7 @@ pub fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
 }
 
 /// Normalizes rows, whose elements have a scale and a shift each; mean and variance of the rows go to `statistics`.
-pub fn rows_forward(
+pub(super) fn rows_forward(
     layer: Layer,
     x: &Data,
     y: &Data,
@@ -215,7 +215,7 @@ pub fn rows_forward(
 
 /// What the gradients of rows are made of.
 #[derive(Clone, Copy)]
-pub struct RowsBackward<'a> {
+pub(super) struct RowsBackward<'a> {
     pub gy: &'a Data,
     pub x: &'a Data,
     pub gamma: Option<&'a Data>,
@@ -227,7 +227,7 @@ pub struct RowsBackward<'a> {
 }
 
 /// The gradients of x, beta and gamma. That of x may lie over that of y.
-pub fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
+pub(super) fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
     let gpu = b.gy.gpu();
     if b.to_beta.is_some() || b.to_gamma.is_some() {
         sums_of_rows(layer, s, b)?;

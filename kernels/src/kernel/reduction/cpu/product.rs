@@ -1,10 +1,10 @@
 //! Products over axes, and their gradient, which is right where elements are zero: no division.
 
-use super::axes::Axes;
-use super::scratch::Scratch;
-use super::simd::{self, SimdReal};
-use super::tasks::{Shared, share};
 use crate::array::Output;
+use crate::cpu::axes::Axes;
+use crate::cpu::scratch::Scratch;
+use crate::cpu::simd::{self, SimdReal};
+use crate::cpu::tasks::{Shared, share};
 use crate::expr::op::Binary;
 use crate::shape::Shape;
 

@@ -1,11 +1,11 @@
 //! Largest and smallest elements over axes, and where they are: the first of equal ones; NaN loses to everything.
 
-use super::axes::Axes;
-use super::pool;
-use super::scratch::Scratch;
-use super::simd::{self, SimdReal};
-use super::tasks::{MIN_PARALLEL, Shared, share};
 use crate::array::Output;
+use crate::cpu::axes::Axes;
+use crate::cpu::pool;
+use crate::cpu::scratch::Scratch;
+use crate::cpu::simd::{self, SimdReal};
+use crate::cpu::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 
 /// Neighbouring elements that one task looks through.

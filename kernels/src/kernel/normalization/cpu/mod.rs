@@ -12,11 +12,11 @@ mod vectors;
 #[cfg(test)]
 mod tests;
 
-use super::conv::SendPtr;
-use super::conv::lanes::{Choose, Job, Lanes, dispatch};
-use super::pool;
-use super::scratch::{Scratch, list};
 use crate::array::Output;
+use crate::cpu::conv::SendPtr;
+use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
+use crate::cpu::pool;
+use crate::cpu::scratch::{Scratch, list};
 use crate::dtype::Real;
 pub use layer::{Layer, LayerBackward, LayerGradients};
 use std::ops::Range;

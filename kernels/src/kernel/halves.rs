@@ -1,0 +1,68 @@
+//! An activation of x and of -x, concatenated along an axis: formulas over the axes (outer, 2, inner), where x repeats along
+//! the middle one and the signs 1, -1 along the others.
+
+use super::ops;
+use crate::array::{Data, Output, Place};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::cuda::range::range;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::expr::Formula;
+use crate::shape::Shape;
+use crate::tile::Walk;
+use crate::with_real;
+use smallvec::smallvec;
+
+/// An activation of x and of -x.
+pub struct Halves {
+    /// Elements before the axis, and from it on.
+    pub outer: usize,
+    pub inner: usize,
+    /// The output, from x and the half's sign.
+    pub half: Formula,
+    /// The gradient of x, from both halves of y and then of its gradient; `None` if y does not tell it.
+    pub whole: Option<Formula>,
+}
+
+/// Shape of the signs against (outer, 2, inner).
+pub const SIGNS: [usize; 3] = [1, 2, 1];
+
+impl Halves {
+    pub fn all(&self, halves: usize) -> Shape {
+        Shape::from([self.outer, halves, self.inner])
+    }
+}
+
+/// 1 and -1, in the type to compute in.
+fn signs(place: Place, dtype: DType) -> Result<Data> {
+    let signs = Data::new_at(place, dtype, 2)?;
+    match place {
+        Place::Gpu(_) => range(&signs, 1.0, -2.0, -1.0)?,
+        Place::Host => with_real!(dtype, T => signs.as_mut_slice::<T>().copy_from_slice(&[1.0, -1.0])),
+    }
+    Ok(signs)
+}
+
+impl Call for Halves {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (over, y) = (self.all(2), &y[0].data);
+        let signs = signs(y.place(), run.dtype)?;
+        let x = (&x[0].data, Walk::new(&self.all(1), &over));
+        ops::formula(&self.half, &[x, (&signs, Walk::new(&Shape::from(SIGNS), &over))], y, Output::Write)
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        self.whole.as_ref().map(|_| Needs { x: 0, y: 1 })
+    }
+
+    fn backward(&self, _run: &Run, Gradients { y, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(whole), Some(y), Some(gy), Some(gx)) = (&self.whole, &y[0], &gy[0], &gx[0]) else { return Ok(()) };
+        if gx.data.is_empty() {
+            return Ok(());
+        }
+        let walk = || Walk::Strided(smallvec![(self.outer, 2 * self.inner), (self.inner, 1)]);
+        let second = [y.data.after(self.inner), gy.data.after(self.inner)];
+        let inputs = [(&y.data, walk()), (&second[0], walk()), (&gy.data, walk()), (&second[1], walk())];
+        ops::formula(whole, &inputs, &gx.data, gx.output)
+    }
+}

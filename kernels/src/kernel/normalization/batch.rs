@@ -1,0 +1,212 @@
+//! Normalization of channels, by the statistics of the batch or by running ones.
+
+use super::cpu::{Backward, Moments, Scale};
+use super::layout::Layout;
+use super::{Statistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
+use crate::array::{Data, Output, Place};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
+use crate::cpu::scratch::Scratch;
+use crate::dtype::{DType, Element, Real};
+use crate::error::Result;
+use crate::with_real;
+
+/// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
+pub struct BatchNormalization {
+    /// Axes with statistics of their own.
+    pub axes: Vec<usize>,
+    pub layout: Layout,
+    /// Elements of x.
+    pub size: usize,
+    /// Numbers of the inputs beta, gamma and running mean, which the variance comes after.
+    pub beta: Option<usize>,
+    pub gamma: Option<usize>,
+    pub running: Option<usize>,
+    /// Normalize by x's own statistics, and move the running ones.
+    pub own: bool,
+    pub eps: f64,
+    pub decay: f64,
+}
+
+impl BatchNormalization {
+    fn scale<'a, T: Element>(&self, x: &'a [View]) -> Scale<'a, T> {
+        let at = |i: Option<usize>| i.map(|i| x[i].slice::<T>());
+        Scale { gamma: at(self.gamma), beta: at(self.beta), eps: self.eps }
+    }
+
+    /// Moves the running statistics, inputs `first` and the next.
+    fn move_running<T: Real>(&self, run: &Run, first: usize, m: &Moments) -> Result<()> {
+        let count = self.layout.channels.count() as f64;
+        let unbiased = count / (count - 1.0);
+        let step = |old: &mut T, new: f64| {
+            *old = T::from_f64(self.decay * old.to_f64() + (1.0 - self.decay) * new);
+        };
+        run.update_input::<T>(first, m.mean.len(), |v| v.iter_mut().zip(&m.mean).for_each(|(v, &m)| step(v, m)))?;
+        run.update_input::<T>(first + 1, m.mean.len(), |v| {
+            v.iter_mut().zip(&m.variance).for_each(|(v, &m)| step(v, m * unbiased))
+        })
+    }
+
+    fn by_batch(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let layout = &self.layout;
+        with_real!(run.dtype, T => {
+            let scale = self.scale::<T>(x);
+            let moments = layout.read(x[0].slice::<T>(), |x| {
+                layout.write(y[0].slice::<T>(), Output::Write, |y, _| layout.channels.normalize(x, y, scale))
+            });
+            if let Some(first) = self.running.filter(|_| !run.again) {
+                self.move_running::<T>(run, first, &moments)?;
+            }
+            for (y, m) in y[1..].iter_mut().zip([&moments.mean, &moments.variance]) {
+                y.slice::<T>().iter_mut().zip(m).for_each(|(y, &m)| *y = m as T);
+            }
+            run.save(Statistics::new(moments.mean, &moments.variance, self.eps));
+        });
+        Ok(())
+    }
+
+    /// By the running statistics, inputs `first` and the next.
+    fn by_running(&self, run: &Run, first: usize, x: &[View], y: &mut [ViewMut]) {
+        let layout = &self.layout;
+        with_real!(run.dtype, T => {
+            let scale = self.scale::<T>(x);
+            let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
+            let s = Statistics::new(wide(first), &wide(first + 1), self.eps);
+            layout.read(x[0].slice::<T>(), |x| {
+                layout.write(y[0].slice::<T>(), Output::Write, |y, _| {
+                    layout.channels.scale(x, y, &s.mean, &s.inverse, scale)
+                })
+            });
+            run.save(s);
+        });
+    }
+
+    fn forward_on_gpu(&self, run: &Run, x: &[View], y: &[ViewMut]) -> Result<()> {
+        let layout = &self.layout;
+        let data = |i: Option<usize>| i.map(|i| &x[i].data);
+        let (update, n) = (self.own && self.running.is_some() && !run.again, layout.channels.channels);
+        let place = x[0].data.place();
+        let running = match self.running {
+            Some(first) if update => {
+                Some([run.input_to_update(first, place, n)?, run.input_to_update(first + 1, place, n)?])
+            }
+            Some(first) => Some([x[first].data.clone(), x[first + 1].data.clone()]),
+            None => None,
+        };
+        let copy = layout.read_on_gpu(&x[0].data)?;
+        let f = |y0: &Data, _| {
+            cuda::forward(
+                layout.channels,
+                cuda::Forward {
+                    x: &copy,
+                    y: y0,
+                    gamma: data(self.gamma),
+                    beta: data(self.beta),
+                    running: running.as_ref().map(|r| [&r[0], &r[1]]),
+                    own: self.own,
+                    update,
+                    statistics: statistics(y),
+                    eps: self.eps,
+                    decay: self.decay,
+                },
+            )
+        };
+        run.save(layout.write_on_gpu(&y[0].data, Output::Write, f)?);
+        Ok(())
+    }
+
+    fn backward_on_gpu(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let layout = &self.layout;
+        let Some(s) = run.saved::<cuda::Statistics>() else { return Err(no_forward()) };
+        let Some(gy0) = gradient_of_y(gy, gx, self.size)? else { return Ok(()) };
+        let gy0 = layout.read_on_gpu(&gy0)?;
+        let x0 = at(x, Some(0)).map(|x| layout.read_on_gpu(x)).transpose()?;
+        let b = cuda::Backward {
+            gy: &gy0,
+            x: x0.as_ref(),
+            gamma: at(x, self.gamma),
+            gmean: at(gy, Some(1)),
+            gvariance: at(gy, Some(2)),
+            own: self.own,
+            to_x: None,
+            to_beta: target(gx, self.beta),
+            to_gamma: target(gx, self.gamma),
+        };
+        match target(gx, Some(0)) {
+            None => cuda::backward(layout.channels, &s, b),
+            Some((gx, output)) => layout.write_on_gpu(gx, output, |gx, output| {
+                cuda::backward(layout.channels, &s, cuda::Backward { to_x: Some((gx, output)), ..b })
+            }),
+        }
+    }
+}
+
+impl Call for BatchNormalization {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return self.forward_on_gpu(run, x, y);
+        }
+        match self.running.filter(|_| !self.own) {
+            Some(first) => self.by_running(run, first, x, y),
+            None => self.by_batch(run, x, y)?,
+        }
+        Ok(())
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        self.layout.scratch(self.size, dtype)
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        let of_gamma = self.gamma.is_some_and(|g| want[g]);
+        let x = (want[0] && self.own) || of_gamma;
+        let scale = self.gamma.filter(|_| want[0]).map_or(0, |g| 1 << g);
+        Some(Needs { x: x as u32 | scale, y: 0 })
+    }
+
+    fn backward(&self, run: &Run, gradients: Gradients) -> Result<()> {
+        if on_gpu(gradients.gx) {
+            return self.backward_on_gpu(run, gradients);
+        }
+        let (Gradients { x, gy, gx, .. }, layout) = (gradients, &self.layout);
+        let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
+        with_real!(run.dtype, T => {
+            let over = gx[0].as_ref().is_some_and(|gx| gx.over);
+            let zeros = Scratch::filled(if gy[0].is_some() || over { 0 } else { self.size }, 0 as T);
+            let (x0, by) = (slice_at::<T>(x, Some(0)), slice_at::<T>(x, self.gamma));
+            let sums = layout.read(slice_at(gy, Some(0)).unwrap_or(&zeros), |gy0| {
+                layout.read(x0.unwrap_or(&[]), |copy| {
+                    let b = Backward {
+                        gy: (!over).then_some(gy0),
+                        x: x0.map(|_| copy),
+                        mean: &s.mean,
+                        inverse: &s.inverse,
+                        gamma: by,
+                        gmean: slice_at(gy, Some(1)),
+                        gvariance: slice_at(gy, Some(2)),
+                        own: self.own,
+                    };
+                    let Some(gx) = &mut gx[0] else { return layout.channels.backward(b, None) };
+                    let output = gx.output;
+                    layout.write(gx.slice::<T>(), output, |gx, o| layout.channels.backward(b, Some((gx, o))))
+                })
+            });
+            let of_gamma = sums.product.iter().zip(&s.inverse).map(|(p, i)| p * i);
+            deliver::<T>(self.beta.and_then(|i| gx[i].as_mut()), sums.gy.iter().copied());
+            deliver::<T>(self.gamma.and_then(|i| gx[i].as_mut()), of_gamma);
+        });
+        Ok(())
+    }
+
+    fn grad_over(&self, i: usize) -> Option<usize> {
+        (i == 0 && self.layout.is_direct()).then_some(0)
+    }
+}
+
+/// Writes or adds numbers to a gradient.
+fn deliver<T: Real>(to: Option<&mut GradMut>, from: impl Iterator<Item = f64>) {
+    let Some(to) = to else { return };
+    let output = to.output;
+    for (to, v) in to.slice::<T>().iter_mut().zip(from) {
+        *to = if output == Output::Write { T::from_f64(v) } else { *to + T::from_f64(v) };
+    }
+}

@@ -1,0 +1,63 @@
+//! The mean over axes.
+
+use super::Reduced;
+use crate::array::{Output, Place};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::cpu::reduce::{broadcast, sum_axes};
+use crate::cpu::scratch::{Scratch, counted};
+use crate::cpu::simd::SimdReal;
+use crate::cuda::program;
+use crate::cuda::reduce::{Reduction, reduce};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::shape::Shape;
+use crate::with_real;
+
+/// The mean over axes.
+pub struct Mean(pub Reduced);
+
+impl Call for Mean {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (Reduced { shape, mask, .. }, n) = (&self.0, self.0.count());
+        if let Place::Gpu(_) = y[0].data.place() {
+            return reduce(Reduction::Sum, &x[0].data, shape, mask, &y[0].data, 1.0 / n as f64, Output::Write);
+        }
+        with_real!(run.dtype, T => {
+            let y = y[0].slice::<T>();
+            sum_axes(x[0].slice(), shape, mask, y, Output::Write);
+            divide(y, n);
+        });
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let (Reduced { kept, .. }, shape, output, n) = (&self.0, gx.shape, gx.output, self.0.count());
+        if let Place::Gpu(_) = gx.data.place() {
+            return program::broadcast(&gy.data, kept, &gx.data, shape, 1.0 / n as f64, output);
+        }
+        with_real!(run.dtype, T => {
+            let mut share = Scratch::of(gy.slice::<T>());
+            divide(&mut share, n);
+            broadcast(&share, kept, gx.slice(), shape, output);
+        });
+        Ok(())
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [0, counted(self.0.kept.size() * dtype.size())]
+    }
+
+    fn grad_repeats(&self) -> Option<Shape> {
+        Some(self.0.kept.clone())
+    }
+}
+
+fn divide<T: SimdReal>(y: &mut [T], n: usize) {
+    let n = T::from_f64(n as f64);
+    y.iter_mut().for_each(|v| *v = *v / n);
+}
