@@ -1,6 +1,6 @@
 //! What a function gives for inputs of given shapes, and how the engine keeps it.
 
-use super::Shapes;
+use super::{ArgValue, Described, Shapes};
 use nnrs_kernels::call::Call;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
@@ -12,7 +12,6 @@ pub struct Resolved {
     /// Shapes of the outputs.
     pub shapes: Shapes,
     call: Option<Box<dyn Call>>,
-    pub(crate) old: bool,
 }
 
 impl Resolved {
@@ -29,16 +28,12 @@ impl Resolved {
 
     /// A function with outputs of these shapes.
     pub fn new(shapes: Shapes, call: impl Call) -> Resolved {
-        Resolved { shapes, call: Some(Box::new(call)), old: false }
+        Resolved { shapes, call: Some(Box::new(call)) }
     }
 
     /// A function that has no kernel of its own: a formula, a view, one that works on variables.
     pub fn without_call(shapes: Shapes) -> Resolved {
-        Resolved { shapes, call: None, old: false }
-    }
-
-    pub(crate) fn old(shapes: Shapes) -> Resolved {
-        Resolved { shapes, call: None, old: true }
+        Resolved { shapes, call: None }
     }
 
     /// The kernels.
@@ -50,6 +45,12 @@ impl Resolved {
 /// A call as what the function's `resolve` has given.
 pub(crate) fn call_of<C: Call>(call: Option<&dyn Call>) -> &C {
     call.and_then(|call| (call as &dyn Any).downcast_ref()).expect("the type of call that `resolve` gives")
+}
+
+/// Arguments with `default` for `name` where it was not given.
+pub(crate) fn with_default(f: &impl Described, name: &str, default: usize) -> Vec<(&'static str, ArgValue)> {
+    let fill = |(n, v)| if n == name && v == ArgValue::None { (n, ArgValue::Int(default as i64)) } else { (n, v) };
+    f.arguments().into_iter().map(fill).collect()
 }
 
 /// A function over inputs of given shapes, as the engine keeps it.

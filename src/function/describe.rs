@@ -296,8 +296,8 @@ macro_rules! function {
     (@engine $name:ident forward_on_any_device) => {};
     (@engine $name:ident elementwise) => {
         impl $crate::function::Function for $name {
-            fn infer(&self, x: &[$crate::Shape]) -> $crate::Result<$crate::function::Shapes> {
-                $crate::function::elementwise::infer(self, x)
+            fn resolve(&self, x: &[$crate::Shape]) -> $crate::Result<$crate::function::Resolved> {
+                $crate::function::elementwise::resolve(self, x)
             }
             fn elementwise(&self) -> Option<&dyn $crate::function::Elementwise> {
                 Some(self)

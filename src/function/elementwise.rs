@@ -1,7 +1,7 @@
 //! Functions that work element by element: one formula says all.
 
 use super::describe::Described;
-use super::{Args, Def, InputKind, Shapes, args};
+use super::{Args, Def, InputKind, args};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::ssa::MixMap;
 use nnrs_kernels::expr::{Expr, Formula};
@@ -102,7 +102,7 @@ fn make_rules(f: &dyn Elementwise, n: usize) -> Rules {
 }
 
 /// Output shape: all inputs broadcast together.
-pub fn infer(f: &dyn Elementwise, x: &[Shape]) -> Result<Shapes> {
+pub fn resolve(f: &dyn Elementwise, x: &[Shape]) -> Result<super::Resolved> {
     let Some(mut y) = x.first().cloned() else {
         return Err(Error::graph("an element-wise function has at least one input"));
     };
@@ -118,7 +118,7 @@ pub fn infer(f: &dyn Elementwise, x: &[Shape]) -> Result<Shapes> {
             }
         })?;
     }
-    Ok(smallvec![y])
+    Ok(super::Resolved::without_call(smallvec![y]))
 }
 
 /// An element-wise function made at run time, from a derivative for example.
@@ -169,8 +169,8 @@ impl Elementwise for FormulaFunction {
 }
 
 impl super::Function for FormulaFunction {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        infer(self, x)
+    fn resolve(&self, x: &[Shape]) -> Result<super::Resolved> {
+        resolve(self, x)
     }
     fn elementwise(&self) -> Option<&dyn Elementwise> {
         Some(self)

@@ -5,10 +5,8 @@ pub mod args;
 mod call;
 pub mod describe;
 pub mod elementwise;
-mod old;
 mod registry;
 mod table;
-pub(crate) mod used;
 mod variables;
 
 pub mod activation;
@@ -26,14 +24,13 @@ pub mod validation;
 use crate::graph::{Context, FnNode, FunctionRef, Variable};
 pub use args::{ArgKind, ArgType, ArgValue};
 pub use call::Resolved;
-pub(crate) use call::{Setup, call_of};
+pub(crate) use call::{Setup, call_of, with_default};
 pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OnGpu, OutputDef};
 pub use elementwise::Elementwise;
 pub use nnrs_kernels::array::Output;
 pub use nnrs_kernels::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
-pub(crate) use old::Old;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -119,26 +116,13 @@ pub type Shapes = SmallVec<[Shape; 1]>;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub trait Function: Described + Any + Send + Sync {
-    /// What the function does with inputs of these shapes: the outputs' shapes, and the kernels with all sizes; every check
-    /// of shapes and arguments, with helpful errors.
+    /// What the function does with inputs of these shapes: the outputs' shapes, and the call, which has all sizes; every check of
+    /// shapes and arguments, with helpful errors.
     ///
     /// # Errors
     /// Shapes or arguments that the function does not take.
-    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
-        Ok(Resolved::old(self.infer(x)?))
-    }
-
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
-        Ok(self.resolve(x)?.shapes)
-    }
-
-    /// Computes the outputs. Kernels see `f32` or `f64` (`run.dtype`), and `i64` for index inputs; half types are
-    /// converted by the engine.
-    ///
-    /// # Errors
-    /// Data that the function does not take, such as an index out of range; not enough memory; a function without a kernel.
-    fn forward(&self, _run: &Run, _x: &[View], _y: &mut [ViewMut]) -> Result<()> {
-        Err(crate::Error::unsupported("this function has no CPU kernel").function(self.def().snake))
+    fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
+        Err(crate::Error::unsupported("this function has no kernel").function(self.def().snake))
     }
 
     /// The gradient as a graph: for each input the gradient, or `None` where there is none.
@@ -147,26 +131,6 @@ pub trait Function: Described + Any + Send + Sync {
     /// What the functions of the graph say; a function without a gradient.
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Err(crate::Error::unsupported("this function has no gradient").function(self.def().snake))
-    }
-
-    /// The fast path: writes or adds the gradients that are asked for. Called only if `needs` is not `None`.
-    ///
-    /// # Errors
-    /// As [`Function::forward`].
-    fn backward(
-        &self,
-        _run: &Run,
-        _x: &[Option<View>],
-        _y: &[Option<View>],
-        _gy: &[Option<View>],
-        _gx: &mut [Option<GradMut>],
-    ) -> Result<()> {
-        Err(crate::Error::unsupported("this function has no backward kernel").function(self.def().snake))
-    }
-
-    /// What `backward` reads when the gradients `want` are asked for; `None` if there is no fast path.
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        None
     }
 
     /// Whether a gradient can flow to input `i`.
@@ -215,45 +179,9 @@ pub trait Function: Described + Any + Send + Sync {
         false
     }
 
-    /// Multiplications of the forward pass, for functions that do more than pass over their arrays: what it would cost
-    /// to compute the outputs again.
-    fn multiplications(&self, _x: &[Shape]) -> f64 {
-        0.0
-    }
-
-    /// Elements of memory that the backward pass needs for itself beyond the gradients, where all are asked for.
-    fn backward_scratch(&self, _x: &[&Shape], _y: &[&Shape]) -> usize {
-        0
-    }
-
-    /// Bytes of the large buffers that the kernels work in on the host, computing in `dtype`: forward, and backward for all
-    /// gradients.
-    fn scratch(&self, _x: &[&Shape], _y: &[&Shape], _dtype: crate::DType) -> [usize; 2] {
-        [0; 2]
-    }
-
-    /// Bytes of what `forward` saves in place of inputs, computing in `dtype`, for functions that save more than a few
-    /// numbers: they do so if [`Run::keep`] says that a backward pass may follow. `backward` finds it; if need be, `forward`
-    /// runs again for it.
-    fn saves(&self, _x: &[&Shape], _dtype: crate::DType) -> Option<usize> {
-        None
-    }
-
-    /// The output whose gradient, of the same size, the kernel can write input `i`'s gradient over. If the engine decides
-    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`.
-    fn grad_over(&self, _i: usize, _x: &[&Shape], _y: &[&Shape]) -> Option<usize> {
-        None
-    }
-
     /// What the function does with the gradient that input `i` has.
     fn gradient_of(&self, _i: usize) -> Part {
         Part::Added
-    }
-
-    /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
-    /// this shape, and whoever reads the gradient repeats it.
-    fn grad_repeats(&self, _x: &Shape) -> Option<Shape> {
-        None
     }
 
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.

@@ -2,7 +2,7 @@
 
 use super::node::FnNode;
 use super::variable::Variable;
-use crate::function::{ArgValue, Function, used};
+use crate::function::{ArgValue, Function};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -88,14 +88,9 @@ impl FunctionRef {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
-        let x: Vec<crate::Shape> = self.inputs().iter().map(Variable::shape).collect();
         match self.0.setup() {
-            Ok(setup)
-                if setup.kernels().is_some_and(|call| !(call as &dyn std::any::Any).is::<crate::function::Old>()) =>
-            {
-                self.0.function.used(setup.kernels())
-            }
-            _ => used::arguments(&*self.0.function, &x),
+            Ok(setup) => self.0.function.used(setup.kernels()),
+            Err(_) => self.0.function.arguments(), // its inputs have shapes now that it does not take
         }
     }
 
@@ -164,7 +159,7 @@ impl FunctionRef {
     /// ```
     /// use nnrs::{functions as f, Variable};
     /// let function = f::exp(&Variable::new([2]))?.parent().unwrap();
-    /// assert_eq!(function.function().infer(&[[5].into()])?[0], [5].into());
+    /// assert_eq!(function.function().resolve(&[[5].into()])?.shapes[0], [5].into());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn function(&self) -> &Arc<dyn Function> {

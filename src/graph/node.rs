@@ -2,7 +2,7 @@
 
 use super::variable::{Core, VarNode, VarRef, Variable, next_id};
 use super::{mode, plan};
-use crate::function::{Def, Function, InputKind, Needs, Old, OnGpu, Resolved, Setup, Shapes};
+use crate::function::{Def, Function, InputKind, Needs, OnGpu, Resolved, Setup, Shapes};
 use crate::functions::Identity;
 use nnrs_kernels::array::{Absent, Maker, NdArray, Place, shape_changed};
 use nnrs_kernels::context::Context;
@@ -624,7 +624,6 @@ pub(crate) fn resolve(f: &Arc<dyn Function>, inputs: &[VarRef], shapes: SmallVec
 fn resolve_shapes(f: &Arc<dyn Function>, x: SmallVec<[Shape; 2]>) -> Result<Setup> {
     x.iter().try_for_each(Shape::check)?;
     let resolved = f.resolve(&x)?;
-    let resolved = if resolved.old { Old::resolved(f, &x, resolved.shapes) } else { resolved };
     numbered(x, resolved, "resolve")
 }
 

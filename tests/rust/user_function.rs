@@ -332,13 +332,13 @@ impl nnrs::function::Described for Unruly {
 }
 
 impl Function for Unruly {
-    fn infer(&self, x: &[Shape]) -> Result<Shapes> {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let n = if self.0 == Wrong::NoShapes { 0 } else { 1 };
-        Ok(x[..n].iter().cloned().collect())
-    }
-    fn forward(&self, _: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        y[0].slice::<f32>().copy_from_slice(x[0].slice());
-        Ok(())
+        let copy = |_: &Run, x: &[View], y: &mut [ViewMut]| {
+            y[0].slice::<f32>().copy_from_slice(x[0].slice());
+            Ok(())
+        };
+        Ok(Resolved::new(x[..n].iter().cloned().collect(), copy))
     }
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let one = Some(g.gy[0].clone());

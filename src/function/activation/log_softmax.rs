@@ -1,7 +1,7 @@
 //! `log_softmax`: logarithm of softmax along an axis.
 
 use super::softmax::chosen_axis;
-use crate::function::{Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, with_default};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
@@ -20,6 +20,10 @@ impl Function for LogSoftmax {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let axis = chosen_axis(&x[0], self.axis)?;
         Ok(Resolved::one(x[0].clone(), kernel::Softmax::new(&x[0], axis, true)))
+    }
+
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_default(self, "axis", call_of::<kernel::Softmax>(call).axis)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

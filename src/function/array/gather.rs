@@ -50,7 +50,8 @@ impl Function for Gather {
 
     fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
         let call = call_of::<kernel::Gather>(call);
-        vec![("axis", ArgValue::Int(call.axis as i64)), ("batch_dims", ArgValue::Int(call.batch_dims as i64))]
+        let int = |given: Option<i64>, used: usize| ArgValue::Int(given.unwrap_or(used as i64));
+        vec![("axis", int(self.axis, call.axis)), ("batch_dims", int(self.batch_dims, call.batch_dims))]
     }
 
     fn refuses_gradient(&self, _i: usize) -> bool {

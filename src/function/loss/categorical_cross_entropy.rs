@@ -4,7 +4,7 @@ use super::entropy::{TINY, at_least_tiny};
 use super::labels::{LabelMask, label_mask, resolve};
 use crate::function;
 use crate::function::elementwise::FormulaFunction;
-use crate::function::{Function, Grad, Resolved, call_one};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, call_one, with_default};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
@@ -27,6 +27,10 @@ function! {
 impl Function for CategoricalCrossEntropy {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         resolve(&x[0], &x[1], self.axis, |labels| LogLoss { labels, least: TINY })
+    }
+
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_default(self, "axis", call_of::<LogLoss>(call).labels.axis)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,7 +1,7 @@
 //! `softmax_cross_entropy`: minus the log softmax of x at the label.
 
 use super::labels::{LabelMask, label_mask, resolve};
-use crate::function::{Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, with_default};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
@@ -24,6 +24,10 @@ function! {
 impl Function for SoftmaxCrossEntropy {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         resolve(&x[0], &x[1], self.axis, |labels| CrossEntropy { labels, size: x[0].size() })
+    }
+
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_default(self, "axis", call_of::<CrossEntropy>(call).labels.axis)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -2,7 +2,7 @@
 
 use crate::function;
 use crate::function::loss::labels::resolve;
-use crate::function::{Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, with_default};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::kernel::labels::TopErrors;
@@ -31,6 +31,10 @@ impl Function for TopNError {
 
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         resolve(&x[0], &x[1], self.axis, |labels| TopErrors { labels, most: self.n })
+    }
+
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_default(self, "axis", call_of::<TopErrors>(call).labels.axis)
     }
 
     fn differentiable(&self, _i: usize) -> bool {
