@@ -324,3 +324,20 @@ with atomic_path(sys.argv[1]) as temporary:
     nn.parameter.get_parameter_or_create("w", (2,))
     nn.save_parameters(path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [".nnrs-0123.tmp", "w.safetensors"]
+
+
+@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
+def test_a_disk_that_is_full(tmp_path, extension):
+    resource = pytest.importorskip("resource")
+    make([("a", np.ones((200, 300)), True)])
+    path = tmp_path / f"p{extension}"
+    path.write_bytes(b"old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, limits[1]))
+    try:
+        with pytest.raises(nn.Error, match="cannot write") as e:
+            nn.save_parameters(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(path) in str(e.value) and isinstance(e.value, OSError)
+    assert os.listdir(tmp_path) == [path.name] and path.read_bytes() == b"old"

@@ -1,4 +1,4 @@
-"""300 random graphs against a reference interpreter: see `machine/`. `make soak` runs as many as you like, `make test-all` 60,000."""
+"""300 random graphs against a reference interpreter: see `machine/`. `make soak` runs as many as you like."""
 
 from __future__ import annotations
 

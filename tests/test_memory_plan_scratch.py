@@ -143,3 +143,25 @@ def test_copies_of_leaves_of_other_types(name, dtype):
     y.forward()
     used = nn.memory.stats().peak - before
     assert abs(used - planned) <= 64
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 2**40, 4, 4), (0, 1, 2**24)])
+@pytest.mark.parametrize("function", [F.convolution, F.deconvolution])
+def test_no_images_need_no_memory(function, shape):
+    x, w = nn.Variable(shape, need_grad=True), nn.Variable((1, 1, *[3] * (len(shape) - 2)), need_grad=True)
+    w.d, w.g = 1, 5
+    y = function(x, w)
+    assert nn.memory.plan(y).peak < 10_000
+    before = nn.memory.stats().live
+    nn.memory.reset_peak()
+    y.forward()
+    y.backward()
+    assert nn.memory.stats().peak - before < 10_000
+    assert (w.g == 5).all()
+
+
+def test_a_plan_of_arrays_without_elements():
+    x = nn.Variable((0, 1, 2**40, 4, 4))
+    y = F.convolution(x, nn.Variable((0, 1, 2**40, 4, 4)))
+    assert nn.memory.plan(y).peak < 10_000
+    assert nn.memory.fit(y, 10_000)

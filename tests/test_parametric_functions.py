@@ -129,3 +129,21 @@ def test_later_names_say_so():
         PF.deconvolution  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         PF.nonsense  # noqa: B018
+
+
+WRONG = {
+    "rng of affine": (lambda: PF.affine(nn.Variable((2, 3)), 2, rng=0), "rng"),
+    "rng of convolution": (lambda: PF.convolution(nn.Variable((1, 2, 4)), 2, (1,), rng=0), "rng"),
+    "apply_w of affine": (lambda: PF.affine(nn.Variable((2, 3)), 2, apply_w=(1,)), "apply_w"),
+    "apply_b of affine": (lambda: PF.affine(nn.Variable((2, 3)), 2, apply_b=1), "apply_b"),
+    "apply_w of embed": (lambda: PF.embed(nn.Variable((2,)), 2, 2, apply_w=5), "apply_w"),
+    "axes": (lambda: PF.convolution(nn.Variable(()), 2, (1,), channel_last=True), "base_axis"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_name_themselves_and_make_no_parameters(name):
+    call, argument = WRONG[name]
+    with pytest.raises(nn.Error, match=f"argument '{argument}'"):
+        call()
+    assert not nn.get_parameters()

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
+import numpy as np
 import pytest
 
 import backend
+import nnrs as nn
+import nnrs.functions as F
 
 H = 2**40
 
@@ -93,3 +97,58 @@ def test_work_follows_the_number_of_elements():
     lines = done.stdout.splitlines()
     assert [line for line in lines if not line.endswith(" done")] == [] and done.returncode == 0, done.stderr
     assert len(lines) == len(EMPTY) + len(TOO_MUCH)
+
+
+@pytest.mark.parametrize(
+    "reshape",
+    [
+        lambda: F.reshape(nn.Variable((2,)), (2**62, 4)),
+        lambda: F.reshape(nn.Variable((0,)), (2**32, 2**32)),
+        lambda: F.reshape(nn.Variable((2,)), (2**32, 2**32, -1)),
+        lambda: nn.Variable((0,)).reshape((2**32, 2**32)),
+    ],
+)
+def test_sizes_whose_product_is_no_number(reshape):
+    with pytest.raises(nn.Error, match="reshape"):
+        reshape()
+
+
+def test_the_gradient_of_many_tiles_of_nothing():
+    x = nn.Variable((2**31, 0), need_grad=True)
+    y = F.tile(x, 2**40)
+    (g,) = nn.grad([F.sum(y)], [x])
+    g.forward()
+    assert g.shape == x.shape
+
+
+INDEXED = {
+    "softmax_cross_entropy": lambda t: F.softmax_cross_entropy(nn.Variable((400, 64)), t),
+    "categorical_cross_entropy": lambda t: F.categorical_cross_entropy(nn.Variable((400, 64)), t),
+    "top_n_error": lambda t: F.top_n_error(nn.Variable((400, 64)), t),
+    "embed": lambda t: F.embed(t, nn.Variable((64, 3))),
+    "gather": lambda t: F.gather(nn.Variable((64, 3)), t),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_labels_that_another_thread_writes(name):
+    t = nn.Variable.from_numpy_array(np.zeros((400, 1), np.int64))
+    y = INDEXED[name](t)
+    labels, stop = t.data.data, threading.Event()
+
+    def write():
+        while not stop.is_set():
+            labels[100] = 10**9
+            labels[100] = 0
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(300):
+            try:
+                y.forward()
+            except ValueError as e:
+                assert "internal error" not in str(e) and "1000000000" in str(e)
+    finally:
+        stop.set()
+        thread.join()

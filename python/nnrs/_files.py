@@ -133,7 +133,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
             is_ours = False
             why = f"cannot write {os.fspath(path)!r}: no file can be made in the folder {folder!r} ({error.strerror})"
             raise FileError(why) from error
-        yield temporary
+        try:
+            yield temporary
+        except (OSError, RuntimeError) as error:  # h5py's are RuntimeErrors, where the disk is full
+            if isinstance(error, Error) and not isinstance(error, FileError):
+                raise
+            raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
         if mode is not None:
             os.chmod(temporary, mode)
         _flush(temporary)
@@ -197,7 +202,7 @@ def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str,
     size = _check_readable(function, source)
     try:
         return read(function, source, size)
-    except (FormatError, MissingPackageError, MemoryError):
+    except (FormatError, FileError, MissingPackageError, MemoryError):
         raise
     except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
         raise _broken(function, source, ext, error) from error
@@ -228,8 +233,11 @@ def _check_readable(function: str, source: PathOrFile) -> int:
         raise MissingFileError(message(function, "path", f"there is no file {path!r}", hint=hint))
     if not os.path.isfile(path):
         raise ArgumentError(message(function, "path", "a plain file", f"{path!r}, which is a folder or device"))
-    with open(path, "rb"):
-        return os.path.getsize(path)
+    try:
+        with open(path, "rb"):
+            return os.path.getsize(path)
+    except OSError as error:
+        raise FileError(message(function, "path", f"cannot open {path!r}: {error.strerror}")) from error
 
 
 # --- HDF5 -------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import random
-from ._errors import ArgumentError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 Shape = Sequence[int]
 
@@ -37,6 +37,9 @@ class _Random(BaseInitializer):
     """An initializer that draws from `rng`, or from the shared generator as it is when the initializer is made."""
 
     def __init__(self, rng: np.random.RandomState | None) -> None:
+        if rng is not None and not hasattr(rng, "uniform"):
+            expected = "a numpy.random.RandomState, or None"
+            raise ArgumentTypeError(message(type(self).__name__, "rng", expected, describe(rng)))
         self.rng: np.random.RandomState = random._guard(random.prng if rng is None else rng)
 
 

@@ -89,6 +89,12 @@ def _input(function: str, inp: Any) -> Any:
     return inp
 
 
+def _check_apply(function: str, **functions: Any) -> None:
+    for argument, apply in functions.items():
+        if apply is not None and not callable(apply):
+            raise ArgumentTypeError(message(function, argument, "a function of a Variable, or None", describe(apply)))
+
+
 def _parameter(name: str, shape: Sequence[int], init: Initializer, fixed: bool, apply: Apply = None) -> Variable:
     """A trained parameter as this call uses it: fixed or not, changed by `apply` or not."""
     param: Variable = get_parameter_or_create(name, tuple(shape), init, True, not fixed)
@@ -166,6 +172,7 @@ def affine(
     >>> clear_parameters()
     """
     x = _input("affine", inp)
+    _check_apply("affine", apply_w=apply_w, apply_b=apply_b)
     outmaps = _sizes("affine", "n_outmaps", n_outmaps)
     inmaps = math.prod(inp.shape[_axis("affine", "base_axis", base_axis, len(inp.shape)) :])
     if w_init is None:
@@ -232,10 +239,12 @@ def convolution(
     >>> clear_parameters()
     """
     x = _input("convolution", inp)
+    _check_apply("convolution", apply_w=apply_w, apply_b=apply_b)
     maps, window = _size("convolution", "outmaps", outmaps), _sizes("convolution", "kernel", kernel)
     if not all(window):
         raise ArgumentError(message("convolution", "kernel", "sizes of 1 or more", describe(kernel)))
-    channels = inp.shape[-1 if channel_last else _axis("convolution", "base_axis", base_axis, len(inp.shape))]
+    axis = _axis("convolution", "base_axis", base_axis, len(inp.shape))
+    channels = inp.shape[-1 if channel_last else axis]
     _check_group(channels, maps, group)
     if w_init is None:
         w_init = _glorot(channels, maps, tuple(window), rng)
@@ -391,6 +400,7 @@ def embed(
     >>> clear_parameters()
     """
     x = _input("embed", inp)
+    _check_apply("embed", apply_w=apply_w)
     shape = [_size("embed", "n_inputs", n_inputs), _size("embed", "n_features", n_features)]
     if initializer is None:
         initializer = UniformInitializer((-math.sqrt(3.0), math.sqrt(3.0)))

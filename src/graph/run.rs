@@ -49,7 +49,7 @@ pub struct BackwardOptions {
     /// Drop data and gradients of intermediate variables as soon as they are used (not of persistent ones).
     pub clear_buffer: bool,
     /// With `clear_buffer`: drop the array that the pass starts with as soon as it is used, if it was given (not with
-    /// [`Seed::Own`]) and the variable is not persistent.
+    /// [`Seed::Own`]), the variable is not persistent, and no variable has the array. Reading it afterwards is an error.
     pub clear_initial_grad: bool,
 }
 
@@ -262,6 +262,9 @@ impl Variable {
     /// ```
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
+        if let Seed::Array(a) = &options.seed {
+            a.fetch()?; // it may have been dropped by an earlier pass
+        }
         let seed = self.seed(&options)?;
         self.check_parent("backward")?;
         let told = |f: &FunctionRef| {

@@ -1,6 +1,6 @@
 """A libcuda.so.1 of our own (`fake.cpp`, `machine.hpp`), under which nnrs runs as on a GPU: by the driver's calls, with
-its streams, events, pinned memory and captured runs (`kernels/src/cuda/real.rs`). Only the kernels run on the host, as C++ over
-`cuda/emulate.hpp`.
+its streams, events, pinned memory and captured runs (`kernels/src/cuda/real.rs`). Only the kernels run on the host, as
+C++ over `cuda/emulate.hpp`.
 """
 
 from __future__ import annotations

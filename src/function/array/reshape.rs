@@ -26,7 +26,8 @@ impl Reshape {
     }
 
     fn sizes(&self, x: &Shape) -> Option<Shape> {
-        let known: usize = self.shape.iter().filter(|d| **d >= 0).map(|d| *d as usize).product();
+        let sizes = self.shape.iter().filter(|d| **d >= 0);
+        let known = sizes.fold(1, |n: usize, d| n.saturating_mul(*d as usize));
         let open = self.shape.iter().filter(|d| **d < 0).count();
         let size = x.size();
         let inferred = size.checked_div(known).unwrap_or(0);

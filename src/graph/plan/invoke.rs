@@ -234,11 +234,15 @@ pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     true
 }
 
-/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest.
+/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest. On the
+/// host they are a copy: a kernel that has checked them reads them again, and another thread may write the array meanwhile.
 fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
     let n = shape.size();
     if f.function.def().input(i).kind != InputKind::Index {
         return a.read_at(place, f.kernel_dtype(place))?.of(n);
+    }
+    if place == Place::Host && !a.dtype().is_float() {
+        return a.read(DType::I64)?.of(n)?.converted(DType::I64);
     }
     if !a.dtype().is_float() {
         return a.read_at(place, DType::I64)?.of(n);

@@ -121,11 +121,11 @@ struct Play {
     leaves: usize,
 }
 
-/// Bytes of a function's indices as whole numbers, where they are of another type.
+/// Bytes of a function's indices as whole numbers.
 fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
     let def = node.f.function.def();
     let of = |(i, &v): (usize, &u32)| match def.input(i).kind {
-        InputKind::Index if slots[v as usize].data.dtype() != DType::I64 => rounded(slots[v as usize].shape.size() * 8),
+        InputKind::Index => rounded(slots[v as usize].shape.size() * 8),
         _ => 0,
     };
     node.x.iter().enumerate().map(of).sum()
@@ -134,7 +134,9 @@ fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
 /// Bytes of the large buffers that a function works in on the host, forward and backward.
 fn scratch(node: &PlanNode, slots: &[Slot]) -> [usize; 2] {
     match (node.f.context.site().place, node.setup.kernels()) {
-        (Place::Host, Some(call)) => call.scratch(node.f.context.compute_dtype()).map(|n| n + indices(node, slots)),
+        (Place::Host, Some(call)) if !node.f.is_idle(&node.setup) => {
+            call.scratch(node.f.context.compute_dtype()).map(|n| n + indices(node, slots))
+        }
         _ => [0; 2],
     }
 }

@@ -5,9 +5,10 @@ mod cuda;
 mod work;
 
 use crate::array::Output;
-use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::ops;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -72,6 +73,11 @@ impl Sizes {
         (0..self.kernel.len()).map(|i| rest(i) as i64).collect()
     }
 
+    /// No images at all: sums over them are zeros, however large one would be.
+    fn is_empty(&self) -> bool {
+        self.batch == 0
+    }
+
     fn multiplications(&self) -> f64 {
         let w = self.weight_shape();
         self.output_shape().size() as f64 * (w.size() / self.out_channels.max(1)) as f64
@@ -83,11 +89,20 @@ fn data_and_weight(want: &[bool]) -> Option<Needs> {
     Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
 }
 
+/// Gradients that nothing is added up for.
+fn zeros(gx: &[Option<GradMut>]) -> Result<()> {
+    let mut written = gx.iter().flatten().filter(|gx| gx.output == Output::Write);
+    written.try_for_each(|gx| ops::fill(&gx.data, 0.0))
+}
+
 /// The convolution of x by a weight, and a bias.
 pub struct Convolution(pub Sizes);
 
 impl Call for Convolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
         self.0.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
@@ -96,7 +111,7 @@ impl Call for Convolution {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        self.0.scratch(dtype)
+        if self.0.is_empty() { [0; 2] } else { self.0.scratch(dtype) }
     }
 
     fn grad_over(&self, i: usize) -> Option<usize> {
@@ -109,6 +124,9 @@ impl Call for Convolution {
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let s = &self.0;
+        if s.is_empty() {
+            return zeros(gx);
+        }
         // The gradient of x last: it may be written over that of y.
         let own = gx[0].as_ref();
         let place = own.filter(|gx| gx.over).map(|gx| &gx.data);
@@ -132,6 +150,9 @@ pub struct Deconvolution(pub Sizes);
 
 impl Call for Deconvolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
         self.0.transposed(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
@@ -140,6 +161,9 @@ impl Call for Deconvolution {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
+        if self.0.is_empty() {
+            return [0; 2];
+        }
         let [forward, backward] = self.0.scratch(dtype);
         [backward, forward.max(backward)]
     }
@@ -150,6 +174,9 @@ impl Call for Deconvolution {
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let (s, Some(gy)) = (&self.0, &gy[0]) else { return Ok(()) };
+        if s.is_empty() {
+            return zeros(gx);
+        }
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             s.forward_to(&gy.data, &w.data, &gx.data, gx.output)?;
         }
@@ -168,6 +195,9 @@ pub struct WeightGradient(pub Sizes);
 
 impl Call for WeightGradient {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write)
+        match self.0.is_empty() {
+            true => ops::fill(&y[0].data, 0.0),
+            false => self.0.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write),
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Backward {
             for (i, step) in self.steps.iter().enumerate() {
                 self.end(step);
                 if i == 0 && clear_seed {
-                    seed.storage().clear();
+                    seed.storage().lose_gradient();
                 }
             }
         };
@@ -126,7 +126,7 @@ impl Backward {
                 at.set(i);
                 self.step(step, seed, hooks)?;
                 if i == 0 && clear_seed {
-                    seed.storage().clear(); // only what made the root reads its gradient
+                    seed.storage().lose_gradient(); // only what made the root reads it
                 }
                 interrupt.check(step.work)
             })
