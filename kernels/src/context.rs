@@ -1,6 +1,6 @@
 //! Where and in which precision a function runs: NNabla's Context.
 
-use crate::array::Place;
+use crate::array::{Place, Site};
 use crate::cuda;
 use crate::dtype::DType;
 pub use crate::dtype::compute_dtype;
@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 /// A computation context. `backend` lists candidates as `device:type`, for example `cpu:float`.
 ///
-/// Functions take the [context of their thread](crate::graph::mode::set_context) when they are made, and keep it.
+/// Functions take the context of their thread when they are made, and keep it.
 ///
 /// ```
 /// use nnrs_kernels::{Context, DType};
@@ -28,25 +28,6 @@ pub struct Context {
     /// The device as a number in words; only shown on the CPU.
     pub device_id: String,
     site: Site,
-}
-
-/// Where a function computes, and the type of its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    pub dtype: DType,
-    pub place: Place,
-}
-
-impl Site {
-    fn host(dtype: DType) -> Site {
-        Site { dtype, place: Place::Host }
-    }
-
-    /// The type in which kernels compute: double for double, float for all others.
-    #[inline]
-    pub fn compute_dtype(self) -> DType {
-        compute_dtype(self.dtype)
-    }
 }
 
 // As in NNabla, the context that nobody chose names no kind of arrays.

@@ -13,7 +13,6 @@ mod cudnn;
 mod disk;
 pub mod draws;
 pub(crate) mod driver;
-pub mod embed;
 #[cfg(feature = "emulate")]
 mod emulate;
 #[cfg(feature = "emulate")]

@@ -6,10 +6,10 @@ use crate::array::{Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::cpu::rows;
 use crate::cpu::scratch::{Scratch, counted};
-use crate::cuda::embed::{self, Absent};
 use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::{self as embed, Absent};
 use crate::with_real;
 
 /// `n` rows of `size` elements.

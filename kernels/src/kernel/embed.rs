@@ -5,8 +5,8 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cpu::pool;
 use crate::cpu::simd::{self, SimdReal};
-use crate::cuda::embed::{self, Absent};
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::{self as embed, Absent};
 use crate::with_real;
 use std::sync::Mutex;
 

@@ -7,10 +7,10 @@ use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::cpu::rows;
 use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd;
-use crate::cuda::embed::{self, Absent};
 use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::{self as embed, Absent};
 use crate::shape::Shape;
 use crate::with_real;
 

@@ -5,9 +5,9 @@ use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::cpu::moves::Moves;
-use crate::cuda::embed::{self, Absent};
 use crate::cuda::places;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::{self as embed, Absent};
 use crate::shape::Shape;
 use crate::with_real;
 

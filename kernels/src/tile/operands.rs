@@ -1,8 +1,8 @@
 //! Programs over arrays: what is read and written is checked against the number of elements, and kept while it is used.
 
 use super::{Program, Sink, Source, Walk};
+use crate::array::Site;
 use crate::array::{Data, Place};
-use crate::context::Site;
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;

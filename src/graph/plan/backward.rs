@@ -17,7 +17,7 @@ use crate::function::Needs;
 use crate::graph::variable::{VarNode, VarRef};
 use build::Builder;
 use nnrs_kernels::array::NdArray;
-use nnrs_kernels::context::Site;
+use nnrs_kernels::array::Site;
 use nnrs_kernels::cuda::{Gpu, replays::Replays};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::MixMap;

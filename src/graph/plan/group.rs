@@ -2,7 +2,7 @@
 //! functions whose outputs nobody outside reads before that.
 
 use super::order::Graph;
-use nnrs_kernels::context::Site;
+use nnrs_kernels::array::Site;
 use nnrs_kernels::shape::Shape;
 
 /// Members of one group at most: keeps programs and their scratch small.

@@ -4,7 +4,7 @@ use super::group::Unit;
 use super::order::Graph;
 use crate::function::elementwise::{Rules, rules};
 use nnrs_kernels::array::Place;
-use nnrs_kernels::context::Site;
+use nnrs_kernels::array::Site;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::expr::op::Unary;
 use nnrs_kernels::expr::ssa::{Id, Ins, MixMap, Ssa};

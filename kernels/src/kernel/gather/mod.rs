@@ -1,15 +1,17 @@
 //! Slices of an array along an axis, picked by indices; and the way back, which adds.
 
+pub mod cuda;
+
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cpu::rows;
 use crate::cpu::scratch::{Scratch, counted};
 use crate::cpu::simd::SimdReal;
 use crate::cpu::tasks::{Shared, share};
-use crate::cuda::embed::{self, Absent};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::with_real;
+use cuda::Absent;
 
 /// How rows are picked: in `batch` batches of `outer` blocks; of each block, which has `n` rows of `inner` elements, the
 /// `picks` rows that the batch's numbers name.
@@ -56,7 +58,7 @@ impl Picks {
     /// the host wait.
     pub fn pick(&self, x: &Data, indices: &Data, y: &Data) -> Result<()> {
         match y.place() {
-            Place::Gpu(_) => embed::gather(self, indices, x, y, Absent::Nan),
+            Place::Gpu(_) => cuda::gather(self, indices, x, y, Absent::Nan),
             Place::Host => {
                 let indices = checked(indices.as_slice(), self.n)?;
                 with_real!(y.dtype(), T => self.pick_on_host(x.as_slice::<T>(), indices, y.as_mut_slice()));
@@ -68,7 +70,7 @@ impl Picks {
     /// Adds the picked slices where they came from. On a GPU those whose index lies outside are left out.
     pub fn put_back(&self, y: &Data, indices: &Data, x: &Data, output: Output) -> Result<()> {
         match x.place() {
-            Place::Gpu(_) => embed::scatter(self, indices, y, x, output),
+            Place::Gpu(_) => cuda::scatter(self, indices, y, x, output),
             Place::Host => {
                 let indices = checked(indices.as_slice(), self.n)?;
                 with_real!(x.dtype(), T => self.put_back_on_host(y.as_slice::<T>(), indices, x.as_mut_slice(), output));

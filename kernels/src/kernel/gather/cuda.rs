@@ -1,13 +1,13 @@
 //! Rows of a table by their numbers on a GPU, and the gradient of the table: also for `gather` and its kin.
 
-use super::driver::Grid;
-use super::{kernels, places, sort};
+use super::Picks;
 use crate::array::Data;
 use crate::array::Output;
+use crate::cuda::driver::Grid;
+use crate::cuda::{kernels, places, sort};
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
-use crate::kernel::gather::Picks;
 use std::borrow::Cow;
 
 /// What becomes of a row whose number is none of the table's: looking for one would have the host wait for the device.
