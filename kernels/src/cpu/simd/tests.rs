@@ -324,19 +324,24 @@ fn tile_speed() {
         }
         println!("{isa:?} {name}: {best:.3}");
     };
-    // SAFETY: all are 1024 long.
     for (isa, k, _) in tables() {
         for op in Unary::ALL {
-            show(isa, format!("{op:?}"), &mut || unsafe { (k.unary)(op)(y.as_mut_ptr(), x.as_ptr(), 1024) });
+            let f = (k.unary)(op);
+            // SAFETY: all are 1024 long.
+            show(isa, format!("{op:?}"), &mut || unsafe { f(y.as_mut_ptr(), x.as_ptr(), 1024) });
         }
         for op in [Binary::Mul, Binary::Add, Binary::Max, Binary::Pow, Binary::Atan2] {
-            show(isa, format!("{op:?}"), &mut || unsafe {
-                (k.binary)(op)(y.as_mut_ptr(), x.as_ptr(), b.as_ptr(), 1024)
-            });
+            let f = (k.binary)(op);
+            // SAFETY: all are 1024 long.
+            show(isa, format!("{op:?}"), &mut || unsafe { f(y.as_mut_ptr(), x.as_ptr(), b.as_ptr(), 1024) });
         }
+        // SAFETY: the kernels of this processor, over slices.
         show(isa, "sum".into(), &mut || _ = std::hint::black_box(unsafe { (k.sum)(x) }));
+        // SAFETY: as above, of the same length.
         show(isa, "dot".into(), &mut || _ = std::hint::black_box(unsafe { (k.dot)(x, b) }));
+        // SAFETY: as above.
         show(isa, "max".into(), &mut || _ = std::hint::black_box(unsafe { (k.max)(x) }));
+        // SAFETY: as above, of the same length.
         show(isa, "axpy".into(), &mut || unsafe { (k.axpy)(y, 0.5, x) });
     }
     show(isa(), "exp_sum".into(), &mut || _ = std::hint::black_box(exp_sum(y, x, 0.1)));
