@@ -868,6 +868,9 @@ _NORM = _index('norm')
 @_checked
 def norm(x: A, p: float | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
+    
+     Powers are made in x's type: where all of them underflow (float32, p = 2: `|x|` under 1e-22), y is 0 and its gradients
+     are infinite or NaN, as in NNabla.
 
     Args:
         x: N-D array.
