@@ -123,7 +123,7 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::from_slice(&[1, 2, 3, 4], [2, 2].into())?;
-    /// assert_eq!(a.to_ndarray::<f64>()?.dot(&ndarray::arr1(&[1.0, 0.0]).into_dyn()), ndarray::arr1(&[1.0, 3.0]).into_dyn());
+    /// assert_eq!(a.to_ndarray::<f64>()?, ndarray::arr2(&[[1.0, 2.0], [3.0, 4.0]]).into_dyn());
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn to_ndarray<T: Element>(&self) -> Result<ndarray::ArrayD<T>> {
