@@ -95,6 +95,7 @@ impl Walk {
     }
 
     /// Elements of the array that a loop over `n` elements goes over, from its first one on.
+    #[inline]
     fn extent(&self, n: usize) -> usize {
         match self {
             _ if n == 0 => 0,

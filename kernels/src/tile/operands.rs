@@ -28,6 +28,7 @@ impl AnyProgram {
         }
     }
 
+    #[inline]
     fn place(&self) -> Place {
         match self {
             AnyProgram::Gpu(gpu, _) => Place::Gpu(gpu),
@@ -51,12 +52,14 @@ pub struct Operands {
 }
 
 impl Operands {
+    #[inline]
     pub fn new(site: Site, n: usize) -> Operands {
         let (sources, sinks, read, written, apart) = Default::default();
         Operands { n, dtype: site.dtype, place: site.place, sources, sinks, read, written, apart }
     }
 
     /// An input that is a number.
+    #[inline]
     pub fn constant(&mut self, v: f64) {
         self.sources.push(Source { ptr: std::ptr::null(), dtype: self.dtype, walk: Walk::Constant(v) });
     }
@@ -65,6 +68,7 @@ impl Operands {
     ///
     /// # Errors
     /// The array has fewer elements than the walk goes over.
+    #[inline]
     pub fn read(&mut self, data: Data, walk: Walk) -> Result<()> {
         let most = walk.extent(self.n);
         let data = if data.len() < most { data.of(most)? } else { data };
@@ -78,6 +82,7 @@ impl Operands {
     ///
     /// # Errors
     /// The array has another number of elements; not enough memory.
+    #[inline]
     pub fn write(&mut self, data: Data) -> Result<()> {
         let mut data = data.of(self.n)?;
         assert!(data.place() == self.place, "outputs on the program's device");
@@ -98,7 +103,8 @@ impl Operands {
     ///
     /// # Panics
     /// If the program has another number of inputs or outputs, or another device.
-    pub fn run(self, program: &AnyProgram) -> Result<()> {
+    #[inline]
+    pub fn run(&self, program: &AnyProgram) -> Result<()> {
         assert!(program.place() == self.place, "the program's device");
         let (n, sources, sinks) = (self.n, &self.sources[..], &self.sinks[..]);
         // SAFETY: the arrays have the elements that are read and written, `read` and `written` keep their memory, and what is
