@@ -353,9 +353,7 @@ fn kernel(
         let y: Vec<NdArray> = setup.y.iter().map(|s| NdArray::of_engine(s.clone())).collect();
         run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
     }
-    let (x, y): (Vec<&NdArray>, Vec<&NdArray>) = (inputs.iter().collect(), outputs.iter().collect());
-    let gy: Vec<Option<&NdArray>> = gradients.iter().map(Some).collect();
-    run_backward(node, setup, needs, &x, &y, &gy, || Ok(gx))?;
+    run_backward(node, setup, needs, |i| &inputs[i], |o| &outputs[o], |o| Some(&gradients[o]), || Ok(gx))?;
     Ok(parts)
 }
 

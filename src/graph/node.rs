@@ -205,11 +205,15 @@ impl FnNode {
         self.function.updates_input(i) || self.rewrites() == Some(i)
     }
 
+    fn on_gpu(&self) -> OnGpu {
+        self.function.def().on_gpu
+    }
+
     /// Where the function's forward kernel runs: on the context's device, if there is one for it.
     pub(crate) fn kernel_place(&self) -> Place {
         let place = self.context.site().place;
         match place {
-            Place::Gpu(_) if self.function.def().on_gpu == OnGpu::Nothing => {
+            Place::Gpu(_) if self.on_gpu() == OnGpu::Nothing => {
                 cuda::runs_on_host(self.name());
                 Place::Host
             }
@@ -219,7 +223,7 @@ impl FnNode {
 
     /// Where the function's backward kernel runs.
     pub(crate) fn backward_place(&self) -> Place {
-        if self.function.def().on_gpu == OnGpu::Both { self.context.site().place } else { Place::Host }
+        if self.on_gpu() == OnGpu::Both { self.context.site().place } else { Place::Host }
     }
 
     /// The type in which a kernel reads and writes floating-point data: on a GPU that of the data, which it converts itself.
@@ -234,10 +238,8 @@ impl FnNode {
         }
         let call = setup.kernels()?;
         match self.context.gpu() {
-            Some(_) if self.function.def().on_gpu == OnGpu::Forward => None,
-            Some(_)
-                if self.function.def().on_gpu == OnGpu::Both && call.saves(self.context.compute_dtype()).is_some() =>
-            {
+            Some(_) if self.on_gpu() == OnGpu::Forward => None,
+            Some(_) if self.on_gpu() == OnGpu::Both && call.saves(self.context.compute_dtype()).is_some() => {
                 let needs = call.needs(want)?;
                 Some(Needs { x: Needs::ALL.x, ..needs })
             }
@@ -248,7 +250,7 @@ impl FnNode {
     /// Bytes that a call saves in place of inputs. Kernels on a GPU read the inputs instead.
     pub(crate) fn saves(&self, setup: &Setup) -> Option<usize> {
         match self.context.gpu() {
-            Some(_) if self.function.def().on_gpu != OnGpu::Nothing => None,
+            Some(_) if self.on_gpu() != OnGpu::Nothing => None,
             _ => setup.kernels()?.saves(self.context.compute_dtype()),
         }
     }
@@ -377,8 +379,7 @@ impl FnNode {
         let (inputs, outputs) = (self.inputs(), self.outputs());
         let x: SmallVec<[Shape; 4]> = inputs.iter().map(|x| x.shape()).collect();
         let y: SmallVec<[Shape; 2]> = outputs.iter().map(|y| y.shape()).collect();
-        let new = self.refresh_from(&inputs, x.iter(), &outputs, y.iter())?.1;
-        Ok(new)
+        Ok(self.refresh_from(&inputs, x.iter(), &outputs, y.iter())?.1)
     }
 
     /// As [`FnNode::refresh`], where inputs and outputs are known, and had these shapes at some time. Gives the function over

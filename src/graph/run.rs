@@ -262,9 +262,6 @@ impl Variable {
     /// ```
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
-        if let Seed::Array(a) = &options.seed {
-            a.fetch()?; // it may have been dropped by an earlier pass
-        }
         let seed = self.seed(&options)?;
         self.check_parent("backward")?;
         let told = |f: &FunctionRef| {
@@ -287,6 +284,9 @@ impl Variable {
 
     fn seed(&self, options: &BackwardOptions) -> Result<NdArray> {
         let shape = self.shape();
+        if let Seed::Array(a) = &options.seed {
+            a.fetch()?; // it may have been dropped by an earlier pass
+        }
         match &options.seed {
             Seed::Own if self.grad_was_dropped() => Err(dropped_gradient()),
             Seed::Own => Ok(self.node().grad()),

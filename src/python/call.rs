@@ -109,10 +109,11 @@ pub(crate) fn wanted_outputs(function: &str, n: Option<&Bound<'_, PyAny>>) -> Py
     let Some(n) = number else {
         return Err(errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)));
     };
-    n.extract::<i64>()
-        .ok()
-        .or_else(|| n.extract().ok().and_then(whole))
-        .ok_or_else(|| errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)))
+    let found = match convert::fitting(n)? {
+        Some(int) => Some(int),
+        None => convert::fitting(n)?.and_then(whole),
+    };
+    found.ok_or_else(|| errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)))
 }
 
 /// Applies function number `index` of the registry.

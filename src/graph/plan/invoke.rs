@@ -6,8 +6,7 @@ use super::{changes, variables};
 use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
-use nnrs_kernels::array::Site;
-use nnrs_kernels::array::{Data, Found, NdArray, Place};
+use nnrs_kernels::array::{Data, Found, NdArray, Place, Site};
 use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::{DType, Element};
 use nnrs_kernels::error::Result;
@@ -117,15 +116,15 @@ fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) 
     }
 }
 
-/// Runs the backward kernel of a call, which reads what `needs` says. `gy`: the gradients that arrive; `gx`: finds, after all
-/// is read, where those of the inputs are to go.
-pub(crate) fn backward<'a>(
+/// Runs the backward kernel of a call, which reads what `needs` says. `x`, `y`: data by number; `gy`: the gradients that arrive;
+/// `gx`: finds, after all is read, where those of the inputs are to go.
+pub(crate) fn backward<'a, 'b>(
     f: &FnNode,
     setup: &'a Setup,
     needs: Needs,
-    x: &[&NdArray],
-    y: &[&NdArray],
-    gy: &[Option<&NdArray>],
+    x: impl Fn(usize) -> &'b NdArray,
+    y: impl Fn(usize) -> &'b NdArray,
+    gy: impl Fn(usize) -> Option<&'b NdArray>,
     gx: impl FnOnce() -> Result<SmallVec<[Option<GradMut<'a>>; 4]>>,
 ) -> Result<()> {
     let place = f.backward_place();
@@ -133,24 +132,22 @@ pub(crate) fn backward<'a>(
     let read = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
         Ok(View { shape, data: a.read_at(place, compute)?.of(shape.size())? })
     };
-    let input = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| -> Result<Option<View<'a>>> {
-        let data = needs.input(i).then(|| read_input(f, i, a, shape, place)).transpose()?;
-        Ok(data.map(|data| View { shape, data }))
-    };
-    let output = |(i, (a, shape)): (usize, (&&NdArray, &'a Shape))| needs.output(i).then(|| read(a, shape)).transpose();
-    let arriving = |(a, shape): (&Option<&NdArray>, &'a Shape)| a.map(|a| read(a, shape)).transpose();
-    let x: SmallVec<[_; 4]> = x.iter().zip(&setup.x).enumerate().map(input).collect::<Result<_>>()?;
-    let y: SmallVec<[_; 2]> = y.iter().zip(&setup.y).enumerate().map(output).collect::<Result<_>>()?;
-    let gy: SmallVec<[_; 2]> = gy.iter().zip(&setup.y).map(arriving).collect::<Result<_>>()?;
+    let input = |i, shape| read_input(f, i, x(i), shape, place).map(|data| View { shape, data });
+    let mut inputs: SmallVec<[Option<View>; 4]> = SmallVec::new();
+    for (i, shape) in setup.x.iter().enumerate() {
+        inputs.push(needs.input(i).then(|| input(i, shape)).transpose()?);
+    }
+    let (mut outputs, mut arriving): (SmallVec<[Option<View>; 2]>, SmallVec<[Option<View>; 2]>) = Default::default();
+    for (i, shape) in setup.y.iter().enumerate() {
+        outputs.push(needs.output(i).then(|| read(y(i), shape)).transpose()?);
+        arriving.push(gy(i).map(|a| read(a, shape)).transpose()?);
+    }
     let mut gx = gx()?;
     let dtype = f.context.compute_dtype();
     let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
     let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
-    if f.is_idle(setup) {
-        Ok(())
-    } else {
-        setup.call()?.backward(&run, Gradients { x: &x, y: &y, gy: &gy, gx: &mut gx })
-    }
+    let gradients = Gradients { x: &inputs, y: &outputs, gy: &arriving, gx: &mut gx };
+    if f.is_idle(setup) { Ok(()) } else { setup.call()?.backward(&run, gradients) }
 }
 
 /// Runs a function given by a formula on its own.
@@ -241,11 +238,10 @@ fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) ->
     if f.function.def().input(i).kind != InputKind::Index {
         return a.read_at(place, f.kernel_dtype(place))?.of(n);
     }
-    if place == Place::Host && !a.dtype().is_float() {
-        return a.read(DType::I64)?.of(n)?.converted(DType::I64);
-    }
     if !a.dtype().is_float() {
-        return a.read_at(place, DType::I64)?.of(n);
+        let data = a.read_at(place, DType::I64)?.of(n)?;
+        let is_the_arrays = place == Place::Host && a.dtype() == DType::I64;
+        return if is_the_arrays { data.converted(DType::I64) } else { Ok(data) };
     }
     if place != Place::Host {
         return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);

@@ -5,10 +5,9 @@ mod cuda;
 mod work;
 
 use crate::array::Output;
-use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::ops;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -89,20 +88,11 @@ fn data_and_weight(want: &[bool]) -> Option<Needs> {
     Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
 }
 
-/// Gradients that nothing is added up for.
-fn zeros(gx: &[Option<GradMut>]) -> Result<()> {
-    let mut written = gx.iter().flatten().filter(|gx| gx.output == Output::Write);
-    written.try_for_each(|gx| ops::fill(&gx.data, 0.0))
-}
-
 /// The convolution of x by a weight, and a bias.
 pub struct Convolution(pub Sizes);
 
 impl Call for Convolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
         self.0.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
@@ -111,7 +101,7 @@ impl Call for Convolution {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        if self.0.is_empty() { [0; 2] } else { self.0.scratch(dtype) }
+        self.0.scratch(dtype)
     }
 
     fn grad_over(&self, i: usize) -> Option<usize> {
@@ -124,9 +114,6 @@ impl Call for Convolution {
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let s = &self.0;
-        if s.is_empty() {
-            return zeros(gx);
-        }
         // The gradient of x last: it may be written over that of y.
         let own = gx[0].as_ref();
         let place = own.filter(|gx| gx.over).map(|gx| &gx.data);
@@ -150,9 +137,6 @@ pub struct Deconvolution(pub Sizes);
 
 impl Call for Deconvolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
         self.0.transposed(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
     }
 
@@ -161,9 +145,6 @@ impl Call for Deconvolution {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        if self.0.is_empty() {
-            return [0; 2];
-        }
         let [forward, backward] = self.0.scratch(dtype);
         [backward, forward.max(backward)]
     }
@@ -174,9 +155,6 @@ impl Call for Deconvolution {
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let (s, Some(gy)) = (&self.0, &gy[0]) else { return Ok(()) };
-        if s.is_empty() {
-            return zeros(gx);
-        }
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
             s.forward_to(&gy.data, &w.data, &gx.data, gx.output)?;
         }
@@ -195,9 +173,6 @@ pub struct WeightGradient(pub Sizes);
 
 impl Call for WeightGradient {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        match self.0.is_empty() {
-            true => ops::fill(&y[0].data, 0.0),
-            false => self.0.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write),
-        }
+        self.0.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write)
     }
 }

@@ -29,12 +29,14 @@ impl Sizes {
 
     /// Bytes of the large buffers that the host's kernels work in, forward and backward.
     pub(super) fn scratch(&self, dtype: DType) -> [usize; 2] {
-        self.on_host().map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
+        let host = self.on_host().filter(|_| !self.is_empty());
+        host.map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
     }
 
     /// The convolution of `x`, plus the bias.
     pub(super) fn forward(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
         match y.place() {
+            _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::forward(self, x, w, bias, y, Output::Write)?,
             Place::Host => with_real!(y.dtype(), T => {
                 self.forward_on_host(x.as_slice::<T>(), w.as_slice(), bias.map(|b| b.as_slice()), y.as_mut_slice())
@@ -56,6 +58,7 @@ impl Sizes {
     /// The gradient of x.
     pub(super) fn backward_data(&self, gy: &Data, w: &Data, gx: &Data, output: Output) -> Result<()> {
         match gx.place() {
+            _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::data_gradient(self, gy, w, None, gx, output)?,
             Place::Host => with_real!(gx.dtype(), T => {
                 self.backward_data_on_host(gy.as_slice::<T>(), w.as_slice(), gx.as_mut_slice(), output)
@@ -97,6 +100,8 @@ impl Sizes {
     /// The gradient of the weight.
     pub(super) fn backward_weight(&self, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
         match gw.place() {
+            _ if self.is_empty() && output == Output::Write => ops::fill(gw, 0.0)?,
+            _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::weight_gradient(self, gy, x, gw, output)?,
             Place::Host => with_real!(gw.dtype(), T => {
                 self.backward_weight_on_host(gy.as_slice::<T>(), x.as_slice(), gw.as_mut_slice(), output)

@@ -295,11 +295,9 @@ impl Backward {
         let place = node.f.backward_place();
         let compute = node.f.kernel_dtype(place);
         let over = c.over.filter(|&(i, from)| self.take_over(node.x[i], node.y[from], node.f.context.dtype()));
-        let data =
-            |list: &[u32]| -> SmallVec<[&NdArray; 4]> { list.iter().map(|&v| &self.slots[v as usize].data).collect() };
-        let arrives = |(i, &arrives): (usize, &bool)| arrives && over.is_none_or(|(_, from)| from != i);
-        let gy = node.y.iter().zip(c.arrives.iter().enumerate().map(arrives));
-        let gy: SmallVec<[Option<&NdArray>; 2]> = gy.map(|(&v, arrives)| arrives.then(|| self.grad(v, seed))).collect();
+        let data = |v: u32| &self.slots[v as usize].data;
+        let arrives = |i: usize| c.arrives[i] && over.is_none_or(|(_, from)| from != i);
+        let gy = |i: usize| arrives(i).then(|| self.grad(node.y[i], seed));
         let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
         let gx = |(i, t): (usize, &Option<Target>)| match t {
             Some(t) if t.how == How::Own => Ok(None),
@@ -308,7 +306,7 @@ impl Backward {
             None => Ok(None),
         };
         let gx = || c.targets.iter().enumerate().map(gx).collect();
-        invoke::backward(&node.f, &node.setup, needs, &data(&node.x), &data(&node.y), &gy, gx)?;
+        invoke::backward(&node.f, &node.setup, needs, |i| data(node.x[i]), |i| data(node.y[i]), gy, gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 
