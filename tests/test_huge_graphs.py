@@ -46,6 +46,17 @@ def on_small_stack(work):
     return value
 
 
+@pytest.mark.parametrize("n", [20_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+def test_a_function_of_many_inputs_and_one_of_many_outputs(n):
+    """Work grows with their number: were it with its square, the long one would run for hours."""
+    x = leaf(np.arange(n))
+    y = F.sink(*F.split(x), one_input_grad=True)
+    assert nn.memory.plan(y).peak > 0
+    y.forward()
+    y.backward()
+    close(x.g, np.ones(n))
+
+
 @pytest.mark.parametrize("n", [50_000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_a_chain_of_many_nodes_in_a_small_stack(n):
     def work():

@@ -108,8 +108,8 @@ impl<'a> Builder<'a> {
         let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let alone = |t: &Target| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
         let at = |i: usize| {
-            targets[i].filter(|t| t.how == How::Write && alone(t))?;
             let from = call.grad_over(i)?;
+            targets[i].filter(|t| t.how == How::Write && alone(t))?;
             (arrives[from] && ends(node.y[from]) && y[from].size() == x[i].size()).then_some((i, from))
         };
         (0..targets.len()).find_map(at)
