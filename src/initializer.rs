@@ -1,5 +1,6 @@
 //! Initial values of parameters. Random ones come from the stream of [`crate::random`], so `set_function_seed` makes them repeat.
 
+use crate::graph::Variable;
 use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::cpu::philox;
 use nnrs_kernels::cpu::simd;
@@ -7,6 +8,7 @@ use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::random::next_draw;
 use nnrs_kernels::shape::Shape;
+use std::sync::Arc;
 
 /// Something that makes initial values. Closures `|shape: &Shape| -> Result<NdArray>` are initializers too.
 ///
@@ -18,17 +20,48 @@ use nnrs_kernels::shape::Shape;
 /// assert_eq!(Constant(0.5).make(&[2].into())?.to_vec::<f32>()?, [0.5, 0.5]);
 /// # Ok::<(), nnrs::Error>(())
 /// ```
-pub trait Initializer {
+pub trait Initializer: Send + Sync {
     /// New values of this shape.
     ///
     /// # Errors
     /// A shape that does not fit into memory, or that the initializer cannot fill.
     fn make(&self, shape: &Shape) -> Result<NdArray>;
+
+    /// Told the parameter that has its values.
+    #[doc(hidden)]
+    fn made(&self, _parameter: &Variable) {}
 }
 
-impl<F: Fn(&Shape) -> Result<NdArray>> Initializer for F {
+impl<F: Fn(&Shape) -> Result<NdArray> + Send + Sync> Initializer for F {
     fn make(&self, shape: &Shape) -> Result<NdArray> {
         self(shape)
+    }
+}
+
+/// The initial values that layers use where no others are given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Usual {
+    /// The same number everywhere.
+    Constant(f64),
+    /// Uniform between two limits.
+    Uniform(f64, f64),
+}
+
+/// Makes the initializers that layers use where no others are given.
+pub trait Generator: Send + Sync {
+    /// The initializer of such values.
+    fn initializer(&self, usual: Usual) -> Arc<dyn Initializer>;
+}
+
+/// The generator of Rust programs: the stream of [`crate::random`].
+pub(crate) struct Stream;
+
+impl Generator for Stream {
+    fn initializer(&self, usual: Usual) -> Arc<dyn Initializer> {
+        match usual {
+            Usual::Constant(v) => Arc::new(Constant(v)),
+            Usual::Uniform(low, high) => Arc::new(Uniform(low, high)),
+        }
     }
 }
 
@@ -153,12 +186,6 @@ pub fn calc_normal_std_glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -
 pub fn calc_uniform_lim_glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> (f64, f64) {
     let limit = (6.0 / (product(kernel) * (inmaps + outmaps) as f64)).sqrt();
     (-limit, limit)
-}
-
-/// The usual initializer of weights: uniform within [`calc_uniform_lim_glorot`].
-pub fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Uniform {
-    let (low, high) = calc_uniform_lim_glorot(inmaps, outmaps, kernel);
-    Uniform(low, high)
 }
 
 #[cfg(test)]

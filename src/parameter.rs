@@ -10,112 +10,76 @@
 //! # Ok::<(), nnrs::Error>(())
 //! ```
 
-use crate::graph::Variable;
-use crate::initializer::Initializer;
+use crate::graph::{Variable, mode};
+use crate::initializer::{Generator, Initializer};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use nnrs_kernels::fork::at_fork;
 use nnrs_kernels::shape::Shape;
-use std::cell::RefCell;
-use std::collections::HashSet;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::Arc;
 
 mod files;
+mod tree;
 pub use files::{load_parameters, save_parameters};
-
-/// A scope: parameters and inner scopes in the order in which they were made.
-#[derive(Default)]
-struct Scope(Mutex<Vec<(String, Item)>>);
-
-#[derive(Clone)]
-enum Item {
-    Parameter(Variable),
-    Scope(Arc<Scope>),
-}
-
-static ROOT: LazyLock<Arc<Scope>> = LazyLock::new(Arc::default);
-
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
-}
-
-at_fork!(Ready, LazyLock::force(&ROOT));
-
-fn current() -> Arc<Scope> {
-    CURRENT.with_borrow(|c| c.clone()).unwrap_or_else(|| ROOT.clone())
-}
+pub(crate) use tree::{Entries, Item, Scope};
+#[cfg(feature = "python")]
+pub(crate) use tree::{Tree, note, set_tree, take_back};
+use tree::{current, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
 fn parts(name: &str) -> Vec<&str> {
     name.split('/').filter(|p| !p.is_empty()).collect()
 }
 
-impl Scope {
-    /// Locked only while an entry goes in or out, never while other code runs.
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, Item)>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+/// What lies at `parts` below a scope.
+fn find(scope: Scope, parts: &[&str]) -> Option<Item> {
+    let mut at = Item::Scope(scope);
+    for part in parts {
+        let Item::Scope(scope) = at else { return None };
+        at = scope.get(part)?;
     }
+    Some(at)
+}
 
-    fn get(&self, key: &str) -> Option<Item> {
-        self.lock().iter().find(|(k, _)| k == key).map(|(_, item)| item.clone())
+/// The scope at `parts` below one, made where it is missing.
+fn open(mut scope: Scope, parts: &[&str]) -> Result<Scope> {
+    for (i, part) in parts.iter().enumerate() {
+        let there = scope.get(part).map_or_else(|| scope.clone().add(part, Item::Scope(scope.inner()?)), Ok)?;
+        scope = match there {
+            Item::Scope(inner) => inner,
+            Item::Parameter(_) => return Err(taken(&parts[..=i].join("/"))),
+        };
     }
+    Ok(scope)
+}
 
-    /// Puts `item` under `key` unless there is something already; gives what is there then.
-    fn add(&self, key: &str, item: Item) -> Item {
-        let mut list = self.lock();
-        if let Some((_, old)) = list.iter().find(|(k, _)| k == key) {
-            return old.clone();
+/// The path of a scope from the root, ending in "/"; empty for the root and for a scope outside the tree.
+fn path_of(wanted: &dyn Entries) -> String {
+    let mut todo = vec![(String::new(), tree().root())];
+    while let Some((path, scope)) = todo.pop() {
+        if scope.address() == wanted.address() {
+            return path;
         }
-        list.push((key.to_string(), item.clone()));
-        item
+        let inner = |(name, item)| match item {
+            Item::Scope(s) => Some((format!("{path}{name}/"), s)),
+            Item::Parameter(_) => None,
+        };
+        todo.extend(scope.list().into_iter().filter_map(inner));
     }
+    String::new()
+}
 
-    /// Puts `item` under `key`; gives what was there.
-    fn put(&self, key: &str, item: Item) -> Option<Item> {
-        let mut list = self.lock();
-        match list.iter_mut().find(|(k, _)| k == key) {
-            Some((_, old)) => Some(std::mem::replace(old, item)),
-            None => {
-                list.push((key.to_string(), item));
-                None
-            }
-        }
-    }
-
-    fn names(&self) -> HashSet<String> {
-        self.lock().iter().map(|(k, _)| k.clone()).collect()
-    }
-
-    fn find(self: &Arc<Scope>, parts: &[&str]) -> Option<Item> {
-        let mut at = Item::Scope(self.clone());
-        for part in parts {
-            let Item::Scope(scope) = at else { return None };
-            at = scope.get(part)?;
-        }
-        Some(at)
-    }
-
-    /// The scope at `parts` below this one, made where it is missing.
-    fn open(self: &Arc<Scope>, parts: &[&str]) -> Result<Arc<Scope>> {
-        let mut at = self.clone();
-        for (i, part) in parts.iter().enumerate() {
-            at = match at.add(part, Item::Scope(Arc::default())) {
-                Item::Scope(inner) => inner,
-                Item::Parameter(_) => return Err(taken(&parts[..=i].join("/"))),
-            };
-        }
-        Ok(at)
-    }
-
-    fn collect(&self, path: &str, all: &mut Vec<(String, Variable)>) {
-        let list = self.lock().clone();
-        for (key, item) in list {
-            let name = if path.is_empty() { key } else { format!("{path}/{key}") };
-            match item {
-                Item::Parameter(v) => all.push((name, v)),
-                Item::Scope(s) => s.collect(&name, all),
-            }
+fn collect(scope: &Scope, path: &str, all: &mut Vec<(String, Variable)>) {
+    for (key, item) in scope.list() {
+        let name = if path.is_empty() { key } else { format!("{path}/{key}") };
+        match item {
+            Item::Parameter(v) => all.push((name, v)),
+            Item::Scope(s) => collect(&s, &name, all),
         }
     }
+}
+
+/// Who makes the usual initial values of layers.
+pub(crate) fn generator() -> Arc<dyn Generator> {
+    tree().generator()
 }
 
 fn taken(name: &str) -> Error {
@@ -129,11 +93,11 @@ fn is_scope(name: &str) -> Error {
 }
 
 /// Restores the thread's scope, also after a panic.
-struct Restore(Option<Arc<Scope>>);
+struct Restore(Option<Scope>);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        CURRENT.set(self.0.take());
+        tree().enter(self.0.take());
     }
 }
 
@@ -151,24 +115,14 @@ impl Drop for Restore {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn parameter_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
-    let inner = current().open(&parts(name))?;
-    let _restore = Restore(CURRENT.replace(Some(inner)));
+    let inner = open(current(), &parts(name))?;
+    let _restore = Restore(tree().enter(Some(inner)));
     f()
 }
 
-/// As [`parameter_scope`]; if `f` fails, the parameters and scopes that it made in that scope go again.
+/// As [`parameter_scope`]; if `f` fails, the parameters and scopes that it made go again.
 pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
-    parameter_scope(name, || {
-        let scope = current();
-        let before = scope.names();
-        f().inspect_err(|_| {
-            let mut list = scope.lock();
-            let (kept, gone) = std::mem::take(&mut *list).into_iter().partition(|(k, _)| before.contains(k));
-            *list = kept;
-            drop(list);
-            drop::<Vec<_>>(gone);
-        })
-    })
+    undoing(|| parameter_scope(name, f))
 }
 
 /// The parameter `name` of the current scope, if there is one.
@@ -181,7 +135,7 @@ pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Res
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn get_parameter(name: &str) -> Option<Variable> {
-    match current().find(&parts(name)) {
+    match find(current(), &parts(name)) {
         Some(Item::Parameter(v)) => Some(v),
         _ => None,
     }
@@ -202,18 +156,16 @@ pub fn get_parameter(name: &str) -> Option<Variable> {
 pub fn set_parameter(name: &str, v: &Variable) -> Result<()> {
     let (scope, last) = place(name)?;
     v.note_name(name);
-    let old = scope.put(last, Item::Parameter(v.clone()));
-    drop(old);
-    Ok(())
+    scope.put(last, Item::Parameter(v.clone()))
 }
 
 /// The scope that `name` lies in, made if need be, and its last part.
-fn place(name: &str) -> Result<(Arc<Scope>, &str)> {
+fn place(name: &str) -> Result<(Scope, &str)> {
     let parts = parts(name);
     let Some((last, outer)) = parts.split_last() else {
         return Err(Error::arg("name", "a name with at least one letter").actual(format!("'{name}'")));
     };
-    Ok((current().open(outer)?, last))
+    Ok((open(current(), outer)?, last))
 }
 
 /// The parameter `name` of the current scope; if it is not there, it is made with values of `initializer`.
@@ -236,14 +188,16 @@ pub fn get_parameter_or_create(
     need_grad: bool,
 ) -> Result<Variable> {
     let shape = shape.into();
-    let v = match current().find(&parts(name)) {
+    let v = match find(current(), &parts(name)) {
         Some(Item::Parameter(v)) => v,
         Some(Item::Scope(_)) => return Err(is_scope(name)),
         None => create(name, &shape, initializer)?,
     };
     if v.shape() != shape {
+        let name = path_of(&*current()) + name;
         let what = format!("parameter '{name}' has shape {}, but shape {shape} is asked for", v.shape());
-        return Err(Error::new(ErrorKind::Parameter, what).hint("use another name, or parameter_scope"));
+        let hint = "use another name or parameter_scope, or remove the old one with pop_parameter or clear_parameters";
+        return Err(Error::new(ErrorKind::Parameter, what).hint(hint));
     }
     if v.need_grad_state() != need_grad {
         v.set_need_grad(Some(need_grad));
@@ -251,8 +205,30 @@ pub fn get_parameter_or_create(
     Ok(v)
 }
 
+/// As [`get_parameter_or_create`], but a variable of its own over the same memory: each use has its own `need_grad`, which is
+/// never set where no gradients are wanted.
+pub(crate) fn use_parameter(
+    name: &str,
+    shape: impl Into<Shape>,
+    initializer: &dyn Initializer,
+    need_grad: bool,
+    used_with_grad: bool,
+) -> Result<Variable> {
+    let v = get_parameter_or_create(name, shape, initializer, need_grad)?;
+    let used = v.unlinked_with(Some(used_with_grad && !mode::no_grad()));
+    used.set_name(parts(name).last().unwrap_or(&""));
+    Ok(used)
+}
+
 fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Variable> {
-    let values = initializer.make(shape)?;
+    shape.check()?;
+    let values = initializer.make(shape).map_err(|e| match e.kind() {
+        ErrorKind::OutOfMemory => Error::new(
+            ErrorKind::OutOfMemory,
+            format!("there is no memory for the initial values of parameter '{name}' of shape {shape}"),
+        ),
+        _ => e,
+    })?;
     if values.shape() != *shape {
         return Err(Error::shape("initializer", format!("values of shape {shape} for parameter '{name}'"))
             .actual(values.shape()));
@@ -260,8 +236,9 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
     let (scope, last) = place(name)?;
     let v = Variable::from_array(values);
     v.set_name(last);
+    initializer.made(&v);
     // A quicker thread's parameter counts.
-    match scope.add(last, Item::Parameter(v)) {
+    match scope.add(last, Item::Parameter(v))? {
         Item::Parameter(v) => Ok(v),
         Item::Scope(_) => Err(is_scope(name)),
     }
@@ -295,7 +272,7 @@ pub fn get_parameters() -> Vec<(String, Variable)> {
 /// ```
 pub fn get_all_parameters() -> Vec<(String, Variable)> {
     let mut all = Vec::new();
-    current().collect("", &mut all);
+    collect(&current(), "", &mut all);
     all
 }
 
@@ -309,6 +286,6 @@ pub fn get_all_parameters() -> Vec<(String, Variable)> {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn clear_parameters() {
-    let old = std::mem::take(&mut *current().lock());
-    drop(old);
+    let scope = current();
+    scope.list().iter().for_each(|(name, _)| scope.remove(name));
 }

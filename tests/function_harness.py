@@ -103,6 +103,15 @@ def scope(type_config: str) -> Any:
     return nn.context_scope(get_extension_context(BACKEND, type_config=type_config))
 
 
+@contextlib.contextmanager
+def told(what: str) -> Iterator[None]:
+    """Errors say with what they came, where one test does several."""
+    try:
+        yield
+    except Exception as e:
+        raise AssertionError(f"with {what}: {type(e).__name__}: {e}") from e
+
+
 def modules() -> dict[str, ModuleType]:
     """All case files by the name of their function."""
     stems = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "case", "families"))

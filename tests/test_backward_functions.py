@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -149,3 +150,61 @@ def test_a_rule_that_reads_outputs_has_them_in_auto_forward(need_grad):
         x = leaf([0.5], need_grad)
         gx = registry["Tanh"]([leaf([2.0])], [x], [x.shape], [None], [x.shape])
     np.testing.assert_allclose(gx.d, 2 * (1 - np.tanh([0.5]) ** 2), rtol=1e-6)
+
+
+def test_arguments_by_position():
+    x, y, g = leaf([[1, 2]]), leaf([[1, 2]]), leaf([[1, 1]])
+    rule = importlib.import_module("nnrs.backward_function.mul_scalar").mul_scalar_backward
+    gx = rule([g], [x], [x.shape], [y], [y.shape], 3.0)
+    gx.forward()
+    assert gx.d.tolist() == [[3, 3]]
+    with pytest.raises(nn.Error, match="mul_scalar_backward: .*at most 2"):
+        rule([g], [x], [x.shape], [y], [y.shape], 3.0, False, 1)
+    with pytest.raises(nn.Error, match="mul_scalar_backward: argument 'val'"):
+        rule([g], [x], [x.shape], [y], [y.shape], 3.0, val=2.0)
+
+
+@pytest.mark.parametrize("f", [F.sigmoid, F.exp, lambda x: x + x, lambda x: x * 2, lambda x: F.concatenate(x, x)])
+@pytest.mark.parametrize("shape", [(3,), (), (2, 2), (0,), (1, 2, 3)])
+def test_gradients_of_other_shapes_are_refused(f, shape):
+    f = f(leaf(np.ones((2, 3)))).parent
+    x, y = f.inputs, f.outputs
+    rule = registry[f.info.type_name]
+    with pytest.raises(nn.Error, match="grad_inputs"):
+        rule([nn.Variable(shape)], x, [v.shape for v in x], y, [v.shape for v in y], **f.arguments)
+
+
+def test_what_a_rule_reads_is_said_of_the_shapes_of_the_call():
+    x = nn.Variable((4, 1, 4))
+    for y in F.broadcast(x, (4, 5, 4)), F.concatenate(x, x, axis=1), F.tile(x, (2, 1, 1)):
+        reads = y.parent.auto_grad_depends_input_data(0, 0), y.parent.auto_grad_depends_output_data(0, 0)
+        for shape in (3,), (), (2, 2), (0,):
+            y.reset_shape(shape, True)
+            now = y.parent.auto_grad_depends_input_data(0, 0), y.parent.auto_grad_depends_output_data(0, 0)
+            assert now == reads == (False, False)
+
+
+@pytest.mark.parametrize("f", [F.tan, F.sigmoid, lambda x: F.add2(x, x), lambda x: x * 2])
+def test_shapes_that_another_thread_changes_in_the_middle_of_a_rule(f):
+    x = leaf(np.ones((4, 5, 6)))
+    y = f(x)
+    y.forward()
+    function, stop = y.parent, threading.Event()
+
+    def reshape():
+        while not stop.is_set():
+            for shape in (3,), (4, 5, 6):
+                x.reset_shape(shape, True)
+                y.reset_shape(shape, True)
+
+    other = threading.Thread(target=reshape)
+    other.start()
+    try:
+        for _ in range(1500):
+            try:
+                function.backward([x] * len(function.inputs), [y])
+            except nn.Error as error:
+                assert "internal" not in str(error)
+    finally:
+        stop.set()
+        other.join()

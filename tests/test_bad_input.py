@@ -350,7 +350,7 @@ def test_the_states_of_a_solver_are_not_read_from_a_file_of_parameters(tmp_path)
 
 @pytest.mark.parametrize("layer", [PF.batch_normalization, PF.layer_normalization])
 def test_initial_values_by_name(layer):
-    with pytest.raises(nn.Error, match="argument 'param_init': expected initial values by name, .* got int 5"):
+    with pytest.raises(nn.Error, match="argument 'param_init': expected initial values by name, .* got 5"):
         layer(nn.Variable((2, 3)), param_init=5)
 
 

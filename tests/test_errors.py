@@ -175,7 +175,7 @@ CASES = {
     "index": Case(lambda: var(3)[5], IndexError, ("x[key]", "from -3 to 2", "got 5")),
     "indices": Case(lambda: var(3)[np.array([0, 7])], IndexError, ("x[key]", "from -3 to 2", "0 to 7")),
     "too many indices": Case(lambda: var(3)[0, 1], IndexError, ("x[key]", "at most 1", "got 2")),
-    "size": Case(lambda: PF.affine(var(2, 3), float("nan")), TypeError, ("affine", "n_outmaps", "integer", "nan")),
+    "size": Case(lambda: PF.affine(var(2, 3), float("nan")), TypeError, ("affine", "n_outmaps", "int", "nan")),
     # graphs
     "late shape": Case(
         lambda: late(lambda x: x.reset_shape((4, 3), True)), ValueError, ("mul2", "(4, 3)", "(2, 3)", "made at")

@@ -49,6 +49,7 @@ def leaf(values: Any, need_grad: bool = True) -> Variable:
 # As NNabla
 
 
+@pytest.mark.parametrize("fusion", [True], indirect=True)  # nothing runs
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_what_a_function_says_of_itself(name):
     """Arguments too, by NNabla's names and with its defaults filled in (numbers there are float, here double)."""

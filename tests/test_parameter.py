@@ -142,7 +142,7 @@ def test_other_shape_names_both_and_the_way_out():
         (lambda: get_parameter("a"), ValueError, "get_parameter: argument 'key': expected the name of a parameter"),
         (lambda: get_parameter(""), ValueError, "a name with at least one letter"),
         (lambda: get_parameter(5), TypeError, "get_parameter: argument 'key': expected .* as a str, got int 5"),
-        (lambda: get_parameter_or_create("a", (1,)), ValueError, "got the scope 'a'"),
+        (lambda: get_parameter_or_create("a", (1,)), ValueError, "there is a scope 'a', so it cannot be a parameter"),
         (lambda: get_parameter_or_create("a/w/x", (1,)), ValueError, "there is a parameter 'a/w'"),
         (lambda: get_parameter_or_create(5, (1,)), TypeError, "argument 'name'"),
         (lambda: get_parameter_or_create("q"), ValueError, "a shape for the new parameter 'q'"),

@@ -70,15 +70,15 @@ def test_no_grad_makes_parameters_that_later_calls_train():
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda x: PF.affine(x, 5, base_axis=3), ValueError, "affine: argument 'base_axis': expected an axis from -3"),
+        (lambda x: PF.affine(x, 5, base_axis=3), ValueError, "affine: argument 'base_axis': expected an axis between -3"),
         (lambda x: PF.affine(x, -1), ValueError, "affine: argument 'n_outmaps'"),
-        (lambda x: PF.affine(x, 2.5), TypeError, "affine: argument 'n_outmaps': expected an integer"),
+        (lambda x: PF.affine(x, 2.5), TypeError, "affine: argument 'n_outmaps': expected int"),
         (lambda x: PF.affine(x, 5, bogus=1), TypeError, "bogus"),
         (lambda x: PF.affine(x, 5, name=3), TypeError, "affine: argument 'name'"),
         (lambda x: PF.affine(3, 5), TypeError, "affine: argument 'inp': expected a Variable or NdArray, got int 3"),
         (lambda x: PF.convolution(x, 4, (3,), group=2), ValueError, "expected a divisor of the 3 input channels"),
         (lambda x: PF.convolution(x, 4, (3,), group=0), ValueError, "group"),
-        (lambda x: PF.embed(x, 3, [4]), TypeError, "embed: argument 'n_features': expected an integer"),
+        (lambda x: PF.embed(x, 3, [4]), TypeError, "embed: argument 'n_features': expected int"),
         (lambda x: PF.affine(x, 5, w_init=np.ones((3, 3))), ValueError, r"expected values of shape \(12, 5\)"),
         (lambda x: PF.affine(x, 5, w_init="ones"), ValueError, "argument 'initializer'"),
         (lambda x: PF.affine(x, 5, apply_b=lambda b: 1 / 0), ZeroDivisionError, "division"),
@@ -147,3 +147,114 @@ def test_wrong_arguments_name_themselves_and_make_no_parameters(name):
     with pytest.raises(nn.Error, match=f"argument '{argument}'"):
         call()
     assert not nn.get_parameters()
+
+
+# One tree: layers are made by Rust code, what the script does with the tree by Python code.
+
+
+def test_a_layer_finds_what_the_script_put_there():
+    w = nn.Variable.from_numpy_array(np.full((2, 1), 3, np.float32), need_grad=True)
+    nn.parameter.set_parameter("fc/affine/W", w)
+    y = PF.affine(nn.Variable.from_numpy_array(np.ones((1, 2), np.float32)), 1, name="fc", with_bias=False)
+    y.forward()
+    y.backward()
+    assert y.d.tolist() == [[6.0]] and w.g.tolist() == [[1.0], [1.0]]
+    assert nn.parameter.get_parameter("fc/affine/W") is w  # the script's own object
+
+
+def test_a_layer_in_a_dict_of_the_script():
+    own = {}
+    with nn.parameter_scope("net", own):
+        PF.affine(nn.Variable((1, 2)), 3, name="fc")
+        inner = nn.get_current_parameter_scope()
+        assert list(nn.get_parameters()) == ["fc/affine/W", "fc/affine/b"]
+    assert own["net"] is inner and own["net"]["fc"]["affine"]["W"].shape == (2, 3)
+    assert not nn.get_parameters()
+
+
+def test_values_that_are_no_parameters_stay_where_they_are():
+    scope = nn.get_current_parameter_scope()
+    scope["note"] = "mine"
+    scope[5] = 7
+    try:
+        PF.prelu(nn.Variable((1, 2)))
+        with pytest.raises(nn.Error, match="'note'.*got str 'mine'"):
+            PF.prelu(nn.Variable((1, 2)), name="note")
+        assert list(scope) == ["note", 5, "prelu"] and scope["note"] == "mine"
+    finally:
+        del scope["note"], scope[5]
+
+
+def test_what_an_outer_function_made_goes_with_what_its_layers_made():
+    @PF.parametric_function_api("outer")
+    def outer(x):
+        PF.affine(x, 2, name="kept")
+        PF.affine(x, 2, name="new")
+        nn.parameter.set_parameter("kept/affine/b", nn.Variable((2,)))
+        raise KeyError("after both")
+
+    with nn.parameter_scope("outer"):
+        PF.affine(nn.Variable((1, 2)), 2, name="kept")
+    before = nn.get_parameters(grad_only=False)
+    with pytest.raises(KeyError):
+        outer(nn.Variable((1, 2)))
+    after = nn.get_parameters(grad_only=False)
+    assert list(after) == list(before) and all(after[k] is before[k] for k in before)
+    assert "new" not in nn.get_current_parameter_scope()["outer"]
+
+
+def test_a_layer_that_fails_in_its_second_parameter_leaves_none():
+    with pytest.raises(ValueError, match="initializer"):
+        PF.affine(nn.Variable((1, 2)), 2, b_init=np.ones(3))
+    assert not nn.get_current_parameter_scope()
+    with pytest.raises(KeyboardInterrupt):
+        PF.affine(nn.Variable((1, 2)), 2, b_init=lambda shape: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert not nn.get_current_parameter_scope()
+
+
+def test_layers_in_threads_and_tasks_know_their_own_scopes():
+    import asyncio
+    import threading
+
+    async def layer(name):
+        with nn.parameter_scope(name):
+            await asyncio.sleep(0)
+            PF.embed(nn.Variable((1,)), 2, 2)
+
+    async def both():
+        await asyncio.gather(layer("a"), layer("b"))
+
+    with nn.parameter_scope("main"):
+        asyncio.run(both())
+        thread = threading.Thread(target=lambda: PF.embed(nn.Variable((1,)), 2, 2, name="thread"))
+        thread.start()
+        thread.join()
+    assert sorted(nn.get_parameters()) == ["main/a/embed/W", "main/b/embed/W", "thread/embed/W"]
+
+
+def test_parameters_note_the_initializer_and_draw_in_order():
+    PF.affine(nn.Variable((1, 2)), 3)
+    info = nn.parameter.get_parameter("affine/W").info.initializer
+    assert isinstance(info, I.UniformInitializer) and info.rng is nn.random.prng
+    own = np.random.RandomState(5)
+    PF.affine(nn.Variable((1, 2)), 3, rng=own, name="own")
+    drawn = np.random.RandomState(5).uniform(*info.lim, (2, 3)).astype(np.float32)
+    np.testing.assert_array_equal(nn.parameter.get_parameter("own/affine/W").d, drawn)
+    table = I.NormalInitializer()
+    PF.embed(nn.Variable((1,)), 2, 2, initializer=table)
+    assert nn.parameter.get_parameter("embed/W").info.initializer is table
+
+
+def test_layers_on_arrays_compute_at_once():
+    x = nn.NdArray.from_numpy_array(np.float32([[-4, 2]]))
+    y = PF.prelu(x)
+    assert isinstance(y, nn.NdArray) and y.data.tolist() == [[-1.0, 2.0]]
+    y, mean, var = PF.batch_normalization(x, output_stat=True)
+    assert isinstance(mean, nn.NdArray) and mean.shape == (1, 2)
+
+
+def test_errors_say_where_the_layer_was_made():
+    y = PF.affine(nn.Variable((1, 2)), 2, w_init=np.ones((2, 2), np.float32))
+    y.parent.inputs[0].reset_shape((1, 3), True)
+    with pytest.raises(nn.Error, match=r"test_parametric_functions\.py:\d+"):
+        y.forward()

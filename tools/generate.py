@@ -11,6 +11,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from generate_parametric import parametric_functions_py
 from generate_solvers import solvers_py
 
 from nnrs import _composites, _core
@@ -183,6 +184,7 @@ def builders_rs() -> str:
 
 FILES = {
     "python/nnrs/functions.py": functions_py,
+    "python/nnrs/parametric_functions.py": parametric_functions_py,
     "python/nnrs/solvers.py": solvers_py,
     "docs/functions.md": functions_md,
     "tests/rust/builders/list.rs": builders_rs,

@@ -24,8 +24,10 @@ __all__ = [
     "NdArray",
     "Solver",
     "Variable",
+    "add_to_scope",
     "apply_again",
     "call",
+    "call_in_scope",
     "call_python_function",
     "clear_memory_cache",
     "cuda_clear_memory_cache",
@@ -46,12 +48,16 @@ __all__ = [
     "cuda_set_tf32",
     "cuda_source",
     "cuda_synchronize",
+    "fit_memory",
     "forward_all",
     "function_index",
     "get_auto_forward",
     "get_current_context",
     "get_num_threads",
+    "get_parameter_or_create",
+    "get_recompute",
     "grad",
+    "in_recomputing",
     "live_nodes",
     "load_safetensors",
     "memory_refuse_after",
@@ -60,13 +66,15 @@ __all__ = [
     "memory_set_poison",
     "memory_stats",
     "no_grad_active",
-    "fit_memory",
     "own_rule",
+    "parametric",
+    "parametric_index",
+    "parametric_registry",
     "plan_memory",
+    "put_in_scope",
     "register_rule",
     "registry",
     "save_safetensors",
-    "temporary_beside",
     "set_auto_forward",
     "set_context",
     "set_function_hook",
@@ -74,11 +82,11 @@ __all__ = [
     "set_fusion",
     "set_no_grad",
     "set_num_threads",
-    "get_recompute",
-    "in_recomputing",
     "set_recompute",
     "set_solver_hook",
+    "share_parameters",
     "solver_registry",
+    "temporary_beside",
     "unregister_rule",
     "unset_function_hook",
     "unset_solver_hook",
@@ -475,6 +483,16 @@ def call(
 def apply_again(f: Function, inputs: Sequence[Variable]) -> tuple[Variable, ...]: ...
 def registry() -> list[dict[str, Any]]: ...
 def function_index(name: str) -> int | None: ...
+def parametric(index: int | None, inp: Any, args: tuple[Any, ...]) -> Any: ...
+def parametric_index(name: str) -> int | None: ...
+def parametric_registry() -> list[dict[str, Any]]: ...
+def share_parameters(root: dict[str, Any], place: Any) -> None: ...
+def add_to_scope(scope: dict[str, Any], key: str, value: Any) -> Any: ...
+def put_in_scope(scope: dict[str, Any], key: str, value: Any) -> None: ...
+def call_in_scope(function: str, name: str, call: Any) -> Any: ...
+def get_parameter_or_create(
+    name: str, shape: Any, initializer: Any, need_grad: bool, used_with_grad: bool
+) -> Variable: ...
 def cuda_clear_memory_cache(id: int) -> None: ...
 def cuda_device(id: int) -> tuple[str, tuple[int, int], int, int, bool]: ...
 def cuda_device_count() -> int: ...

@@ -5,15 +5,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from ._calls import misfit
-from ._core import Error
+from ._core import Error, NdArray, Variable, call_in_scope
 from ._errors import ArgumentError, check_type, message
-from ._scope import call_in_scope, parts_of
+from ._scope import parts_of
 
+# An NdArray is computed at once and gives an NdArray. The types tell of Variables: the decorator cannot tell which.
+Input: TypeAlias = Variable | NdArray
+Initializer: TypeAlias = Callable[..., Any] | np.ndarray | None
+Apply: TypeAlias = Callable[[Variable], Variable] | None
+Rng: TypeAlias = np.random.RandomState | None
+ParamInit: TypeAlias = dict[str, Initializer] | None
 R = TypeVar("R")
 ParamDesc = Sequence[tuple[str, str, str, bool]]
+
+# NNabla's names that are not there yet.
+LATER = (
+    "binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution "
+    "deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine "
+    "fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution "
+    "instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine "
+    "min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution "
+    "pruned_affine pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization "
+    "transformer transformer_decode transformer_encode weight_normalization"
+)
 
 
 def parametric_function_api(
@@ -51,7 +70,7 @@ def parametric_function_api(
                 *args, name = args  # type: ignore[assignment]
             parts = own if name is None else _name_parts(function, name) + own
             try:
-                return cast(R, call_in_scope(function.__name__, parts, lambda: function(*args, **kw)))
+                return cast(R, call_in_scope(function.__name__, "/".join(parts), lambda: function(*args, **kw)))
             except TypeError as error:
                 refused = None if isinstance(error, Error) else misfit(call, function.__name__, given, kw)
                 if refused is None:

@@ -1,36 +1,23 @@
-"""The tree of parameter scopes, the place of each thread or async task in it, and how a failed call is undone.
+"""The tree of parameter scopes, and the place of each thread or async task in it.
 
 The tree belongs to the process, the place in it to the thread: `parameter_scope` in one never moves another.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from ._core import Variable
+from ._core import add_to_scope, share_parameters
 from ._errors import ArgumentError, message
 
 Scope = OrderedDict[str, Any]
 
 _root: Scope = OrderedDict()
 current: ContextVar[Scope | None] = ContextVar("nnrs_parameter_scope", default=None)
-_journal: ContextVar[list[tuple[Scope, str, Any]] | None] = ContextVar("nnrs_parameter_journal", default=None)
-_lock = threading.Lock()  # held only while an entry is put in or out, never while user code runs
-
-
-def _renew_lock() -> None:
-    """In a child: the thread that held it is not there."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+share_parameters(_root, current)  # Rust code that is called from Python, or calls it, finds the same parameters
 
 
 def get_current_parameter_scope() -> OrderedDict[str, Any]:
@@ -75,7 +62,7 @@ def open_scope(function: str, scope: Any, parts: list[str]) -> Any:
     """The scope at `parts` below `scope`, made where it is missing; an error where a parameter is in the way."""
     for i, part in enumerate(parts):
         found = scope.get(part)  # in one step: another thread may be taking it out
-        scope = add(scope, part, OrderedDict()) if found is None else found
+        scope = add_to_scope(scope, part, OrderedDict()) if found is None else found
         if not isinstance(scope, dict):
             refuse_scope(function, "/".join(parts[: i + 1]))
     return scope
@@ -85,32 +72,6 @@ def refuse_scope(function: str, name: str) -> None:
     """Raise the error for a scope that has a parameter's name."""
     hint = "give the scope another name, or remove the parameter with pop_parameter or clear_parameters"
     raise ArgumentError(message(function, None, f"there is a parameter '{name}', so it cannot be a scope", hint=hint))
-
-
-def add(scope: Scope, key: str, value: Any) -> Any:
-    """Put `value` under `key` if that is free, and return what is there then: a quicker thread's value counts."""
-    with _lock:
-        if key not in scope:
-            scope[key] = value
-            if isinstance(value, Variable):
-                value._note_name(key)
-            _note(scope, key, None)
-        return scope[key]
-
-
-def put(scope: Scope, key: str, value: Any) -> None:
-    """Put `value` under `key`, in place of what was there."""
-    with _lock:
-        _note(scope, key, scope.get(key))
-        scope[key] = value
-    if isinstance(value, Variable):
-        value._note_name(key)
-
-
-def take(scope: dict[str, Any], key: str) -> Any:
-    """Take `key` out and return its value, or None."""
-    with _lock:
-        return scope.pop(key, None)
 
 
 def walk(scope: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -123,37 +84,3 @@ def walk(scope: Any, path: str) -> Iterator[tuple[str, Any]]:
             todo += reversed(inner)
         else:
             yield path, value
-
-
-def _note(scope: Scope, key: str, old: Any) -> None:
-    journal = _journal.get()
-    if journal is not None:
-        journal.append((scope, key, old))
-
-
-def call_in_scope(function: str, parts: list[str], call: Callable[[], Any]) -> Any:
-    """Return `call()`, made in the scope at `parts`; if it raises, the parameters and scopes that it made go again."""
-    outer, before = _journal.get(), current.get()
-    journal: list[tuple[Scope, str, Any]] = []
-    _journal.set(journal)
-    try:
-        current.set(open_scope(function, get_current_parameter_scope(), parts))
-        result = call()
-    except BaseException:
-        for entry in reversed(journal):
-            _undo(*entry)
-        raise
-    finally:
-        current.set(before)
-        _journal.set(outer)
-    if outer is not None:
-        outer.extend(journal)
-    return result
-
-
-def _undo(scope: Scope, key: str, old: Any) -> None:
-    with _lock:
-        if old is not None:
-            scope[key] = old
-        elif not (isinstance(scope.get(key), dict) and scope[key]):  # a scope that others use meanwhile stays
-            scope.pop(key, None)

@@ -17,8 +17,9 @@ from ._errors import ArgumentTypeError, describe, message, missing_name
 Rule = Callable[..., Variable | Sequence[Variable | None] | None]
 
 
-def _own_rule(class_name: str, name: str) -> Rule:
+def _own_rule(class_name: str, name: str, argument_names: list[str]) -> Rule:
     """The rule that comes with a function, as one that can be registered is called."""
+    here = f"{name}_backward"
 
     def rule(
         grad_inputs: Sequence[Variable],
@@ -26,19 +27,30 @@ def _own_rule(class_name: str, name: str) -> Rule:
         input_shapes: Sequence[tuple[int, ...]],
         outputs: Sequence[Variable | None],
         output_shapes: Sequence[tuple[int, ...]],
+        *given: Any,
         **arguments: Any,
     ) -> Any:
+        if len(given) > len(argument_names):
+            expected = f"at most {len(argument_names)} arguments of the function, {argument_names}"
+            raise ArgumentTypeError(message(here, None, f"expected {expected}, got {len(given)}"))
+        for argument, value in zip(argument_names, given, strict=False):
+            if argument in arguments:
+                raise ArgumentTypeError(message(here, argument, "one value", "one by position and one by keyword"))
+            arguments[argument] = value
         x = [Variable(s) if v is None else v for v, s in zip(inputs, input_shapes, strict=True)]
         made = _core.own_rule(class_name, list(grad_inputs), x, list(outputs), arguments)
         return made[0] if len(made) == 1 else tuple(made)
 
-    rule.__name__ = rule.__qualname__ = f"{name}_backward"
+    rule.__name__ = rule.__qualname__ = here
     rule.__doc__ = f"The gradient rule of `nnrs.functions.{name}`."
     return rule
 
 
 _CLASS_NAMES: dict[str, str] = {entry["name"]: entry["class_name"] for entry in _core.registry()}
-_OWN: dict[str, Rule] = {class_name: _own_rule(class_name, name) for name, class_name in _CLASS_NAMES.items()}
+_OWN: dict[str, Rule] = {
+    entry["class_name"]: _own_rule(entry["class_name"], entry["name"], [argument for argument, *_ in entry["args"]])
+    for entry in _core.registry()
+}
 
 
 class _Registry(UserDict[str, Rule]):

@@ -25,6 +25,8 @@ def grad(
 ) -> list[Variable | None]:
     """The gradients of the sum of `outputs` with respect to `inputs`, as a graph that can be differentiated again.
 
+    The graph is that of the shapes which the variables have now: where they change, call this again, as in NNabla.
+
     Args:
         outputs: Variable or list of variables.
         inputs: Variable or list of variables.

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _calls, _files
-from ._core import Variable, no_grad_active
+from . import _calls, _core, _files
+from ._core import Variable, put_in_scope
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
     FormatError,
-    OutOfMemoryError,
     UnsupportedError,
     check_flag,
     check_type,
@@ -27,16 +26,13 @@ from ._errors import (
     missing_name,
 )
 from ._scope import (
-    add,
     current,
     find,
     get_current_parameter_scope,
     open_scope,
     parts_of,
     path_of,
-    put,
     refuse_scope,
-    take,
     walk,
 )
 from .logger import logger
@@ -62,16 +58,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, "set_parameter_from_proto")
-
-
-class Deferred:
-    """What makes an initializer, for callers who need one only if the parameter is new."""
-
-    def __init__(self, make: Callable[[], Initializer]) -> None:
-        self._make = make
-
-    def __call__(self) -> Initializer:
-        return self._make()
 
 
 @dataclass(eq=False)
@@ -172,7 +158,7 @@ def set_parameter(key: str, param: Any) -> None:
     if not isinstance(param, Variable):
         text = message("set_parameter", "param", "a Variable", describe(param))
         raise ArgumentTypeError(text + "\n  hint: Variable.from_numpy_array makes one from an array")
-    put(open_scope("set_parameter", get_current_parameter_scope(), parts[:-1]), parts[-1], param)
+    put_in_scope(open_scope("set_parameter", get_current_parameter_scope(), parts[:-1]), parts[-1], param)
 
 
 def pop_parameter(key: str) -> Any:
@@ -184,7 +170,7 @@ def pop_parameter(key: str) -> Any:
     """
     parts = _key("pop_parameter", key)
     scope = find(get_current_parameter_scope(), parts[:-1])
-    return take(scope, parts[-1]) if isinstance(scope, dict) else None
+    return scope.pop(parts[-1], None) if isinstance(scope, dict) else None
 
 
 def get_parameter_or_create(
@@ -215,30 +201,22 @@ def get_parameter_or_create(
     >>> clear_parameters()
     """
     here = "get_parameter_or_create"
-    parts = _key(here, name)
+    _key(here, name)
     need_grad = check_flag(here, "need_grad", need_grad)
     use = need_grad if as_need_grad is None else check_flag(here, "as_need_grad", as_need_grad)
     wanted = _shape(here, shape, initializer)
-    found = find(get_current_parameter_scope(), parts)
-    if isinstance(found, dict):
-        hint = "give the parameter or the scope another name"
-        raise ArgumentError(message(here, "name", "the name of a parameter", f"the scope '{name}'", hint))
+    if wanted is None:
+        wanted = _shape_there(here, name)
+    return _core.get_parameter_or_create(name, wanted, initializer, need_grad, use)
+
+
+def _shape_there(function: str, name: str) -> tuple[int, ...]:
+    """The shape of the parameter that is there already."""
+    found = find(get_current_parameter_scope(), parts_of(name))
     if found is None:
-        found = _create(here, name, parts, wanted, initializer)
-    elif wanted is not None and tuple(found.shape) != wanted:
-        path = path_of(get_current_parameter_scope()) + name
-        raise ArgumentError(_other_shape(here, path, found.shape, wanted))
-    if found.need_grad != need_grad:
-        found.need_grad = need_grad
-    param = found.get_unlinked_variable(need_grad=use and not no_grad_active())
-    param.name = parts[-1]
-    return param
-
-
-def _other_shape(function: str, name: str, old: Any, new: Any) -> str:
-    hint = "use another name or parameter_scope, or remove the old one with pop_parameter or clear_parameters"
-    what = f"parameter '{name}' has shape {tuple(old)}, but shape {tuple(new)} is asked for"
-    return message(function, None, what, hint=hint)
+        hint = "give a shape, or an array as initializer"
+        raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
+    return tuple(getattr(found, "shape", ()))
 
 
 def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ...] | None:
@@ -258,40 +236,31 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
     return wanted
 
 
-def _create(function: str, name: str, parts: list[str], shape: tuple[int, ...] | None, initializer: Initializer) -> Any:
-    if shape is None:
-        hint = "give a shape, or an array as initializer"
-        raise ArgumentError(message(function, "shape", f"a shape for the new parameter '{name}'", "none", hint))
-    if isinstance(initializer, Deferred):
-        initializer = initializer()
-    param = _initialized(function, name, shape, initializer)
+def _note_initializer(param: Variable, initializer: Initializer) -> None:
+    """Note how a new parameter was made."""
     param._note_info(VariableInfo(initializer))
-    param.name = parts[-1]
-    return add(open_scope(function, get_current_parameter_scope(), parts[:-1]), parts[-1], param)
 
 
-def _initialized(function: str, name: str, shape: tuple[int, ...], initializer: Initializer) -> Any:
+def _usual_initializer(name: str, numbers: tuple[float, ...], rng: Any) -> Initializer:
+    """The initializer of this name; `rng` is what random ones draw from, None for `nnrs.random.prng`."""
+    from . import initializer  # which names this module
+
+    make = getattr(initializer, name)
+    return make(*numbers) if len(numbers) == 1 else make(numbers, rng=rng)  # type: ignore[no-any-return]
+
+
+def _initial(initializer: Initializer, shape: tuple[int, ...]) -> Any:
     """A new Variable with the initial values, in the type that they have."""
+    here = "get_parameter_or_create"
     if initializer is None:
         param = Variable(shape)
         param.data.zero()
         return param
     if not isinstance(initializer, np.ndarray) and (not callable(initializer) or isinstance(initializer, type)):
         expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array"
-        raise ArgumentError(message(function, "initializer", expected, describe(initializer)))
-    values = _initial_values(function, name, shape, initializer)
-    if values.shape != shape:
-        expected = f"values of shape {shape} for parameter '{name}'"
-        raise ArgumentError(message(function, "initializer", expected, f"shape {values.shape}"))
-    return Variable.from_numpy_array(values)
-
-
-def _initial_values(function: str, name: str, shape: tuple[int, ...], initializer: Any) -> np.ndarray:
-    try:
-        return np.asarray(initializer(shape=shape) if callable(initializer) else initializer)
-    except MemoryError as error:
-        what = f"there is no memory for the initial values of parameter '{name}' of shape {shape}"
-        raise OutOfMemoryError(message(function, None, what)) from error
+        raise ArgumentError(message(here, "initializer", expected, describe(initializer)))
+    values = initializer(shape=shape) if callable(initializer) else initializer
+    return Variable.from_numpy_array(np.asarray(values))
 
 
 def get_parameters(
@@ -329,7 +298,7 @@ def clear_parameters() -> None:
     """
     scope = get_current_parameter_scope()
     for key in list(scope):
-        take(scope, key)
+        scope.pop(key, None)
 
 
 def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: str | None = None) -> None:
@@ -391,7 +360,7 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
     for record, old, new in zip(records, found, made, strict=True):
         if old is None:
             *outer, last = parts_of(record.name)
-            put(open_scope(here, scope, outer), last, new)
+            put_in_scope(open_scope(here, scope, outer), last, new)
         else:
             old.data.cast(record.array.dtype)[...] = record.array
             old.need_grad = record.need_grad

@@ -1,5 +1,36 @@
 //! Arguments of functions as values that any language can give: what the registry and Python pass around.
 
+use std::any::Any;
+use std::sync::Arc;
+
+/// A value that only its own language understands.
+#[derive(Clone)]
+pub struct Object(Arc<dyn Any + Send + Sync>);
+
+impl Object {
+    /// This value.
+    pub fn new(value: impl Any + Send + Sync) -> Object {
+        Object(Arc::new(value))
+    }
+
+    /// The value, if it is a `T`.
+    pub fn downcast<T: Any + Clone>(&self) -> Option<T> {
+        self.0.downcast_ref::<T>().cloned()
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an object")
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// The value of one argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgValue {
@@ -17,6 +48,8 @@ pub enum ArgValue {
     Ints(Vec<i64>),
     /// Numbers.
     Floats(Vec<f64>),
+    /// What is no number and no word: an initializer, say.
+    Object(Object),
 }
 
 /// The kind of an argument: what may be given for it.
@@ -34,11 +67,19 @@ pub enum ArgKind {
     Ints,
     /// Numbers.
     Floats,
+    /// An initializer, of a parametric function.
+    Init,
+    /// Initializers by the names of parameters.
+    Inits,
+    /// A function of a parameter.
+    Apply,
+    /// What random initial values come from.
+    Rng,
 }
 
 impl ArgKind {
     /// Python's type hint.
-    pub fn hint(self) -> &'static str {
+    pub const fn hint(self) -> &'static str {
         match self {
             ArgKind::Bool => "bool",
             ArgKind::Int => "int",
@@ -46,6 +87,10 @@ impl ArgKind {
             ArgKind::Str => "str",
             ArgKind::Ints => "Sequence[int]",
             ArgKind::Floats => "Sequence[float]",
+            ArgKind::Init => "Initializer",
+            ArgKind::Inits => "ParamInit",
+            ArgKind::Apply => "Apply",
+            ArgKind::Rng => "Rng",
         }
     }
 }
@@ -71,6 +116,7 @@ impl ArgValue {
             ArgValue::Str(s) => format!("'{s}'"),
             ArgValue::Ints(v) => tuple(v.iter().map(i64::to_string).collect()),
             ArgValue::Floats(v) => tuple(v.iter().map(|f| format!("{f:?}")).collect()),
+            ArgValue::Object(o) => format!("{o:?}"),
         }
     }
 }
@@ -81,6 +127,8 @@ pub trait ArgType: Sized {
     const KIND: ArgKind;
     /// Whether it may be left out (`None`).
     const OPTIONAL: bool = false;
+    /// What is expected, where a value does not fit.
+    const EXPECTED: &'static str = Self::KIND.hint();
     /// `None` if the value does not fit.
     fn from_value(v: ArgValue) -> Option<Self>;
     /// As a value that any language understands.
@@ -104,6 +152,7 @@ pub trait ArgType: Sized {
                 h(v.len() as u64 + 2);
                 v.iter().for_each(|f| h(f.to_bits()));
             }
+            ArgValue::Object(o) => h(Arc::as_ptr(&o.0) as *const u8 as u64),
         }
     }
 }
@@ -205,6 +254,7 @@ impl ArgType for Vec<f64> {
 impl<T: ArgType> ArgType for Option<T> {
     const KIND: ArgKind = T::KIND;
     const OPTIONAL: bool = true;
+    const EXPECTED: &'static str = T::EXPECTED;
     fn from_value(v: ArgValue) -> Option<Option<T>> {
         match v {
             ArgValue::None => Some(None),

@@ -164,8 +164,9 @@ impl Args {
             return default.ok_or_else(|| Error::new(ErrorKind::Type, "a value").actual("none").argument(name));
         };
         let shown = value.repr();
-        let hint = if T::OPTIONAL { format!("{} or None", T::KIND.hint()) } else { T::KIND.hint().to_string() };
-        T::from_value(value).ok_or_else(|| Error::new(ErrorKind::Type, hint).argument(name).actual(shown))
+        let hint = if T::OPTIONAL { format!("{} or None", T::EXPECTED) } else { T::EXPECTED.to_string() };
+        let kind = if T::EXPECTED == T::KIND.hint() { ErrorKind::Type } else { ErrorKind::Argument };
+        T::from_value(value).ok_or_else(|| Error::new(kind, hint).argument(name).actual(shown))
     }
 }
 

@@ -29,7 +29,7 @@ pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OnG
 pub use elementwise::Elementwise;
 pub use nnrs_kernels::array::Output;
 pub use nnrs_kernels::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
-use nnrs_kernels::error::Result;
+use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
@@ -246,7 +246,7 @@ impl Grad {
     ) -> Result<Grad> {
         let shapes: SmallVec<[Shape; 2]> = x.iter().map(Variable::shape).collect();
         let setup = f.node().setup_for(shapes)?;
-        Ok(Grad::over(f.node(), setup, x, y, gy, want))
+        Grad::over(f.node(), setup, x, y, gy, want)
     }
 
     pub(crate) fn over(
@@ -256,8 +256,15 @@ impl Grad {
         y: Vec<Variable>,
         gy: Vec<Variable>,
         want: Vec<bool>,
-    ) -> Grad {
-        Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone(), setup }
+    ) -> Result<Grad> {
+        for (list, name) in [(&y, "outputs"), (&gy, "grad_inputs")] {
+            for (o, (v, shape)) in list.iter().zip(&setup.y).enumerate().filter(|(_, (v, shape))| v.shape() != **shape)
+            {
+                let e = Error::shape(name, format!("shape {shape} of output {o}")).actual(v.shape());
+                return Err(e.function(format!("the gradient rule of {}", node.name())));
+            }
+        }
+        Ok(Grad { x, y, gy, want, saved: node.saved.get(), context: node.context.clone(), setup })
     }
 
     /// The function's call over the inputs' shapes.

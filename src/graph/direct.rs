@@ -218,12 +218,11 @@ impl FunctionRef {
     /// What the rule's graph for input `i` has as inputs; all where the rule cannot be asked yet.
     fn rule_reads(&self, i: usize) -> Needs {
         let node = self.node();
-        let new = |list: &[VarRef]| -> Vec<Variable> { list.iter().map(|v| Variable::new(v.shape())).collect() };
-        let (inputs, outputs) = (node.inputs(), node.outputs());
-        let (x, y, gy) = (new(&inputs), new(&outputs), new(&outputs));
-        let want = (0..x.len()).map(|k| k == i).collect();
         let Ok(setup) = node.setup() else { return Needs::ALL };
-        let g = Grad::over(node, setup, x, y, gy, want);
+        let new = |shapes: &[Shape]| -> Vec<Variable> { shapes.iter().map(|s| Variable::new(s.clone())).collect() };
+        let (x, y, gy) = (new(&setup.x), new(&setup.y), new(&setup.y));
+        let want = (0..x.len()).map(|k| k == i).collect();
+        let Ok(g) = Grad::over(node, setup, x, y, gy, want) else { return Needs::ALL };
         let Ok(parts) = mode::statically(|| rule(node, &g)) else { return Needs::ALL };
         let Some(Some(part)) = parts.get(i) else { return Needs::NONE };
         let functions = plan::collect(&[part.node().clone()]);
@@ -359,8 +358,10 @@ fn kernel(
 
 /// What a rule is given, cut off from the history of the variables.
 fn detached(f: &FunctionRef, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
-    let data = |list: &[Variable]| list.iter().map(|v| Ok(Variable::from_array(v.data()?))).collect::<Result<Vec<_>>>();
-    let gy = y.iter().map(|v| Variable::from_array(v.grad())).collect();
+    // Arrays of their own over the same memory: another thread may give those of the variables another shape.
+    let apart = |a: NdArray| Ok(Variable::from_array(a.view(a.shape())?));
+    let data = |list: &[Variable]| list.iter().map(|v| apart(v.data()?)).collect::<Result<Vec<_>>>();
+    let gy = y.iter().map(|v| apart(v.grad())).collect::<Result<_>>()?;
     Grad::new(f, data(x)?, data(y)?, gy, want)
 }
 

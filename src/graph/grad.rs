@@ -194,7 +194,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
         .collect::<Result<Vec<_>>>()?;
     let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
     let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
-    let g = Grad::over(node, node.setup()?, x, y, gy, want);
+    let g = Grad::over(node, node.setup()?, x, y, gy, want)?;
     let parts = mode::in_context(node.context.clone(), || chosen_rule(node, &g));
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {
         if let Some(part) = part.filter(|_| want) {

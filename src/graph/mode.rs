@@ -27,6 +27,7 @@ thread_local! {
     static KEEP_HISTORY: Cell<bool> = const { Cell::new(false) };
     static STORED: Cell<Option<DType>> = const { Cell::new(None) };
     static CONTEXT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
+    static ORIGIN: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
 /// True while functions compute as soon as they are applied.
@@ -148,6 +149,24 @@ pub(crate) fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
         }
     }
     let _restore = Restore(set_context(context));
+    f()
+}
+
+/// The line of a script that is making functions, where it does so by way of other code.
+pub(crate) fn origin() -> Option<Arc<str>> {
+    ORIGIN.with_borrow(|o| o.clone())
+}
+
+/// Runs `f`, whose functions were made by this line of a script.
+#[cfg(feature = "python")]
+pub(crate) fn with_origin<R>(origin: Option<Arc<str>>, f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<str>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ORIGIN.set(self.0.take());
+        }
+    }
+    let _restore = Restore(ORIGIN.replace(origin));
     f()
 }
 

@@ -582,6 +582,7 @@ pub fn apply_into(
     into: Option<Vec<NdArray>>,
     origin: Option<Arc<str>>,
 ) -> Result<Vec<Variable>> {
+    let origin = origin.or_else(mode::origin);
     let inputs: SmallVec<[VarRef; 2]> = inputs.iter().map(|v| v.node().clone()).collect();
     let fail = |e: Error| explain(e, &*function, &inputs, origin.as_deref());
     function.def().check_inputs(inputs.len()).map_err(fail)?;

@@ -1,6 +1,6 @@
 //! Parameters to and from files.
 
-use super::{Item, current, get_all_parameters, is_scope, parts, set_parameter, taken};
+use super::{Item, current, find, get_all_parameters, is_scope, parts, set_parameter, taken};
 use crate::graph::Variable;
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read, write};
 use crate::io::write_atomically;
@@ -132,11 +132,11 @@ fn check_names(tensors: &[Tensor]) -> Result<()> {
 fn check_fits(t: &Tensor) -> Result<Option<Variable>> {
     let parts = parts(&t.name);
     for i in 1..parts.len() {
-        if let Some(Item::Parameter(_)) = current().find(&parts[..i]) {
+        if let Some(Item::Parameter(_)) = find(current(), &parts[..i]) {
             return Err(taken(&parts[..i].join("/")));
         }
     }
-    match current().find(&parts) {
+    match find(current(), &parts) {
         None => Ok(None),
         Some(Item::Scope(_)) => Err(is_scope(&t.name)),
         Some(Item::Parameter(v)) if v.shape() == t.shape => Ok(Some(v)),

@@ -64,10 +64,10 @@ pub(crate) fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> 
 }
 
 /// Lists of whole numbers that may also be given as one number, as in NNabla.
-const AXES: [&str; 4] = ["axis", "axes", "batch_axis", "reps"];
+const AXES: [&str; 5] = ["axis", "axes", "batch_axis", "reps", "n_outmaps"];
 
 /// What may be given for an argument, as a type hint.
-fn hint(arg: &ArgDef) -> &'static str {
+pub(crate) fn hint(arg: &ArgDef) -> &'static str {
     match arg.kind {
         // `axes` of transpose and flip want a list.
         ArgKind::Ints if AXES.contains(&arg.name) && arg.name != "axes" => "int | Sequence[int]",
@@ -82,8 +82,18 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
         let origin = if inputs.imperative { None } else { convert::script_line(py) };
         errors::raise(py, describe_inputs(e, def, &|i| def.input(i).name, &nodes, origin.as_deref()))
     };
-    let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(def.args.len());
-    for (arg, value) in def.args.iter().zip(given.iter_borrowed()) {
+    (def.build)(&mut arguments(def.args, given, &fail)?).map_err(fail)
+}
+
+/// The arguments of a call, in the order in which they are declared.
+pub(crate) fn arguments(
+    defs: &'static [ArgDef],
+    given: &Bound<'_, PyTuple>,
+    fail: &impl Fn(Error) -> PyErr,
+) -> PyResult<Args> {
+    let py = given.py();
+    let mut values: Vec<(&'static str, ArgValue)> = Vec::with_capacity(defs.len());
+    for (arg, value) in defs.iter().zip(given.iter_borrowed()) {
         let any = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name);
         let listed = any || convert::fits(py, value.try_iter())?.is_some();
         let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
@@ -92,12 +102,17 @@ fn build(def: &Def, inputs: &Inputs, given: &Bound<'_, PyTuple>) -> PyResult<Arc
             let large =
                 value.is_instance_of::<PyInt>() && (listed && arg.kind == ArgKind::Ints || arg.kind == ArgKind::Int);
             let none = if arg.optional { " | None" } else { "" };
-            let expected = if large { "an int of 64 bits".to_string() } else { format!("{}{none}", hint(arg)) };
+            let expected = match arg.kind {
+                _ if large => "an int of 64 bits".to_string(),
+                ArgKind::Inits => "initial values by name, as {'beta': 0.5}, or None".into(),
+                ArgKind::Apply => "a function of a Variable, or None".into(),
+                _ => format!("{}{none}", hint(arg)),
+            };
             fail(Error::new(ErrorKind::Type, expected).argument(arg.name).actual(shown))
         })?;
         values.push((arg.name, v));
     }
-    (def.build)(&mut Args::new(values)).map_err(fail)
+    Ok(Args::new(values))
 }
 
 /// How many outputs a call asks for; below 0: as many as there are. Fractions are cut off, as in NNabla.
@@ -190,7 +205,8 @@ pub(crate) fn apply<'py>(
     wrap(py, made, |py, v| Ok(Bound::new(py, Variable::new(v))?.into_any()))
 }
 
-fn wrap<'py>(
+/// One object, or a tuple of several.
+pub(crate) fn wrap<'py>(
     py: Python<'py>,
     mut made: Vec<Var>,
     one: impl Fn(Python<'py>, Var) -> PyResult<Bound<'py, PyAny>>,
@@ -255,6 +271,7 @@ fn example(def: &Def) -> Option<Arc<dyn Function>> {
         ArgKind::Str => ArgValue::Str(String::new()),
         ArgKind::Ints => ArgValue::Ints(vec![1]),
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng => ArgValue::None,
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
     (def.build)(&mut Args::new(required.collect())).ok()

@@ -305,6 +305,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             Some(v) => Some(ArgValue::Floats(v)),
             None => fitting(value)?.map(ArgValue::Float),
         },
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng => super::parametric::argument(value, kind)?,
     })
 }
 
@@ -318,6 +319,7 @@ pub(crate) fn to_object<'py>(py: Python<'py>, v: &ArgValue) -> PyResult<Bound<'p
         ArgValue::Str(s) => s.into_pyobject(py)?.into_any(),
         ArgValue::Ints(v) => v.into_pyobject(py)?.into_any(),
         ArgValue::Floats(v) => v.into_pyobject(py)?.into_any(),
+        ArgValue::Object(_) => py.None().into_bound(py),
     })
 }
 

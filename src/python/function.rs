@@ -313,13 +313,15 @@ impl Function {
     }
 
     /// As `grad_depends_input_data`, for the gradient that `nn.grad` builds: whether input `j` is in its graph.
-    fn auto_grad_depends_input_data(&self, i: i64, j: i64) -> bool {
-        index(i).zip(index(j)).is_some_and(|(i, j)| self.f.rule_reads_input(i, j))
+    fn auto_grad_depends_input_data(&self, py: Python<'_>, i: i64, j: i64) -> PyResult<bool> {
+        let of = || index(i).zip(index(j)).is_some_and(|(i, j)| self.f.rule_reads_input(i, j));
+        errors::run(py, || Ok(of()))
     }
 
     /// As `grad_depends_output_data`, for the gradient that `nn.grad` builds.
-    fn auto_grad_depends_output_data(&self, i: i64, o: i64) -> bool {
-        index(i).zip(index(o)).is_some_and(|(i, o)| self.f.rule_reads_output(i, o))
+    fn auto_grad_depends_output_data(&self, py: Python<'_>, i: i64, o: i64) -> PyResult<bool> {
+        let of = || index(i).zip(index(o)).is_some_and(|(i, o)| self.f.rule_reads_output(i, o));
+        errors::run(py, || Ok(of()))
     }
 
     /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), 2 if it does (`out` of

@@ -15,6 +15,8 @@ mod members;
 mod memory;
 mod modes;
 mod operators;
+mod parameters;
+mod parametric;
 mod python_function;
 mod reserve;
 mod rules;
@@ -42,6 +44,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     rules::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
+    parameters::register(m)?;
+    parametric::register(m)?;
     files::register(m)?;
     solver::register(m)?;
     cuda::register(m)?;

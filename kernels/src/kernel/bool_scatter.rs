@@ -33,7 +33,9 @@ impl Rows {
         if found == self.n {
             return Ok(at);
         }
-        Err(Error::arg("mask", format!("{} places that are not 0, as many as there are rows", self.n)).actual(found))
+        let e =
+            Error::arg("mask", format!("{} places that are not 0, as many as there are rows", self.n)).actual(found);
+        Err(e.hint("rows are counted when the function is called: for other masks, call it again"))
     }
 
     /// Bytes of the offsets.

@@ -50,7 +50,9 @@ pub(crate) fn sum_to(gy: &Variable, shape: &Shape) -> Result<Variable> {
     if from == *shape {
         return Ok(gy.clone());
     }
-    let lead = from.ndim() - shape.ndim();
+    let Some(lead) = from.ndim().checked_sub(shape.ndim()) else {
+        return Err(Error::shape("gradient", format!("a shape that {shape} broadcasts to")).actual(from));
+    };
     let repeated = |i: &usize| *i < lead || (shape[*i - lead] == 1 && from[*i] != 1);
     let axis = (0..from.ndim()).filter(repeated).map(|i| i as i64).collect();
     let y = f::sum(gy, f::Sum { axis: Some(axis), keepdims: true })?;

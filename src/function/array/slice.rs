@@ -34,7 +34,7 @@ impl Slice {
 
     /// Positions `start .. stop` of axis number `axis`.
     pub fn along(shape: &Shape, axis: usize, start: usize, stop: usize) -> Slice {
-        let rest = shape.ndim() - axis - 1;
+        let rest = shape.ndim().saturating_sub(axis + 1);
         let list = |first: usize, others: i64| {
             Some(List(std::iter::once(first as i64).chain(std::iter::repeat_n(others, rest)).collect()))
         };

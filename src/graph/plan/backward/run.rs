@@ -417,7 +417,7 @@ impl Backward {
         let y = node.y.iter().map(data).collect::<Result<_>>()?;
         let gy = node.y.iter().zip(&c.arrives).map(gy).collect::<Result<_>>()?;
         let want = c.targets.iter().map(Option::is_some).collect();
-        let grad = Grad::over(f, node.setup.clone(), x, y, gy, want);
+        let grad = Grad::over(f, node.setup.clone(), x, y, gy, want)?;
         let parts = mode::inner(f.context.clone(), || own_rule(&*f.function, &grad))?;
         for (t, part) in c.targets.iter().zip(parts) {
             let (Some(t), Some(part)) = (t, part) else { continue };

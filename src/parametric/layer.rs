@@ -1,0 +1,113 @@
+//! What layers are made of: their scope, their parameters, sizes from arguments.
+
+use super::values::{Apply, Init, Inits, Rng};
+use crate::Shape;
+use crate::graph::Variable;
+use crate::initializer::{Initializer, Usual};
+use crate::parameter::{generator, undoing_scope, use_parameter};
+use nnrs_kernels::error::{Error, Result};
+use std::sync::Arc;
+
+/// Calls `function` in the scope of a layer's parameters; its errors say which function it is, and of what.
+pub(super) fn in_scope<R>(
+    function: &str,
+    scope: [&str; 2],
+    x: &Variable,
+    call: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let inputs = || format!("inp {} {}", x.shape(), x.raw_data().dtype());
+    undoing_scope(&scope.join("/"), call).map_err(|e| e.function(function).inputs(inputs()))
+}
+
+/// How a layer's trained parameters are made and used.
+#[derive(Default)]
+pub(super) struct Layer {
+    /// They stay as they are in training.
+    pub(super) fixed: bool,
+    pub(super) rng: Rng,
+}
+
+impl Layer {
+    /// The initializer of the usual values.
+    fn usual(&self, usual: Usual) -> Arc<dyn Initializer> {
+        self.rng.0.clone().unwrap_or_else(generator).initializer(usual)
+    }
+
+    fn get(&self, name: &str, shape: &[usize], init: &Init, usual: Usual, is_trained: bool) -> Result<Variable> {
+        let init = init.0.clone().unwrap_or_else(|| self.usual(usual));
+        use_parameter(name, shape, &*init, is_trained, is_trained && !self.fixed)
+    }
+
+    /// A trained parameter as this call uses it.
+    pub(super) fn parameter(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
+        self.get(name, shape, init, usual, true)
+    }
+
+    /// The parameter `W`, changed by `apply`.
+    pub(super) fn weight(&self, shape: &[usize], init: &Init, usual: Usual, apply: &Apply) -> Result<Variable> {
+        apply.to(self.parameter("W", shape, init, usual)?)
+    }
+
+    /// The parameter `b`, changed by `apply`, if there is a bias.
+    pub(super) fn bias(
+        &self,
+        shape: &[usize],
+        init: &Init,
+        apply: &Apply,
+        with_bias: bool,
+    ) -> Result<Option<Variable>> {
+        let make = || apply.to(self.parameter("b", shape, init, Usual::Constant(0.0))?);
+        with_bias.then(make).transpose()
+    }
+
+    /// Shift and scale of a normalization, each `None` where it is not wanted.
+    pub(super) fn beta_gamma(
+        &self,
+        shape: &Shape,
+        inits: &Inits,
+        no_bias: bool,
+        no_scale: bool,
+    ) -> Result<(Option<Variable>, Option<Variable>)> {
+        let make = |name: &str, usual: f64| self.parameter(name, shape, &inits.of(name), Usual::Constant(usual));
+        let beta = (!no_bias).then(|| make("beta", 0.0)).transpose()?;
+        let gamma = (!no_scale).then(|| make("gamma", 1.0)).transpose()?;
+        Ok((beta, gamma))
+    }
+
+    /// Running statistics: what a function writes itself.
+    pub(super) fn statistic(&self, name: &str, shape: &Shape, inits: &Inits, usual: f64) -> Result<Variable> {
+        self.get(name, shape, &inits.of(name), Usual::Constant(usual), false)
+    }
+}
+
+impl Inits {
+    fn of(&self, name: &str) -> Init {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// A size given as a whole number.
+pub(super) fn size(argument: &str, n: i64) -> Result<usize> {
+    usize::try_from(n).map_err(|_| Error::arg(argument, "0 or more").actual(n))
+}
+
+/// The limits of the uniform distribution that weights usually begin with (Glorot and Bengio, 2010).
+pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
+    let (low, high) = crate::initializer::calc_uniform_lim_glorot(inmaps, outmaps, kernel);
+    Usual::Uniform(low, high)
+}
+
+/// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.
+#[derive(PartialEq)]
+pub(super) enum Kept {
+    AtAxes,
+    Elsewhere,
+}
+
+/// The shape of a normalization's parameters.
+pub(super) fn sizes_at(x: &Variable, axes: &[i64], argument: &str, kept: Kept) -> Result<Shape> {
+    let shape = x.shape();
+    let axes = axes.iter().map(|&a| shape.axis(a, argument)).collect::<Result<Vec<usize>>>()?;
+    let keep = |i: usize| axes.contains(&i) == (kept == Kept::AtAxes);
+    Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
+}

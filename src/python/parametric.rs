@@ -1,0 +1,154 @@
+//! Parametric functions: their arguments, and one entry for all generated Python functions.
+
+use super::array::NdArray;
+use super::call::{arguments, hint, wrap};
+use super::finish::attached;
+use super::parameters::{Given, helper};
+use super::variable::Variable;
+use super::{convert, errors, reserve};
+use crate::function::args::Object;
+use crate::function::{ArgKind, ArgValue};
+use crate::graph::{Variable as Var, mode};
+use crate::initializer::{Generator, Initializer, Usual};
+use crate::parametric::{Apply, Def, Init, Inits, Rng, registry};
+use nnrs_kernels::array::NdArray as Array;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::shape::Shape;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
+use std::sync::{Arc, OnceLock};
+
+pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(parametric, m)?)?;
+    m.add_function(wrap_pyfunction!(parametric_index, m)?)?;
+    m.add_function(wrap_pyfunction!(parametric_registry, m)?)
+}
+
+/// Python's initializers, which draw from a generator of NumPy; by default from `nnrs.random.prng`.
+pub(super) struct Drawn(pub(super) Option<Py<PyAny>>);
+
+impl Generator for Drawn {
+    fn initializer(&self, usual: Usual) -> Arc<dyn Initializer> {
+        // It is asked for values only if the parameter is new.
+        let rng = self.0.as_ref().map(|rng| attached(|py| rng.clone_ref(py)));
+        Arc::new(Later { usual, rng, made: OnceLock::new() })
+    }
+}
+
+/// An initializer that is made when its values are wanted.
+struct Later {
+    usual: Usual,
+    rng: Option<Py<PyAny>>,
+    made: OnceLock<Given>,
+}
+
+impl Initializer for Later {
+    fn make(&self, shape: &Shape) -> Result<Array> {
+        let make = |py: Python<'_>| {
+            let (name, numbers) = match self.usual {
+                Usual::Constant(v) => ("ConstantInitializer", vec![v]),
+                Usual::Uniform(low, high) => ("UniformInitializer", vec![low, high]),
+            };
+            helper(py, "_usual_initializer")?.call1((name, PyTuple::new(py, numbers)?, &self.rng)).map(Bound::unbind)
+        };
+        let made = Given(attached(make).map_err(errors::carry)?);
+        self.made.get_or_init(|| made).make(shape)
+    }
+
+    fn made(&self, parameter: &Var) {
+        self.made.get().into_iter().for_each(|given| given.made(parameter));
+    }
+}
+
+fn init(value: &Bound<'_, PyAny>) -> Init {
+    Init::new(Given(value.clone().unbind()))
+}
+
+/// An argument that only parametric functions have; `None` for a value that does not fit.
+pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
+    let object = match kind {
+        ArgKind::Inits => {
+            let Ok(given) = value.cast::<PyMapping>() else { return Ok(None) };
+            let pairs = given.items()?.extract::<Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>>()?.into_iter();
+            let by_name = pairs.filter_map(|(name, value)| Some((name.extract().ok()?, init(&value))));
+            Object::new(Inits(by_name.collect()))
+        }
+        ArgKind::Apply if !value.is_callable() => return Ok(None),
+        ArgKind::Apply => {
+            let f = value.clone().unbind();
+            Object::new(Apply::new(move |v| attached(|py| applied(f.bind(py), v)).map_err(errors::carry)))
+        }
+        ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),
+        _ => Object::new(init(value)),
+    };
+    Ok(Some(ArgValue::Object(object)))
+}
+
+fn applied(f: &Bound<'_, PyAny>, v: &Var) -> PyResult<Var> {
+    let made = f.call1((Variable::new(v.clone()),))?;
+    match made.cast::<Variable>() {
+        Ok(v) => Ok(v.get().var().clone()),
+        Err(_) => Err(errors::wrong_type(f.py(), "apply", "result", "a Variable", errors::describe(&made))),
+    }
+}
+
+/// Calls layer number `index` in the current scope.
+#[pyfunction]
+fn parametric<'py>(
+    py: Python<'py>,
+    index: usize,
+    inp: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let def = *registry()
+        .get(index)
+        .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
+    let (x, is_array) = match (inp.cast::<Variable>(), inp.cast::<NdArray>()) {
+        (Ok(v), _) => (v.get().var().clone(), false),
+        (_, Ok(a)) => (Var::from_array(a.get().inner().clone()), true),
+        _ => {
+            let e = Error::new(ErrorKind::Type, "a Variable or NdArray").argument("inp").function(def.name);
+            let hint = "Variable.from_numpy_array makes one from an array";
+            return Err(errors::raise(py, e.actual(errors::describe(inp)).hint(hint)));
+        }
+    };
+    let fail = |e: Error| errors::raise(py, e.function(def.name));
+    let call = (def.build)(&mut arguments(def.args, args, &fail)?).map_err(fail)?;
+    reserve::check(py)?;
+    let named = || call(&x).map_err(|e| e.function(def.name));
+    if is_array {
+        let made = errors::run(py, || mode::inner(mode::context(), named))?;
+        return wrap(py, made, |py, v| Ok(Bound::new(py, NdArray::new(v.raw_data()))?.into_any()));
+    }
+    let made = errors::run(py, || mode::with_origin(convert::script_line(py), named))?;
+    wrap(py, made, |py, v| Ok(Bound::new(py, Variable::new(v))?.into_any()))
+}
+
+/// Number of a layer in the registry.
+#[pyfunction]
+fn parametric_index(name: &str) -> Option<usize> {
+    registry().iter().position(|d| d.name == name)
+}
+
+/// Everything that is known about layers, for the generator.
+#[pyfunction]
+fn parametric_registry(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    registry().iter().map(|def| describe(py, def)).collect()
+}
+
+fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item("name", def.name)?;
+    d.set_item("scope", def.scope)?;
+    d.set_item("doc", def.doc)?;
+    d.set_item("input", def.input)?;
+    let args = def.args.iter().map(|a| (a.name, hint(a), a.optional, a.default.map(|f| f().repr()), a.doc));
+    d.set_item("args", args.collect::<Vec<_>>())?;
+    let parameters = def.parameters.iter().map(|p| (p.name, p.doc, p.shape, p.is_trained));
+    d.set_item("parameters", parameters.collect::<Vec<_>>())?;
+    d.set_item("returns", def.returns)?;
+    d.set_item("several", def.has_several_outputs)?;
+    d.set_item("example", def.example)?;
+    Ok(d)
+}
