@@ -406,8 +406,8 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
             let shown = numpy.call_method1("broadcast_to", (&values, convert::tuple(py, &shape)?));
             values = shown.and_then(|v| Ok(v.cast_into()?)).map_err(|e| {
                 errors::instead(py, e, || {
-                    let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
                     let e = crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
+                    let given = crate::Shape::from(values.shape());
                     errors::raise(py, e.actual(format!("shape {given}")).function(function))
                 })
             })?;

@@ -54,8 +54,7 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
             return Ok(d);
         }
         let descr = if dtype.is_none() { f64::get_dtype(py) } else { PyArrayDescr::new(py, dtype)? };
-        known(&descr)?
-            .map_err(|name| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
+        known(&descr)?.map_err(|name| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
     })
 }
 
