@@ -135,7 +135,6 @@ pub(crate) fn interned<'a, 'py>(
 }
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 pub(crate) fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(filled(py, &NUMPY, || py.import("numpy").map(Bound::unbind))?.bind(py))
@@ -154,8 +153,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A NumPy array of anything that NumPy makes one of.
 pub(crate) fn asarray<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = value.py();
-    let asarray = filled(py, &ASARRAY, || module(py)?.getattr("asarray").map(Bound::unbind))?;
-    Ok(asarray.bind(py).call1((value,))?.cast_into()?)
+    Ok(module(py)?.getattr(word!(py, "asarray"))?.call1((value,))?.cast_into()?)
 }
 
 /// A NumPy array over `data`'s memory.
