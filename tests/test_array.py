@@ -36,6 +36,39 @@ def test_numpy_round_trip_keeps_the_type(dtype):
     assert a.data[0, 0] == 0, "from_numpy_array copies"
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_memory_of_any_kind_is_taken(dtype):
+    values = VALUES.astype(dtype)
+    bytes_ = np.zeros(values.nbytes + 1, "uint8")
+    unaligned = bytes_[1:].view(dtype).reshape(VALUES.shape)
+    unaligned[:] = values
+    other_order = values.astype(values.dtype.newbyteorder())
+    for given in unaligned, other_order, np.asfortranarray(values), values[::-1, ::-1][::-1, ::-1]:
+        given.flags.writeable = False
+        a = NdArray(VALUES.shape)
+        a.data = given
+        for data in a.data, NdArray.from_numpy_array(given).data:
+            assert data.dtype == np.dtype(dtype) and np.array_equal(data, values)
+
+
+@pytest.mark.parametrize("dtype", [np.longlong, np.ulonglong, np.intc, np.uintc])
+def test_types_that_are_others_for_c_alone_are_taken(dtype):
+    assert np.array_equal(NdArray.from_numpy_array(np.array([1, 2], dtype)).data, [1, 2])
+
+
+def test_more_axes_than_numpy_has_are_an_error():
+    a = NdArray((1,) * 65)
+    a.fill(3)
+    for use in (lambda: a.data, lambda: np.asarray(a), lambda: a.get_data("r"), lambda: setattr(a, "data", np.ones(1))):
+        with pytest.raises(ValueError, match="dimensions|broadcasts"):
+            use()
+    assert float(a) == 3
+
+
+def test_no_type_is_numpys_default():
+    assert array([1.0]).cast(None).dtype == np.dtype(None)
+
+
 @pytest.mark.parametrize("to", DTYPES)
 @pytest.mark.parametrize("origin", DTYPES)
 def test_access_in_another_type_converts_as_numpy(origin, to):

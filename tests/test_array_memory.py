@@ -47,6 +47,22 @@ def test_get_data_refuses_other_modes():
         array([1.0]).get_data("x")
 
 
+@pytest.mark.parametrize("source", ["a.data[::-1]", "a.data", "a.data[:]", "np.roll(a.data, 1)", "a.data[:1]"])
+def test_assigning_parts_of_the_own_memory(source):
+    a = array([1, 2, 3])
+    expected = eval(source).tolist()
+    a.data = eval(source)
+    assert a.data.tolist() == np.broadcast_to(expected, 3).tolist()
+
+
+def test_assigning_memory_that_overlaps():
+    a = array([1, 2, 3, 4])
+    a.narrow(0, 1, 3).data = a.data[:3]
+    assert a.data.tolist() == [1, 1, 2, 3]
+    a.narrow(0, 0, 3).data = a.data[1:]
+    assert a.data.tolist() == [1, 2, 3, 3]
+
+
 def test_data_keeps_the_memory_alive():
     d = NdArray.from_numpy_array(np.arange(1000.0)).data
     gc.collect()

@@ -1,8 +1,10 @@
 //! `nnrs.NdArray`.
 
+use super::convert::word;
 use super::{convert, errors, finish, operators, reserve};
 use nnrs_kernels::array::{Maker, NdArray as Array};
 use nnrs_kernels::dtype::DType;
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -154,11 +156,7 @@ impl NdArray {
                 return Err(errors::raise(py, e));
             }
         };
-        let array = convert::view_of(py, a, data, mode != "r")?;
-        if mode == "r" {
-            array.call_method1("setflags", (false,))?;
-        }
-        Ok(array)
+        convert::view_of(py, a, data, mode != "r")
     }
 
     /// Converts the content to `dtype` for good, and gives it as a NumPy array. `ctx` is not used.
@@ -399,25 +397,26 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
             let v = value.extract().map_err(|e| errors::instead(py, e, wrong))?;
             return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
         }
-        let numpy = convert::numpy(py)?;
-        let values =
-            numpy.call_method1("asarray", (value,)).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
-                true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
-                false => e,
-            })?;
-        let shape = convert::tuple(py, &a.shape())?;
-        let values = numpy.call_method1("broadcast_to", (&values, shape)).map_err(|e| {
-            errors::instead(py, e, || {
-                let given = values.getattr("shape").map_or("?".to_string(), |s| s.to_string());
-                let e = crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
-                errors::raise(py, e.actual(format!("shape {given}")).function(function))
-            })
+        let mut values = convert::asarray(value).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
+            true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
+            false => e,
         })?;
-        let is_number = value.is_instance(&numpy.getattr("generic")?)?;
+        let (numpy, shape) = (convert::module(py)?, a.shape());
+        if *values.shape() != *shape {
+            let shown = numpy.call_method1("broadcast_to", (&values, convert::tuple(py, &shape)?));
+            values = shown.and_then(|v| Ok(v.cast_into()?)).map_err(|e| {
+                errors::instead(py, e, || {
+                    let e = crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
+                    let given = crate::Shape::from(values.shape());
+                    errors::raise(py, e.actual(format!("shape {given}")).function(function))
+                })
+            })?;
+        }
+        let is_number = value.is_instance(&numpy.getattr(word!(py, "generic"))?)?;
         let dtype = match (is_number, a.dtype()) {
             (true, DType::BF16) => DType::F32,
             (true, d) => d,
-            (false, _) => convert::dtype_of(&values.getattr("dtype")?).map_err(|e| errors::instead(py, e, wrong))?,
+            (false, _) => convert::dtype_of(&values.dtype()).map_err(|e| errors::instead(py, e, wrong))?,
         };
         convert::write_all(py, a, dtype, &values)
     })
@@ -430,19 +429,16 @@ pub(crate) fn as_numpy<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     finish::calling(py, || {
-        let array = convert::writable(py, a)?;
-        let array = match dtype.filter(|d| !d.is_none()) {
-            Some(d) if !array.getattr("dtype")?.eq(convert::numpy(py)?.getattr("dtype")?.call1((d,))?)? => {
-                if copy == Some(false) {
-                    return Err(errors::raise(
-                        py,
-                        crate::Error::arg("copy", "True or None where the type changes").actual("False"),
-                    ));
-                }
-                array.call_method1("astype", (d,))?
+        let mut array = convert::writable(py, a)?;
+        if let Some(dtype) = dtype.filter(|d| !d.is_none())
+            && !PyArrayDescr::new(py, dtype)?.is_equiv_to(&array.cast::<PyUntypedArray>()?.dtype())
+        {
+            if copy == Some(false) {
+                let e = crate::Error::arg("copy", "True or None where the type changes").actual("False");
+                return Err(errors::raise(py, e));
             }
-            _ => array,
-        };
+            array = array.call_method1("astype", (dtype,))?;
+        }
         if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
     })
 }

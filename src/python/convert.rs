@@ -8,53 +8,28 @@ use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Error;
 use nnrs_kernels::shape::Shape;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use nnrs_kernels::with_dtype;
+use numpy::npyffi::{NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_TYPES, NpyTypes, PY_ARRAY_API};
+use numpy::npyffi::{get_type_object, npy_intp};
+use numpy::{Element, PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::c_int;
+use std::panic::catch_unwind;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// Memory of an array as NumPy sees it: keeps the memory alive.
+/// What a NumPy array over memory of the engine has as its base: keeps the memory alive.
 #[pyclass(frozen, module = "nnrs._core")]
 struct Memory {
     export: Export,
-    shape: Shape,
     /// Who has a view of an array's memory has the array.
     _array: Option<NdArray>,
-}
-
-#[pymethods]
-impl Memory {
-    #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let d = PyDict::new(py);
-        d.set_item(word!(py, "shape"), tuple(py, &self.shape)?)?;
-        d.set_item(word!(py, "typestr"), typestr(self.export.data().dtype()))?;
-        d.set_item(word!(py, "data"), (self.export.data().ptr() as usize, false))?;
-        d.set_item(word!(py, "version"), 3)?;
-        Ok(d)
-    }
-}
-
-fn typestr(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "|b1",
-        DType::I8 => "|i1",
-        DType::U8 => "|u1",
-        DType::I16 => "<i2",
-        DType::U16 => "<u2",
-        DType::I32 => "<i4",
-        DType::U32 => "<u4",
-        DType::I64 => "<i8",
-        DType::U64 => "<u8",
-        DType::F16 => "<f2",
-        DType::BF16 => "<V2",
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-    }
 }
 
 /// A flag: the truth of anything that has one in Python, as in NNabla. An array of several elements has none.
@@ -74,23 +49,55 @@ pub(crate) fn choice(value: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
 pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     finish::calling(py, || {
-        if let Ok(name) = dtype.extract::<String>()
-            && let Some(d) = DType::from_name(&name)
-        {
+        let name = dtype.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+        if let Some(d) = name.and_then(DType::from_name) {
             return Ok(d);
         }
-        let name: String =
-            numpy(py)?.getattr(word!(py, "dtype"))?.call1((dtype,))?.getattr(word!(py, "name"))?.extract()?;
-        DType::from_name(&name)
-            .ok_or_else(|| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
+        let descr = if dtype.is_none() { f64::get_dtype(py) } else { PyArrayDescr::new(py, dtype)? };
+        known(&descr)?.map_err(|name| errors::wrong_type(py, "dtype", "dtype", "a type of numbers or booleans", name))
     })
 }
 
+/// The element type of a NumPy dtype of any byte order; the dtype's name if there is none.
+fn known(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Result<DType, String>> {
+    let is_numpys_own = (0..=NPY_TYPES::NPY_HALF as c_int).contains(&descr.num());
+    Ok(Ok(match (descr.kind(), descr.itemsize()) {
+        _ if !is_numpys_own => return by_name(descr),
+        (b'b', _) => DType::Bool,
+        (b'i', 1) => DType::I8,
+        (b'u', 1) => DType::U8,
+        (b'i', 2) => DType::I16,
+        (b'u', 2) => DType::U16,
+        (b'i', 4) => DType::I32,
+        (b'u', 4) => DType::U32,
+        (b'i', 8) => DType::I64,
+        (b'u', 8) => DType::U64,
+        (b'f', 2) => DType::F16,
+        (b'f', 4) => DType::F32,
+        (b'f', 8) => DType::F64,
+        _ => return by_name(descr),
+    }))
+}
+
+/// As [`known`], of a dtype of another package (bfloat16).
+fn by_name(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Result<DType, String>> {
+    let name: String = descr.getattr(word!(descr.py(), "name"))?.extract()?;
+    Ok(DType::from_name(&name).ok_or(name))
+}
+
 /// NumPy's dtype object; bfloat16, which NumPy has not, as its name.
-pub(crate) fn dtype_object<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn dtype_object(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     match dtype {
         DType::BF16 => Ok(PyString::new(py, "bfloat16").into_any()),
-        d => numpy(py)?.getattr(word!(py, "dtype"))?.call1((d.name(),)),
+        d => descr(py, d).map(Bound::into_any),
+    }
+}
+
+/// NumPy's dtype of memory: of bfloat16 that of two bytes.
+fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayDescr>> {
+    match dtype {
+        DType::BF16 => PyArrayDescr::new(py, "V2"),
+        d => Ok(with_dtype!(d, T => T::get_dtype(py))),
     }
 }
 
@@ -128,33 +135,56 @@ pub(crate) fn interned<'a, 'py>(
 }
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+pub(crate) fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(filled(py, &NUMPY, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// Makes Python's type of memory ready.
-pub(crate) fn register(m: &Bound<'_, PyModule>) {
-    m.py().get_type::<Memory>();
+/// Makes Python's type of memory ready, and NumPy's C API: what the crate numpy keeps of that, it would make on first use,
+/// and panic where it cannot.
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    py.get_type::<Memory>();
+    numpy::get_array_module(py)?.getattr("_ARRAY_API")?;
+    let made = catch_unwind(|| numpy::npyffi::is_numpy_2(py));
+    made.map(drop).map_err(|_| PyImportError::new_err("nnrs does not know the C API of this version of NumPy"))
+}
+
+/// A NumPy array of anything that NumPy makes one of.
+pub(crate) fn asarray<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = value.py();
+    Ok(module(py)?.getattr(word!(py, "asarray"))?.call1((value,))?.cast_into()?)
 }
 
 /// A NumPy array over `data`'s memory.
-pub(crate) fn to_numpy<'py>(py: Python<'py>, data: Data, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    as_array(py, Memory { export: Export::new(data, false), shape, _array: None })
+pub(crate) fn to_numpy(py: Python<'_>, data: Data, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
+    over(py, Memory { export: Export::new(data, false), _array: None }, &shape, NPY_ARRAY_CARRAY)
 }
 
-/// A NumPy array over `data`, the memory of the array `a`, perhaps to be written.
+/// A NumPy array over `data`, the memory of the array `a`, to be written if `writes`.
 pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: bool) -> PyResult<Bound<'py, PyAny>> {
     a.storage().note_exported();
-    as_array(py, Memory { export: Export::new(data, writes), shape: a.shape(), _array: Some(a.handle()) })
+    let memory = Memory { export: Export::new(data, writes), _array: Some(a.handle()) };
+    over(py, memory, &a.shape(), if writes { NPY_ARRAY_CARRAY } else { NPY_ARRAY_CARRAY_RO })
 }
 
-fn as_array<'py>(py: Python<'py>, memory: Memory) -> PyResult<Bound<'py, PyAny>> {
-    finish::calling(py, || {
-        let asarray = filled(py, &ASARRAY, || numpy(py)?.getattr("asarray").map(Bound::unbind))?;
-        asarray.bind(py).call1((Bound::new(py, memory)?,))
-    })
+/// Other than `PyArray::borrow_from_array` this gives NumPy's error where NumPy makes no array: too many axes, no memory.
+fn over<'py>(py: Python<'py>, memory: Memory, shape: &Shape, flags: c_int) -> PyResult<Bound<'py, PyAny>> {
+    let data = errors::run(py, || memory.export.data().clone().of(shape.size()))?;
+    let (descr, memory) = (descr(py, data.dtype())?, Bound::new(py, memory)?);
+    let (axes, sizes) = (shape.ndim() as c_int, shape.as_ptr() as *mut npy_intp);
+    // SAFETY: NumPy reads `axes` sizes, and takes over the references to `descr` and `memory`. There are as many elements of
+    // that type, aligned, as the sizes say; they live as long as `memory`, the array's base.
+    unsafe {
+        let class = get_type_object(py, NpyTypes::PyArray_Type);
+        let (descr, at) = (descr.into_dtype_ptr(), data.ptr().cast());
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(py, class, descr, axes, sizes, null_mut(), at, flags, null_mut());
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), memory.into_ptr()) {
+            0 => Ok(array),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
 }
 
 /// A NumPy array over an array's memory, for reading and writing.
@@ -170,20 +200,18 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
     finish::calling(py, || {
-        let array = numpy(py)?.getattr(word!(py, "asarray"))?.call1((value,))?;
-        let name: String = array.getattr(word!(py, "dtype"))?.getattr(word!(py, "name"))?.extract()?;
-        let dtype = DType::from_name(&name).ok_or_else(|| {
+        let array = asarray(value)?;
+        let dtype = known(&array.dtype())?.map_err(|name| {
             errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
         })?;
-        let shape: Vec<usize> = array.getattr(word!(py, "shape"))?.extract()?;
-        let a = NdArray::new(errors::run_as(py, function, || Shape::from(shape).checked())?);
+        let a = NdArray::new(errors::run_as(py, function, || Shape::from(array.shape()).checked())?);
         write_all(py, &a, dtype, &array)?;
         Ok(a)
     })
 }
 
 /// Writes what NumPy can broadcast to the array's shape. Booleans become 0 or 1: those of NumPy may be any byte.
-pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     reserve::check(py)?;
     finish::calling(py, || {
         let (data, shape) = (errors::run(py, || a.overwrite(dtype))?, a.shape());

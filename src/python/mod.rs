@@ -39,7 +39,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;
     m.add_function(wrap_pyfunction!(variable::protocols::without_gradient, m)?)?;
     collector::register(m);
-    convert::register(m);
+    convert::register(m)?;
     python_function::register(m)?;
     rules::register(m)?;
     modes::register(m)?;
