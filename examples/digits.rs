@@ -20,9 +20,9 @@ const STEP: f64 = 6e-3;
 fn lenet(x: &Variable) -> Result<Variable> {
     let pool = |h: &Variable| f::max_pooling(h, f::MaxPooling { kernel: vec![2, 2], ..Default::default() });
     let relu = |h: &Variable| f::relu(h, f::ReLU::default());
-    let h = convolution("conv1", x, 32, &[3, 3], Convolution::padded(&[1, 1]))?;
+    let h = convolution("conv1", x, 32, [3, 3], Convolution::padded(&[1, 1]))?;
     let h = pool(&relu(&h)?)?;
-    let h = convolution("conv2", &h, 64, &[3, 3], Convolution::padded(&[1, 1]))?;
+    let h = convolution("conv2", &h, 64, [3, 3], Convolution::padded(&[1, 1]))?;
     let h = pool(&relu(&h)?)?;
     let h = relu(&affine("affine1", &h, 128, Affine::default())?)?;
     affine("affine2", &h, 10, Affine::default())

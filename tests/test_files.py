@@ -341,3 +341,15 @@ def test_a_disk_that_is_full(tmp_path, extension):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(path) in str(e.value) and isinstance(e.value, OSError)
     assert os.listdir(tmp_path) == [path.name] and path.read_bytes() == b"old"
+
+
+def test_bfloat16_goes_into_safetensors_as_it_is(tmp_path):
+    with nn.context_scope(nn.Context(["cpu:bfloat16"])):
+        v = nn.Variable.from_numpy_array(np.float32([1, 2.5, -3]), need_grad=True)
+        v.data.cast("bfloat16")
+        nn.parameter.set_parameter("w", v)
+    nn.save_parameters(tmp_path / "p.safetensors")
+    nn.clear_parameters()
+    nn.load_parameters(tmp_path / "p.safetensors")
+    w = nn.get_parameters()["w"]
+    assert w.data.dtype == "bfloat16" and w.d.tolist() == [1, 2.5, -3]

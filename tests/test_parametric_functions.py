@@ -70,7 +70,11 @@ def test_no_grad_makes_parameters_that_later_calls_train():
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda x: PF.affine(x, 5, base_axis=3), ValueError, "affine: argument 'base_axis': expected an axis between -3"),
+        (
+            lambda x: PF.affine(x, 5, base_axis=3),
+            ValueError,
+            "affine: argument 'base_axis': expected an axis between -3",
+        ),
         (lambda x: PF.affine(x, -1), ValueError, "affine: argument 'n_outmaps'"),
         (lambda x: PF.affine(x, 2.5), TypeError, "affine: argument 'n_outmaps': expected int"),
         (lambda x: PF.affine(x, 5, bogus=1), TypeError, "bogus"),

@@ -55,7 +55,12 @@ def _docstring(f: dict) -> str:
     lines += [_entry("inp", f["input"])[4:]] + [_entry(name, text)[4:] for name, _, _, _, text in f["args"]]
     lines += ["", "Returns:", "    " + f["returns"], "", "Raises:"]
     lines.append("    ValueError: If arguments do not fit, or a parameter of another shape is there already.")
-    lines += ["", ">>> from nnrs.parameter import clear_parameters", *f["example"].splitlines(), ">>> clear_parameters()"]
+    lines += [
+        "",
+        ">>> from nnrs.parameter import clear_parameters",
+        *f["example"].splitlines(),
+        ">>> clear_parameters()",
+    ]
     return textwrap.indent('"""' + "\n".join(lines) + '\n"""', "    ")
 
 

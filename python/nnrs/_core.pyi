@@ -29,6 +29,7 @@ __all__ = [
     "call",
     "call_in_scope",
     "call_python_function",
+    "check_parameter_names",
     "clear_memory_cache",
     "cuda_clear_memory_cache",
     "cuda_device",
@@ -72,6 +73,7 @@ __all__ = [
     "parametric_registry",
     "plan_memory",
     "put_in_scope",
+    "read_parameters",
     "register_rule",
     "registry",
     "save_safetensors",
@@ -82,6 +84,7 @@ __all__ = [
     "set_fusion",
     "set_no_grad",
     "set_num_threads",
+    "set_parameters",
     "set_recompute",
     "set_solver_hook",
     "share_parameters",
@@ -91,6 +94,7 @@ __all__ = [
     "unset_function_hook",
     "unset_solver_hook",
     "without_gradient",
+    "write_parameters",
 ]
 
 _Number = float | np.number[Any]
@@ -483,6 +487,10 @@ def call(
 def apply_again(f: Function, inputs: Sequence[Variable]) -> tuple[Variable, ...]: ...
 def registry() -> list[dict[str, Any]]: ...
 def function_index(name: str) -> int | None: ...
+def check_parameter_names(function: str, argument: str, names: list[str]) -> None: ...
+def write_parameters(path: Any, names: list[str], variables: list[Variable]) -> None: ...
+def read_parameters(path: Any) -> list[tuple[str, NdArray, bool]]: ...
+def set_parameters(function: str, records: list[tuple[str, NdArray, bool]]) -> None: ...
 def parametric(index: int | None, inp: Any, args: tuple[Any, ...]) -> Any: ...
 def parametric_index(name: str) -> int | None: ...
 def parametric_registry() -> list[dict[str, Any]]: ...

@@ -1,17 +1,8 @@
 """Files of parameters: the `.h5` of NNabla and `.safetensors`, read whole and written beside, then renamed.
 
-Two functions of the compiled core do the safetensors part. A tensor is a tuple `(name, kind, shape, raw)`: its name,
-its type as the format spells it ("F32", "BF16", "I64", "BOOL", ...), its shape as a tuple of int, and its
-little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
-
-`_core.save_safetensors(path: str, tensors: list[tuple], metadata: dict[str, str]) -> None`
-    writes the file in place, tensors in the order given; the caller makes it atomic.
-`_core.load_safetensors(path: str) -> tuple[list[tuple], dict[str, str]]`
-    reads tensors and metadata. Anything wrong in the file is a ValueError: it must check that offsets lie inside the
-    file and do not overlap, that they fit shape and type (sizes that overflow too), and that no name comes twice.
-
-Order and need_grad are kept in the metadata: key "nnrs.order" is a JSON list of names, "nnrs.need_grad" a JSON object
-from name to true or false. Files of other programs have neither: order is the file's, need_grad is true.
+The compiled core reads and writes `.safetensors`: parameters as a whole, the tensors of solver states one by one. Such
+a tensor is a tuple `(name, kind, shape, raw)`: its name, its type as the format spells it ("F32", "I64", "BOOL", ...),
+its shape as a tuple of int, and its little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
 """
 
 from __future__ import annotations
@@ -19,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, NamedTuple, TypeVar, Union
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, TypeVar, Union
 
 import numpy as np
 
 from . import _core
+from ._core import NdArray
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -65,12 +57,7 @@ _SAFETENSORS_TYPES = {
 _SAFETENSORS_NAMES = {np.dtype(d): name for name, d in _SAFETENSORS_TYPES.items()}
 
 
-class Record(NamedTuple):
-    """One parameter as a file holds it."""
-
-    name: str
-    array: np.ndarray
-    need_grad: bool
+Parameter = tuple[str, NdArray, bool]  # name, values, need_grad
 
 
 def is_path(source: object) -> bool:
@@ -174,24 +161,24 @@ def _flush(path: str) -> None:
         os.close(handle)
 
 
-def write_records(function: str, target: PathOrFile, extension: str | None, records: Sequence[Record]) -> None:
-    """Write all records in the format that `target` asks for.
+def write_parameters(function: str, target: PathOrFile, extension: str | None, params: Mapping[str, Any]) -> None:
+    """Write parameters in the format that `target` asks for.
 
     Args:
         function: Name of the calling function, for errors.
         target: Path, or a file open for binary writing.
-        extension: Format of an open file: '.h5' or '.safetensors'.
-        records: What to write, in order.
+        extension: Format of an open file: '.h5'.
+        params: What to write, in order.
     """
     write = _write_h5 if file_extension(function, target, extension) == ".h5" else _write_safetensors
     if not is_path(target):
-        write(function, target, records)
+        write(function, target, params)
         return
     with atomic_path(target) as temporary:  # type: ignore[arg-type]
-        write(function, temporary, records)
+        write(function, temporary, params)
 
 
-def read_records(function: str, source: PathOrFile, extension: str | None) -> list[Record]:
+def read_parameters(function: str, source: PathOrFile, extension: str | None) -> list[Parameter]:
     """Read the whole file; a missing one is FileNotFoundError, a wrong one ValueError (FormatError)."""
     ext = file_extension(function, source, extension)
     return read_whole(function, source, ext, _read_h5 if ext == ".h5" else _read_safetensors)
@@ -252,11 +239,11 @@ def h5py_module(function: str) -> Any:
     return h5py
 
 
-def _write_h5(function: str, target: Any, records: Sequence[Record]) -> None:
+def _write_h5(function: str, target: Any, params: Mapping[str, Any]) -> None:
     with h5py_module(function).File(target, "w") as f:
-        for index, (name, array, need_grad) in enumerate(records):
-            dataset = f.create_dataset(name, data=_plain(array))
-            dataset.attrs["need_grad"] = need_grad
+        for index, (name, v) in enumerate(params.items()):
+            dataset = f.create_dataset(name, data=_plain(np.asarray(v.data.data)))
+            dataset.attrs["need_grad"] = v.need_grad
             dataset.attrs["index"] = index
 
 
@@ -265,10 +252,10 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.kind in "biuf" else array.astype(np.float32)
 
 
-def _read_h5(function: str, source: Any, size: int) -> list[Record]:
+def _read_h5(function: str, source: Any, size: int) -> list[Parameter]:
     h5py = h5py_module(function)
     check_magic(function, source)
-    found: list[tuple[float, Record]] = []
+    found: list[tuple[float, Parameter]] = []
     with h5py.File(source, "r") as f:
 
         def visit(name: str, node: Any) -> None:
@@ -279,7 +266,7 @@ def _read_h5(function: str, source: Any, size: int) -> list[Record]:
         check_node(h5py, "", f)
         f.visititems(visit)
     found.sort(key=lambda pair: pair[0])  # stable: those without an index come last, in the file's order
-    return [record for _, record in found]
+    return [parameter for _, parameter in found]
 
 
 def check_node(h5py: Any, name: str, node: Any) -> None:
@@ -301,11 +288,11 @@ def check_magic(function: str, source: Any) -> None:
         raise _broken(function, source, ".h5", f"it starts with {head!r}, not with HDF5's signature")
 
 
-def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Record]:
+def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Parameter]:
     array = h5_array(name, dataset, size)
     index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
     need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
-    return index, Record(name, array, need_grad)
+    return index, (name, NdArray.from_numpy_array(array), need_grad)
 
 
 def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
@@ -326,52 +313,23 @@ def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
 # --- safetensors ------------------------------------------------------------------------------------------------------
 
 
-def _write_safetensors(function: str, target: Any, records: Sequence[Record]) -> None:
+def _write_safetensors(function: str, target: Any, params: Mapping[str, Any]) -> None:
     if not is_path(target):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
-    import json  # here, since most programs that import nnrs never need it
-
-    tensors = [raw_tensor(record) for record in records]
-    metadata = {
-        "nnrs.order": json.dumps([record.name for record in records]),
-        "nnrs.need_grad": json.dumps({record.name: bool(record.need_grad) for record in records}),
-    }
-    _core.save_safetensors(os.fspath(target), tensors, metadata)
+    _core.write_parameters(os.fspath(target), list(params), list(params.values()))
 
 
-def raw_tensor(record: Record) -> tuple[str, str, tuple[int, ...], np.ndarray]:
-    array = record.array
-    if array.dtype.name == "bfloat16":
-        kind, array = "BF16", array.view(np.uint16)
-    else:
-        array = _plain(array)
-        kind = _SAFETENSORS_NAMES[array.dtype.newbyteorder("<")]
-    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return record.name, kind, record.array.shape, little.reshape(-1).view(np.uint8)
-
-
-def _read_safetensors(function: str, source: Any, size: int) -> list[Record]:
+def _read_safetensors(function: str, source: Any, size: int) -> list[Parameter]:
     if not is_path(source):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    tensors, metadata = _core.load_safetensors(os.fspath(source))
-    need_grad = _json_of(metadata, "nnrs.need_grad", dict)
-    place = {name: i for i, name in enumerate(_json_of(metadata, "nnrs.order", list)) if isinstance(name, str)}
-    records = [
-        Record(name, array_of(name, kind, shape, raw), need_grad.get(name, True) is True)
-        for name, kind, shape, raw in tensors
-    ]
-    for record in records:
-        check_depth(record.name)
-    return sorted(records, key=lambda record: place.get(record.name, len(place)))
+    return _core.read_parameters(os.fspath(source))
 
 
-def _json_of(metadata: dict[str, str], key: str, kind: type) -> Any:
-    import json
-
-    value = json.loads(metadata[key]) if key in metadata else kind()
-    if isinstance(value, kind):
-        return value
-    raise ValueError(f"metadata '{key}' should hold a JSON {kind.__name__}, got {type(value).__name__}")
+def raw_tensor(name: str, array: np.ndarray) -> tuple[str, str, tuple[int, ...], np.ndarray]:
+    shape, array = array.shape, _plain(array)
+    kind = _SAFETENSORS_NAMES[array.dtype.newbyteorder("<")]
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return name, kind, shape, little.reshape(-1).view(np.uint8)
 
 
 def array_of(name: str, kind: str, shape: tuple[int, ...], raw: np.ndarray) -> np.ndarray:

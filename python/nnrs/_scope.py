@@ -47,17 +47,6 @@ def find(scope: Any, parts: list[str]) -> Any:
     return scope
 
 
-def path_of(scope: Any) -> str:
-    """The path of a scope from the root, ending in "/"; empty for the root and for a scope outside the tree."""
-    todo: list[tuple[str, Any]] = [("", _root)]
-    while todo:
-        path, here = todo.pop()
-        if here is scope:
-            return path
-        todo += [(f"{path}{name}/", inner) for name, inner in list(here.items()) if isinstance(inner, dict)]
-    return ""
-
-
 def open_scope(function: str, scope: Any, parts: list[str]) -> Any:
     """The scope at `parts` below `scope`, made where it is missing; an error where a parameter is in the way."""
     for i, part in enumerate(parts):

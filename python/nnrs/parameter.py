@@ -17,7 +17,6 @@ from ._core import Variable, put_in_scope
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
-    FormatError,
     UnsupportedError,
     check_flag,
     check_type,
@@ -31,8 +30,6 @@ from ._scope import (
     get_current_parameter_scope,
     open_scope,
     parts_of,
-    path_of,
-    refuse_scope,
     walk,
 )
 from .logger import logger
@@ -236,7 +233,7 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
     return wanted
 
 
-def _note_initializer(param: Variable, initializer: Initializer) -> None:
+def _note_initializer(param: Any, initializer: Initializer) -> None:
     """Note how a new parameter was made."""
     param._note_info(VariableInfo(initializer))
 
@@ -320,16 +317,12 @@ def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: 
     ext = _files.file_extension(here, path, extension)
     chosen = get_parameters(grad_only=False) if params is None else params
     check_type(here, "params", chosen, dict, "a dict from names to Variables")
-    records = [_record(here, name, v) for name, v in chosen.items()]
-    _check_names(here, "params", records)
-    _files.write_records(here, path, ext, records)
+    for name, v in chosen.items():
+        check_type(here, "params", name, str, "names as str")
+        check_type(here, f"params['{name}']", v, Variable, "a Variable")
+    _core.check_parameter_names(here, "params", list(chosen))
+    _files.write_parameters(here, path, ext, chosen)
     logger.info("Parameter save (%s): %s", ext, path)
-
-
-def _record(function: str, name: Any, v: Any) -> _files.Record:
-    check_type(function, "params", name, str, "names as str")
-    check_type(function, f"params['{name}']", v, Variable, "a Variable")
-    return _files.Record(name, np.asarray(v.data.data), bool(v.need_grad))
 
 
 def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, extension: str = ".nntxt") -> None:
@@ -352,50 +345,10 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
     here = "load_parameters"
     if proto is not None or needs_proto:
         raise UnsupportedError(message(here, "proto", "NNabla's protobuf messages are not supported yet"))
-    records = _files.read_records(here, path, extension)
-    scope = get_current_parameter_scope()
-    _check_names(here, "path", records)
-    found = [_check_fits(here, scope, record) for record in records]
-    made = [None if v is not None else _made(r) for r, v in zip(records, found, strict=True)]
-    for record, old, new in zip(records, found, made, strict=True):
-        if old is None:
-            *outer, last = parts_of(record.name)
-            put_in_scope(open_scope(here, scope, outer), last, new)
-        else:
-            old.data.cast(record.array.dtype)[...] = record.array
-            old.need_grad = record.need_grad
+    records = _files.read_parameters(here, path, extension)
+    _core.check_parameter_names(here, "path", [name for name, *_ in records])
+    _core.set_parameters(here, records)
     logger.info("Parameter load: %s", path)
-
-
-def _check_names(function: str, argument: str, records: list[_files.Record]) -> None:
-    """No name may come twice, be empty, or also be a scope of another."""
-    names = {"/".join(parts_of(record.name)) for record in records}
-    scopes = {"/".join(parts_of(n)[:i]) for n in names for i in range(1, len(parts_of(n)))}
-    if len(names) < len(records) or "" in names or names & scopes:
-        bad = sorted(names & scopes) or ["", *sorted(names)][:1]
-        raise FormatError(message(function, argument, f"names clash or are empty (at '{bad[0]}')"))
-
-
-def _check_fits(function: str, scope: OrderedDict[str, Any], record: _files.Record) -> Any:
-    """The parameter that the record goes to, None for a new one; an error if it cannot go there."""
-    parts = parts_of(record.name)
-    found = find(scope, parts)
-    if isinstance(found, dict):
-        raise ArgumentError(message(function, None, f"'{record.name}' is a parameter in the file, but a scope here"))
-    for i in range(1, len(parts)):
-        if found is None and isinstance(find(scope, parts[:i]), Variable):
-            refuse_scope(function, "/".join(parts[:i]))
-    if found is not None and tuple(found.shape) != record.array.shape:
-        hint = "call clear_parameters() first, load under another parameter_scope, or build the network as it was saved"
-        what = f"parameter '{record.name}' has shape {tuple(found.shape)} here, but {record.array.shape} in the file"
-        raise ArgumentError(message(function, None, what, hint=hint))
-    return found
-
-
-def _made(record: _files.Record) -> Any:
-    param = Variable.from_numpy_array(record.array, need_grad=record.need_grad)
-    param.name = parts_of(record.name)[-1]
-    return param
 
 
 _calls.check_functions(globals())

@@ -283,7 +283,7 @@ def _write_safetensors(function: str, path: str, states: Mapping[str, SolverStat
     import json
 
     arrays = [(f"{name}/{key}", v.d) for name, state in states.items() for key, v in state.pstate.items()]
-    tensors = [_files.raw_tensor(_files.Record(name, array, False)) for name, array in arrays]
+    tensors = [_files.raw_tensor(name, array) for name, array in arrays]
     counts = {name: [state.t, list(state.pstate)] for name, state in states.items()}
     _core.save_safetensors(path, tensors, {"nnrs.states": json.dumps(counts)})
 

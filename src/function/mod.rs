@@ -258,8 +258,8 @@ impl Grad {
         want: Vec<bool>,
     ) -> Result<Grad> {
         for (list, name) in [(&y, "outputs"), (&gy, "grad_inputs")] {
-            for (o, (v, shape)) in list.iter().zip(&setup.y).enumerate().filter(|(_, (v, shape))| v.shape() != **shape)
-            {
+            let mut pairs = list.iter().zip(&setup.y).enumerate();
+            if let Some((o, (v, shape))) = pairs.find(|(_, (v, shape))| v.shape() != **shape) {
                 let e = Error::shape(name, format!("shape {shape} of output {o}")).actual(v.shape());
                 return Err(e.function(format!("the gradient rule of {}", node.name())));
             }

@@ -1,13 +1,14 @@
 //! Parameters to and from files.
 
-use super::{Item, current, find, get_all_parameters, is_scope, parts, set_parameter, taken};
+use super::{Item, current, find, get_all_parameters, parts, set_parameter, taken};
 use crate::graph::Variable;
-use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read, write};
+use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
 use crate::io::write_atomically;
-use nnrs_kernels::array::Data;
+use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
 use std::path::Path;
 
 const ORDER: &str = "nnrs.order";
@@ -37,6 +38,11 @@ pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
         return Err(e.function("save_parameters"));
     }
     let all = get_all_parameters();
+    write_atomically(path.as_ref(), |file| write_to(file, &all)).map_err(|e| e.function("save_parameters"))
+}
+
+/// Writes parameters in place, in this order.
+pub(crate) fn write_to(file: &mut File, all: &[(String, Variable)]) -> Result<()> {
     let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));
     let contents = contents.collect::<Result<Vec<Data>>>()?;
     let shapes: Vec<Shape> = all.iter().map(|(_, v)| v.shape()).collect();
@@ -47,7 +53,7 @@ pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
         bytes: contents[i].bytes_mut(),
     };
     let parts: Vec<Part> = (0..all.len()).map(part).collect();
-    write_atomically(path.as_ref(), |file| write(file, &parts, &notes(&all))).map_err(|e| e.function("save_parameters"))
+    write(file, &parts, &notes(all))
 }
 
 fn notes(all: &[(String, Variable)]) -> Notes {
@@ -76,29 +82,46 @@ fn notes(all: &[(String, Variable)]) -> Notes {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
-    load(path.as_ref()).map_err(|e| e.function("load_parameters"))
+    let load = || File::open(path.as_ref()).map_err(Error::from).and_then(|mut f| set_all(read_from(&mut f)?));
+    load().map_err(|e| e.function("load_parameters"))
 }
 
-fn load(path: &Path) -> Result<()> {
-    let (mut tensors, notes) = read(path, Elements::Typed)?;
+/// A parameter as a file holds it.
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) array: NdArray,
+    pub(crate) need_grad: bool,
+}
+
+/// Reads all parameters, in the order in which they were made.
+pub(crate) fn read_from(file: &mut File) -> Result<Vec<Record>> {
+    let (mut tensors, notes) = read_open(file, Elements::Typed)?;
     let order: Vec<String> = note(&notes, ORDER)?;
     let need_grad: HashMap<String, bool> = note(&notes, NEED_GRAD)?;
     let place: HashMap<&str, usize> = order.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
     tensors.sort_by_key(|t| place.get(t.name.as_str()).copied().unwrap_or(usize::MAX));
-    check_names(&tensors)?;
-    let found = tensors.iter().map(check_fits).collect::<Result<Vec<Option<Variable>>>>()?;
-    for (t, old) in tensors.into_iter().zip(found) {
-        let trained = Some(need_grad.get(&t.name).copied().unwrap_or(true));
-        match old {
+    let record = |t: Tensor| {
+        let need_grad = need_grad.get(&t.name).copied().unwrap_or(true);
+        Record { name: t.name, array: t.array, need_grad }
+    };
+    Ok(tensors.into_iter().map(record).collect())
+}
+
+/// Puts records into the current scope; if one of them does not fit, none.
+pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
+    check_names(records.iter().map(|r| r.name.as_str()))?;
+    let found = records.iter().map(check_fits).collect::<Result<Vec<Option<Variable>>>>()?;
+    for (r, old) in records.into_iter().zip(found) {
+        let v = match &old {
             Some(v) => {
-                v.raw_data().copy_from(&t.array)?;
-                v.set_need_grad(trained);
+                v.raw_data().copy_from(&r.array)?;
+                v.clone()
             }
-            None => {
-                let v = Variable::from_array(t.array);
-                v.set_need_grad(trained);
-                set_parameter(&t.name, &v)?;
-            }
+            None => Variable::from_array(r.array),
+        };
+        v.set_need_grad(Some(r.need_grad));
+        if old.is_none() {
+            set_parameter(&r.name, &v)?;
         }
     }
     Ok(())
@@ -109,28 +132,34 @@ fn note<T: serde::de::DeserializeOwned + Default>(notes: &Notes, key: &str) -> R
     serde_json::from_str(text).map_err(|e| Error::new(ErrorKind::Format, format!("bad note '{key}': {e}")))
 }
 
-/// No name may come twice, be empty, or also be a scope of another.
-fn check_names(tensors: &[Tensor]) -> Result<()> {
-    let bad = |name: &str| Error::new(ErrorKind::Format, format!("names clash or are empty, at '{name}'"));
+/// Scopes within scopes that a file may ask for. Networks have a dozen; a file with thousands is an attack.
+const MOST_DEPTH: usize = 100;
+
+/// No name may come twice, be empty, lie in very many scopes, or also be a scope of another.
+pub(crate) fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> {
+    let bad = |why: String| Err(Error::new(ErrorKind::Format, why));
     let mut names = HashSet::new();
-    for t in tensors {
-        let name = parts(&t.name).join("/");
-        if name.is_empty() || !names.insert(name) {
-            return Err(bad(&t.name));
+    for given in all {
+        let parts = parts(given);
+        if parts.len() > MOST_DEPTH {
+            let start: String = given.chars().take(40).collect();
+            return bad(format!("the name '{start}'... lies in more than {MOST_DEPTH} scopes"));
+        }
+        if parts.is_empty() || !names.insert(parts.join("/")) {
+            return bad(format!("names clash or are empty (at '{given}')"));
         }
     }
-    for name in &names {
-        let scopes = name.match_indices('/').map(|(i, _)| &name[..i]);
-        if let Some(scope) = scopes.into_iter().find(|s| names.contains(*s)) {
-            return Err(bad(scope));
-        }
+    let is_scope = |name: &&str| names.contains(*name);
+    let scopes = names.iter().flat_map(|name| name.match_indices('/').map(|(i, _)| &name[..i]));
+    match scopes.into_iter().filter(is_scope).min() {
+        Some(name) => bad(format!("names clash or are empty (at '{name}')")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// The parameter that a tensor goes to, `None` for a new one; an error if it cannot go there.
-fn check_fits(t: &Tensor) -> Result<Option<Variable>> {
-    let parts = parts(&t.name);
+/// The parameter that a record goes to, `None` for a new one; an error if it cannot go there.
+fn check_fits(r: &Record) -> Result<Option<Variable>> {
+    let parts = parts(&r.name);
     for i in 1..parts.len() {
         if let Some(Item::Parameter(_)) = find(current(), &parts[..i]) {
             return Err(taken(&parts[..i].join("/")));
@@ -138,12 +167,16 @@ fn check_fits(t: &Tensor) -> Result<Option<Variable>> {
     }
     match find(current(), &parts) {
         None => Ok(None),
-        Some(Item::Scope(_)) => Err(is_scope(&t.name)),
-        Some(Item::Parameter(v)) if v.shape() == t.shape => Ok(Some(v)),
+        Some(Item::Scope(_)) => {
+            let what = format!("'{}' is a parameter in the file, but a scope here", r.name);
+            Err(Error::new(ErrorKind::Parameter, what))
+        }
+        Some(Item::Parameter(v)) if v.shape() == r.array.shape() => Ok(Some(v)),
         Some(Item::Parameter(v)) => {
-            let what = format!("parameter '{}' has shape {} here, but {} in the file", t.name, v.shape(), t.shape);
+            let (here, there) = (v.shape(), r.array.shape());
+            let what = format!("parameter '{}' has shape {here} here, but {there} in the file", r.name);
             Err(Error::new(ErrorKind::Parameter, what)
-                .hint("call clear_parameters first, or build the network as it was saved"))
+                .hint("call clear_parameters() first, load under another parameter_scope, or build the network as it was saved"))
         }
     }
 }

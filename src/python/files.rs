@@ -1,8 +1,12 @@
 //! Parameter files for python/nnrs/_files.py.
 
+use super::array::NdArray;
+use super::variable::Variable;
 use super::{convert, errors};
+use crate::graph::Variable as Var;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
-use nnrs_kernels::array::NdArray;
+use crate::parameter;
+use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +17,53 @@ use std::path::PathBuf;
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(temporary_beside, m)?)?;
     m.add_function(wrap_pyfunction!(save_safetensors, m)?)?;
-    m.add_function(wrap_pyfunction!(load_safetensors, m)?)
+    m.add_function(wrap_pyfunction!(load_safetensors, m)?)?;
+    m.add_function(wrap_pyfunction!(check_parameter_names, m)?)?;
+    m.add_function(wrap_pyfunction!(write_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(read_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(set_parameters, m)?)
+}
+
+/// Refuses names that cannot stand in one tree.
+#[pyfunction]
+fn check_parameter_names(py: Python<'_>, function: &str, argument: &str, names: Vec<String>) -> PyResult<()> {
+    let check = || parameter::check_names(names.iter().map(String::as_str));
+    errors::run_as(py, function, || check().map_err(|e| e.argument(argument)))
+}
+
+/// Writes parameters in place, in the order given.
+#[pyfunction]
+fn write_parameters(
+    py: Python<'_>,
+    path: PathBuf,
+    names: Vec<String>,
+    variables: Vec<PyRef<'_, Variable>>,
+) -> PyResult<()> {
+    let all: Vec<(String, Var)> = names.into_iter().zip(variables.iter().map(|v| v.var().clone())).collect();
+    errors::detached(py, || parameter::write_to(&mut File::create(&path)?, &all))
+}
+
+/// Name, values, `need_grad`.
+type Known = (String, NdArray, bool);
+
+/// Reads all parameters, in the order in which they were made.
+#[pyfunction]
+fn read_parameters(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Known>> {
+    let read = || parameter::read_from(&mut File::open(&path)?);
+    let records = errors::detached(py, read).map_err(|e| plain(py, e))?;
+    Ok(records.into_iter().map(|r| (r.name, NdArray::new(r.array), r.need_grad)).collect())
+}
+
+/// Puts parameters into the current scope; if one of them does not fit, none.
+#[pyfunction]
+fn set_parameters(py: Python<'_>, function: &str, records: Vec<(String, PyRef<'_, NdArray>, bool)>) -> PyResult<()> {
+    let record = |(name, a, need_grad): (String, PyRef<'_, NdArray>, bool)| parameter::Record {
+        name,
+        array: a.inner().clone(),
+        need_grad,
+    };
+    let records = records.into_iter().map(record).collect();
+    errors::run_as(py, function, || parameter::set_all(records))
 }
 
 /// A new name in the folder of a file, which another one will replace; what ended processes left there is removed.
@@ -56,7 +106,7 @@ fn plain(py: Python<'_>, e: PyErr) -> PyErr {
 fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<Found<'_>>, Notes)> {
     let (tensors, notes) =
         errors::detached(py, || read_open(&mut File::open(&path)?, Elements::Raw)).map_err(|e| plain(py, e))?;
-    let bytes = |a: &NdArray| errors::run(py, || a.read(DType::U8));
+    let bytes = |a: &Array| errors::run(py, || a.read(DType::U8));
     let found = tensors.into_iter().map(|t| {
         let raw = convert::to_numpy(py, bytes(&t.array)?, t.array.shape())?;
         Ok((t.name, t.kind, convert::tuple(py, &t.shape)?, raw))
