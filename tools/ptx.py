@@ -4,7 +4,7 @@
     python tools/ptx.py --check    # compares the hashes of the sources; with NVRTC also the PTX
 
 cuda/ptx/<stem>.z holds, compressed, the PTX of each compute capability that differs from that of the one before it;
-cuda/ptx/hashes.json the hash of what it was made from.
+cuda/ptx/hashes.json the hash of what it was made from; cuda/ptx/modules.rs is the list of all stems.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from nvrtc import VERSION, WHEEL, Nvrtc, find_nvrtc
 CUDA = Path(__file__).parent.parent / "cuda"
 FOLDER = CUDA / "ptx"
 HASHES = FOLDER / "hashes.json"
+MODULES = FOLDER / "modules.rs"
 CAPABILITIES = (70, 80, 90)
 # The CPU does not fuse multiplications with additions either; products of matrices ask for it themselves (mad).
 OPTIONS = ("--fmad=false", "--std=c++17")
@@ -71,6 +72,11 @@ def compiler() -> Nvrtc | None:
     return nvrtc if nvrtc and nvrtc.version() == VERSION else None
 
 
+def modules() -> str:
+    """The list of all stems, for kernels/src/cuda/module.rs."""
+    return "modules!(\n" + ",\n".join(f'    "{stem}"' for stem in sources()) + "\n);\n"
+
+
 def stale() -> list[str]:
     """Files whose PTX is missing or of another source."""
     known = json.loads(HASHES.read_text()) if HASHES.exists() else {}
@@ -89,6 +95,7 @@ def make(nvrtc: Nvrtc) -> None:
             (FOLDER / f"{stem}.z").unlink(missing_ok=True)
         print(f"cuda/ptx/{stem}.z")
     HASHES.write_text(json.dumps({stem: digest(text) for stem, text in texts.items()}, indent=1) + "\n")
+    MODULES.write_text(modules())
 
 
 def main() -> int:
@@ -103,6 +110,9 @@ def main() -> int:
         make(nvrtc)
         return 0
     wrong = stale()
+    if not MODULES.exists() or MODULES.read_text() != modules():
+        print("cuda/ptx/modules.rs is not the list of cuda/*.cu: run tools/ptx.py", file=sys.stderr)
+        return 1
     if nvrtc and not wrong:
         wrong = [stem for stem, source in sources().items() if compiled(nvrtc, stem, source) != unpacked(stem)]
     for stem in wrong:

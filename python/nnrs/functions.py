@@ -906,6 +906,27 @@ def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
     return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
 
 
+_CUMSUM = _index('cumsum')
+
+
+@_checked
+def cumsum(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Cumulative sum along an axis, `y[i] = x[0] + .. + x[i]`.
+
+    Args:
+        x: N-D array.
+        axis: The axis; None: 0. It may count from the end.
+        exclusive: Leave each element out of its own sum: `y[0]` is 0.
+        reverse: Begin at the end: `y[i]` is the sum from there down to `x[i]`.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_CUMSUM, (x,), (axis, exclusive, reverse), n_outputs, outputs)
+
+
 _ADD2 = _index('add2')
 
 

@@ -42,36 +42,17 @@ pub(super) fn older((major, minor): (u32, u32)) -> Error {
 
 macro_rules! modules {
     ($($stem:literal),*) => {
-        /// All files of kernels.
+        /// All files of kernels. (Paths begin at the file with the list.)
         pub static MODULES: &[Module] =
             &[$(Module {
                 stem: $stem,
-                source: include_str!(concat!("../../../cuda/", $stem, ".cu")),
-                packed: include_bytes!(concat!("../../../cuda/ptx/", $stem, ".z")),
+                source: include_str!(concat!("../", $stem, ".cu")),
+                packed: include_bytes!(concat!($stem, ".z")),
             }),*];
     };
 }
 
-modules!(
-    "convert",
-    "convolution",
-    "convolution_direct",
-    "embed",
-    "extreme",
-    "labels",
-    "matmul",
-    "moves",
-    "normalize",
-    "pad",
-    "places",
-    "pooling",
-    "program",
-    "random",
-    "range",
-    "reduce",
-    "softmax",
-    "sort"
-);
+include!("../../../cuda/ptx/modules.rs"); // by tools/ptx.py: all cuda/*.cu
 
 /// What the kernels include.
 pub static HEADERS: &[(&str, &str)] = &[

@@ -9,6 +9,7 @@ pub mod bool_scatter;
 pub mod broadcast;
 pub mod constant;
 pub mod convolution;
+pub mod cumsum;
 pub mod embed;
 pub mod flip;
 pub mod gather;

@@ -1,5 +1,6 @@
 //! Reductions over axes.
 
+mod cumsum;
 mod max_min;
 mod mean;
 mod norm;
@@ -8,6 +9,7 @@ mod sum;
 mod winner_mask;
 
 use super::{ArgValue, Def, Function};
+pub use cumsum::*;
 pub use max_min::*;
 pub use mean::*;
 use nnrs_kernels::error::{Error, Result};
@@ -18,7 +20,7 @@ pub use prod::*;
 pub use sum::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF, Norm::DEF, Prod::DEF];
+pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF, Norm::DEF, Prod::DEF, CumSum::DEF];
 
 /// The axes of `x` that `axis` names (`None`: all).
 fn over(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Reduced> {

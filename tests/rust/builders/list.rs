@@ -42,6 +42,7 @@ builders! {
     min
     norm
     prod
+    cumsum
     add2
     add_n
     bc_add2

@@ -1,0 +1,21 @@
+modules!(
+    "convert",
+    "convolution",
+    "convolution_direct",
+    "cumsum",
+    "embed",
+    "extreme",
+    "labels",
+    "matmul",
+    "moves",
+    "normalize",
+    "pad",
+    "places",
+    "pooling",
+    "program",
+    "random",
+    "range",
+    "reduce",
+    "softmax",
+    "sort"
+);
