@@ -3,7 +3,7 @@
 pub mod safetensors;
 pub(crate) mod temporary;
 
-use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
@@ -39,6 +39,14 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// Opens a file to read: a plain one, since opening a pipe would wait for another process to write.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    if path.exists() && !path.is_file() {
+        return Err(Error::new(ErrorKind::Io, "expected a plain file, got a folder, pipe or device"));
+    }
+    Ok(File::open(path)?)
 }
 
 fn write_new(temporary: &Path, target: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {

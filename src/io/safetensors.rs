@@ -3,6 +3,7 @@
 //! Tensors are written in the order given, and read straight into the memory of their arrays. Nothing in a file is
 //! believed: the header must fit the file's real size before memory is taken for what it promises.
 
+use super::open;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
@@ -147,14 +148,6 @@ pub fn read(path: &Path, elements: Elements) -> Result<(Vec<Tensor>, Notes)> {
         _ => e,
     };
     open(path).and_then(|mut file| read_open(&mut file, elements)).map_err(|e| named(e).argument("path"))
-}
-
-/// Opening a pipe would wait for somebody to write.
-fn open(path: &Path) -> Result<File> {
-    if path.exists() && !path.is_file() {
-        return Err(Error::new(ErrorKind::Io, "expected a plain file, got a folder, pipe or device"));
-    }
-    Ok(File::open(path)?)
 }
 
 fn broken(what: impl Into<String>) -> Error {

@@ -3,7 +3,7 @@
 use super::{Item, current, find, get_all_parameters, parts, set_parameter, taken};
 use crate::graph::Variable;
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
-use crate::io::write_atomically;
+use crate::io::{open, write_atomically};
 use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -82,7 +82,7 @@ fn notes(all: &[(String, Variable)]) -> Notes {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
-    let load = || File::open(path.as_ref()).map_err(Error::from).and_then(|mut f| set_all(read_from(&mut f)?));
+    let load = || open(path.as_ref()).and_then(|mut f| set_all(read_from(&mut f)?));
     load().map_err(|e| e.function("load_parameters"))
 }
 

@@ -4,6 +4,7 @@ use super::array::NdArray;
 use super::variable::Variable;
 use super::{convert, errors};
 use crate::graph::Variable as Var;
+use crate::io::open;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
 use crate::parameter;
 use nnrs_kernels::array::NdArray as Array;
@@ -49,7 +50,7 @@ type Known = (String, NdArray, bool);
 /// Reads all parameters, in the order in which they were made.
 #[pyfunction]
 fn read_parameters(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Known>> {
-    let read = || parameter::read_from(&mut File::open(&path)?);
+    let read = || parameter::read_from(&mut open(&path)?);
     let records = errors::detached(py, read).map_err(|e| plain(py, e))?;
     Ok(records.into_iter().map(|r| (r.name, NdArray::new(r.array), r.need_grad)).collect())
 }
@@ -105,7 +106,7 @@ fn plain(py: Python<'_>, e: PyErr) -> PyErr {
 #[pyfunction]
 fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<Found<'_>>, Notes)> {
     let (tensors, notes) =
-        errors::detached(py, || read_open(&mut File::open(&path)?, Elements::Raw)).map_err(|e| plain(py, e))?;
+        errors::detached(py, || read_open(&mut open(&path)?, Elements::Raw)).map_err(|e| plain(py, e))?;
     let bytes = |a: &Array| errors::run(py, || a.read(DType::U8));
     let found = tensors.into_iter().map(|t| {
         let raw = convert::to_numpy(py, bytes(&t.array)?, t.array.shape())?;
