@@ -1,8 +1,8 @@
 //! Times of the CPU kernels: `cargo bench -p nnrs-kernels [filter]`, on NNRS_BENCH_THREADS threads (1 unless told).
 
 use nnrs_kernels::array::Output;
-use nnrs_kernels::cpu::conv::{Conv, Layout};
-use nnrs_kernels::cpu::gemm::{Mat, MatMut, matmul};
+use nnrs_kernels::gemm::{Mat, MatMut, matmul};
+use nnrs_kernels::kernel::convolution::cpu::{Conv, Layout};
 use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use std::time::Instant;
 
@@ -176,8 +176,8 @@ fn softmaxes() {
 
 /// Vector loops over a tile that stays in the L1 cache: nanoseconds for 16 elements.
 fn loops() {
-    use nnrs_kernels::cpu::simd;
     use nnrs_kernels::expr::op::{Binary, Unary};
+    use nnrs_kernels::simd;
     const N: usize = 512;
     let (a, b, mut y) = (noise(N), noise(N), vec![0f32; N]);
     for op in [Unary::Neg, Unary::Exp, Unary::Sigmoid, Unary::Tanh, Unary::Log, Unary::Erf, Unary::Sin, Unary::Sqrt] {
@@ -194,7 +194,7 @@ fn loops() {
 
 fn main() {
     let threads = std::env::var("NNRS_BENCH_THREADS").ok().and_then(|v| v.parse().ok());
-    nnrs_kernels::cpu::pool::set_num_threads(threads.unwrap_or(1));
+    nnrs_kernels::pool::set_num_threads(threads.unwrap_or(1));
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     for (name, run) in [
         ("gemm", products as fn()),

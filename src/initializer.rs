@@ -2,12 +2,12 @@
 
 use crate::graph::Variable;
 use nnrs_kernels::array::{Data, NdArray};
-use nnrs_kernels::cpu::philox;
-use nnrs_kernels::cpu::simd;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::random::next_draw;
+use nnrs_kernels::random::philox;
 use nnrs_kernels::shape::Shape;
+use nnrs_kernels::simd;
 use std::sync::Arc;
 
 /// Something that makes initial values. Closures `|shape: &Shape| -> Result<NdArray>` are initializers too.

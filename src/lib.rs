@@ -34,7 +34,7 @@ pub mod array {
 
 /// The CPU.
 pub mod cpu {
-    pub use nnrs_kernels::cpu::pool::{num_threads, set_num_threads};
+    pub use nnrs_kernels::pool::{num_threads, set_num_threads};
 }
 
 /// GPUs.

@@ -13,20 +13,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 # Folders that use each other. Gradients are graphs.
-CYCLES = {"src": [{"function", "graph"}], "kernels/src": [{"array", "cpu", "cuda", "random", "tile"}]}
+CYCLES = {"src": [{"function", "graph"}], "kernels/src": [{"array", "cuda", "tile"}]}
 # What lib.rs gives a shorter name.
 NAMES = {
     "Context": "context",
-    "DType": "dtype",
-    "Error": "error",
     "NdArray": "array",
-    "Result": "error",
-    "Shape": "shape",
     "Variable": "graph",
     "functions": "function",
-    "with_dtype": "dtype",
-    "with_real": "dtype",
-}
+} | dict.fromkeys(
+    ("DType", "Error", "Result", "Shape", "dtype", "error", "fork", "saved", "shape", "switch", "with_dtype", "with_real"),
+    "base",
+)
 
 
 def paths(text: str) -> set[str]:

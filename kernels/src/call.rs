@@ -1,7 +1,7 @@
 //! A call: a function over inputs of given shapes, resolved, as data that can run. What it is handed: typed arrays with shapes,
 //! and the circumstances of the run.
 
-use crate::array::{Data, NdArray, Output, Place};
+use crate::array::{AxisMap, Data, NdArray, Output, Place, Strided, shape_changed};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::saved::Saved;
@@ -89,6 +89,18 @@ pub trait Call: Any + Send + Sync {
         None
     }
 
+    /// How output `i` lies in input 0, if it is that array's elements, axis by axis. Where all readers take strides, they read
+    /// that array, and the output is never made.
+    fn axes(&self, _i: usize) -> Option<AxisMap> {
+        None
+    }
+
+    /// Whether the kernels at `place` read input `i` where it lies in another array as `x` says ([`View::strides`]). One whose
+    /// elements are neighbours on the host needs nothing of a kernel.
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        false
+    }
+
     /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
     /// this shape, and whoever reads the gradient repeats it.
     fn grad_repeats(&self) -> Option<Shape> {
@@ -120,24 +132,65 @@ pub struct View<'a> {
     pub shape: &'a Shape,
     #[doc(hidden)]
     pub data: Data,
+    strides: Option<&'a Strided>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// All elements of `data`, which has as many as `shape`.
+    #[doc(hidden)]
+    #[inline]
+    pub fn new(shape: &'a Shape, data: Data) -> View<'a> {
+        View { shape, data, strides: None }
+    }
+
+    /// The elements of an array at the places that `view` says.
+    #[doc(hidden)]
+    pub fn of(array: Data, view: &'a Strided) -> Result<View<'a>> {
+        if !view.fits(array.len()) {
+            return Err(shape_changed(format!("it has {} elements now", array.len())));
+        }
+        if view.is_contiguous() && array.place() == Place::Host {
+            let first = if view.shape.size() == 0 { 0 } else { view.first };
+            return Ok(View::new(&view.shape, array.within(first, view.shape.size())));
+        }
+        Ok(View { shape: &view.shape, data: array, strides: Some(view) })
+    }
+
+    /// The same in the memory `data`.
+    pub(crate) fn with(&self, data: Data) -> View<'a> {
+        View { data, ..*self }
+    }
+
+    /// Where the elements lie in the array, if they are not all of it in order: only for inputs that
+    /// [take strides](Call::takes_strides).
+    #[doc(hidden)]
+    #[inline]
+    pub fn strides(&self) -> Option<&'a Strided> {
+        self.strides
+    }
+
     /// The elements, row by row.
     ///
     /// # Panics
-    /// If `T` is not their type, which is `run.dtype`, or `i64` for index inputs.
+    /// If `T` is not their type, which is `run.dtype`, or `i64` for index inputs; or if they do not lie in order, in a kernel that
+    /// has said that it takes strides.
     pub fn slice<T: Element>(&self) -> &[T] {
+        assert!(self.strides.is_none(), "elements in order");
         self.data.as_slice()
     }
 
-    /// The elements with their shape, as an array of the crate ndarray.
+    /// The elements with their shape, as an array of the crate ndarray, which has strides where they lie in another array.
     ///
     /// # Panics
-    /// As [`View::slice`].
+    /// If `T` is not their type.
     pub fn view<T: Element>(&self) -> ndarray::ArrayViewD<'_, T> {
-        let shape = ndarray::IxDyn(self.shape);
-        ndarray::ArrayViewD::from_shape(shape, self.slice()).expect("an array of the call's size")
+        match self.strides {
+            Some(view) => view.over(self.data.as_slice()),
+            None => {
+                let shape = ndarray::IxDyn(self.shape);
+                ndarray::ArrayViewD::from_shape(shape, self.slice()).expect("an array of the call's size")
+            }
+        }
     }
 
     /// The element type.

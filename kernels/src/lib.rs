@@ -2,22 +2,20 @@
 //! graph and no function. An internal part of the crate `nnrs`, which shows what is for users.
 
 pub mod array;
+pub mod base;
 pub mod call;
 pub mod context;
-pub mod cpu;
 pub mod cuda;
-pub mod dtype;
-pub mod error;
 pub mod expr;
-pub mod fork;
+pub mod gemm;
 pub mod kernel;
+pub mod pool;
 pub mod random;
-pub mod saved;
-pub mod shape;
-pub mod switch;
+pub mod simd;
 pub mod tile;
 
 pub use array::NdArray;
+pub use base::{dtype, error, fork, saved, shape, switch};
 pub use context::Context;
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};

@@ -352,7 +352,7 @@ fn kernel(
         let y: Vec<NdArray> = setup.y.iter().map(|s| NdArray::of_engine(s.clone())).collect();
         run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
     }
-    run_backward(node, setup, needs, |i| &inputs[i], |o| &outputs[o], |o| Some(&gradients[o]), || Ok(gx))?;
+    run_backward(node, setup, needs, |i| (&inputs[i], None), |o| &outputs[o], |o| Some(&gradients[o]), || Ok(gx))?;
     Ok(parts)
 }
 

@@ -2,8 +2,8 @@
 //! frames do not survive. So whoever comes back from engine code to Python after the end has begun waits for ever instead (as
 //! all threads do from Python 3.14 on), and the end waits until nobody is on the way.
 
-use nnrs_kernels::cpu::pool;
 use nnrs_kernels::fork::{self, at_fork};
+use nnrs_kernels::pool;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

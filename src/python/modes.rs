@@ -111,12 +111,12 @@ fn set_fusion(on: bool) -> bool {
 
 #[pyfunction]
 fn set_num_threads(n: usize) {
-    nnrs_kernels::cpu::pool::set_num_threads(n);
+    nnrs_kernels::pool::set_num_threads(n);
 }
 
 #[pyfunction]
 fn get_num_threads() -> usize {
-    nnrs_kernels::cpu::pool::num_threads()
+    nnrs_kernels::pool::num_threads()
 }
 
 #[pyfunction]

@@ -3,9 +3,9 @@
 
 use super::pass::{Fused, Job};
 use super::rule::{Declared, Rule, Scalars, Step};
-use nnrs_kernels::cpu::simd::{self, Body, SimdReal, Vector};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::expr::{Expr, Formula};
+use nnrs_kernels::simd::{self, Body, SimdReal, Vector};
 use std::marker::PhantomData;
 
 /// A rule without its type.

@@ -5,13 +5,13 @@ use super::pass::{Grid, Job, Kernel};
 use crate::function::Output;
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;
-use nnrs_kernels::cpu::simd::{self, SimdReal};
-use nnrs_kernels::cuda::{self, reduce::Reduction};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
+use nnrs_kernels::kernel::reduction::cuda::{self, Reduction};
 use nnrs_kernels::shape::Shape;
+use nnrs_kernels::simd::{self, SimdReal};
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ fn reduced(entries: &[&Entry], op: Reduction) -> Result<Vec<f64>> {
         for (k, &i) in now.iter().enumerate() {
             let x = gradients[i].read_at(at, gradients[i].dtype())?;
             let shape = Shape::from([x.len()]);
-            cuda::reduce::reduce(op, &x, &shape, &[true], &to.clone().part(k, 1), 1.0, Output::Write)?;
+            cuda::reduce(op, &x, &shape, &[true], &to.clone().part(k, 1), 1.0, Output::Write)?;
         }
         started.push((now, results));
         rest = later;

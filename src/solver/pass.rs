@@ -3,11 +3,11 @@
 
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;
-use nnrs_kernels::cpu::pool;
 use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
+use nnrs_kernels::pool;
 use nnrs_kernels::tile::{Program, Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};

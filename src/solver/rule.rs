@@ -1,8 +1,8 @@
 //! What a solver's file says: its arguments, its states, and its update rule as one expression. The `solver!` macro writes the rest.
 
 use crate::function::{ArgDef, ArgValue, Args};
-pub use nnrs_kernels::cpu::simd::Number;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+pub use nnrs_kernels::simd::Number;
 use smallvec::SmallVec;
 
 /// Everything that is known about a solver before it is made.

@@ -35,7 +35,7 @@ pub struct Data {
 #[inline]
 pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
     // SAFETY: see above.
-    unsafe { crate::cpu::simd::convert(dst, to, src, from, n) }
+    unsafe { crate::simd::convert(dst, to, src, from, n) }
 }
 
 /// What a function gives that meets an array of another size than when its call was prepared.
@@ -240,7 +240,7 @@ impl Data {
     /// Writes what a lazy content stands for.
     pub(super) fn fill_with(&self, content: &Content) -> Result<()> {
         match content {
-            _ if self.place.gpu().is_some() => cuda::kernels::fill(self, content.number().unwrap_or(0.0))?,
+            _ if self.place.gpu().is_some() => cuda::convert::fill(self, content.number().unwrap_or(0.0))?,
             Content::Fill(v) => with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v))),
             _ => self.bytes_mut().fill(0),
         }
@@ -297,6 +297,12 @@ impl Data {
         }
     }
 
+    /// The `n` elements from number `first` on.
+    #[inline]
+    pub fn within(&self, first: usize, n: usize) -> Data {
+        Data { len: n, ..self.after(first) }
+    }
+
     /// The elements from number `n` on.
     #[inline]
     pub fn after(&self, n: usize) -> Data {
@@ -313,7 +319,7 @@ impl Data {
     pub fn take(&self, src: &Data) -> Result<()> {
         match self.place {
             Place::Host => self.copy_from(src),
-            Place::Gpu(_) => cuda::kernels::convert(self, src)?,
+            Place::Gpu(_) => cuda::convert::convert(self, src)?,
         }
         Ok(())
     }

@@ -6,8 +6,10 @@ mod content;
 mod data;
 mod kept;
 mod mirror;
+pub mod scratch;
 mod site;
 mod storage;
+mod strided;
 mod system;
 mod views;
 
@@ -24,6 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
+pub use strided::{AxisMap, Strided};
 pub use views::Export;
 
 /// What a kernel does with the old values of an array that it writes.

@@ -188,7 +188,7 @@ fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<For
     let fits = |at: u64, size: usize| at.is_multiple_of(16.min(width * size) as u64);
     let mut grids: SmallVec<[Vec<usize>; 2]> = SmallVec::new();
     for s in sources {
-        if let Walk::Strided(axes) = &s.walk {
+        if let Walk::Strided(_, axes) = &s.walk {
             let sizes: Vec<usize> = axes.iter().map(|a| a.0).collect();
             if !grids.contains(&sizes) {
                 grids.push(sizes);
@@ -200,18 +200,18 @@ fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<For
         return None;
     }
     let ragged = grids.iter().any(|g| g.last().is_some_and(|last| last % width != 0));
-    let strided = |s: &Source, axes: &[(usize, usize)]| {
+    let strided = |s: &Source, axes: &[(usize, isize)]| {
         let grid = grids.iter().position(|g| g.iter().eq(axes.iter().map(|a| &a.0))).unwrap_or(0);
         let moves = axes.iter().map(|a| a.1 != 0).collect();
         let outer = &axes[..axes.len() - 1];
-        let packed = !ragged && axes[axes.len() - 1].1 == 1 && outer.iter().all(|a| a.1 % width == 0);
+        let packed = !ragged && axes[axes.len() - 1].1 == 1 && outer.iter().all(|a| a.1 % width as isize == 0);
         Strided { dtype: s.dtype, grid, moves, packed: packed && fits(s.ptr as u64, s.dtype.size()) }
     };
     let read = |s: &Source| match &s.walk {
         Walk::Dense => Read::Dense(s.dtype),
         Walk::Splat => Read::Splat(s.dtype),
         Walk::Constant(_) => Read::Number,
-        Walk::Strided(axes) => Read::Strided(strided(s, axes)),
+        Walk::Strided(_, axes) => Read::Strided(strided(s, axes)),
     };
     let dense = sources.iter().filter(|s| s.walk == Walk::Dense).map(|s| (s.ptr as u64, s.dtype.size()));
     let aligned = dense.chain(sinks.iter().map(|s| (s.ptr as u64, s.dtype.size()))).all(|(at, size)| fits(at, size));
@@ -228,7 +228,7 @@ fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<For
 
 /// Elements of a thread: 16 bytes of the arrays with the smallest elements, if a thread can hold as many of all.
 fn width(sources: &[Source], sinks: &[Sink]) -> usize {
-    let arrays = sources.iter().filter(|s| matches!(s.walk, Walk::Dense | Walk::Strided(_)));
+    let arrays = sources.iter().filter(|s| matches!(s.walk, Walk::Dense | Walk::Strided(..)));
     let count = arrays.count() + sinks.len();
     let dense = sources.iter().filter(|s| s.walk == Walk::Dense).map(|s| s.dtype);
     let least = dense.chain(sinks.iter().map(|s| s.dtype)).map(|d| d.size()).min().unwrap_or(1);
@@ -277,7 +277,7 @@ pub(super) fn launch(
 
 /// Sizes of grids and strides in them.
 fn strides(mut launch: Launch, form: &Form, sources: &[Source]) -> Launch {
-    let strided = |s: &Source| if let Walk::Strided(axes) = &s.walk { Some(axes.clone()) } else { None };
+    let strided = |s: &Source| if let Walk::Strided(_, axes) = &s.walk { Some(axes.clone()) } else { None };
     let all: SmallVec<[_; 4]> = sources.iter().filter_map(strided).collect();
     let grid = |r: &Read| if let Read::Strided(s) = r { Some(s.grid) } else { None };
     let grids: SmallVec<[usize; 4]> = form.reads.iter().filter_map(grid).collect();
@@ -289,7 +289,7 @@ fn strides(mut launch: Launch, form: &Form, sources: &[Source]) -> Launch {
             launch = divisor(packs).into_iter().fold(launch, Launch::size);
         }
     }
-    all.iter().flatten().filter(|a| a.1 != 0).fold(launch, |l, a| l.size(a.1))
+    all.iter().flatten().filter(|a| a.1 != 0).fold(launch, |l, a| l.size(a.1 as usize))
 }
 
 /// As [`launch`], over all elements of many arrays.

@@ -5,6 +5,7 @@
 #![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub mod capture;
+pub mod convert;
 #[cfg(feature = "cuda")]
 mod cublas;
 #[cfg(feature = "cuda")]
@@ -20,29 +21,22 @@ mod emulate_vendor;
 #[cfg(feature = "cuda")]
 mod faults;
 mod generated;
-pub mod kernels;
 pub mod launch;
 #[cfg(feature = "cuda")]
 mod library;
-pub mod matmul;
 mod memory;
 mod module;
-pub mod moves;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 mod patience;
-pub mod places;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;
-pub mod range;
 #[cfg(feature = "cuda")]
 mod real;
-pub mod reduce;
 pub mod replays;
 #[cfg(feature = "cuda")]
 mod retry;
-pub mod sort;
 #[cfg(feature = "cuda")]
 mod staging;
 pub mod team;

@@ -232,11 +232,11 @@ const AXES: usize = 12;
 fn source_table(sources: &[Source]) -> Result<Vec<u8>> {
     let mut table = Vec::new();
     for s in sources {
-        let (axes, list, number): (i32, &[(usize, usize)], f64) = match &s.walk {
+        let (axes, list, number): (i32, &[(usize, isize)], f64) = match &s.walk {
             Walk::Dense => (-1, &[], 0.0),
             Walk::Constant(v) => (-2, &[], *v),
             Walk::Splat => (0, &[], 0.0),
-            Walk::Strided(axes) => (axes.len() as i32, axes, 0.0),
+            Walk::Strided(_, axes) => (axes.len() as i32, axes, 0.0),
         };
         if list.len() > AXES {
             return Err(Error::unsupported(format!("broadcasting over more than {AXES} axes has no kernel on a GPU")));

@@ -1,7 +1,8 @@
 //! The product of a matrix and a matrix of weights, and a bias.
 
-use super::ops::{self, Matrix};
-use crate::array::Output;
+use super::matmul::{self, Matrix, matmul};
+use super::ops;
+use crate::array::{Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -25,7 +26,14 @@ impl Call for Affine {
             }
             None => Output::Write,
         };
-        ops::matmul(1, Matrix::new(&x[0].data, m, k), Matrix::new(&x[1].data, k, n), y, output)
+        matmul(1, Matrix::of(&x[0], m, k), Matrix::of(&x[1], k, n), y, output)
+    }
+
+    /// Matrices of two axes.
+    fn takes_strides(&self, i: usize, x: &Strided, place: Place) -> bool {
+        let &Affine { m, k, n, .. } = self;
+        let is_matrix = i < 2 && x.shape[..] == [[m, k], [k, n]][i];
+        is_matrix && place == Place::Host && matmul::takes(x, m.saturating_mul(k).saturating_mul(n))
     }
 
     fn multiplications(&self) -> f64 {
@@ -41,10 +49,10 @@ impl Call for Affine {
         let Some(gy) = &gy[0] else { return Ok(()) };
         let g = Matrix::new(&gy.data, m, n);
         if let (Some(gx), Some(w)) = (&gx[0], &x[1]) {
-            ops::matmul(1, g, Matrix::new(&w.data, k, n).t(), &gx.data, gx.output)?;
+            matmul(1, g, Matrix::of(w, k, n).t(), &gx.data, gx.output)?;
         }
         if let (Some(gw), Some(x)) = (&gx[1], &x[0]) {
-            ops::matmul(1, Matrix::new(&x.data, m, k).t(), g, &gw.data, gw.output)?;
+            matmul(1, Matrix::of(x, m, k).t(), g, &gw.data, gw.output)?;
         }
         if let Some(Some(gb)) = gx.get(2) {
             ops::sum(&gy.data, &Shape::from([m, n]), &[true, false], &gb.data, gb.output)?;

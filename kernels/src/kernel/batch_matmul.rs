@@ -1,13 +1,12 @@
 //! Matrix products over leading axes that broadcast.
 
-use super::ops::{self, Matrix};
-use crate::array::{Data, Output, Place};
-use crate::call::{Call, Run, View, ViewMut};
-use crate::cpu::gemm::{Mat, MatMut, matmul};
-use crate::dtype::Element;
+use super::matmul::{self, Matrix, matmul};
+use super::ops;
+use crate::array::{Data, Output, Place, Strided};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
+use crate::dtype::compute_dtype;
 use crate::error::Result;
 use crate::shape::Shape;
-use crate::with_real;
 
 /// An input: its matrices as they lie in memory, and whether the products take their transposes.
 struct Operand {
@@ -18,35 +17,77 @@ struct Operand {
     transposed: bool,
 }
 
+/// An operand's elements, spread over all products where that is needed, and where the matrix of each begins.
+struct Laid<'a> {
+    x: View<'a>,
+    starts: Vec<usize>,
+    each: bool,
+}
+
 impl Operand {
     fn new(shape: &Shape, transposed: bool) -> Operand {
         let (lead, [rows, columns]) = split(shape);
         Operand { shape: shape.clone(), lead, rows, columns, transposed }
     }
 
-    /// The matrices for all products; a single one stays alone.
-    fn spread(&self, x: &View, over: &Shape) -> Result<Data> {
-        if self.lead == *over || self.lead.size() == 1 {
-            return Ok(x.data.clone());
+    /// What the products of `over` read. A GPU repeats the matrices of an input that is broadcast, unless there is only one.
+    fn lay<'a>(&self, x: &View<'a>, over: &Shape) -> Result<Laid<'a>> {
+        let (mut data, mut starts) = (x.data.clone(), Vec::new());
+        let is_one = self.lead.size() == 1;
+        let each = !is_one || over.size() == 1;
+        match (x.strides(), data.place()) {
+            (Some(view), _) => starts = self.starts(view, over),
+            (None, _) if self.lead == *over || is_one => {}
+            (None, Place::Host) => starts = self.starts(&Strided::dense(&self.shape), over),
+            (None, Place::Gpu(_)) => {
+                let all: Shape = over.iter().copied().chain([self.rows, self.columns]).collect();
+                let spread = Data::new_at(data.place(), x.dtype(), all.size())?;
+                ops::broadcast(&data, &self.shape, &spread, &all, Output::Write)?;
+                data = spread;
+            }
+        }
+        Ok(Laid { x: x.with(data), starts, each })
+    }
+
+    /// Where the matrices of the products of `over` begin, in the array that `x` is a view of.
+    fn starts(&self, x: &Strided, over: &Shape) -> Vec<usize> {
+        let lead = over.ndim() - self.lead.ndim();
+        let mut starts = vec![x.first];
+        for (axis, &n) in over.iter().enumerate() {
+            let stride = match axis.checked_sub(lead) {
+                Some(a) if self.lead[a] != 1 => x.strides[a],
+                _ => 0,
+            };
+            let each = |&at: &usize| (0..n).map(move |i| at.wrapping_add_signed(i as isize * stride));
+            starts = starts.iter().flat_map(each).collect();
+        }
+        starts
+    }
+
+    fn matrix<'a>(&self, laid: &'a Laid) -> Matrix<'a> {
+        let mat = Matrix::of(&laid.x, self.rows, self.columns);
+        let mat = match laid.starts[..] {
+            [] if laid.each => mat.each(),
+            [] => mat,
+            _ => mat.at(&laid.starts),
+        };
+        if self.transposed { mat.t() } else { mat }
+    }
+
+    /// Writes or adds the gradient, of which each product makes a part with `make`.
+    fn gradient(
+        &self,
+        over: &Shape,
+        gx: &GradMut,
+        make: impl FnOnce(&Data, Output) -> Result<()>,
+    ) -> Result<()> {
+        if self.lead == *over {
+            return make(&gx.data, gx.output);
         }
         let all: Shape = over.iter().copied().chain([self.rows, self.columns]).collect();
-        let data = Data::new_at(x.data.place(), x.dtype(), all.size())?;
-        ops::broadcast(&x.data, &self.shape, &data, &all, Output::Write)?;
-        Ok(data)
-    }
-
-    /// What was spread over `over`.
-    fn batch<'a>(&self, data: &'a Data, over: &Shape) -> Matrix<'a> {
-        let mat = Matrix::new(data, self.rows, self.columns);
-        let mat = if self.lead.size() == 1 && over.size() > 1 { mat } else { mat.each() };
-        if self.transposed { mat.t() } else { mat }
-    }
-
-    /// The matrix of product `i` of `over`.
-    fn one<'a, T: Element>(&self, x: &'a [T], i: usize, over: &Shape) -> Mat<'a, T> {
-        let size = self.rows * self.columns;
-        let mat = Mat::new(&x[at(i, over, &self.lead) * size..][..size], self.rows, self.columns);
-        if self.transposed { mat.t() } else { mat }
+        let parts = Data::new_at(gx.data.place(), compute_dtype(gx.data.dtype()), all.size())?;
+        make(&parts, Output::Write)?;
+        ops::sum_to(&parts, &all, &gx.data, &self.shape, gx.output)
     }
 }
 
@@ -60,55 +101,66 @@ fn split(s: &Shape) -> (Shape, [usize; 2]) {
 pub struct BatchMatmul {
     a: Operand,
     b: Operand,
+    y: Operand,
     over: Shape,
-    m: usize,
-    n: usize,
-    multiplications: f64,
+    /// Of each product.
+    work: usize,
 }
 
 impl BatchMatmul {
     /// For inputs and an output of these shapes; the inputs' matrices may be transposed.
     pub fn new([a, b]: [&Shape; 2], [transpose_a, transpose_b]: [bool; 2], y: &Shape) -> BatchMatmul {
-        let (a, b) = (Operand::new(a, transpose_a), Operand::new(b, transpose_b));
-        let (over, [m, n]) = split(y);
+        let (a, b, y) = (Operand::new(a, transpose_a), Operand::new(b, transpose_b), Operand::new(y, false));
         let k = if transpose_a { a.rows } else { a.columns };
-        BatchMatmul { a, b, over, m, n, multiplications: y.size() as f64 * k as f64 }
-    }
-
-    /// All products at once. A GPU repeats the matrices of an input that is broadcast, unless there is only one.
-    fn batch(&self, x: &[View], y: &Data) -> Result<()> {
-        let over = &self.over;
-        let (a, b) = (self.a.spread(&x[0], over)?, self.b.spread(&x[1], over)?);
-        ops::matmul(over.size(), self.a.batch(&a, over), self.b.batch(&b, over), y, Output::Write)
-    }
-
-    /// Each product with the matrices that are broadcast to it.
-    fn one_by_one(&self, run: &Run, x: &[View], y: &mut [ViewMut]) {
-        let &BatchMatmul { m, n, ref over, .. } = self;
-        with_real!(run.dtype, T => {
-            let (a, b, y) = (x[0].slice::<T>(), x[1].slice::<T>(), y[0].slice::<T>());
-            for i in 0..over.size() {
-                let y = MatMut::new(&mut y[i * m * n..][..m * n], m, n);
-                matmul(self.a.one(a, i, over), self.b.one(b, i, over), y, Output::Write);
-            }
-        });
+        let work = y.rows.saturating_mul(y.columns).saturating_mul(k);
+        BatchMatmul { over: y.lead.clone(), a, b, y, work }
     }
 }
 
 impl Call for BatchMatmul {
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if self.over.size() == 0 {
             return Ok(());
         }
-        match y[0].data.place() {
-            Place::Host if self.a.lead != self.over || self.b.lead != self.over => self.one_by_one(run, x, y),
-            _ => self.batch(x, &y[0].data)?,
-        }
-        Ok(())
+        let (a, b) = (self.a.lay(&x[0], &self.over)?, self.b.lay(&x[1], &self.over)?);
+        matmul(self.over.size(), self.a.matrix(&a), self.b.matrix(&b), &y[0].data, Output::Write)
+    }
+
+    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
+        place == Place::Host && matmul::takes(x, self.work)
     }
 
     fn multiplications(&self) -> f64 {
-        self.multiplications
+        self.over.size() as f64 * self.work as f64
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: (want[0] as u32) << 1 | want[1] as u32, y: 0 })
+    }
+
+    /// `ga = gy bᵀ` and `gb = aᵀ gy`, or their transposes, summed over what was broadcast.
+    fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        let (over, batch) = (&self.over, self.over.size());
+        let laid = self.y.lay(gy, over)?;
+        let g = self.y.matrix(&laid);
+        if let (Some(gx), Some(b)) = (&gx[0], &x[1]) {
+            let laid = self.b.lay(b, over)?;
+            let b = self.b.matrix(&laid);
+            self.a.gradient(over, gx, |to, output| match self.a.transposed {
+                true => matmul(batch, b, g.t(), to, output),
+                false => matmul(batch, g, b.t(), to, output),
+            })?;
+        }
+        if let (Some(gx), Some(a)) = (&gx[1], &x[0]) {
+            let laid = self.a.lay(a, over)?;
+            let a = self.a.matrix(&laid);
+            self.b.gradient(over, gx, |to, output| match self.b.transposed {
+                true => matmul(batch, g.t(), a, to, output),
+                false => matmul(batch, a.t(), g, to, output),
+            })?;
+        }
+        Ok(())
     }
 
     /// The gradient of a matrix that is broadcast, before it is summed.
@@ -116,20 +168,4 @@ impl Call for BatchMatmul {
         let broadcast = [&self.a, &self.b].into_iter().filter(|x| x.lead != self.over);
         broadcast.map(|x| self.over.size() * x.rows * x.columns).max().unwrap_or(0)
     }
-}
-
-/// Number of the matrix of `of` that belongs to matrix `i` of `over`.
-fn at(i: usize, over: &Shape, of: &Shape) -> usize {
-    let (mut rest, mut stride, mut index) = (i, 1, 0);
-    for axis in (0..over.ndim()).rev() {
-        let k = rest % over[axis];
-        rest /= over[axis];
-        let lead = over.ndim() - of.ndim();
-        if axis >= lead {
-            let n = of[axis - lead];
-            index += if n == 1 { 0 } else { k * stride };
-            stride *= n;
-        }
-    }
-    index
 }

@@ -2,14 +2,14 @@
 
 use super::gather::Picks;
 use super::ops;
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::places;
 use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::rows;
 use crate::with_real;
 
 /// `n` rows of `size` elements.

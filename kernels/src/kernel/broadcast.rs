@@ -1,7 +1,8 @@
 //! An array repeated along axes of size 1.
 
+use super::moves::Moves;
 use super::ops;
-use crate::array::Output;
+use crate::array::{AxisMap, Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -14,7 +15,23 @@ pub struct Broadcast {
 
 impl Call for Broadcast {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::broadcast(&x[0].data, &self.x, &y[0].data, &self.y, Output::Write)
+        match (x[0].strides(), self.axes(0)) {
+            (Some(from), Some(axes)) => ops::moves(Moves::gather(&axes.of(from)), &y[0].data, &x[0].data, Output::Write),
+            _ => ops::broadcast(&x[0].data, &self.x, &y[0].data, &self.y, Output::Write),
+        }
+    }
+
+    fn axes(&self, _i: usize) -> Option<AxisMap> {
+        let lead = self.y.ndim() - self.x.ndim();
+        let axis = |axes: AxisMap, (i, &n): (usize, &usize)| match i.checked_sub(lead) {
+            Some(a) if self.x[a] == n => axes.along(n, a, 1),
+            _ => axes.repeated(n),
+        };
+        Some(self.y.iter().enumerate().fold(AxisMap::new(self.x.iter().map(|_| 0)), axis))
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

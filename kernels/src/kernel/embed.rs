@@ -3,10 +3,10 @@
 use super::gather::Picks;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::pool;
-use crate::cpu::simd::{self, SimdReal};
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::pool;
+use crate::simd::{self, SimdReal};
 use crate::with_real;
 use std::sync::Mutex;
 

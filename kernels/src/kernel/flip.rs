@@ -1,36 +1,43 @@
 //! The order of axes reversed.
 
 use super::ops;
-use crate::array::Output;
+use crate::array::{AxisMap, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 
 /// The elements in reverse along axes; its own way back.
 pub struct Flip {
     /// The last axis.
     pub last: usize,
+    axes: AxisMap,
     moves: Moves,
 }
 
 impl Flip {
     /// Reverses `axes` of arrays of shape `x`, which has one axis at least.
     pub fn new(x: &Shape, axes: &[usize]) -> Flip {
-        let strides = x.strides();
-        let flipped = |a: &usize| axes.contains(a) && x[*a] > 0;
-        let first = (0..x.ndim()).filter(flipped).map(|a| (x[a] - 1) * strides[a]).sum();
-        let axis = |m: Moves, a: usize| {
-            let s = strides[a] as isize;
-            m.axis(x[a], s, if axes.contains(&a) { -s } else { s })
-        };
-        Flip { last: x.ndim() - 1, moves: (0..x.ndim()).fold(Moves::new(0, first), axis) }
+        let flips = |a: &usize| axes.contains(a);
+        let start = AxisMap::new((0..x.ndim()).map(|a| if flips(&a) { x[a].saturating_sub(1) } else { 0 }));
+        let axis = |m: AxisMap, a: usize| m.along(x[a], a, if flips(&a) { -1 } else { 1 });
+        let axes = (0..x.ndim()).fold(start, axis);
+        let moves = Moves::gather(&axes.of(&Strided::dense(x)));
+        Flip { last: x.ndim() - 1, axes, moves }
     }
 }
 
 impl Call for Flip {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::moves(self.moves.clone(), &y[0].data, &x[0].data, Output::Write)
+        ops::pick(&self.axes, &self.moves, &x[0], &y[0].data)
+    }
+
+    fn axes(&self, _i: usize) -> Option<AxisMap> {
+        Some(self.axes.clone())
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -2,16 +2,16 @@
 
 use super::gather::Picks;
 use super::ops;
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd;
-use crate::cuda::places;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::places;
 use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::rows;
 use crate::shape::Shape;
+use crate::simd;
 use crate::with_real;
 
 /// Slices of an array of shape `of` at `count` places, with coordinates for its first `m` axes.

@@ -2,12 +2,12 @@
 
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::pool;
-use crate::cpu::simd::{self, SimdReal};
 use crate::cuda::program;
-use crate::cuda::reduce::{self, Reduction};
 use crate::error::Result;
+use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::pool;
 use crate::shape::Shape;
+use crate::simd::{self, SimdReal};
 use crate::with_real;
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ impl Call for GlobalAveragePooling {
         let &GlobalAveragePooling { rows, n } = self;
         if let Place::Gpu(_) = y[0].data.place() {
             let (sum, scale, rows) = (Reduction::Sum, 1.0 / n as f64, Shape::from([rows, n]));
-            return reduce::reduce(sum, &x[0].data, &rows, &[false, true], &y[0].data, scale, Output::Write);
+            return reduce(sum, &x[0].data, &rows, &[false, true], &y[0].data, scale, Output::Write);
         }
         with_real!(run.dtype, T => {
             let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());

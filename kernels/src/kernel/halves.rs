@@ -4,10 +4,10 @@
 use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cuda::range::range;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
+use crate::kernel::range::cuda::range;
 use crate::shape::Shape;
 use crate::tile::Walk;
 use crate::with_real;
@@ -60,7 +60,7 @@ impl Call for Halves {
         if gx.data.is_empty() {
             return Ok(());
         }
-        let walk = || Walk::Strided(smallvec![(self.outer, 2 * self.inner), (self.inner, 1)]);
+        let walk = || Walk::Strided(0, smallvec![(self.outer, 2 * self.inner as isize), (self.inner, 1)]);
         let second = [y.data.after(self.inner), gy.data.after(self.inner)];
         let inputs = [(&y.data, walk()), (&second[0], walk()), (&gy.data, walk()), (&second[1], walk())];
         ops::formula(whole, &inputs, &gx.data, gx.output)

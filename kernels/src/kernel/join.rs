@@ -1,10 +1,11 @@
 //! Arrays joined along an axis, and cut along one. In each block before the axis the parts lie one after another.
 
 use super::ops;
-use crate::array::Output;
+use crate::array::{AxisMap, Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
+use crate::shape::Shape;
 
 /// Copies of one part to its place among a block's `total` elements, `n` elements each time.
 fn place(outer: usize, total: usize, first: usize, n: usize) -> Moves {
@@ -29,11 +30,26 @@ impl Join {
             place(self.outer, total, end - n, n)
         })
     }
+
+    /// The copy of array `i` to its place, where the array is a view.
+    fn place_of_view(&self, i: usize, x: &Strided) -> Moves {
+        let (total, first): (usize, usize) = (self.sizes.iter().sum(), self.sizes[..i].iter().sum());
+        let axes = x.shape.iter().zip(x.shape.strides()).zip(&x.strides).enumerate();
+        let wider = |at: usize, to: usize| if at < self.axis { to / self.sizes[i].max(1) * total } else { to };
+        axes.fold(Moves::new(first, x.first), |m, (at, ((&n, to), &from))| m.axis(n, wider(at, to) as isize, from))
+    }
 }
 
 impl Call for Join {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.places().zip(x).try_for_each(|(to, x)| ops::moves(to, &y[0].data, &x.data, Output::Write))
+        self.places().zip(x).enumerate().try_for_each(|(i, (to, x))| {
+            let to = x.strides().map_or(to, |x| self.place_of_view(i, x));
+            ops::moves(to, &y[0].data, &x.data, Output::Write)
+        })
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -53,25 +69,38 @@ impl Call for Join {
 /// Pieces of an array along an axis, one for each position.
 pub struct Split {
     pub axis: usize,
-    /// Number of blocks.
-    pub outer: usize,
-    /// Elements of a piece in a block.
-    pub inner: usize,
-    /// Elements of a block.
-    pub total: usize,
+    /// The array's shape.
+    pub whole: Shape,
 }
 
 impl Split {
-    /// The copy of piece `i` to its place.
-    fn place(&self, i: usize) -> Moves {
-        place(self.outer, self.total, i * self.inner, self.inner)
+    /// Piece `i` as a view of the array.
+    fn piece(&self, i: usize) -> AxisMap {
+        let start = AxisMap::new((0..self.whole.ndim()).map(|a| if a == self.axis { i } else { 0 }));
+        let others = self.whole.iter().enumerate().filter(|(a, _)| *a != self.axis);
+        others.fold(start, |axes, (a, &n)| axes.along(n, a, 1))
+    }
+
+    /// The copy of piece `i` out of the array, of which `x` is a view.
+    fn out(&self, i: usize, x: &Strided) -> Moves {
+        Moves::gather(&self.piece(i).of(x))
     }
 }
 
 impl Call for Split {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let dense = Strided::dense(&self.whole);
+        let from = x[0].strides().unwrap_or(&dense);
         let mut pieces = y.iter().enumerate();
-        pieces.try_for_each(|(i, y)| ops::moves(self.place(i).reversed(), &y.data, &x[0].data, Output::Write))
+        pieces.try_for_each(|(i, y)| ops::moves(self.out(i, from), &y.data, &x[0].data, Output::Write))
+    }
+
+    fn axes(&self, i: usize) -> Option<AxisMap> {
+        Some(self.piece(i))
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -83,8 +112,9 @@ impl Call for Split {
         if gx.output == Output::Write && gy.iter().any(Option::is_none) {
             ops::fill(&gx.data, 0.0)?;
         }
+        let dense = Strided::dense(&self.whole);
         for (i, gy) in gy.iter().enumerate().filter_map(|(i, gy)| Some((i, gy.as_ref()?))) {
-            ops::moves(self.place(i), &gx.data, &gy.data, gx.output)?;
+            ops::moves(self.out(i, &dense).reversed(), &gx.data, &gy.data, gx.output)?;
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use super::ops;
 use crate::array::{Data, Output};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 
 /// Copies of `rows` vectors of `m` to the diagonals.
 fn moves(rows: usize, m: usize) -> Moves {

@@ -2,8 +2,8 @@
 
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
-use crate::cuda;
 use crate::error::Result;
+use crate::kernel::gather::cuda::places;
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -23,7 +23,7 @@ impl OneHot {
 impl Call for OneHot {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::places::one_hot(&x[0].data, &self.0, &y[0].data);
+            return places::one_hot(&x[0].data, &self.0, &y[0].data);
         }
         let places = x[0].slice::<i64>().chunks(self.0.ndim());
         with_real!(run.dtype, T => {

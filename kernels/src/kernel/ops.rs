@@ -1,14 +1,16 @@
 //! What kernels are built of, on any device: the arrays say where it is done.
 
-use crate::array::{Data, Output, Place};
-use crate::cpu::gemm::{self, Mat, MatMut};
-use crate::cpu::moves::Moves;
-use crate::cpu::reduce as cpu_reduce;
-use crate::cpu::simd;
-use crate::cuda::{self, reduce::Reduction};
+use crate::array::{AxisMap, Data, Output, Place};
+use crate::call::View;
+use crate::cuda;
 use crate::error::Result;
 use crate::expr::Formula;
+use crate::kernel::moves::Moves;
+use crate::kernel::reduction::cpu as cpu_reduce;
+use crate::kernel::reduction::cuda as cuda_reduce;
+use crate::kernel::reduction::cuda::Reduction;
 use crate::shape::Shape;
+use crate::simd;
 use crate::tile::Walk;
 use crate::tile::formula::{Operand, apply};
 use crate::with_real;
@@ -24,6 +26,12 @@ pub fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
     }
 }
 
+/// Copies the elements of a view that is `axes` of `x`; `dense` is the copy where x lies in order.
+pub fn pick(axes: &AxisMap, dense: &Moves, x: &View, y: &Data) -> Result<()> {
+    let copy = x.strides().map_or_else(|| dense.clone(), |x| Moves::gather(&axes.of(x)));
+    moves(copy, y, &x.data, Output::Write)
+}
+
 /// Writes `x` to `y`, or adds it, which has as many elements.
 pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
     match (y.place(), output) {
@@ -37,7 +45,7 @@ pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
 /// Sets all elements, which are of the type to compute in or a GPU's, to `value`.
 pub fn fill(y: &Data, value: f64) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda::kernels::fill(y, value),
+        Place::Gpu(_) => cuda::convert::fill(y, value),
         Place::Host => {
             with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
             Ok(())
@@ -57,7 +65,7 @@ pub fn begin(y: &Data, given: Option<&Data>) -> Result<()> {
 /// Sums `x` of `shape` over the axes of `mask` into `y`.
 pub fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda::reduce::reduce(Reduction::Sum, x, shape, mask, y, 1.0, output)?,
+        Place::Gpu(_) => cuda_reduce::reduce(Reduction::Sum, x, shape, mask, y, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
             cpu_reduce::sum_axes(x.as_slice::<T>(), shape, mask, y.as_mut_slice(), output)
         }),
@@ -68,7 +76,7 @@ pub fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> 
 /// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
 pub fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda::reduce::sum_to(x, from, y, to, output)?,
+        Place::Gpu(_) => cuda_reduce::sum_to(x, from, y, to, output)?,
         Place::Host => with_real!(y.dtype(), T => {
             cpu_reduce::sum_to(x.as_slice::<T>(), from, y.as_mut_slice(), to, output)
         }),
@@ -82,62 +90,6 @@ pub fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -
         Place::Gpu(_) => cuda::program::broadcast(x, from, y, to, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
             cpu_reduce::broadcast(x.as_slice::<T>(), from, y.as_mut_slice(), to, output)
-        }),
-    }
-    Ok(())
-}
-
-/// A row-major matrix of an array, or its transpose; in a batch every product uses it, or each one of its own.
-#[derive(Clone, Copy)]
-pub struct Matrix<'a> {
-    data: &'a Data,
-    rows: usize,
-    columns: usize,
-    transposed: bool,
-    each: bool,
-}
-
-impl<'a> Matrix<'a> {
-    pub fn new(data: &'a Data, rows: usize, columns: usize) -> Matrix<'a> {
-        Matrix { data, rows, columns, transposed: false, each: false }
-    }
-
-    /// The transposed matrix, or matrices.
-    pub fn t(self) -> Matrix<'a> {
-        Matrix { transposed: !self.transposed, ..self }
-    }
-
-    /// One matrix for each product of a batch, one after another.
-    pub fn each(self) -> Matrix<'a> {
-        Matrix { each: true, ..self }
-    }
-
-    /// Rows and columns as the product sees them.
-    fn sizes(&self) -> (usize, usize) {
-        if self.transposed { (self.columns, self.rows) } else { (self.rows, self.columns) }
-    }
-
-    fn on_gpu(&self) -> cuda::matmul::Matrix<'a> {
-        let (row_stride, column_stride) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
-        let step = if self.each { self.rows * self.columns } else { 0 };
-        cuda::matmul::Matrix { data: self.data, row_stride, column_stride, step }
-    }
-
-    fn on_host<T: crate::dtype::Element>(&self) -> Mat<'a, T> {
-        let mat = Mat::new(self.data.as_slice::<T>(), self.rows, self.columns);
-        let mat = if self.each { mat.each() } else { mat };
-        if self.transposed { mat.t() } else { mat }
-    }
-}
-
-/// `batch` products y = a b, or y += a b.
-pub fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Output) -> Result<()> {
-    let ((m, k), (_, n)) = (a.sizes(), b.sizes());
-    match y.place() {
-        // SAFETY: the arrays have the sizes that `infer` checked.
-        Place::Gpu(_) => unsafe { cuda::matmul::matmul(batch, [m, n, k], a.on_gpu(), b.on_gpu(), y, output)? },
-        Place::Host => with_real!(y.dtype(), T => {
-            gemm::batch_matmul(batch, a.on_host::<T>(), b.on_host(), MatMut::new(y.as_mut_slice(), m, n), output)
         }),
     }
     Ok(())

@@ -4,10 +4,10 @@ use super::gather::Picks;
 use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
-use crate::cuda::places;
 use crate::error::{Error, Result};
+use crate::kernel::gather::cuda::places;
 use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::with_real;
 

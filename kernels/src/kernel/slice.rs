@@ -1,10 +1,10 @@
 //! A part of an array, at equal distances along each axis; and zeros around such a part.
 
 use super::ops;
-use crate::array::{Data, Output};
+use crate::array::{AxisMap, Data, Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 
 /// The positions taken from one axis.
@@ -18,19 +18,17 @@ pub struct Range {
 /// The part of an array of shape `whole` that has the positions of `ranges`, one for each axis.
 pub struct Slice {
     pub whole: Shape,
+    axes: AxisMap,
     moves: Moves,
 }
 
 impl Slice {
     pub fn new(whole: &Shape, ranges: &[Range]) -> Slice {
-        let part: Shape = ranges.iter().map(|r| r.n).collect();
-        let strides = whole.strides();
-        let first = ranges.iter().zip(&strides).map(|(r, s)| r.start * s).sum();
-        let axes = ranges.iter().zip(part.strides()).zip(strides);
-        let moves = axes.fold(Moves::new(0, first), |m, ((r, to), from)| {
-            m.axis(r.n, to as isize, if r.n > 1 { r.step * from as isize } else { 1 })
-        });
-        Slice { whole: whole.clone(), moves }
+        let start = AxisMap::new(ranges.iter().map(|r| r.start));
+        let step = |r: &Range| if r.n > 1 { r.step } else { 1 };
+        let axes = ranges.iter().enumerate().fold(start, |axes, (a, r)| axes.along(r.n, a, step(r)));
+        let moves = Moves::gather(&axes.of(&Strided::dense(whole)));
+        Slice { whole: whole.clone(), axes, moves }
     }
 
     /// Zeros, or what was there before, and the part.
@@ -44,7 +42,15 @@ impl Slice {
 
 impl Call for Slice {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::moves(self.moves.clone(), &y[0].data, &x[0].data, Output::Write)
+        ops::pick(&self.axes, &self.moves, &x[0], &y[0].data)
+    }
+
+    fn axes(&self, _i: usize) -> Option<AxisMap> {
+        Some(self.axes.clone())
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

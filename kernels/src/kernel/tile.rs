@@ -3,8 +3,8 @@
 use super::ops;
 use crate::array::Output;
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 
 /// Repeats each axis as a whole.

@@ -1,10 +1,10 @@
 //! Axes in another order.
 
 use super::ops;
-use crate::array::Output;
+use crate::array::{AxisMap, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -14,22 +14,31 @@ pub type Order = SmallVec<[usize; 6]>;
 /// Axis i of the result is axis `order[i]` of x.
 pub struct Transpose {
     pub order: Order,
+    axes: AxisMap,
     moves: Moves,
 }
 
 impl Transpose {
-    /// From shape `x` to shape `y`.
-    pub fn new(order: Order, x: &Shape, y: &Shape) -> Transpose {
-        let (from, to) = (x.strides(), y.strides());
-        let axes = order.iter().zip(to);
-        let moves = axes.fold(Moves::new(0, 0), |m, (&a, to)| m.axis(x[a], to as isize, from[a] as isize));
-        Transpose { order, moves }
+    /// Of an array of shape `x`.
+    pub fn new(order: Order, x: &Shape) -> Transpose {
+        let start = AxisMap::new(x.iter().map(|_| 0));
+        let axes = order.iter().fold(start, |axes, &a| axes.along(x[a], a, 1));
+        let moves = Moves::gather(&axes.of(&Strided::dense(x)));
+        Transpose { order, axes, moves }
     }
 }
 
 impl Call for Transpose {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::moves(self.moves.clone(), &y[0].data, &x[0].data, Output::Write)
+        ops::pick(&self.axes, &self.moves, &x[0], &y[0].data)
+    }
+
+    fn axes(&self, _i: usize) -> Option<AxisMap> {
+        Some(self.axes.clone())
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, _place: Place) -> bool {
+        true
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -5,9 +5,9 @@
 
 use super::Slot;
 use super::compile::Compiler;
-use crate::cpu::simd::{Act, SimdReal, Step};
 use crate::expr::op::Binary::{self, Add, Mul, Sub};
 use crate::expr::ssa::{Id, Ins};
+use crate::simd::{Act, SimdReal, Step};
 use smallvec::SmallVec;
 
 /// What goes on from the value in the registers.

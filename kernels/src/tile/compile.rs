@@ -5,8 +5,8 @@
 
 use super::registers;
 use super::{Code, Number, Program, Slot};
-use crate::cpu::simd::{self, Act, SimdReal, Step};
 use crate::expr::ssa::{Id, Ins, Ssa};
+use crate::simd::{self, Act, SimdReal, Step};
 
 /// What the compiler knows about a value.
 #[derive(Clone, Copy, Default)]

@@ -2,8 +2,8 @@
 
 use super::{Program, Sink, Source, Walk};
 use crate::array::Output;
-use crate::cpu::simd::SimdReal;
 use crate::expr::Formula;
+use crate::simd::SimdReal;
 
 /// An input of a formula.
 pub struct Operand<'a, T> {
@@ -14,15 +14,11 @@ pub struct Operand<'a, T> {
 impl<'a, T> Operand<'a, T> {
     /// Whether all that is read for `n` elements lies in the data.
     fn reaches(&self, n: usize) -> bool {
-        match &self.walk {
-            Walk::Dense => n <= self.data.len(),
-            Walk::Splat => !self.data.is_empty(),
-            Walk::Constant(_) => true,
-            Walk::Strided(axes) => {
-                let last: usize = axes.iter().map(|(size, stride)| (size - 1) * stride).sum();
-                axes.iter().map(|a| a.0).product::<usize>() == n && last < self.data.len()
-            }
-        }
+        let covers = match &self.walk {
+            Walk::Strided(_, axes) => axes.iter().map(|a| a.0).product::<usize>() == n,
+            _ => true,
+        };
+        covers && self.walk.extent(n).is_some_and(|most| most <= self.data.len())
     }
 }
 

@@ -8,12 +8,13 @@ mod operands;
 mod registers;
 mod run;
 
-use crate::cpu::pool;
-use crate::cpu::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
 use crate::dtype::DType;
 use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ins, Ssa};
+use crate::pool;
+use crate::array::Strided;
 use crate::shape::Shape;
+use crate::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
 use compile::Compiler;
 pub use operands::{AnyProgram, Operands};
 use run::Run;
@@ -68,9 +69,12 @@ pub enum Walk {
     Splat,
     /// A number; there is no array.
     Constant(f64),
-    /// Broadcast: sizes and strides of merged axes (stride 0 where the input repeats).
-    Strided(SmallVec<[(usize, usize); 4]>),
+    /// Broadcast, or at other places: the first element, sizes and strides of merged axes (stride 0 where the input repeats).
+    Strided(usize, Axes),
 }
+
+/// Sizes and strides of axes.
+pub type Axes = SmallVec<[(usize, isize); 4]>;
 
 impl Walk {
     /// How an input of shape `from` is read in a loop over `over`.
@@ -81,33 +85,44 @@ impl Walk {
         if from.size() == 1 {
             return Walk::Splat;
         }
-        let strides = from.strides();
-        let lead = over.ndim() - from.ndim();
-        let mut axes: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        Walk::over(&Strided::dense(from), over)
+    }
+
+    /// How a view of an array is read in a loop over `over`, to which the view's shape broadcasts.
+    pub fn over(from: &Strided, over: &Shape) -> Walk {
+        let lead = over.ndim() - from.shape.ndim();
+        let mut axes = Axes::new();
         for (i, &n) in over.iter().enumerate().filter(|(_, n)| **n != 1) {
-            let stride = if i < lead || from[i - lead] == 1 { 0 } else { strides[i - lead] };
+            let stride = if i < lead || from.shape[i - lead] == 1 { 0 } else { from.strides[i - lead] };
             match axes.last_mut() {
-                Some((m, s)) if *s == stride * n && (stride > 0 || *s == 0) => (*m, *s) = (*m * n, stride),
+                Some((m, s)) if *s == stride * n as isize => (*m, *s) = (*m * n, stride),
                 _ => axes.push((n, stride)),
             }
         }
-        if axes.len() == 1 && axes[0].1 == 1 { Walk::Dense } else { Walk::Strided(axes) }
+        if axes.is_empty() {
+            axes.push((1, 1)); // one element
+        }
+        if from.first == 0 && axes.len() == 1 && axes[0].1 == 1 { Walk::Dense } else { Walk::Strided(from.first, axes) }
     }
 
-    /// Elements of the array that a loop over `n` elements goes over, from its first one on.
+    /// Elements of the array that a loop over `n` elements goes over, from the array's first one on; `None` if it begins before.
     #[inline]
-    fn extent(&self, n: usize) -> usize {
+    fn extent(&self, n: usize) -> Option<usize> {
         match self {
-            _ if n == 0 => 0,
-            Walk::Dense => n,
-            Walk::Splat => 1,
-            Walk::Constant(_) => 0,
-            Walk::Strided(axes) => axes.iter().map(|(size, stride)| (size - 1) * stride).sum::<usize>() + 1,
+            _ if n == 0 => Some(0),
+            Walk::Dense => Some(n),
+            Walk::Splat => Some(1),
+            Walk::Constant(_) => Some(0),
+            Walk::Strided(first, axes) => {
+                let far = axes.iter().map(|(size, stride)| (size - 1) as isize * stride);
+                let (low, high) = far.fold((0, 0), |(l, h), d| (l + d.min(0), h + d.max(0)));
+                (*first as isize + low >= 0).then_some((*first as isize + high) as usize + 1)
+            }
         }
     }
 }
 
-/// An input of a run.
+/// An input of a run; a strided walk begins with its first element.
 #[derive(Clone)]
 pub struct Source {
     pub ptr: *const u8,

@@ -2,7 +2,7 @@
 
 use super::{Program, Sink, Source, Walk};
 use crate::array::Site;
-use crate::array::{Data, Place};
+use crate::array::{Data, Place, shape_changed};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -70,10 +70,16 @@ impl Operands {
     /// The array has fewer elements than the walk goes over.
     #[inline]
     pub fn read(&mut self, data: Data, walk: Walk) -> Result<()> {
-        let most = walk.extent(self.n);
+        let Some(most) = walk.extent(self.n) else { return Err(shape_changed("it is read before its beginning".into())) };
         let data = if data.len() < most { data.of(most)? } else { data };
         assert!(data.place() == self.place && self.sinks.is_empty(), "inputs on the program's device, before outputs");
-        self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk });
+        let (first, walk) = match walk {
+            Walk::Strided(first, axes) if axes[..] == [(self.n, 1)] => (first, Walk::Dense),
+            Walk::Strided(first, axes) => (first, Walk::Strided(0, axes)),
+            other => (0, other),
+        };
+        let ptr = (data.address() as *const u8).wrapping_add(first * data.dtype().size());
+        self.sources.push(Source { ptr, dtype: data.dtype(), walk });
         self.read.push(data);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::compile::BLOCK;
-use crate::cpu::simd::{Act, Step};
+use crate::simd::{Act, Step};
 
 /// From the step that stores a value to the last that reads it.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
 use super::{Code, Number, Program, Sink, Slot, Source, Walk};
-use crate::cpu::simd::{self, Place, SimdReal};
+use crate::simd::{self, Place, SimdReal};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
@@ -145,7 +145,7 @@ impl<T: SimdReal> Run<'_, T> {
                         let src = s.ptr.add(at * s.dtype.size());
                         simd::convert(places[k].ptr as *mut u8, T::DTYPE, src, s.dtype, len)
                     }
-                    Walk::Strided(axes) => gather(places[k].ptr, s, axes, at, len),
+                    Walk::Strided(first, axes) => gather(places[k].ptr, s, *first as isize, axes, at, len),
                     _ => {}
                 }
             }
@@ -218,25 +218,25 @@ impl<T> Places<T> {
     }
 }
 
-/// Collects a broadcast input's elements `at .. at + len` into a tile, run by run of its innermost axis.
-unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, axes: &[(usize, usize)], at: usize, len: usize) {
+/// Collects a strided input's elements `at .. at + len` into a tile, run by run of its innermost axis.
+unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, first: isize, axes: &[(usize, isize)], at: usize, len: usize) {
     let (inner, stride) = axes[axes.len() - 1];
     let mut done = 0;
     while done < len {
-        let (mut rest, mut offset) = ((at + done) / inner, 0);
+        let (mut rest, mut offset) = ((at + done) / inner, first);
         for &(n, st) in axes[..axes.len() - 1].iter().rev() {
-            offset += rest % n * st;
+            offset += (rest % n) as isize * st;
             rest /= n;
         }
         let i = (at + done) % inner;
         let run = (inner - i).min(len - done);
         // SAFETY: the offsets stay inside the input by the construction of `Walk`.
-        unsafe { copy_run(tile.add(done), s, offset + i * stride, stride, run) };
+        unsafe { copy_run(tile.add(done), s, (offset + i as isize * stride) as usize, stride, run) };
         done += run;
     }
 }
 
-unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: usize, n: usize) {
+unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: isize, n: usize) {
     let size = s.dtype.size();
     // SAFETY: the caller's promise.
     unsafe {
@@ -247,8 +247,12 @@ unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: 
                 std::slice::from_raw_parts_mut(dst, n).fill(v);
             }
             1 => simd::convert(dst as *mut u8, T::DTYPE, s.ptr.add(offset * size), s.dtype, n),
+            _ if s.dtype == T::DTYPE => {
+                let src = (s.ptr as *const T).add(offset);
+                (0..n).for_each(|i| *dst.add(i) = *src.offset(i as isize * stride));
+            }
             _ => (0..n).for_each(|i| {
-                let src = s.ptr.add((offset + i * stride) * size);
+                let src = s.ptr.add(offset * size).offset(i as isize * stride * size as isize);
                 simd::convert(dst.add(i) as *mut u8, T::DTYPE, src, s.dtype, 1)
             }),
         }

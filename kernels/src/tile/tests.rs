@@ -1,9 +1,9 @@
 //! Tile programs against evaluation in double precision, and fused steps against single loops.
 
 use super::*;
-use crate::cpu::simd;
 use crate::expr::Formula;
 use crate::expr::op::{Binary, Unary};
+use crate::simd;
 
 fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f32>> {
     let mut ssa = Ssa::default();

@@ -30,8 +30,7 @@ impl Function for Split {
             return Err(Error::shape("x", expected).actual(&x[0]));
         }
         let piece: Shape = x[0][..axis].iter().chain(&x[0][axis + 1..]).copied().collect();
-        let (outer, inner, total) = (x[0].size_to(axis), x[0].size_from(axis + 1), x[0].size_from(axis));
-        Ok(Resolved::new(smallvec![piece; x[0][axis]], kernel::Split { axis, outer, inner, total }))
+        Ok(Resolved::new(smallvec![piece; x[0][axis]], kernel::Split { axis, whole: x[0].clone() }))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

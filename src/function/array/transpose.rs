@@ -36,7 +36,7 @@ impl Function for Transpose {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let order = self.order(&x[0])?;
         let y: Shape = order.iter().map(|&a| x[0][a]).collect();
-        let call = kernel::Transpose::new(order, &x[0], &y);
+        let call = kernel::Transpose::new(order, &x[0]);
         Ok(Resolved::one(y, call))
     }
 

@@ -10,7 +10,7 @@ use nnrs_kernels::shape::Shape;
 
 function! {
     /// Matrix product over the last two axes; leading axes broadcast.
-    BatchMatmul batch_matmul in Math, forward_on_any_device
+    BatchMatmul batch_matmul in Math, any_device
     inputs {
         a: "N-D array, N >= 2: matrices (.., M, K), or (.., K, M) if transposed.",
         b: "N-D array, N >= 2: matrices (.., K, N), or (.., N, K) if transposed.",

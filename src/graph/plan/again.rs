@@ -94,7 +94,7 @@ impl Schedule<'_> {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let outputs: Vec<u32> = made.filter(wanted).collect();
             let what = build::what(self.g, unit, |v| self.there[v as usize], outputs.clone());
-            let inputs = what.reads(&self.g.nodes[what.node() as usize].x);
+            let inputs = what.reads(&self.g.nodes[what.node() as usize].reads(self.g));
             asked.extend(inputs.iter().map(|&v| (v, ())));
             todo.extend(inputs.iter().filter_map(maker));
             reruns.push(Rerun { what, outputs, inputs });

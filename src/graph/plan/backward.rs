@@ -12,6 +12,7 @@ use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Node, Order, Var, address, collect};
 use super::program::{Input, UnitBackward};
+use super::views::Viewed;
 use super::{KEPT, Watch};
 use crate::function::Needs;
 use crate::graph::variable::{VarNode, VarRef};
@@ -46,6 +47,8 @@ pub(crate) struct Backward {
     pub(crate) grads: Vec<NdArray>,
     /// Shapes of gradients that are kept without repetitions.
     narrow: Vec<Option<Shape>>,
+    /// Variables that are read from another one's memory.
+    views: Vec<Option<Box<Viewed>>>,
     pub(crate) steps: Vec<Step>,
     pub(crate) root: u32,
     /// Variables whose own gradient is where the pass begins.
@@ -89,6 +92,8 @@ pub(crate) struct Step {
     pub(crate) free_data: SmallVec<[u32; 2]>,
     /// Slots whose data is read.
     pub(crate) reads: SmallVec<[u32; 4]>,
+    /// Of these, which are read in place of what a function would make of them, and that function: they have to be what it read.
+    viewed: SmallVec<[(u32, u32); 1]>,
     /// What is computed again before it, and the slots made so whose data ends with it.
     pub(crate) again: Vec<forward::Step>,
     pub(crate) forget: SmallVec<[u32; 2]>,
@@ -225,7 +230,12 @@ impl Backward {
         let units = if key.hooked || !key.fused { group::split(units) } else { units };
         let units = g.backward_order().map_or(units, |order| group::in_order(&g, order));
         let forward_slots = same_slots(&g, forward.as_deref());
-        let b = Builder::new(&g, key, forward.as_deref().zip(Some(&forward_slots[..])));
+        let stored = build::stored(&g, forward.as_deref().zip(Some(&forward_slots[..])));
+        if key.fused && !key.hooked {
+            g.find_views();
+            g.views.iter_mut().zip(&stored).filter(|(_, stored)| **stored).for_each(|(view, _)| *view = None);
+        }
+        let b = Builder::new(&g, key, stored);
         let writable = writable(&g);
         b.check_labels()?;
         let mut steps = b.steps(&units);
@@ -279,7 +289,8 @@ impl Backward {
             unreached,
             unseen,
             vars: g.vars.iter().map(|v| Arc::downgrade(&v.var)).collect(),
-            nodes: g.nodes.into_iter().map(|n| PlanNode::new(n, false)).collect(),
+            views: std::mem::take(&mut g.views),
+            nodes: PlanNode::all(g, |_| false),
         })
     }
 }
@@ -378,7 +389,7 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
     for step in steps {
         for again in &step.again {
             let n = again.what.node();
-            let reads = again.what.reads(&g.nodes[n as usize].x);
+            let reads = again.what.reads(&g.nodes[n as usize].reads(g));
             found.extend(reads.into_iter().map(|v| (v, n)));
         }
         if let What::Tile(t) = &step.what {
@@ -395,7 +406,7 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
 fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
     let mut is_read = vec![false; g.vars.len()];
     for step in steps {
-        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x));
+        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].reads(g)));
         step.reads.iter().copied().chain(again).for_each(|v| is_read[v as usize] = stored[v as usize]);
     }
     g.nodes.iter().flat_map(|n| &n.y).copied().filter(|&v| is_read[v as usize]).collect()

@@ -11,7 +11,7 @@ use crate::function::Setup;
 use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarNode, VarRef, next_id};
 use nnrs_kernels::array::Site;
-use nnrs_kernels::array::{Maker, NdArray};
+use nnrs_kernels::array::{Maker, NdArray, Strided};
 use nnrs_kernels::cuda::{Gpu, replays::Replays};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
@@ -90,6 +90,9 @@ pub(crate) struct PlanNode {
     pub(crate) name: &'static str,
     pub(crate) x: SmallVec<[u32; 2]>,
     pub(crate) y: SmallVec<[u32; 1]>,
+    /// The variables whose memory its inputs are read from, and where they lie there if these are others.
+    pub(crate) reads: SmallVec<[u32; 2]>,
+    pub(crate) views: Option<Box<[Option<Strided>]>>,
     /// The function over the shapes of these.
     pub(crate) setup: Arc<Setup>,
     /// A backward pass may follow, and read what the function saves.
@@ -97,8 +100,21 @@ pub(crate) struct PlanNode {
 }
 
 impl PlanNode {
-    pub(super) fn new(n: Node, keep: bool) -> PlanNode {
-        PlanNode { name: n.f.name(), f: n.f, x: n.x, y: n.y, setup: n.setup, keep }
+    /// The nodes of a graph, in its order. `keep`: for each whether a backward pass may follow.
+    pub(super) fn all(mut g: Graph, keep: impl Fn(usize) -> bool) -> Vec<PlanNode> {
+        let nodes = std::mem::take(&mut g.nodes);
+        nodes.into_iter().enumerate().map(|(i, n)| PlanNode::new(&g, n, keep(i))).collect()
+    }
+
+    fn new(g: &Graph, n: Node, keep: bool) -> PlanNode {
+        let (reads, how) = (n.reads(g), |v: &u32| g.view(*v).map(|w| w.how.clone()));
+        let views = (reads != n.x).then(|| n.x.iter().map(how).collect());
+        PlanNode { name: n.f.name(), f: n.f, x: n.x, y: n.y, reads, views, setup: n.setup, keep }
+    }
+
+    /// Where input `i` lies in the memory that is read for it, if that is another variable's.
+    pub(super) fn view(&self, i: usize) -> Option<&Strided> {
+        self.views.as_ref()?[i].as_ref()
     }
 }
 
@@ -195,6 +211,8 @@ pub(crate) enum What {
     Call(u32),
     /// An output that is its input's memory.
     View(u32),
+    /// An output that is never made: its readers read the input's memory.
+    Viewed(u32),
     /// A unit of element-wise functions.
     Tile(Box<Tile>),
 }
@@ -218,7 +236,10 @@ impl Forward {
     /// The plan that runs some functions, which begin behind `border`.
     pub(crate) fn of(order: Order, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
         order.check_memory(512)?;
-        let g = Graph::new(order, roots)?;
+        let mut g = Graph::new(order, roots)?;
+        if key.fused && !key.hooked {
+            g.find_views();
+        }
         let mut units = group::units(&g);
         if key.hooked || !key.fused {
             units = group::split(units);
@@ -260,7 +281,7 @@ impl Forward {
             marked,
             unmade,
             made,
-            nodes: g.nodes.into_iter().zip(keep).map(|(n, keep)| PlanNode::new(n, keep)).collect(),
+            nodes: PlanNode::all(g, |n| keep[n]),
             units,
             slots,
             steps,
@@ -384,7 +405,7 @@ impl<'a> Builder<'a> {
             for &node in &unit.nodes {
                 let node = &g.nodes[node as usize];
                 node.y.iter().for_each(|&y| b.unit_of[y as usize] = Some(u as u32));
-                for &x in &node.x {
+                for x in node.x.iter().filter(|_| !is_viewed(g, node)).map(|&x| g.memory(x)) {
                     b.last_read[x as usize] = Some(u as u32);
                     if b.unit_of[x as usize] != Some(u as u32) {
                         b.outside[x as usize] = true;
@@ -454,7 +475,7 @@ impl<'a> Builder<'a> {
         let stored = |v: u32| self.stays(v) || self.backward[v as usize];
         let seen = |v: u32| self.g.var(v).grad_is_visible(false);
         let with = |output: Option<u32>| {
-            UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).loads()
+            UnitBackward::new(self.g, unit, arrives, |v| stored(v) || output == Some(v), seen).reads(self.g)
         };
         // First what has changed by then, then what keeps more memory.
         let more = |loads: &[u32]| -> (usize, usize) {
@@ -492,7 +513,8 @@ impl<'a> Builder<'a> {
         let mut ends: Vec<SmallVec<[u32; 2]>> = vec![SmallVec::new(); self.units.len()];
         for v in (0..self.g.vars.len() as u32).filter(|&v| !self.stays(v)) {
             let made = self.unit_of[v as usize];
-            if made.is_some_and(|u| self.units[u as usize].elementwise) && !self.exists(v) {
+            let is_inner = made.is_some_and(|u| self.units[u as usize].elementwise) && !self.exists(v);
+            if is_inner || self.g.view(v).is_some() {
                 continue; // it is never an array of its own
             }
             if let Some(u) = self.last_read[v as usize].max(made) {
@@ -518,8 +540,14 @@ pub(crate) fn what(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: 
     match unit.elementwise {
         true => What::Tile(Box::new(tile(g, unit, stored, sinks))),
         false if g.nodes[n as usize].f.function.is_view() => What::View(n),
+        false if is_viewed(g, &g.nodes[n as usize]) => What::Viewed(n),
         false => What::Call(n),
     }
+}
+
+/// None of its outputs is made.
+fn is_viewed(g: &Graph, node: &Node) -> bool {
+    node.y.iter().all(|&y| g.view(y).is_some())
 }
 
 fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> Tile {
@@ -528,7 +556,11 @@ fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -
     let last = &g.nodes[node as usize];
     let shape = &g.var(last.y[0]).shape;
     let site = last.f.context.site();
-    let sources = inputs.into_iter().map(|v| (v, Walk::new(&g.var(v).shape, shape))).collect();
+    let source = |v: u32| match g.view(v) {
+        Some(w) => (w.source, Walk::over(&w.how, shape)),
+        None => (v, Walk::new(&g.var(v).shape, shape)),
+    };
+    let sources = inputs.into_iter().map(source).collect();
     Tile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
 }
 
@@ -536,13 +568,17 @@ impl Step {
     /// A step after which `free` ends; what a loop writes may take over memory that ends with it.
     pub(crate) fn new(g: &Graph, mut what: What, free: SmallVec<[u32; 2]>) -> Step {
         if let What::Tile(t) = &mut what {
-            let dies = |(v, w): &&(u32, Walk)| free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some();
+            let once = |v: &u32| t.sources.iter().filter(|(other, _)| other == v).count() == 1;
+            let dies = |(v, w): &&(u32, Walk)| {
+                free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some() && once(v)
+            };
             let dying = t.sources.iter().filter(dies).map(|(v, _)| *v).rev();
             t.steal = t.sinks.iter().copied().zip(dying).collect();
         }
         let work = match &what {
             What::Tile(t) => t.n,
             What::Call(n) | What::View(n) => g.var(g.nodes[*n as usize].y[0]).shape.size(),
+            What::Viewed(_) => 1,
         };
         Step { what, work, free }
     }

@@ -6,10 +6,10 @@ use super::turn::Turn;
 use crate::graph::node::FnNode;
 use crate::graph::variable::exchanges;
 use nnrs_kernels::array::{self, NdArray, alloc};
-use nnrs_kernels::cpu::pool::{self, End};
 use nnrs_kernels::cuda::replays::{Circumstances, Replays};
 use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::pool::{self, End};
 use nnrs_kernels::switch::Switch;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -247,6 +247,7 @@ impl What {
         let done = match self {
             What::Call(_) => invoke::call(node, slots, again),
             What::View(_) => slots[node.y[0] as usize].data.share_content(&slots[node.x[0] as usize].data),
+            What::Viewed(_) => Ok(()),
             What::Tile(t) => invoke::tile(t, slots),
         };
         done.map_err(|e| node.f.explain(e))?;
@@ -260,21 +261,23 @@ impl What {
     fn makes<'a>(&'a self, node: &'a PlanNode) -> &'a [u32] {
         match self {
             What::Tile(t) => &t.sinks,
+            What::Viewed(_) => &[],
             What::Call(_) | What::View(_) => &node.y,
         }
     }
 
-    /// The slots that it reads, where the inputs of its function are `x`.
+    /// The slots that it reads, where its function reads `x`.
     pub(crate) fn reads(&self, x: &[u32]) -> SmallVec<[u32; 4]> {
         match self {
             What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            What::Viewed(_) => SmallVec::new(),
             What::Call(_) | What::View(_) => x.iter().copied().collect(),
         }
     }
 
     pub(crate) fn node(&self) -> u32 {
         match self {
-            What::Call(n) | What::View(n) => *n,
+            What::Call(n) | What::View(n) | What::Viewed(n) => *n,
             What::Tile(t) => t.node,
         }
     }

@@ -208,7 +208,7 @@ fn work(node: &PlanNode, slots: &[Slot]) -> (f64, f64) {
 /// Time of computing again, as a share of forward and backward, which takes twice the time of forward.
 fn extra(plans: &Plans) -> f64 {
     let once = |what: &What, nodes: &[PlanNode], slots: &[Slot]| match what {
-        What::View(_) => 0.0,
+        What::View(_) | What::Viewed(_) => 0.0,
         What::Call(n) => {
             let (passes, products) = work(&nodes[*n as usize], slots);
             passes + products

@@ -6,7 +6,7 @@ use super::{changes, variables};
 use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
-use nnrs_kernels::array::{Data, Found, NdArray, Place, Site};
+use nnrs_kernels::array::{Data, Found, NdArray, Place, Site, Strided};
 use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::{DType, Element};
 use nnrs_kernels::error::Result;
@@ -36,7 +36,7 @@ pub(crate) fn run(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how
     match f.function.elementwise() {
         _ if f.function.is_view() => y[0].share_content(x[0]),
         Some(formula) => elementwise(&rules(formula, x.len()), x, y[0], setup, f.context.site()),
-        None => forward(f, setup, x, y, how),
+        None => forward(f, setup, x, |_| None, y, how),
     }
 }
 
@@ -51,14 +51,21 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) 
 
 /// Runs an opaque function.
 pub(super) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
-    let arrays: SmallVec<[&NdArray; 4]> = node.x.iter().map(|&x| &slots[x as usize].data).collect();
+    let arrays: SmallVec<[&NdArray; 4]> = node.reads.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
     let how = How { again, keep: node.keep && !again };
-    forward(&node.f, &node.setup, &arrays, &outputs, how)
+    forward(&node.f, &node.setup, &arrays, |i| node.view(i), &outputs, how)
 }
 
-/// Runs the kernels of a call, or user code on variables.
-fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) -> Result<()> {
+/// Runs the kernels of a call, or user code on variables. `views`: where an input lies in its array, if that is another one.
+fn forward<'a>(
+    f: &FnNode,
+    setup: &'a Setup,
+    x: &[&NdArray],
+    views: impl Fn(usize) -> Option<&'a Strided>,
+    y: &[&NdArray],
+    how: How,
+) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
         let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
@@ -75,9 +82,9 @@ fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) 
     let (dtype, compute) = (f.context.dtype(), f.kernel_dtype(place));
     let over = f.rewrites().map(|i| x[i]);
     let is_alone = |a: &NdArray| dtype == compute && x.iter().filter(|x| is_same_memory(x, a)).count() == 1;
-    let mut views: SmallVec<[View; 4]> = SmallVec::new();
+    let mut inputs: SmallVec<[View; 4]> = SmallVec::new();
     for (i, (a, shape)) in x.iter().zip(&setup.x).enumerate() {
-        views.push(View { shape, data: read_input(f, i, a, shape, place)? });
+        inputs.push(read_view(f, i, a, shape, views(i), place)?);
     }
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     let mut apart: SmallVec<[(usize, DType); 2]> = SmallVec::new();
@@ -94,7 +101,7 @@ fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) 
         };
         outs.push(ViewMut { shape, data });
     }
-    let inputs: SmallVec<[NdArray; 4]> =
+    let arrays: SmallVec<[NdArray; 4]> =
         if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
     let saves = f.saves(setup).is_some();
     if saves && !how.again {
@@ -102,9 +109,9 @@ fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) 
     }
     let (again, keep) = (how.again, how.keep && saves);
     let dtype = f.context.compute_dtype();
-    let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &inputs };
+    let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &arrays };
     if !f.is_idle(setup) {
-        setup.call()?.forward(&run, &views, &mut outs)?;
+        setup.call()?.forward(&run, &inputs, &mut outs)?;
     }
     for (i, stored) in apart {
         y[i].overwrite_at(place, stored)?.of(setup.y[i].size())?.take(&outs[i].data)?;
@@ -116,13 +123,14 @@ fn forward(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) 
     }
 }
 
-/// Runs the backward kernel of a call, which reads what `needs` says. `x`, `y`: data by number; `gy`: the gradients that arrive;
+/// Runs the backward kernel of a call, which reads what `needs` says. `x`, `y`: data by number, of an input
+/// also where it lies in the array; `gy`: the gradients that arrive;
 /// `gx`: finds, after all is read, where those of the inputs are to go.
 pub(crate) fn backward<'a, 'b>(
     f: &FnNode,
     setup: &'a Setup,
     needs: Needs,
-    x: impl Fn(usize) -> &'b NdArray,
+    x: impl Fn(usize) -> (&'b NdArray, Option<&'a Strided>),
     y: impl Fn(usize) -> &'b NdArray,
     gy: impl Fn(usize) -> Option<&'b NdArray>,
     gx: impl FnOnce() -> Result<SmallVec<[Option<GradMut<'a>>; 4]>>,
@@ -130,9 +138,12 @@ pub(crate) fn backward<'a, 'b>(
     let place = f.backward_place();
     let compute = f.kernel_dtype(place);
     let read = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
-        Ok(View { shape, data: a.read_at(place, compute)?.of(shape.size())? })
+        Ok(View::new(shape, a.read_at(place, compute)?.of(shape.size())?))
     };
-    let input = |i, shape| read_input(f, i, x(i), shape, place).map(|data| View { shape, data });
+    let input = |i, shape| {
+        let (array, view) = x(i);
+        read_view(f, i, array, shape, view, place)
+    };
     let mut inputs: SmallVec<[Option<View>; 4]> = SmallVec::new();
     for (i, shape) in setup.x.iter().enumerate() {
         inputs.push(needs.input(i).then(|| input(i, shape)).transpose()?);
@@ -231,6 +242,21 @@ pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     true
 }
 
+/// Input `i` of `f`, which lies in another array as `view` says.
+fn read_view<'a>(
+    f: &FnNode,
+    i: usize,
+    a: &NdArray,
+    shape: &'a Shape,
+    view: Option<&'a Strided>,
+    place: Place,
+) -> Result<View<'a>> {
+    match view {
+        None => Ok(View::new(shape, read_input(f, i, a, shape, place)?)),
+        Some(view) => View::of(a.read_at(place, f.kernel_dtype(place))?, view),
+    }
+}
+
 /// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest. On the
 /// host they are a copy: a kernel that has checked them reads them again, and another thread may write the array meanwhile.
 fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
@@ -244,7 +270,7 @@ fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) ->
         return if is_the_arrays { data.converted(DType::I64) } else { Ok(data) };
     }
     if place != Place::Host {
-        return cuda::kernels::indices(&a.read_at(place, a.dtype())?.of(n)?);
+        return cuda::convert::indices(&a.read_at(place, a.dtype())?.of(n)?);
     }
     let (from, to) = (a.read(a.dtype())?.of(n)?, Data::new(DType::I64, n)?);
     with_dtype!(from.dtype(), T => {

@@ -222,6 +222,7 @@ impl Play {
                 self.share(node.x[0], node.y[0]);
                 self.types[node.y[0] as usize] = self.types[node.x[0] as usize];
             }
+            build::What::Viewed(_) => {}
             build::What::Tile(t) => {
                 for &sink in &t.sinks {
                     match t.steal.iter().find(|(s, from)| *s == sink && self.is_alone(self.data[*from as usize])) {

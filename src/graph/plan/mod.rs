@@ -15,6 +15,7 @@ mod recompute;
 mod single;
 mod turn;
 mod variables;
+mod views;
 
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};

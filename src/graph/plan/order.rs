@@ -1,5 +1,6 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
+use super::views::Viewed;
 use crate::function::{Needs, Setup, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
@@ -20,6 +21,8 @@ pub(crate) struct Graph {
     pub(crate) vars: Vec<Var>,
     /// Numbers of the roots.
     pub(crate) roots: Vec<u32>,
+    /// Variables that have no memory of their own: see [`Graph::find_views`].
+    pub(super) views: Vec<Option<Box<Viewed>>>,
     /// A gradient that a function passes on is another variable's too.
     shares_gradients: bool,
 }
@@ -57,7 +60,7 @@ pub(crate) struct Var {
     /// Its gradient is the data of another variable too.
     grad_is_data: bool,
     /// Made from a twin, or over an input: it could not be made again.
-    once: bool,
+    pub(super) once: bool,
     /// User code makes it, which may give something else when it runs again.
     pub(crate) of_user_code: bool,
 }
@@ -456,7 +459,7 @@ impl Node {
         let needs = self.f.needs(&self.setup, &self.wants(g)).unwrap_or(Needs::ALL);
         let x = self.x.iter().enumerate().filter(|(i, _)| needs.input(*i));
         let y = self.y.iter().enumerate().filter(|(i, _)| needs.output(*i));
-        x.chain(y).map(|(_, &v)| v).collect()
+        x.chain(y).map(|(_, &v)| g.memory(v)).collect()
     }
 
     /// What the backward pass of the function on its own reads, as NNabla says it: of functions of several inputs not the
@@ -485,6 +488,11 @@ impl Node {
             x.twin_data && !self.f.function.updates_input(i) && !is_sure(x)
         };
         draws(&self.f) || self.f.rewrites().is_some() || self.x.iter().enumerate().any(reads_twin)
+    }
+
+    /// The variables whose memory its inputs are read from.
+    pub(crate) fn reads(&self, g: &Graph) -> SmallVec<[u32; 2]> {
+        self.x.iter().map(|&x| g.memory(x)).collect()
     }
 
     /// A gradient passes through it.

@@ -284,6 +284,11 @@ impl UnitBackward {
         self.program.loads.iter().map(|&v| self.vars[v as usize]).collect()
     }
 
+    /// The variables whose memory it loads.
+    pub(crate) fn reads(&self, g: &Graph) -> Vec<u32> {
+        self.loads().into_iter().map(|v| g.memory(v)).collect()
+    }
+
     /// The members, by their places in the unit, whose values the program computes again.
     pub(crate) fn remade(&self) -> impl Iterator<Item = usize> {
         self.program.remade.iter().map(|&n| n as usize)

@@ -6,9 +6,10 @@ use super::{Dims, Sizes};
 use crate::array::{Data, Output};
 use crate::cuda::driver::Grid;
 use crate::cuda::vendor::{self, Call, Part};
-use crate::cuda::{kernels, program, reduce};
+use crate::cuda::{convert, program};
 use crate::dtype::{DType, compute_dtype};
 use crate::error::{Error, Result};
+use crate::kernel::reduction::cuda::{Reduction, reduce};
 use crate::shape::Shape;
 use smallvec::smallvec;
 
@@ -70,7 +71,7 @@ pub(super) fn weight_gradient(g: &Sizes, gy: &Data, x: &Data, gw: &Data, output:
     let sums = Data::new_at(gw.place(), compute_dtype(gw.dtype()), parts * gw.len())?;
     run(&sums, Output::Write)?;
     let shape = Shape::from([parts, gw.len()]);
-    reduce::reduce(reduce::Reduction::Sum, &sums, &shape, &[true, false], gw, 1.0, output)
+    reduce(Reduction::Sum, &sums, &shape, &[true, false], gw, 1.0, output)
 }
 
 /// Blocks that a weight's gradient aims at: enough to fill any device.
@@ -319,7 +320,7 @@ unsafe fn by_library(g: &Sizes, part: Part, arrays: [&Data; 3], output: Output) 
 /// A result without any products: the bias, or zeros.
 fn no_products(g: &Sizes, way: Way, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
     let Some(bias) = bias else {
-        return if output == Output::Write { kernels::fill(to, 0.0) } else { Ok(()) };
+        return if output == Output::Write { convert::fill(to, 0.0) } else { Ok(()) };
     };
     let (channels, sizes) = g.ends(way)[1];
     let points = sizes.iter().product();

@@ -1,6 +1,6 @@
 //! Convolutions over any number of spatial axes, their transposes, and the gradient of their weight.
 
-mod cpu;
+pub mod cpu;
 mod cuda;
 mod work;
 

@@ -1,13 +1,13 @@
 //! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::{Dims, Sizes, cpu, cuda, three};
+use super::cpu::{Conv, Layout, loops};
+use super::{Dims, Sizes, cuda, three};
 use crate::array::{Data, Output, Place};
-use crate::cpu::conv::{Conv, Layout};
-use crate::cpu::simd::{self, SimdReal};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::ops;
 use crate::shape::Shape;
+use crate::simd::{self, SimdReal};
 use crate::with_real;
 
 impl Sizes {
@@ -50,7 +50,7 @@ impl Sizes {
             Some(c) => c.forward(x, w, bias, y),
             None => {
                 self.fill(y, bias, self.out_channels, &self.output);
-                cpu::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
+                loops::each_product(self, |i, k, o| y[o] += x[i] * w[k]);
             }
         }
     }
@@ -71,8 +71,8 @@ impl Sizes {
         match self.on_host() {
             Some(c) => c.backward_data(gy, w, gx, output),
             None => {
-                cpu::start(gx, output);
-                cpu::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
+                loops::start(gx, output);
+                loops::each_product(self, |i, k, o| gx[i] += gy[o] * w[k]);
             }
         }
     }
@@ -114,8 +114,8 @@ impl Sizes {
         match self.on_host() {
             Some(c) => c.backward_weight(gy, x, gw, output),
             None => {
-                cpu::start(gw, output);
-                cpu::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
+                loops::start(gw, output);
+                loops::each_product(self, |i, k, o| gw[k] += gy[o] * x[i]);
             }
         }
     }

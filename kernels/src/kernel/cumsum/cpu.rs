@@ -2,8 +2,8 @@
 
 use super::CumSum;
 use crate::array::Output;
-use crate::cpu::simd::SimdReal;
-use crate::cpu::tasks;
+use crate::pool::tasks;
+use crate::simd::SimdReal;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, Zip};
 
 /// Neighbouring lines that are summed together.

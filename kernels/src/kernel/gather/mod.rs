@@ -1,15 +1,15 @@
 //! Slices of an array along an axis, picked by indices; and the way back, which adds.
 
 pub mod cuda;
+pub(crate) mod rows;
 
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::rows;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::SimdReal;
-use crate::cpu::tasks::{Shared, share};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::pool::tasks::{Shared, share};
+use crate::simd::SimdReal;
 use crate::with_real;
 use cuda::Absent;
 

@@ -3,7 +3,7 @@
 
 use crate::array::Data;
 use crate::array::Output;
-use crate::cuda::kernels::fill;
+use crate::cuda::convert::fill;
 use crate::cuda::team::{self, is_double, named};
 use crate::error::Result;
 use crate::kernel::axis::Axis;

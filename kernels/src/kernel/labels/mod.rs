@@ -5,10 +5,10 @@ mod cuda;
 use super::axis::Axis;
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::simd::SimdReal;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
+use crate::simd::SimdReal;
 use crate::with_real;
 
 /// Labels of the classes along an axis of an array.

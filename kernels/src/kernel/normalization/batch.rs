@@ -3,9 +3,9 @@
 use super::cpu::{Backward, Moments, Scale};
 use super::layout::Layout;
 use super::{Statistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
+use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::scratch::Scratch;
 use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
 use crate::with_real;

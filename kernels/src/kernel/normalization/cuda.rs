@@ -5,7 +5,7 @@ use crate::array::Data;
 use crate::array::Output;
 use crate::cuda::driver::Grid;
 use crate::cuda::team::{self, THREADS, is_double, named};
-use crate::cuda::{Gpu, kernels};
+use crate::cuda::{Gpu, convert};
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
@@ -247,7 +247,7 @@ fn sums_of_rows(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
     let (gpu, double, width) = (b.gy.gpu(), is_double(b.gy), layer.width);
     if width == 0 || layer.rows == 0 {
         let zero = |(to, output): (&Data, Output)| match output {
-            Output::Write => kernels::fill(to, 0.0),
+            Output::Write => convert::fill(to, 0.0),
             Output::Accumulate => Ok(()),
         };
         return [b.to_beta, b.to_gamma].into_iter().flatten().try_for_each(zero);

@@ -2,11 +2,11 @@
 //! otherwise through a copy with those axes first.
 
 use super::cpu::Channels;
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Output};
-use crate::cpu::moves::Moves;
-use crate::cpu::scratch::{Scratch, counted};
 use crate::dtype::{DType, Real, compute_dtype};
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 

@@ -2,9 +2,9 @@
 
 use super::{Axis, Borders, Mode};
 use crate::array::Output;
-use crate::cpu::scratch::Scratch;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{Shared, share};
+use crate::array::scratch::Scratch;
+use crate::pool::tasks::{Shared, share};
+use crate::simd::{self, SimdReal};
 
 impl Borders {
     /// The position on an axis of x that position `i` on the padded axis shows.

@@ -4,12 +4,12 @@ mod cpu;
 mod cuda;
 
 use super::ops;
+use crate::array::scratch::counted;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::moves::Moves;
-use crate::cpu::scratch::counted;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::with_real;
 use smallvec::SmallVec;

@@ -10,11 +10,11 @@ mod planes;
 mod tests;
 
 use crate::array::Output;
-use crate::cpu::conv::SendPtr;
-use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
-use crate::cpu::pool;
-use crate::cpu::scratch::reserve;
+use crate::array::scratch::reserve;
 use crate::dtype::Real;
+use crate::pool;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
 use planes::Planes;
 use std::ops::Range;
 

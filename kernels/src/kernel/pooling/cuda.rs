@@ -2,7 +2,7 @@
 
 use super::cpu::{Divisor, Pooling};
 use crate::array::{Data, Output};
-use crate::cuda::kernels;
+use crate::cuda::convert;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -75,7 +75,7 @@ fn max_backward_apart(p: &Pooling, gy: &Data, x: &Data, gx: &Data, output: Outpu
     let tiled =
         (0..3).all(|i| p.pad[i] == 0 && p.stride[i] == p.kernel[i] && p.output()[i] * p.stride[i] == p.input[i]);
     if write && !tiled {
-        kernels::fill(gx, 0.0)?;
+        convert::fill(gx, 0.0)?;
     }
     if n == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Random numbers on a GPU: the same ones as [`crate::cpu::philox`] makes.
+//! Random numbers on a GPU: the same ones as [`crate::random::philox`] makes.
 
 use crate::array::Data;
 use crate::array::Output;

@@ -3,8 +3,8 @@
 use super::{cuda, next, numbers};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::philox;
 use crate::error::Result;
+use crate::random::philox;
 use crate::random::{LastDraw, Numbers, Seed, Source};
 use crate::with_real;
 

@@ -3,9 +3,9 @@
 use super::{cuda, next};
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
-use crate::cpu::philox;
 use crate::error::Result;
 use crate::random::Seed;
+use crate::random::philox;
 use crate::with_real;
 
 /// How numbers are distributed.

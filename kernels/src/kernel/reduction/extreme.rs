@@ -4,11 +4,11 @@ use super::cpu::{Index, Order, mark, spread, winners};
 use super::{Reduced, cuda};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::simd::SimdReal;
-use crate::cpu::tasks::Shared;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::ops;
+use crate::pool::tasks::Shared;
+use crate::simd::SimdReal;
 use crate::with_real;
 
 /// The values of the winners, or the values and the indices, or the indices.

@@ -1,16 +1,16 @@
 //! The mean over axes.
 
 use super::Reduced;
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cpu::reduce::{broadcast, sum_axes};
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::SimdReal;
 use crate::cuda::program;
-use crate::cuda::reduce::{Reduction, reduce};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::reduction::cpu::{broadcast, sum_axes};
+use crate::kernel::reduction::cuda::{Reduction, reduce};
 use crate::shape::Shape;
+use crate::simd::SimdReal;
 use crate::with_real;
 
 /// The mean over axes.

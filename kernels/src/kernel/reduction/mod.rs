@@ -1,7 +1,8 @@
 //! Reductions over axes.
 
-mod cpu;
-mod cuda;
+pub(crate) mod axes;
+pub(crate) mod cpu;
+pub mod cuda;
 mod extreme;
 mod mean;
 mod norm;

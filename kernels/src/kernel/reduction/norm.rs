@@ -2,17 +2,17 @@
 
 use super::Reduced;
 use super::cpu::{Order, winners};
+use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
-use crate::cpu::axes::Axes;
-use crate::cpu::reduce::sum_axes;
-use crate::cpu::scratch::Scratch;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{Shared, share};
-use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::Result;
 use crate::expr::Formula;
 use crate::kernel::ops;
+use crate::kernel::reduction::axes::Axes;
+use crate::kernel::reduction::cpu::sum_axes;
+use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::pool::tasks::{Shared, share};
+use crate::simd::{self, SimdReal};
 use crate::tile::{Program, Sink, Source, Walk};
 use crate::with_real;
 

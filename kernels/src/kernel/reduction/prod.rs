@@ -4,8 +4,8 @@ use super::cpu::{prod_axes, prod_backward};
 use super::{Reduced, cuda};
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cuda::reduce::{Reduction, reduce};
 use crate::error::Result;
+use crate::kernel::reduction::cuda::{Reduction, reduce};
 use crate::with_real;
 
 /// The product over axes.

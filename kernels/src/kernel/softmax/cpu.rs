@@ -7,11 +7,11 @@ mod block;
 mod row;
 
 use crate::array::Output;
-use crate::cpu::pool;
-use crate::cpu::scratch::{Scratch, counted};
-use crate::cpu::simd::{self, SimdReal};
+use crate::array::scratch::{Scratch, counted};
 use crate::expr::op::{Binary, Unary};
 use crate::kernel::axis::Axis;
+use crate::pool;
+use crate::simd::{self, SimdReal};
 use block::{Block, Rows};
 
 /// Columns of a block at most.

@@ -11,6 +11,16 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Mutex;
 
+/// For each variable whether its data is there. `forward`: the run whose data is read, and its slots of `g`'s variables.
+pub(super) fn stored(g: &Graph, forward: Option<(&Forward, &[Option<u32>])>) -> Vec<bool> {
+    let kept = |v: usize| match forward {
+        Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
+        None => !g.vars[v].var.is_lost(),
+    };
+    let is_there = |v: &Var| v.producer.is_none() || v.var.is_overwritten();
+    g.vars.iter().enumerate().map(|(i, v)| kept(i) || is_there(v)).collect()
+}
+
 pub(super) struct Builder<'a> {
     g: &'a Graph,
     key: Key,
@@ -23,14 +33,8 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// `forward`: the run whose data is read, and its slots of `g`'s variables.
-    pub(super) fn new(g: &'a Graph, key: Key, forward: Option<(&Forward, &[Option<u32>])>) -> Builder<'a> {
-        let kept = |v: usize| match forward {
-            Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
-            None => !g.vars[v].var.is_lost(),
-        };
-        let is_there = |v: &Var| v.producer.is_none() || v.var.is_overwritten();
-        let stored = g.vars.iter().enumerate().map(|(i, v)| kept(i) || is_there(v)).collect();
+    /// `stored`: the data that is there.
+    pub(super) fn new(g: &'a Graph, key: Key, stored: Vec<bool>) -> Builder<'a> {
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
         opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
@@ -137,7 +141,7 @@ impl<'a> Builder<'a> {
         let mut read = self.read.borrow_mut();
         let is_there = |v: u32| self.key.hooked || self.stored[v as usize] || read[v as usize]; // for hooks, to be written
         let back = UnitBackward::new(self.g, unit, arrives, is_there, seen);
-        back.loads().into_iter().for_each(|v| read[v as usize] = true);
+        back.reads(self.g).into_iter().for_each(|v| read[v as usize] = true);
         back.outputs().next()?;
         let last = *unit.nodes.last().expect("units have nodes");
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
@@ -175,13 +179,24 @@ impl<'a> Builder<'a> {
         let free_data = cleared.filter(|&v| !is_rewritten(v) && !self.g.var(v).var.is_overwritten()).collect();
         let reads = self.reads(&what);
         let work = self.g.nodes[what.node() as usize].x.first().map_or(1, |&x| self.g.var(x).shape.size());
-        Step { what, work, free_grads, free_data, reads, again: Vec::new(), forget: SmallVec::new() }
+        let viewed = self.viewed(&what);
+        Step { what, work, free_grads, free_data, reads, viewed, again: Vec::new(), forget: SmallVec::new() }
+    }
+
+    /// What is read from the memory of another variable: that, and the function that would have read it.
+    fn viewed(&self, what: &What) -> SmallVec<[(u32, u32); 1]> {
+        let all = match what {
+            What::View(..) => Vec::new(),
+            What::Tile(t) => t.unit.loads(),
+            What::Call(c) => self.g.nodes[c.node as usize].x.to_vec(),
+        };
+        all.into_iter().filter_map(|v| self.g.view(v)).map(|w| (w.source, w.node)).collect()
     }
 
     fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {
         match what {
             What::View(..) => SmallVec::new(),
-            What::Tile(t) => t.unit.loads().into_iter().collect(),
+            What::Tile(t) => t.unit.reads(self.g).into_iter().collect(),
             What::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
         }
     }

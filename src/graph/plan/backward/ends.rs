@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
     let mut last_read: Vec<Option<usize>> = vec![None; g.vars.len()];
     for (s, step) in steps.iter().enumerate() {
-        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].x));
+        let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].reads(g)));
         step.reads.iter().copied().chain(again).for_each(|v| last_read[v as usize] = Some(s));
     }
     for s in 0..steps.len() {

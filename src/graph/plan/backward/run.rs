@@ -150,6 +150,7 @@ impl Backward {
         self.again(step)?;
         let _label = alloc::label("gradient in", node.name);
         let again = self.restore(&step.reads)?;
+        step.viewed.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let done = match &step.what {
             What::Call(c) => self.call(c, seed),
             What::View(n, t) => self.view(*n, *t, seed, step),
@@ -233,7 +234,7 @@ impl Backward {
             };
             if missing {
                 let _label = alloc::label("output (computed again) of", node.name);
-                let reads = again.what.reads(&node.x);
+                let reads = again.what.reads(&node.reads);
                 let more = self.restore(&reads)?; // another backward run may have cleared them
                 reads.iter().try_for_each(|&v| self.check_input(v, node))?;
                 self.made_again.store(array::now(), Relaxed);
@@ -306,7 +307,8 @@ impl Backward {
             None => Ok(None),
         };
         let gx = || c.targets.iter().enumerate().map(gx).collect();
-        invoke::backward(&node.f, &node.setup, needs, |i| data(node.x[i]), |i| data(node.y[i]), gy, gx)?;
+        let (x, y) = (|i| (data(node.reads[i]), node.view(i)), |i| data(node.y[i]));
+        invoke::backward(&node.f, &node.setup, needs, x, y, gy, gx)?;
         late.iter().try_for_each(|(t, data)| self.deliver(*t, data, node.f.context.dtype()))
     }
 
@@ -387,13 +389,13 @@ impl Backward {
             return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
         }
         if place != Place::Host {
-            return cuda::kernels::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
+            return cuda::convert::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
         }
         let to = target.modify(dtype)?.of(part.len())?;
         let compute = part.dtype();
         let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
         let part = if part.address() == sum.address() { &part.converted(compute)? } else { part };
-        with_real!(compute, T => nnrs_kernels::cpu::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
+        with_real!(compute, T => nnrs_kernels::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
         if dtype != compute {
             to.copy_from(&sum);
         }

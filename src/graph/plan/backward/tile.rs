@@ -56,6 +56,10 @@ impl Backward {
     /// An input of the program, from where it is now.
     fn read(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, operands: &mut Operands) -> Result<()> {
         let (own, shape) = match input {
+            Input::Data(v) if let Some(w) = self.views.get(v as usize).and_then(Option::as_deref) => {
+                let slot = &self.slots[w.source as usize];
+                return read(operands, &slot.data, slot.shape.size(), t.site, || Walk::over(&w.how, &t.shape));
+            }
             Input::Data(v) => (&self.slots[v as usize].data, &self.slots[v as usize].shape),
             Input::Grad(v) => (self.grad(v, seed), self.grad_shape(v)),
         };
@@ -75,7 +79,9 @@ impl Backward {
 
     /// Lets gradients that begin here (`fresh`) take the memory of what is read and ends here: gradients, then data.
     fn stolen(&self, t: &Tile, step: &Step, fresh: impl Iterator<Item = u32>, inputs: &[Input]) -> Stolen {
-        let mut ending: SmallVec<[Input; 4]> = t.ending(self, step).filter(|i| inputs.contains(i)).collect();
+        let is_viewed = |i: &Input| step.viewed.iter().any(|(source, _)| *i == Input::Data(*source));
+        let ending = t.ending(self, step).filter(|i| inputs.contains(i) && !is_viewed(i));
+        let mut ending: SmallVec<[Input; 4]> = ending.collect();
         let steal = |to: u32| {
             let sink = &self.grads[to as usize];
             if !sink.is_empty() {

@@ -5,9 +5,9 @@
 
 use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
 use crate::array::Output;
-use crate::cpu::conv::SendPtr;
-use crate::cpu::scratch::Scratch;
+use crate::array::scratch::Scratch;
 use crate::dtype::Real;
+use crate::pool::tasks::SendPtr;
 
 /// Rows that are summed up in their own type; the sums are merged in f64.
 const ROWS: usize = 32;

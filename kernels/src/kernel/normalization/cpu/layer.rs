@@ -6,11 +6,11 @@
 use super::rows::add_moments;
 use super::vectors::{self, Sum};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
-use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
-use crate::cpu::pool;
-use crate::cpu::scratch::{Scratch, list};
-use crate::cpu::simd::{self, SimdReal};
+use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
+use crate::pool;
+use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
+use crate::simd::{self, SimdReal};
 
 /// An array of rows, each of which is normalized by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,11 +13,11 @@ mod vectors;
 mod tests;
 
 use crate::array::Output;
-use crate::cpu::conv::SendPtr;
-use crate::cpu::conv::lanes::{Choose, Job, Lanes, dispatch};
-use crate::cpu::pool;
-use crate::cpu::scratch::{Scratch, list};
+use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
+use crate::pool;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
 pub use layer::{Layer, LayerBackward, LayerGradients};
 use std::ops::Range;
 

@@ -6,9 +6,9 @@
 use super::vectors::{self, Sum};
 use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments};
 use crate::array::Output;
-use crate::cpu::conv::SendPtr;
-use crate::cpu::conv::lanes::Lanes;
 use crate::dtype::Real;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::Lanes;
 use std::ops::Range;
 
 /// # Safety

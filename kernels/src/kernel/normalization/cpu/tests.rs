@@ -199,4 +199,4 @@ fn layers() {
     }
 }
 
-use crate::cpu::simd::SimdReal;
+use crate::simd::SimdReal;

@@ -1,7 +1,7 @@
 //! Sums over contiguous numbers, in four vectors side by side. All functions are to be called inside `enter`.
 
-use crate::cpu::conv::lanes::Lanes;
 use crate::dtype::Real;
+use crate::simd::lanes::Lanes;
 
 /// A sum in the making: four vectors, and what did not fill one.
 pub(super) struct Sum<T, V> {

@@ -112,7 +112,7 @@ fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{Gradients, Maxima, Row};
-    use crate::cpu::simd::{Isa, isa};
+    use crate::simd::{Isa, isa};
     use std::arch::x86_64::*;
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
 use crate::array::Output;
-use crate::cpu::scratch::{Scratch, reserve};
+use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use std::ops::Range;
 

@@ -1,12 +1,12 @@
 //! Largest and smallest elements over axes, and where they are: the first of equal ones; NaN loses to everything.
 
 use crate::array::Output;
-use crate::cpu::axes::Axes;
-use crate::cpu::pool;
-use crate::cpu::scratch::Scratch;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{MIN_PARALLEL, Shared, share};
+use crate::array::scratch::Scratch;
+use crate::kernel::reduction::axes::Axes;
+use crate::pool;
+use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
+use crate::simd::{self, SimdReal};
 
 /// Neighbouring elements that one task looks through.
 const PART: usize = 1 << 15;

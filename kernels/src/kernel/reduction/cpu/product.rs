@@ -1,12 +1,12 @@
 //! Products over axes, and their gradient, which is right where elements are zero: no division.
 
 use crate::array::Output;
-use crate::cpu::axes::Axes;
-use crate::cpu::scratch::Scratch;
-use crate::cpu::simd::{self, SimdReal};
-use crate::cpu::tasks::{Shared, share};
+use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
+use crate::kernel::reduction::axes::Axes;
+use crate::pool::tasks::{Shared, share};
 use crate::shape::Shape;
+use crate::simd::{self, SimdReal};
 
 /// Neighbouring elements that one task multiplies.
 const PART: usize = 1 << 15;

@@ -1,8 +1,8 @@
 //! Along an axis that is not the last: blocks of neighbouring columns, one vector loop a place of the axis.
 
 use super::{Shared, WIDTH, combine, map, update};
-use crate::cpu::simd::{self, SimdReal};
 use crate::expr::op::{Binary, Unary};
+use crate::simd::{self, SimdReal};
 
 /// Some neighbouring columns of the array.
 pub(super) struct Block {

@@ -1,8 +1,8 @@
 //! Along the last axis: each row is contiguous. Work goes in pieces that stay in the first cache, so that several plain
 //! vector loops cost little more than one.
 
-use crate::cpu::simd::{self, SimdReal};
 use crate::expr::op::{Binary, Unary};
+use crate::simd::{self, SimdReal};
 
 const PIECE: usize = 1024;
 

@@ -1,0 +1,408 @@
+//! Matrix products: the crates of `gemm` on fixed tiles of C, so that the thread count cannot change a result.
+//!
+//! The tiles, and so the order of every element's sum, depend on the sizes alone.
+
+#[cfg(test)]
+mod tests;
+pub(crate) mod tile;
+
+use crate::array::scratch::{self, Scratch};
+use crate::array::{Output, alloc};
+use crate::dtype::{DType, Real};
+use crate::pool;
+use crate::simd::lanes::{Choose, Lanes, dispatch};
+use gemm_common::Parallelism;
+use tile::Tiles;
+
+/// Products below this many multiplications run on the caller's thread in one piece.
+const SERIAL: usize = 1 << 20;
+/// Products below this many multiplications skip the crate, whose set-up costs more than they do.
+pub const TINY: usize = 1 << 12;
+/// Rows or columns of C that a task has at least: smaller tiles pack A and B too often.
+const MIN_TILE: usize = 128;
+/// Tasks that the grid aims at: enough for balance on many threads.
+const TASKS: usize = 32;
+/// Rows of the inner dimension that the crate packs at a time, at most; and bytes from which it is asked whether there is room:
+/// the crate ends the process where there is none.
+const PACKED: usize = 512;
+const LARGE: usize = 1 << 20;
+/// Partial sums over a long inner dimension, at most.
+const MAX_PARTS: usize = 8;
+
+/// A matrix, or a sequence of matrices of one shape, in a slice.
+#[derive(Clone, Copy)]
+pub struct Mat<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+    step: usize,
+    starts: &'a [usize],
+}
+
+impl<'a, T> Mat<'a, T> {
+    /// A matrix by its sizes and strides. In a batch each one lies `step` elements after the one before, or at its place of
+    /// `starts`, if there are any.
+    pub fn strided(
+        data: &'a [T],
+        [rows, cols]: [usize; 2],
+        [row_stride, col_stride]: [usize; 2],
+        step: usize,
+        starts: &'a [usize],
+    ) -> Self {
+        Mat { data, rows, cols, row_stride, col_stride, step, starts }
+    }
+
+    /// A row-major matrix; in a batch every product uses it, unless `each` follows.
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+        assert!(data.len() >= rows * cols, "a {rows} x {cols} matrix needs more than {} elements", data.len());
+        Mat::strided(data, [rows, cols], [cols, 1], 0, &[])
+    }
+
+    /// The transposed matrix, or matrices.
+    pub fn t(self) -> Self {
+        Mat { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+
+    /// One matrix for each product of a batch, one after another in the slice.
+    pub fn each(self) -> Self {
+        Mat { step: self.rows * self.cols, ..self }
+    }
+
+    fn assert_batch(&self, batch: usize) {
+        assert!(self.starts.is_empty() || self.starts.len() == batch, "a place for each of {batch} products");
+        if batch == 0 || self.rows == 0 || self.cols == 0 {
+            return;
+        }
+        let last = self.starts.iter().copied().max().unwrap_or((batch - 1) * self.step);
+        let need = last + (self.rows - 1) * self.row_stride + (self.cols - 1) * self.col_stride + 1;
+        assert!(self.data.len() >= need, "a batch of {batch} needs {need} elements, not {}", self.data.len());
+    }
+
+    /// Where the matrix of product `i` begins.
+    #[inline]
+    fn start(&self, i: usize) -> usize {
+        self.starts.get(i).copied().unwrap_or(i * self.step)
+    }
+}
+
+/// The destination: row-major, the matrices of a batch one after another.
+pub struct MatMut<'a, T> {
+    data: &'a mut [T],
+    rows: usize,
+    cols: usize,
+}
+
+impl<'a, T> MatMut<'a, T> {
+    pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Self {
+        assert!(data.len() >= rows * cols, "a {rows} x {cols} matrix needs more than {} elements", data.len());
+        MatMut { data, rows, cols }
+    }
+}
+
+/// C = A B, or C += A B.
+pub fn matmul<T: Real>(a: Mat<T>, b: Mat<T>, c: MatMut<T>, output: Output) {
+    batch_matmul(1, a, b, c, output);
+}
+
+/// `batch` products: C\[i\] = A\[i\] B\[i\], or +=.
+pub fn batch_matmul<T: Real>(batch: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, output: Output) {
+    assert!(a.rows == c.rows && b.cols == c.cols && a.cols == b.rows, "matrix shapes do not fit together");
+    assert!(c.data.len() >= batch * c.rows * c.cols, "the destination is too small for a batch of {batch}");
+    a.assert_batch(batch);
+    b.assert_batch(batch);
+    let product = Product {
+        m: c.rows,
+        n: c.cols,
+        k: a.cols,
+        a: Side { data: a.data.as_ptr(), rs: a.row_stride as isize, cs: a.col_stride as isize },
+        b: Side { data: b.data.as_ptr(), rs: b.row_stride as isize, cs: b.col_stride as isize },
+        c: Dest { data: c.data.as_mut_ptr(), rs: c.cols as isize, cs: 1 },
+    };
+    let places = |i: usize| [a.start(i), b.start(i), i * c.rows * c.cols];
+    // SAFETY: the assertions put every element of every product inside its slice; C's matrices are disjoint.
+    unsafe { product.batch(batch, places, output) }
+}
+
+/// C = A B or C += A B for matrices given by pointers and strides in elements.
+///
+/// # Safety
+/// Every element that the sizes and strides reach is valid; C's elements are distinct, and apart from A's and B's.
+#[rustfmt::skip]
+pub unsafe fn gemm<T: Real>(
+    m: usize, n: usize, k: usize,
+    a: *const T, rsa: isize, csa: isize,
+    b: *const T, rsb: isize, csb: isize,
+    c: *mut T, rsc: isize, csc: isize,
+    output: Output,
+) {
+    let product =
+        Product { m, n, k, a: Side { data: a, rs: rsa, cs: csa }, b: Side { data: b, rs: rsb, cs: csb }, c: Dest { data: c, rs: rsc, cs: csc } };
+    // SAFETY: the caller's promise.
+    unsafe { product.run(output) }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Side<T> {
+    pub data: *const T,
+    pub rs: isize,
+    pub cs: isize,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Dest<T> {
+    pub data: *mut T,
+    pub rs: isize,
+    pub cs: isize,
+}
+
+/// One product by pointers. Its unsafe methods ask what [`gemm`] asks.
+#[derive(Clone, Copy)]
+pub(super) struct Product<T> {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: Side<T>,
+    pub b: Side<T>,
+    pub c: Dest<T>,
+}
+
+// SAFETY: a product is a description; its unsafe methods ask the caller that the memory may be used.
+unsafe impl<T: Sync> Sync for Product<T> {}
+
+impl<T: Real> Product<T> {
+    fn work(&self) -> usize {
+        self.m.saturating_mul(self.n).saturating_mul(self.k.max(1))
+    }
+
+    /// The product on the pool.
+    unsafe fn run(&self, output: Output) {
+        if self.work() < SERIAL {
+            // SAFETY: as the caller promised.
+            return unsafe { self.serial(output) };
+        }
+        let parts = self.parts();
+        // SAFETY: as the caller promised.
+        unsafe { if parts > 1 { self.split_k(parts, output) } else { self.tiles(output) } }
+    }
+
+    /// `count` products, each with operands and result at its places.
+    unsafe fn batch(&self, count: usize, places: impl Fn(usize) -> [usize; 3] + Sync, output: Output) {
+        let at = |i: usize| self.shifted(places(i));
+        if count == 1 || self.work() >= SERIAL * 4 {
+            // SAFETY: the caller's promise covers every product of the batch.
+            return (0..count).for_each(|i| unsafe { at(i).run(output) });
+        }
+        let each = (SERIAL / self.work().max(1)).clamp(1, count.max(1));
+        pool::run(count.div_ceil(each), &|t| {
+            for i in t * each..count.min((t + 1) * each) {
+                // SAFETY: as above; every product has its own C.
+                unsafe { at(i).serial(output) }
+            }
+        });
+    }
+
+    fn shifted(&self, [a, b, c]: [usize; 3]) -> Self {
+        let mut p = *self;
+        p.a.data = p.a.data.wrapping_add(a);
+        p.b.data = p.b.data.wrapping_add(b);
+        p.c.data = p.c.data.wrapping_add(c);
+        p
+    }
+
+    /// The product of rows `i..i + m`, columns `j..j + n`, over all of k.
+    fn tile(&self, i: usize, j: usize, m: usize, n: usize) -> Self {
+        let (i, j) = (i as isize, j as isize);
+        let mut p = Product { m, n, ..*self };
+        p.a.data = p.a.data.wrapping_offset(i * p.a.rs);
+        p.b.data = p.b.data.wrapping_offset(j * p.b.cs);
+        p.c.data = p.c.data.wrapping_offset(i * p.c.rs + j * p.c.cs);
+        p
+    }
+
+    unsafe fn tiles(&self, output: Output) {
+        let (tm, tn) = self.tile_size();
+        let across = self.n.div_ceil(tn);
+        pool::run(self.m.div_ceil(tm) * across, &|t| {
+            let (i, j) = (t / across * tm, t % across * tn);
+            let tile = self.tile(i, j, tm.min(self.m - i), tn.min(self.n - j));
+            // SAFETY: a tile lies within the product, and tiles do not share elements of C.
+            unsafe { tile.serial(output) }
+        });
+    }
+
+    /// Halves the longer side until there are enough tasks or the tiles are as small as is good.
+    fn tile_size(&self) -> (usize, usize) {
+        let (mut tm, mut tn) = (self.m, self.n);
+        let cost = |s: isize| if s == 1 { 1 } else { 4 };
+        let target = (self.work() / SERIAL).clamp(1, TASKS);
+        while self.m.div_ceil(tm) * self.n.div_ceil(tn) < target {
+            // A tile packs its rows of A and columns of B; what lies across is slower to pack, so is split less.
+            let longer = if tm * cost(self.a.cs) >= tn * cost(self.b.cs) { &mut tm } else { &mut tn };
+            if *longer < 2 * MIN_TILE {
+                break;
+            }
+            *longer = longer.div_ceil(2).next_multiple_of(48).min(*longer);
+        }
+        (tm, tn)
+    }
+
+    /// Pieces of the inner dimension: more than one where C is small and k long.
+    fn parts(&self) -> usize {
+        let area = self.m * self.n;
+        if area > 1 << 15 || self.k < 32 * 256 {
+            return 1;
+        }
+        (self.work() / (SERIAL * 2)).min(self.k / 1024).clamp(1, MAX_PARTS)
+    }
+
+    /// Sums over pieces of the inner dimension, added up in their order.
+    unsafe fn split_k(&self, parts: usize, output: Output) {
+        let (area, each) = (self.m * self.n, self.k.div_ceil(parts));
+        let mut sums = Scratch::filled(area * parts, T::ZERO);
+        let base = sums.as_mut_ptr() as usize;
+        pool::run(parts, &|t| {
+            let from = each * t;
+            let mut p = Product { k: each.min(self.k.saturating_sub(from)), ..*self };
+            p.a.data = p.a.data.wrapping_offset(from as isize * p.a.cs);
+            p.b.data = p.b.data.wrapping_offset(from as isize * p.b.rs);
+            p.c = Dest { data: (base as *mut T).wrapping_add(t * area), rs: self.n as isize, cs: 1 };
+            // SAFETY: the piece lies within the product; each task has its own sums.
+            unsafe { p.serial(Output::Write) }
+        });
+        for e in 0..area {
+            let total = (0..parts).map(|t| sums[t * area + e]).fold(T::ZERO, |s, v| s + v);
+            let (i, j) = ((e / self.n) as isize, (e % self.n) as isize);
+            // SAFETY: row i and column j are in C.
+            unsafe { store(self.c.data.offset(i * self.c.rs + j * self.c.cs), total, output) }
+        }
+    }
+
+    /// The product on the caller's thread.
+    pub(super) unsafe fn serial(&self, output: Output) {
+        if self.m == 0 || self.n == 0 {
+            return;
+        }
+        // SAFETY: as the caller promised.
+        unsafe {
+            // The vectors are along C's rows, so the longer side is better there.
+            let p = if self.c.cs != 1 || self.n < self.m.min(16) { self.transposed() } else { *self };
+            let cheap = p.b.cs == 1 || p.k * p.n <= 512;
+            if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
+                return dispatch(Tiny { p, output });
+            }
+            self.crate_gemm(output)
+        }
+    }
+
+    #[rustfmt::skip]
+    unsafe fn crate_gemm(&self, output: Output) {
+        // The crate's kernels go along C's columns.
+        let Product { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
+        let (read, none) = (output == Output::Accumulate, Parallelism::None);
+        let packed = (m.saturating_add(n) + 64).saturating_mul(k.min(PACKED)).saturating_mul(size_of::<T>());
+        if packed > LARGE {
+            alloc::probe(packed).unwrap_or_else(|e| pool::refuse(e));
+        }
+        macro_rules! product {
+            ($f:path, $t:ty) => {{
+                let (a_data, b_data, c_data) = (a.data as *const $t, b.data as *const $t, c.data as *mut $t);
+                // SAFETY: as the caller promised; T is this type.
+                unsafe {
+                    $f()(
+                        m, n, k, c_data, c.cs, c.rs, read, a_data, a.cs, a.rs, b_data, b.cs, b.rs,
+                        1.0, 1.0, false, false, false, none,
+                    );
+                }
+            }};
+        }
+        match T::DTYPE {
+            DType::F64 => product!(gemm_f64::gemm::f64::get_gemm_fn, f64),
+            _ => product!(gemm_f32::gemm::f32::get_gemm_fn, f32),
+        }
+    }
+
+    fn transposed(&self) -> Self {
+        let flip = |s: Side<T>| Side { data: s.data, rs: s.cs, cs: s.rs };
+        let c = Dest { data: self.c.data, rs: self.c.cs, cs: self.c.rs };
+        Product { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
+    }
+}
+
+/// A small product on the convolutions' inner loop.
+struct Tiny<T> {
+    p: Product<T>,
+    output: Output,
+}
+
+/// Rows and inner dimension that a small product has at most.
+const TINY_SIDE: usize = 64;
+
+impl<T: Real> Choose<T> for Tiny<T> {
+    fn with<L: Lanes<T>>(self) {
+        let Product { m, n, k, a, c, .. } = self.p;
+        let (mut off, mut lane) = ([0; TINY_SIDE], [0; TINY_SIDE]);
+        (0..k).for_each(|l| off[l] = l as isize * a.cs);
+        (0..m).for_each(|i| lane[i] = i as isize * a.rs);
+        scratch::with((m + k + 1) * 2 * L::N, |buffer: &mut [T]| {
+            for j in (0..n).step_by(2 * L::N) {
+                let vectors = if n - j > L::N { 2 } else { 1 };
+                let (width, cols) = (vectors * L::N, (n - j).min(vectors * L::N));
+                let (zero, rest) = buffer.split_at_mut(2 * L::N);
+                let (rows, sums) = rest.split_at_mut(k * width);
+                zero.fill(T::ZERO);
+                let (w, w_stride) = self.columns(j, cols, width, rows);
+                let (off, lane, init, out) = (&off[..k], &lane[..m], zero.as_ptr(), sums.as_mut_ptr());
+                let tiles =
+                    Tiles { x: a.data, off, lane, w, w_stride, vectors, init, init_stride: 0, out, out_stride: width };
+                // SAFETY: the tables reach A's elements; `w` has k rows of `width` numbers, `sums` has m.
+                unsafe { L::enter(tiles) }
+                for (i, row) in sums.chunks_exact(width).take(m).enumerate() {
+                    let to = c.data.wrapping_offset(i as isize * c.rs + j as isize * c.cs);
+                    // SAFETY: the elements are in row i of C.
+                    unsafe { store_row(to, c.cs, &row[..cols], self.output) }
+                }
+            }
+        });
+    }
+}
+
+impl<T: Real> Tiny<T> {
+    /// Columns of B from `j` on as rows of `width` numbers: in place where they are, otherwise copied.
+    fn columns(&self, j: usize, cols: usize, width: usize, rows: &mut [T]) -> (*const T, usize) {
+        let b = self.p.b;
+        let from = b.data.wrapping_offset(j as isize * b.cs);
+        if b.cs == 1 && cols == width && b.rs >= 0 {
+            return (from, b.rs as usize);
+        }
+        for (l, row) in rows.chunks_exact_mut(width).enumerate() {
+            let from = from.wrapping_offset(l as isize * b.rs);
+            // SAFETY: the elements are in row l of B.
+            unsafe {
+                if b.cs == 1 {
+                    row[..cols].copy_from_slice(std::slice::from_raw_parts(from, cols));
+                } else {
+                    row[..cols].iter_mut().enumerate().for_each(|(i, v)| *v = *from.wrapping_offset(i as isize * b.cs));
+                }
+            }
+        }
+        (rows.as_ptr(), width)
+    }
+}
+
+unsafe fn store_row<T: Real>(to: *mut T, step: isize, row: &[T], output: Output) {
+    // SAFETY: the caller's pointers are valid.
+    unsafe {
+        if step == 1 && output == Output::Write {
+            return std::slice::from_raw_parts_mut(to, row.len()).copy_from_slice(row);
+        }
+        row.iter().enumerate().for_each(|(l, &v)| store(to.wrapping_offset(l as isize * step), v, output));
+    }
+}
+
+#[inline(always)]
+unsafe fn store<T: Real>(to: *mut T, v: T, output: Output) {
+    // SAFETY: the caller's pointer is valid.
+    unsafe { *to = if output == Output::Accumulate { *to + v } else { v } }
+}

@@ -1,0 +1,294 @@
+//! Forward and the data gradient: panels of weights against bands of the source.
+
+use super::geometry::{Bands, Geometry, Item, Order};
+use super::pack::{How, Move, band, weights};
+use crate::array::Output;
+use crate::array::scratch::{self, Scratch};
+use crate::dtype::Real;
+use crate::gemm::tile::Tiles;
+use crate::pool;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Choose, Lanes, dispatch};
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Bytes of a panel of weights: with the band it should fit the second-level cache.
+const PANEL: usize = 300 << 10;
+/// Bytes of all panels that are packed at a time.
+const PANELS: usize = 1 << 20;
+/// Bytes of a copied band.
+const BAND: usize = 160 << 10;
+/// Points computed before they are stored: some tiles, so that the store can move whole blocks.
+const RUN: usize = 112;
+/// Multiplications that are worth a task.
+const TASK: usize = 1 << 20;
+
+/// One correlation and its operands.
+pub(super) struct Correlate<'a, T> {
+    pub g: &'a Geometry,
+    pub x: SendPtr<T>,
+    pub w: SendPtr<T>,
+    pub bias: Option<&'a [T]>,
+    pub y: SendPtr<T>,
+    pub output: Output,
+}
+
+impl<T: Real> Correlate<'_, T> {
+    /// # Safety
+    /// The pointers are to a group's first channel of tensors that have the geometry's sizes.
+    pub unsafe fn run(self) {
+        let nothing = self.output == Output::Accumulate && self.g.taps() * self.g.channels == 0 && self.bias.is_none();
+        if !self.g.is_empty() && !nothing {
+            dispatch(self);
+        }
+    }
+}
+
+/// The channels that are summed at a time.
+fn block<T: Real, L: Lanes<T>>(g: &Geometry) -> usize {
+    let per = g.taps().max(1) * 2 * L::N * size_of::<T>();
+    let blocks = g.channels.div_ceil((PANEL / per).max(1)).max(1);
+    g.channels.div_ceil(blocks).max(1)
+}
+
+impl Bands {
+    fn of_channels<T: Real>(g: &Geometry, channels: usize) -> Bands {
+        Bands::new(g, channels, BAND / size_of::<T>(), 4096)
+    }
+
+    /// Numbers that a task works in: a copy of its band, and sums.
+    fn work<T: Real, L: Lanes<T>>(&self) -> (usize, usize) {
+        (scratch::line::<T>(self.len), (RUN + 4 * L::ROWS) * 2 * L::N)
+    }
+}
+
+/// Adds up the bytes of the large buffers that a correlation works in.
+pub(super) struct Buffers<'a> {
+    pub g: &'a Geometry,
+    pub bytes: &'a Cell<usize>,
+}
+
+impl<T: Real> Choose<T> for Buffers<'_> {
+    fn with<L: Lanes<T>>(self) {
+        let bands = Bands::of_channels::<T>(self.g, block::<T, L>(self.g).min(self.g.channels));
+        let (copy, sums) = bands.work::<T, L>();
+        let tasks = pool::num_threads().min(bands.items(self.g));
+        let table = bands.rows * self.g.axes[2].points * size_of::<isize>();
+        self.bytes.set(scratch::counted(table) + tasks * scratch::counted((copy + sums) * size_of::<T>()));
+    }
+}
+
+impl<T: Real> Choose<T> for Correlate<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let each = block::<T, L>(self.g);
+        for first in (0..self.g.channels.max(1)).step_by(each) {
+            Part::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
+        }
+    }
+}
+
+/// Columns of taps where at least a fifth of the products would be with padding.
+fn order(g: &Geometry) -> Order {
+    let ((h, all_h), (w, all_w)) = (g.axes[1].share(), g.axes[2].share());
+    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { Order::Column } else { Order::Row }
+}
+
+/// The contribution of some of the summed channels.
+struct Part<'a, T, L> {
+    c: &'a Correlate<'a, T>,
+    first: usize,
+    channels: usize,
+    bands: Bands,
+    weights: Vec<usize>,
+    taps: Vec<isize>,
+    points: Scratch<isize>,
+    order: Order,
+    output: Output,
+    lanes: std::marker::PhantomData<L>,
+}
+
+// SAFETY: pointers are behind SendPtr; L is a name only.
+unsafe impl<T: Sync, L> Sync for Part<'_, T, L> {}
+
+impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
+    fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
+        let g = c.g;
+        let bands = Bands::of_channels::<T>(g, channels);
+        let order = order(g);
+        Part {
+            weights: g.weight_table(channels, order),
+            taps: bands.tap_table(g, channels, order),
+            points: bands.point_table(g),
+            order,
+            output: if first == 0 { c.output } else { Output::Accumulate },
+            lanes: std::marker::PhantomData,
+            c,
+            first,
+            channels,
+            bands,
+        }
+    }
+
+    /// Vectors and first lane of panel `p`.
+    fn panel(&self, p: usize) -> (usize, usize) {
+        let first = p * 2 * L::N;
+        (if self.c.g.lanes - first > L::N { 2 } else { 1 }, first)
+    }
+
+    fn run(&self) {
+        let panels = self.c.g.lanes.div_ceil(2 * L::N);
+        let size = self.taps.len() * 2 * L::N;
+        let group = (PANELS / (size * size_of::<T>()).max(1)).clamp(1, panels);
+        let size = scratch::line::<T>(size);
+        for from in (0..panels).step_by(group) {
+            let range = from..panels.min(from + group);
+            scratch::with(size * group, |packed: &mut [T]| self.group(range, packed, size));
+        }
+    }
+
+    fn group(&self, panels: Range<usize>, packed: &mut [T], size: usize) {
+        let shared = SendPtr(packed.as_mut_ptr());
+        self.each_panel(panels.len(), &|p| {
+            // SAFETY: each panel has its own `size` numbers.
+            let out = unsafe { shared.slice(p * size, size) };
+            self.pack(panels.start + p, out);
+        });
+        let items = self.bands.items(self.c.g);
+        let work = self.c.g.work() / items.max(1) * panels.len() / self.c.g.lanes.div_ceil(2 * L::N);
+        let each = (TASK / work.max(1)).clamp(1, items);
+        pool::run(items.div_ceil(each), &|t| {
+            let range = t * each..items.min((t + 1) * each);
+            self.task(range, panels.clone(), shared, size);
+        });
+    }
+
+    /// On the pool only where there is enough to pack.
+    fn each_panel(&self, count: usize, f: &(dyn Fn(usize) + Sync)) {
+        if count * self.taps.len() < 1 << 12 { (0..count).for_each(f) } else { pool::run(count, f) }
+    }
+
+    fn pack(&self, panel: usize, out: &mut [T]) {
+        let g = self.c.g;
+        let (vectors, lane) = self.panel(panel);
+        let lanes = (g.lanes - lane).min(vectors * L::N);
+        let w = self.c.w.0.wrapping_add(self.first * g.w.channel + lane * g.w.lane);
+        // SAFETY: channels and lanes of this panel are inside the weights.
+        unsafe { weights(g, w, &self.weights, lanes, vectors * L::N, out) }
+    }
+
+    fn task(&self, items: Range<usize>, panels: Range<usize>, packed: SendPtr<T>, size: usize) {
+        let g = self.c.g;
+        let (len, run) = self.bands.work::<T, L>();
+        scratch::with(len + run, |buffer: &mut [T]| {
+            let (copy, sums) = buffer.split_at_mut(len);
+            for i in items {
+                let item = self.bands.item(g, i);
+                let mut x = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
+                if self.bands.copied {
+                    // SAFETY: the item and the channels are inside the source.
+                    unsafe { band(g, &self.bands, item, x, self.channels, copy) }
+                    x = copy.as_ptr();
+                } else {
+                    x = x.wrapping_add(self.bands.origin(g, item));
+                }
+                for p in panels.clone() {
+                    let w = packed.0.wrapping_add((p - panels.start) * size).cast_const();
+                    self.points(item, x, p, w, sums);
+                }
+            }
+        });
+    }
+
+    /// All points of a band for one panel.
+    fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T]) {
+        let width = self.c.g.axes[2].points;
+        for q in (0..item.rows * width).step_by(RUN) {
+            if q % (RUN << 8) == 0 {
+                pool::check();
+            }
+            self.block(item, x, panel, w, q..(item.rows * width).min(q + RUN), sums);
+        }
+    }
+
+    /// The points `q` of a band: their sums, then the store.
+    fn block(&self, item: Item, x: *const T, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
+        let (vectors, lane) = self.panel(panel);
+        let width = vectors * L::N;
+        let lanes = (self.c.g.lanes - lane).min(width);
+        let (init, out) = sums.split_at_mut(2 * L::N);
+        init.fill(T::ZERO);
+        if let (Some(b), 0) = (self.c.bias, self.first) {
+            init[..lanes].copy_from_slice(&b[lane..lane + lanes]);
+        }
+        let tiles = Tiles {
+            x,
+            off: &self.taps,
+            lane: &self.points[q.clone()],
+            w,
+            w_stride: width,
+            vectors,
+            init: init.as_ptr(),
+            init_stride: 0,
+            out: out.as_mut_ptr(),
+            out_stride: width,
+        };
+        match self.order {
+            // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
+            Order::Row => unsafe { L::enter(tiles) },
+            Order::Column => {
+                out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
+                let tiles = Tiles { init: out.as_ptr(), init_stride: width, ..tiles };
+                let points = self.c.g.axes[2].points;
+                for row in q.start / points..q.end.div_ceil(points) {
+                    let part = q.start.max(row * points)..q.end.min((row + 1) * points);
+                    self.columns(item, part, q.start, tiles);
+                }
+            }
+        }
+        self.store(item, lane, lanes, width, q, out);
+    }
+
+    /// Points of one row, of a block that starts at `start`: for each column of taps only the points and the taps that do not meet padding.
+    fn columns(&self, item: Item, q: Range<usize>, start: usize, tiles: Tiles<T>) {
+        let [_, h, w] = &self.c.g.axes;
+        let (row, first) = (q.start / w.points, q.start % w.points);
+        let seen = h.seen(item.first + row);
+        for t in 0..w.taps.len() {
+            let reached = w.reached(t);
+            let inside = |at: usize| at.clamp(first, first + q.len()) - first + q.start - start;
+            let (from, to) = (inside(reached.start), inside(reached.end.max(reached.start)));
+            let taps = (t * h.taps.len() + seen.start) * self.channels..(t * h.taps.len() + seen.end) * self.channels;
+            let part = Tiles {
+                off: &tiles.off[taps.clone()],
+                lane: &tiles.lane[from..to],
+                w: tiles.w.wrapping_add(taps.start * tiles.w_stride),
+                init: tiles.init.wrapping_add(from * tiles.out_stride),
+                out: tiles.out.wrapping_add(from * tiles.out_stride),
+                ..tiles
+            };
+            // SAFETY: as in `block`, for some of its taps and points.
+            unsafe { L::enter(part) }
+        }
+    }
+
+    fn store(&self, item: Item, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
+        let g = self.c.g;
+        let [_, h, w] = &g.axes;
+        let whole = h.stride == 1 && w.stride == 1 && w.points == w.target;
+        let mut runs = [(0, 0, 0); RUN];
+        let (mut from, mut n) = (q.start, 0);
+        while from < q.end {
+            let (r, c) = (from / w.points, from % w.points);
+            let count = if whole { q.end - from } else { (w.points - c).min(q.end - from) };
+            runs[n] = (from - q.start, count, item.target(g, r, c));
+            (from, n) = (from + count, n + 1);
+        }
+        let how = if self.output == Output::Accumulate { How::Add } else { How::Write };
+        let tensor = SendPtr(self.c.y.0.wrapping_add(lane * g.y.channel));
+        let point = w.stride * g.y.at[2];
+        let to =
+            Move { rows: rows.as_mut_ptr(), width, lanes, tensor, channel: g.y.channel, point, runs: &runs[..n], how };
+        // SAFETY: every point of the item has its own places in y.
+        unsafe { L::enter(to) }
+    }
+}

@@ -1,0 +1,321 @@
+//! Where the numbers of a correlation lie: points, windows, bands of rows.
+//!
+//! Forward, the weight gradient and each phase of the data gradient are one operation on different geometry: point
+//! `p` of an axis reads the source at `p * step + tap` for each tap and is stored at `start + p * stride`.
+
+use super::{Conv, Layout};
+use crate::array::scratch::Scratch;
+
+/// One spatial axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub points: usize,
+    pub step: usize,
+    /// Position relative to `p * step`, and index in the kernel; in order of the position, up or down.
+    pub taps: Vec<(isize, usize)>,
+    pub source: usize,
+    pub start: usize,
+    pub stride: usize,
+    /// The axis of the stored tensor is `target` long.
+    pub target: usize,
+}
+
+impl Axis {
+    pub fn forward(source: usize, points: usize, kernel: usize, step: usize, pad: usize, dilation: usize) -> Self {
+        let taps = (0..kernel).map(|k| ((k * dilation) as isize - pad as isize, k)).collect();
+        Axis { points, step, taps, source, start: 0, stride: 1, target: points }
+    }
+
+    /// The data gradient at the positions that share a remainder modulo the stride, so the taps that reach them.
+    pub fn phases(forward: &Axis) -> Vec<Axis> {
+        let step = forward.step;
+        (0..step.min(forward.source)).map(|start| Axis::phase(forward, start)).collect()
+    }
+
+    fn phase(forward: &Axis, start: usize) -> Axis {
+        let step = forward.step as isize;
+        let reach = |&(t, k): &(isize, usize)| {
+            let from = start as isize - t;
+            (from.rem_euclid(step) == 0).then(|| (from.div_euclid(step), k))
+        };
+        Axis {
+            points: (forward.source - start).div_ceil(forward.step),
+            step: 1,
+            taps: forward.taps.iter().filter_map(reach).collect(),
+            source: forward.points,
+            start,
+            stride: forward.step,
+            target: forward.source,
+        }
+    }
+
+    fn lowest(&self) -> isize {
+        self.taps.iter().map(|t| t.0).min().unwrap_or(0)
+    }
+
+    fn highest(&self) -> isize {
+        self.taps.iter().map(|t| t.0).max().unwrap_or(0)
+    }
+
+    /// Source positions from the first to the last that `points` points read.
+    fn extent(&self, points: usize) -> usize {
+        (points.max(1) - 1) * self.step + (self.highest() - self.lowest()) as usize + 1
+    }
+
+    /// Whether no point reads outside the source.
+    fn inside(&self) -> bool {
+        let last = (self.points.max(1) - 1) * self.step;
+        self.lowest() >= 0 && last as isize + self.highest() < self.source as isize
+    }
+
+    /// The taps of a point that lie inside the source: they are neighbours in the list.
+    pub fn seen(&self, point: usize) -> std::ops::Range<usize> {
+        let at = (point * self.step) as isize;
+        let ok = |t: &(isize, usize)| (0..self.source as isize).contains(&(at + t.0));
+        let Some(first) = self.taps.iter().position(ok) else { return 0..0 };
+        first..first + self.taps[first..].iter().take_while(|t| ok(t)).count()
+    }
+}
+
+impl Axis {
+    /// Points that tap `t` takes to a place inside the source.
+    pub fn reached(&self, t: usize) -> std::ops::Range<usize> {
+        let (tap, step) = (self.taps[t].0, self.step as isize);
+        let first = |at: isize| (at.max(0) as usize).div_ceil(step as usize).min(self.points);
+        first(-tap)..first(self.source as isize - tap)
+    }
+
+    /// Pairs of points and taps that lie inside the source, of all pairs.
+    pub fn share(&self) -> (usize, usize) {
+        let pairs = (0..self.taps.len()).map(|t| self.reached(t).len()).sum();
+        (pairs, self.points * self.taps.len())
+    }
+}
+
+/// Distances in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strides {
+    pub sample: usize,
+    pub channel: usize,
+    pub at: [usize; 3],
+}
+
+impl Strides {
+    pub fn new(layout: Layout, channels: usize, size: [usize; 3]) -> Self {
+        let [d, h, w] = size;
+        let (channel, one) = match layout {
+            Layout::ChannelFirst => (d * h * w, 1),
+            Layout::ChannelLast => (1, channels),
+        };
+        Strides { sample: channels * d * h * w, channel, at: [h * w * one, w * one, one] }
+    }
+}
+
+/// Distances in the weights, for the vectors' channel, the summed channel and the kernel's flat position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WeightStrides {
+    pub lane: usize,
+    pub channel: usize,
+    pub kernel: usize,
+}
+
+/// Order of the rows of a panel, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Depth, height, then what lies together in the source.
+    Row,
+    /// Width, height, channels: one column of taps at a time. Depth has one tap.
+    Column,
+}
+
+/// A correlation of one group: `lanes` channels out of `channels`.
+#[derive(Clone, Debug)]
+pub(super) struct Geometry {
+    pub batch: usize,
+    pub channels: usize,
+    pub lanes: usize,
+    pub axes: [Axis; 3],
+    pub kernel: [usize; 3],
+    pub layout: Layout,
+    pub x: Strides,
+    pub y: Strides,
+    pub w: WeightStrides,
+}
+
+impl Geometry {
+    pub fn forward(c: &Conv) -> Self {
+        let out = c.output();
+        let axis = |i: usize| Axis::forward(c.input[i], out[i], c.kernel[i], c.stride[i], c.pad[i], c.dilation[i]);
+        let (channels, taps) = (c.in_channels / c.group, c.kernel.iter().product::<usize>());
+        let (channel, kernel) = match c.layout {
+            Layout::ChannelFirst => (taps, 1),
+            Layout::ChannelLast => (1, channels),
+        };
+        Geometry {
+            batch: c.batch,
+            channels,
+            lanes: c.out_channels / c.group,
+            axes: [axis(0), axis(1), axis(2)],
+            kernel: c.kernel,
+            layout: c.layout,
+            x: Strides::new(c.layout, c.in_channels, c.input),
+            y: Strides::new(c.layout, c.out_channels, out),
+            w: WeightStrides { lane: channels * taps, channel, kernel },
+        }
+    }
+
+    /// The correlations of gy that make the data gradient, one for each phase of the strides.
+    pub fn data(c: &Conv) -> Vec<Self> {
+        let f = Geometry::forward(c);
+        let w = WeightStrides { lane: f.w.channel, channel: f.w.lane, kernel: f.w.kernel };
+        let of = |axes| Geometry { channels: f.lanes, lanes: f.channels, axes, x: f.y, y: f.x, w, ..f.clone() };
+        let [d, h, w] = [0, 1, 2].map(|i| Axis::phases(&f.axes[i]));
+        let mut all = Vec::new();
+        for d in &d {
+            for h in &h {
+                all.extend(w.iter().map(|w| of([d.clone(), h.clone(), w.clone()])));
+            }
+        }
+        all
+    }
+
+    pub fn taps(&self) -> usize {
+        self.axes.iter().map(|a| a.taps.len()).product()
+    }
+
+    /// Multiplications of the whole correlation.
+    pub fn work(&self) -> usize {
+        let points: usize = self.axes.iter().map(|a| a.points).product();
+        self.batch * self.lanes * self.channels * self.taps() * points
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.batch == 0 || self.lanes == 0 || self.axes.iter().any(|a| a.points == 0)
+    }
+
+    /// Calls `f` with each summed channel, the taps of the three axes and their numbers, in the panels' order.
+    fn each_tap(&self, channels: usize, order: Order, mut f: impl FnMut(usize, [(isize, usize); 3], [usize; 3])) {
+        let [ad, ah, aw] = &self.axes;
+        let [nd, nh, nw] = [ad, ah, aw].map(|a| a.taps.len());
+        let mut one = |c: usize, i: usize, j: usize, k: usize| f(c, [ad.taps[i], ah.taps[j], aw.taps[k]], [i, j, k]);
+        let first = self.layout == Layout::ChannelFirst;
+        for e in 0..nd * nh * nw * channels {
+            match order {
+                Order::Column => one(e % channels, 0, e / channels % nh, e / channels / nh),
+                Order::Row if first => one(e / nw % channels, e / nw / channels / nh, e / nw / channels % nh, e % nw),
+                Order::Row => one(e % channels, e / channels / nw / nh, e / channels / nw % nh, e / channels % nw),
+            }
+        }
+    }
+
+    /// The place of each row of a panel within the weights of one lane and channel block.
+    pub fn weight_table(&self, channels: usize, order: Order) -> Vec<usize> {
+        let mut table = Vec::with_capacity(channels * self.taps());
+        let [_, kh, kw] = self.kernel;
+        self.each_tap(channels, order, |c, [d, h, w], _| {
+            table.push(c * self.w.channel + ((d.1 * kh + h.1) * kw + w.1) * self.w.kernel)
+        });
+        table
+    }
+}
+
+/// How an image is cut into bands of rows, and where a band's source is read.
+#[derive(Clone, Debug)]
+pub(super) struct Bands {
+    pub rows: usize,
+    /// Bands of one slice.
+    pub count: usize,
+    /// Whether the source is copied, padded, into a buffer.
+    pub copied: bool,
+    /// Source rows and columns of a band.
+    pub height: usize,
+    pub width: usize,
+    pub channel: usize,
+    pub at: [usize; 3],
+    /// Elements of the copy.
+    pub len: usize,
+}
+
+impl Bands {
+    /// Bands of at most `source` elements to read and `points` to compute, where one row allows it.
+    pub fn new(g: &Geometry, channels: usize, source: usize, points: usize) -> Self {
+        let [d, h, w] = &g.axes;
+        let slices = d.taps.len().max(1);
+        let width = w.extent(w.points);
+        let limit = source / (channels.max(1) * slices * width).max(1);
+        let reach = (h.highest() - h.lowest()) as usize + 1;
+        let fit = (limit.saturating_sub(reach) / h.step + 1).min((points / w.points.max(1)).max(1));
+        // A small batch is cut finer, so that there is work for several threads.
+        let want = 16usize.div_ceil((g.batch * d.points).max(1));
+        let fine = h.points.div_ceil(want).max(64 / w.points.max(1)).max(1);
+        let count = h.points.div_ceil(fit.min(fine).min(h.points).max(1)).max(1);
+        let rows = h.points.div_ceil(count);
+        let height = h.extent(rows);
+        let count = h.points.div_ceil(rows.max(1));
+        let near = g.layout == Layout::ChannelLast || g.channels * g.x.channel <= 1 << 16;
+        if near && g.axes.iter().all(Axis::inside) {
+            return Bands { rows, count, copied: false, height, width, channel: g.x.channel, at: g.x.at, len: 0 };
+        }
+        let (channel, at) = match g.layout {
+            Layout::ChannelFirst => (slices * height * width, [height * width, width, 1]),
+            Layout::ChannelLast => (1, [height * width * channels, width * channels, channels]),
+        };
+        Bands { rows, count, copied: true, height, width, channel, at, len: channels * slices * height * width }
+    }
+
+    /// The distance of each row of a panel from the band's origin.
+    pub fn tap_table(&self, g: &Geometry, channels: usize, order: Order) -> Vec<isize> {
+        let mut table = Vec::with_capacity(channels * g.taps());
+        let low = if self.copied { [0, g.axes[1].lowest(), g.axes[2].lowest()] } else { [0; 3] };
+        g.each_tap(channels, order, |c, taps, index| {
+            let depth = if self.copied { index[0] as isize } else { taps[0].0 };
+            let at = [depth, taps[1].0 - low[1], taps[2].0 - low[2]];
+            let place: isize = (0..3).map(|i| at[i] * self.at[i] as isize).sum();
+            table.push(place + (c * self.channel) as isize);
+        });
+        table
+    }
+
+    /// The distance of each point of a full band from its origin.
+    pub fn point_table(&self, g: &Geometry) -> Scratch<isize> {
+        let [_, h, w] = &g.axes;
+        let (down, along) = (h.step * self.at[1], w.step * self.at[2]);
+        Scratch::each(self.rows * w.points, |i| (i / w.points * down + i % w.points * along) as isize)
+    }
+
+    /// Bands of the whole batch.
+    pub fn items(&self, g: &Geometry) -> usize {
+        g.batch * g.axes[0].points * self.count
+    }
+
+    /// Sample, slice, first row and number of rows of a band.
+    pub fn item(&self, g: &Geometry, i: usize) -> Item {
+        let depth = g.axes[0].points;
+        let first = i % self.count * self.rows;
+        let rows = self.rows.min(g.axes[1].points - first);
+        Item { sample: i / self.count / depth, slice: i / self.count % depth, first, rows }
+    }
+
+    /// The band's origin in x, for bands that are read in place.
+    pub fn origin(&self, g: &Geometry, it: Item) -> usize {
+        let [d, h, _] = &g.axes;
+        it.sample * g.x.sample + it.slice * d.step * self.at[0] + it.first * h.step * self.at[1]
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub sample: usize,
+    pub slice: usize,
+    pub first: usize,
+    pub rows: usize,
+}
+
+impl Item {
+    /// The place in y of point `column` of the item's row `row`.
+    pub fn target(&self, g: &Geometry, row: usize, column: usize) -> usize {
+        let at = [self.slice, self.first + row, column];
+        let place = |i: usize| (g.axes[i].start + at[i] * g.axes[i].stride) * g.y.at[i];
+        self.sample * g.y.sample + (0..3).map(place).sum::<usize>()
+    }
+}

@@ -1,0 +1,192 @@
+//! Convolution and its gradients, by direct kernels over bands of an image: there is never a whole im2col.
+//!
+//! One-, two- and three-dimensional convolutions are all three-dimensional here, with leading axes of length one.
+//! Every task grid and every order of summation follows from the sizes alone.
+
+mod bias;
+mod correlate;
+mod depthwise;
+mod geometry;
+pub(super) mod loops;
+mod pack;
+mod weight;
+
+#[cfg(test)]
+mod tests;
+
+use crate::array::Output;
+use crate::array::scratch;
+use crate::dtype::Real;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes;
+use correlate::Correlate;
+use depthwise::{Depthwise, Pass};
+use geometry::Geometry;
+use std::cell::Cell;
+use weight::WeightGradient;
+
+/// Elements of gradients that are copied at a time where one is written over another.
+const OVER: usize = 1 << 18;
+
+/// Where the channels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// x (N, C, D, H, W), w (OC, C / group, kernel).
+    ChannelFirst,
+    /// x (N, D, H, W, C), w (OC, kernel, C / group).
+    ChannelLast,
+}
+
+/// Sizes of a convolution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conv {
+    pub batch: usize,
+    pub group: usize,
+    pub in_channels: usize,
+    pub out_channels: usize,
+    pub input: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub pad: [usize; 3],
+    pub dilation: [usize; 3],
+    pub layout: Layout,
+}
+
+impl Conv {
+    /// Output sizes: `(in + 2 pad - dilation (kernel - 1) - 1) / stride + 1`, or 0 where the kernel does not fit.
+    pub fn output(&self) -> [usize; 3] {
+        std::array::from_fn(|i| {
+            let window = self.dilation[i] * (self.kernel[i].max(1) - 1) + 1;
+            let room = self.input[i] + 2 * self.pad[i];
+            if room < window { 0 } else { (room - window) / self.stride[i] + 1 }
+        })
+    }
+
+    pub fn input_len(&self) -> usize {
+        self.batch * self.in_channels * self.input.iter().product::<usize>()
+    }
+
+    pub fn weight_len(&self) -> usize {
+        self.out_channels * (self.in_channels / self.group) * self.kernel.iter().product::<usize>()
+    }
+
+    pub fn output_len(&self) -> usize {
+        self.batch * self.out_channels * self.output().iter().product::<usize>()
+    }
+
+    /// Bytes of the large buffers that forward works in, and backward for all gradients.
+    pub fn scratch<T: Real>(&self) -> [usize; 2] {
+        let (forward, bytes) = (Geometry::forward(self), Cell::new(0));
+        if Depthwise::<T>::suits(self) || forward.is_empty() {
+            return [0; 2];
+        }
+        let correlate = |g: &Geometry| {
+            lanes::dispatch::<T, _>(correlate::Buffers { g, bytes: &bytes });
+            bytes.get()
+        };
+        let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
+        let over = scratch::counted(over * size_of::<T>());
+        let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
+        lanes::dispatch::<T, _>(weight::Buffers { g: &forward, bytes: &bytes });
+        let backward = data.max(bytes.get());
+        [correlate(&forward), backward]
+    }
+
+    /// y = x * w + bias.
+    pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+        self.assert_sizes(x.len(), w.len(), y.len());
+        assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
+        let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x, w, y, bias }.run() };
+        }
+        for i in 0..self.group {
+            let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
+            let (x, w, y) =
+                (x.add(i * g.channels * g.x.channel), w.add(i * g.lanes * g.w.lane), y.add(i * g.lanes * g.y.channel));
+            // SAFETY: the sizes were checked.
+            unsafe { Correlate { g: &g, x, w, bias, y, output: Output::Write }.run() }
+        }
+    }
+
+    /// The gradient of x from that of y.
+    pub fn backward_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+        self.assert_sizes(gx.len(), w.len(), gy.len());
+        let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            let (g, pass) = (Geometry::forward(self), Pass::Data(output));
+            // SAFETY: the sizes were checked.
+            return unsafe { Depthwise { c: self, g: &g, pass, x: gx, w, y: gy, bias: None }.run() };
+        }
+        for g in Geometry::data(self) {
+            for i in 0..self.group {
+                let (x, y) = (gy.add(i * g.channels * g.x.channel), gx.add(i * g.lanes * g.y.channel));
+                let w = w.add(i * g.channels * g.w.channel);
+                // SAFETY: the sizes were checked.
+                unsafe { Correlate { g: &g, x, w, bias: None, y, output }.run() }
+            }
+        }
+    }
+
+    /// The images whose gradients of y are copied at a time, so that those of x may take their place.
+    fn images_over(&self) -> usize {
+        (OVER / (self.output_len() / self.batch.max(1)).max(1)).clamp(1, self.batch.max(1))
+    }
+
+    /// Whether [`Self::backward_data_over`] can do it, by copies that are small beside what it saves.
+    pub fn goes_over(&self) -> bool {
+        self.input_len() == self.output_len() && self.images_over() * 4 <= self.batch
+    }
+
+    /// As [`Self::backward_data`], with the gradient of y in the place of that of x, which has the same size.
+    pub fn backward_data_over<T: Real>(&self, w: &[T], g: &mut [T]) {
+        assert!(self.input_len() == g.len() && self.output_len() == g.len(), "x and y have one size");
+        let image = (g.len() / self.batch.max(1)).max(1);
+        for part in g.chunks_mut(image * self.images_over()) {
+            let c = Conv { batch: part.len() / image, ..self.clone() };
+            scratch::with(part.len(), |gy: &mut [T]| {
+                gy.copy_from_slice(part);
+                c.backward_data(gy, w, part, Output::Write);
+            });
+        }
+    }
+
+    /// The gradient of w from that of y.
+    pub fn backward_weight<T: Real>(&self, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
+        self.assert_sizes(x.len(), gw.len(), gy.len());
+        if gw.is_empty() {
+            return;
+        }
+        let (g, x, gy, gw) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(gy), SendPtr(gw.as_mut_ptr()));
+        if Depthwise::<T>::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe {
+                Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
+            };
+        }
+        for i in 0..self.group {
+            let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
+            // SAFETY: the sizes were checked.
+            unsafe { WeightGradient { g: &g, x, gy, gw: gw.add(i * g.lanes * g.w.lane), output }.run() }
+        }
+    }
+
+    /// The gradient of the bias from that of y.
+    pub fn backward_bias<T: Real>(&self, gy: &[T], gb: &mut [T], output: Output) {
+        assert!(gy.len() == self.output_len() && gb.len() == self.out_channels, "the slices do not have the sizes");
+        bias::gradient(self, gy, gb, output);
+    }
+
+    fn assert_sizes(&self, x: usize, w: usize, y: usize) {
+        let want = (self.input_len(), self.weight_len(), self.output_len());
+        assert!((x, w, y) == want, "sizes of x, w and y are {:?}, not {want:?}", (x, w, y));
+        let divides = self.group > 0
+            && self.in_channels.is_multiple_of(self.group)
+            && self.out_channels.is_multiple_of(self.group);
+        assert!(
+            divides && self.stride.iter().chain(&self.dilation).all(|&s| s > 0),
+            "group, stride or dilation is wrong"
+        );
+    }
+}

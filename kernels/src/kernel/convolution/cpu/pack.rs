@@ -1,0 +1,192 @@
+//! Copies into the order that the inner loop reads: padded bands of the source, panels of weights and of gradients.
+
+use super::Layout;
+use super::geometry::{Bands, Geometry, Item};
+use crate::dtype::Real;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Block, Job, Lanes};
+
+/// The band `it` of `x`, which starts at the first of `channels` channels, with zeros for the padding.
+///
+/// # Safety
+/// `x` points into a tensor of the geometry's source, `channels` channels from there exist.
+pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: Item, x: *const T, channels: usize, out: &mut [T]) {
+    let [d, h, _] = &g.axes;
+    let x = x.wrapping_add(it.sample * g.x.sample);
+    let top = (it.first * h.step) as isize + h.taps.iter().map(|t| t.0).min().unwrap_or(0);
+    let (planes, row) = if g.layout == Layout::ChannelFirst { (channels, b.width) } else { (1, b.width * channels) };
+    for c in 0..planes {
+        for s in 0..d.taps.len() {
+            let z = (it.slice * d.step) as isize + d.taps[s].0;
+            for r in 0..b.height {
+                let out = &mut out[c * b.channel + s * b.at[0] + r * b.at[1]..][..row];
+                let y = top + r as isize;
+                if !(0..d.source as isize).contains(&z) || !(0..h.source as isize).contains(&y) {
+                    out.fill(T::ZERO);
+                    continue;
+                }
+                let at = c * g.x.channel + z as usize * g.x.at[0] + y as usize * g.x.at[1];
+                // SAFETY: slice, row and channel are inside the tensor.
+                unsafe { padded_row(g, x.wrapping_add(at), channels, out) }
+            }
+        }
+    }
+}
+
+/// One source row from the first tap's column on.
+#[inline]
+unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &mut [T]) {
+    if out.is_empty() {
+        return;
+    }
+    let axis = &g.axes[2];
+    let each = if g.layout == Layout::ChannelFirst { 1 } else { channels };
+    let width = (out.len() / each) as isize;
+    let low = axis.taps.iter().map(|t| t.0).min().unwrap_or(0);
+    let from = (-low).clamp(0, width);
+    let to = (axis.source as isize - low).clamp(from, width);
+    out[..from as usize * each].fill(T::ZERO);
+    out[to as usize * each..].fill(T::ZERO);
+    let (column, run) = ((from + low) as usize, (to - from) as usize);
+    let out = &mut out[from as usize * each..to as usize * each];
+    if run == 0 {
+        return;
+    }
+    if g.x.at[2] == each {
+        // SAFETY: the columns are inside the row, and one after another.
+        out.copy_from_slice(unsafe { std::slice::from_raw_parts(x.add(column * each), run * each) });
+        return;
+    }
+    for (i, out) in out.chunks_exact_mut(each).enumerate() {
+        // SAFETY: each column has `channels` numbers from x on.
+        out.copy_from_slice(unsafe { std::slice::from_raw_parts(x.add((column + i) * g.x.at[2]), each) });
+    }
+}
+
+/// A panel of weights: for each row of the table, the `lanes` vectors' numbers, zeros up to `width`.
+///
+/// # Safety
+/// `w` plus the table's and the lanes' distances stay inside the weights.
+pub(super) unsafe fn weights<T: Real>(
+    g: &Geometry,
+    w: *const T,
+    table: &[usize],
+    lanes: usize,
+    width: usize,
+    out: &mut [T],
+) {
+    for (row, &at) in out.chunks_exact_mut(width).zip(table) {
+        for (l, v) in row[..lanes].iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *v = unsafe { *w.add(at + l * g.w.lane) };
+        }
+        row[lanes..].fill(T::ZERO);
+    }
+}
+
+/// Moves rows of `lanes` numbers, `width` apart, from or to a tensor whose channels are `channel` apart.
+pub(super) struct Move<'a, T> {
+    pub rows: *mut T,
+    pub width: usize,
+    pub lanes: usize,
+    pub tensor: SendPtr<T>,
+    pub channel: usize,
+    /// Distance of one point from the next.
+    pub point: usize,
+    /// First row, number of rows, and place in the tensor.
+    pub runs: &'a [(usize, usize, usize)],
+    pub how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// From the tensor to the rows.
+    Gather,
+    /// To the tensor.
+    Write,
+    /// Added to the tensor.
+    Add,
+}
+
+impl<T: Real> Job<T> for Move<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        for &(row, count, at) in self.runs {
+            let (rows, tensor) = (self.rows.wrapping_add(row * self.width), self.tensor.0.wrapping_add(at));
+            // SAFETY: the caller's promise that rows and runs are valid.
+            unsafe {
+                if self.channel == 1 {
+                    self.straight(rows, tensor, count)
+                } else if self.point == 1 {
+                    self.across::<L>(rows, tensor, count)
+                } else {
+                    (0..count).for_each(|q| self.slow(rows.add(q * self.width), tensor.add(q * self.point)))
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> Move<'_, T> {
+    #[inline(always)]
+    unsafe fn straight(&self, rows: *mut T, tensor: *mut T, count: usize) {
+        for q in 0..count {
+            let (a, b) = (rows.wrapping_add(q * self.width), tensor.wrapping_add(q * self.point));
+            for l in 0..self.lanes {
+                // SAFETY: the caller's promise.
+                unsafe { self.one(a.add(l), b.add(l)) }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn slow(&self, row: *mut T, tensor: *mut T) {
+        for l in 0..self.lanes {
+            // SAFETY: the caller's promise.
+            unsafe { self.one(row.add(l), tensor.add(l * self.channel)) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn one(&self, row: *mut T, tensor: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.how {
+                How::Gather => *row = *tensor,
+                How::Write => *tensor = *row,
+                How::Add => *tensor += *row,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn across<L: Lanes<T>>(&self, rows: *mut T, tensor: *mut T, count: usize) {
+        for l in (0..self.lanes).step_by(L::N) {
+            let lanes = L::N.min(self.lanes - l);
+            for q in (0..count).step_by(L::N) {
+                let points = L::N.min(count - q);
+                let (a, b) = (rows.wrapping_add(q * self.width + l), tensor.wrapping_add(l * self.channel + q));
+                let block = match self.how {
+                    How::Gather => Block {
+                        src: b.cast_const(),
+                        src_stride: self.channel,
+                        rows: lanes,
+                        cols: points,
+                        dst: a,
+                        dst_stride: self.width,
+                    },
+                    _ => Block {
+                        src: a.cast_const(),
+                        src_stride: self.width,
+                        rows: points,
+                        cols: lanes,
+                        dst: b,
+                        dst_stride: self.channel,
+                    },
+                };
+                // SAFETY: the caller's promise.
+                unsafe { L::transpose(block, self.how == How::Add) }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Every kernel against naive loops in f64.
+
+use super::*;
+
+fn noise<T: Real>(n: usize, seed: u64) -> Vec<T> {
+    let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        T::from_f64((s >> 40) as f64 / (1u64 << 24) as f64 - 0.5)
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Calls `f(x index, w index, y index)` for every product of the convolution.
+fn each_product(c: &Conv, mut f: impl FnMut(usize, usize, usize)) {
+    let (out, cg, og) = (c.output(), c.in_channels / c.group, c.out_channels / c.group);
+    let flat = |p: [usize; 3], s: [usize; 3]| (p[0] * s[1] + p[1]) * s[2] + p[2];
+    let count = |s: [usize; 3]| s.iter().product::<usize>();
+    let point = |i: usize, s: [usize; 3]| [i / s[2] / s[1], i / s[2] % s[1], i % s[2]];
+    let place = |n: usize, ch: usize, channels: usize, p: usize, size: usize| match c.layout {
+        Layout::ChannelFirst => (n * channels + ch) * size + p,
+        Layout::ChannelLast => (n * size + p) * channels + ch,
+    };
+    for n in 0..c.batch {
+        for o in 0..c.out_channels {
+            for p in 0..count(out) {
+                for k in 0..count(c.kernel) {
+                    let (q, t) = (point(p, out), point(k, c.kernel));
+                    let at: [isize; 3] = std::array::from_fn(|i| {
+                        (q[i] * c.stride[i] + t[i] * c.dilation[i]) as isize - c.pad[i] as isize
+                    });
+                    if (0..3).any(|i| at[i] < 0 || at[i] >= c.input[i] as isize) {
+                        continue;
+                    }
+                    let at = flat(at.map(|v| v as usize), c.input);
+                    for ch in 0..cg {
+                        let x = place(n, o / og * cg + ch, c.in_channels, at, count(c.input));
+                        f(x, place(o, ch, cg, k, count(c.kernel)), place(n, o, c.out_channels, p, count(out)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn close<T: Real>(what: &str, c: &Conv, got: &[T], want: &[f64], eps: f64) {
+    let worst = want.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        assert!((g.to_f64() - w).abs() <= eps * worst, "{what} of {c:?} at {i}: {g:?} for {w}");
+    }
+}
+
+fn floats<T: Real>(v: &[T]) -> Vec<f64> {
+    v.iter().map(|v| v.to_f64()).collect()
+}
+
+fn check<T: Real>(c: &Conv, eps: f64) {
+    let (x, w, b) = (noise::<T>(c.input_len(), 1), noise::<T>(c.weight_len(), 2), noise::<T>(c.out_channels, 3));
+    let gy = noise::<T>(c.output_len(), 4);
+    let points = c.output().iter().product::<usize>();
+    let channel = |i: usize| match c.layout {
+        Layout::ChannelFirst => i / points % c.out_channels,
+        Layout::ChannelLast => i % c.out_channels,
+    };
+    let (old_x, old_w, old_b) = (noise::<T>(x.len(), 5), noise::<T>(w.len(), 6), noise::<T>(b.len(), 7));
+    let (mut y0, mut gx0, mut gw0) = (vec![0.0; gy.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
+    let mut gb0 = vec![0.0; b.len()];
+    each_product(c, |i, k, o| {
+        y0[o] += x[i].to_f64() * w[k].to_f64();
+        gx0[i] += gy[o].to_f64() * w[k].to_f64();
+        gw0[k] += gy[o].to_f64() * x[i].to_f64();
+    });
+    gy.iter().enumerate().for_each(|(i, g)| gb0[channel(i)] += g.to_f64());
+    let mut y = noise::<T>(gy.len(), 8);
+    c.forward(&x, &w, None, &mut y);
+    close("y", c, &y, &y0, eps);
+    c.forward(&x, &w, Some(&b), &mut y);
+    y0.iter_mut().enumerate().for_each(|(i, v)| *v += b[channel(i)].to_f64());
+    close("y with bias", c, &y, &y0, eps);
+    for output in [Output::Write, Output::Accumulate] {
+        let (mut gx, mut gw, mut gb) = (old_x.clone(), old_w.clone(), old_b.clone());
+        c.backward_data(&gy, &w, &mut gx, output);
+        c.backward_weight(&gy, &x, &mut gw, output);
+        c.backward_bias(&gy, &mut gb, output);
+        if output == Output::Write && gx.len() == gy.len() {
+            let mut over = gy.clone();
+            c.backward_data_over(&w, &mut over);
+            assert!(floats(&over) == floats(&gx), "gx over gy of {c:?}");
+        }
+        if output == Output::Accumulate {
+            let add = |to: &mut Vec<f64>, old: Vec<f64>| to.iter_mut().zip(old).for_each(|(t, o)| *t += o);
+            add(&mut gx0, floats(&old_x));
+            add(&mut gw0, floats(&old_w));
+            add(&mut gb0, floats(&old_b));
+        }
+        close("gx", c, &gx, &gx0, eps);
+        close("gw", c, &gw, &gw0, eps);
+        close("gb", c, &gb, &gb0, eps);
+    }
+}
+
+/// (batch, group, in, out, input, kernel, stride, pad, dilation)
+type Case = (usize, usize, usize, usize, [usize; 3], [usize; 3], [usize; 3], [usize; 3], [usize; 3]);
+
+fn cases(all: &[Case]) {
+    for &(batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation) in all {
+        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+            let c = Conv { batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation, layout };
+            check::<f32>(&c, 1e-5);
+            check::<f64>(&c, 1e-13);
+        }
+    }
+}
+
+const ONE: [usize; 3] = [1; 3];
+const NO: [usize; 3] = [0; 3];
+
+#[test]
+fn plain_layers() {
+    cases(&[
+        (2, 1, 1, 1, [1, 1, 1], ONE, ONE, NO, ONE),
+        (2, 1, 1, 16, [1, 14, 14], [1, 5, 5], ONE, NO, ONE),
+        (2, 1, 16, 16, [1, 12, 12], [1, 5, 5], ONE, NO, ONE),
+        (1, 1, 3, 33, [1, 9, 11], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (1, 1, 17, 5, [1, 7, 7], ONE, ONE, NO, ONE),
+        (1, 1, 40, 48, [1, 8, 7], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (3, 1, 2, 3, [1, 1, 19], [1, 1, 4], ONE, [0, 0, 2], ONE),
+        (1, 1, 2, 4, [5, 6, 7], [3, 2, 3], ONE, [1, 0, 1], ONE),
+    ]);
+}
+
+#[test]
+fn strides_pads_dilations_and_groups() {
+    let range = |a: usize, b: usize| a..=b;
+    for (s, p, d, k) in
+        range(1, 3).flat_map(|s| (0..4).flat_map(move |p| (1..3).flat_map(move |d| (1..4).map(move |k| (s, p, d, k)))))
+    {
+        cases(&[(2, 1, 2, 3, [1, 7, 8], [1, k, k], [1, s, s], [0, p, p], [1, d, d])]);
+    }
+    cases(&[
+        (2, 2, 4, 6, [1, 6, 6], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (2, 6, 6, 6, [1, 9, 9], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
+        (1, 4, 4, 8, [3, 5, 5], [2, 3, 3], [2, 1, 2], [1, 1, 0], [1, 2, 1]),
+        (2, 70, 70, 70, [1, 6, 5], [1, 3, 3], [1, 2, 1], [0, 1, 1], ONE),
+        (1, 2, 2, 2, [3, 4, 20], [2, 3, 3], [1, 2, 2], [0, 2, 4], [1, 1, 2]),
+        (0, 2, 2, 2, [1, 4, 4], [1, 3, 3], ONE, NO, ONE),
+        (1, 3, 3, 3, [1, 8, 40], [1, 3, 5], ONE, [0, 1, 2], ONE),
+        (2, 1, 3, 2, [4, 5, 6], [3, 3, 1], [2, 2, 3], [2, 4, 1], [1, 1, 2]),
+        (1, 1, 2, 2, [1, 9, 9], [1, 2, 2], [1, 5, 4], [0, 3, 2], ONE),
+    ]);
+}
+
+#[test]
+fn blocks_of_channels_and_bands() {
+    cases(&[
+        (1, 1, 600, 40, [1, 3, 5], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (1, 1, 8, 8, [1, 70, 90], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (1, 1, 1, 2, [1, 1, 5000], [1, 1, 9], ONE, [0, 0, 4], ONE),
+        (9, 1, 3, 34, [1, 24, 26], [1, 3, 3], ONE, NO, ONE),
+        (1, 1, 70, 3, [1, 40, 41], [1, 2, 2], ONE, NO, ONE),
+    ]);
+}
+
+#[test]
+fn empty_sizes() {
+    cases(&[
+        (0, 1, 2, 3, [1, 5, 5], [1, 3, 3], ONE, NO, ONE),
+        (2, 1, 2, 3, [1, 2, 5], [1, 3, 3], ONE, NO, ONE),
+        (2, 1, 2, 3, [1, 0, 5], [1, 3, 3], ONE, NO, ONE),
+        (2, 1, 0, 3, [1, 4, 5], [1, 3, 3], ONE, NO, ONE),
+        (2, 1, 3, 0, [1, 4, 5], [1, 3, 3], ONE, NO, ONE),
+        (2, 1, 2, 3, [1, 1, 1], [1, 3, 3], ONE, [0, 5, 5], ONE),
+    ]);
+}
+
+#[test]
+fn results_do_not_depend_on_the_thread_count() {
+    let sizes = [(9, 3, 34, 24, 0, 1), (2, 40, 70, 20, 1, 1), (4, 16, 16, 33, 1, 2), (16, 16, 16, 12, 4, 1)];
+    let before = crate::pool::num_threads();
+    for (batch, in_channels, out_channels, n, p, s) in sizes {
+        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+            let (input, kernel, stride, pad) = ([1, n, n], [1, 3, 3], [1, s, s], [0, p, p]);
+            let c =
+                Conv { batch, group: 1, in_channels, out_channels, input, kernel, stride, pad, dilation: ONE, layout };
+            let (x, w, gy) = (noise::<f32>(c.input_len(), 1), noise(c.weight_len(), 2), noise(c.output_len(), 3));
+            let results = [1, 2, 3].map(|threads| {
+                crate::pool::set_num_threads(threads);
+                let (mut y, mut gx, mut gw, mut gb) = (gy.clone(), x.clone(), w.clone(), vec![0.0; out_channels]);
+                c.forward(&x, &w, None, &mut y);
+                c.backward_data(&gy, &w, &mut gx, Output::Write);
+                c.backward_weight(&gy, &x, &mut gw, Output::Write);
+                c.backward_bias(&gy, &mut gb, Output::Write);
+                (y, gx, gw, gb)
+            });
+            crate::pool::set_num_threads(before);
+            assert!(results[0] == results[1] && results[0] == results[2], "{c:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Rows picked from an array by their offsets, and rows put back: gathering and scattering.
+
+use crate::array::Output;
+use crate::pool::tasks::{Shared, share};
+use crate::simd::{self, SimdReal};
+
+/// Rows that one task copies, and columns that one task adds.
+const ROWS: usize = 256;
+const COLUMNS: usize = 256;
+
+/// Copies or adds `n` elements from each offset `at` of `x` to the rows of `y`.
+pub fn gather<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output: Output) {
+    let shared = Shared(y.as_mut_ptr());
+    let shared = &shared;
+    assert!(at.len() * n <= y.len(), "more rows than the result has");
+    share(at.len().div_ceil(ROWS), at.len() * n, move |task| {
+        for r in task * ROWS..at.len().min((task + 1) * ROWS) {
+            // SAFETY: row r is inside y, and belongs to this task.
+            let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(r * n), n) };
+            put(y, &x[at[r]..at[r] + n], output);
+        }
+    });
+}
+
+/// Copies or adds the rows of `x`, `n` elements each, to each offset `at` of `y`, in the order of the rows.
+pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output: Output) {
+    assert!(at.iter().all(|&o| o + n <= y.len()), "a row outside the result");
+    let shared = Shared(y.as_mut_ptr());
+    let shared = &shared;
+    // Columns are shared out, not rows: several rows may go to one place.
+    share(n.div_ceil(COLUMNS), at.len() * n, move |task| {
+        let first = task * COLUMNS;
+        let width = COLUMNS.min(n - first);
+        for (r, o) in at.iter().enumerate() {
+            // SAFETY: inside y, as asserted; these columns belong to this task.
+            let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(o + first), width) };
+            put(y, &x[r * n + first..][..width], output);
+        }
+    });
+}
+
+#[inline]
+fn put<T: SimdReal>(y: &mut [T], x: &[T], output: Output) {
+    match (output, y.len()) {
+        (Output::Write, 1) => y[0] = x[0],
+        (Output::Accumulate, 1) => y[0] += x[0],
+        (Output::Write, _) => y.copy_from_slice(x),
+        (Output::Accumulate, _) => simd::add_assign(y, x),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_there_and_back() {
+        for n in [1, 3, 700] {
+            let x: Vec<f32> = (0..9 * n).map(|i| i as f32).collect();
+            let at: Vec<usize> = (0..400).map(|r| r * 7 % 9 * n).collect();
+            let mut y = vec![1.0; 400 * n];
+            gather(&x, &at, n, &mut y, Output::Accumulate);
+            assert!((0..400 * n).all(|i| y[i] == 1.0 + x[at[i / n] + i % n]));
+            gather(&x, &at, n, &mut y, Output::Write);
+            let mut back = vec![0.0; 9 * n];
+            scatter(&y, &at, n, &mut back, Output::Accumulate);
+            let times = |row: usize| at.iter().filter(|o| **o == row * n).count() as f32;
+            assert!((0..9 * n).all(|i| back[i] == x[i] * times(i / n)));
+            scatter(&vec![2.0; 400 * n], &at, n, &mut back, Output::Write);
+            assert!(back.iter().all(|v| *v == 2.0));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! On the host.
+
+mod extreme;
+mod product;
+mod sum;
+
+pub use extreme::Order;
+pub(super) use extreme::{Index, mark, spread, winners};
+pub(super) use product::{prod_axes, prod_backward};
+pub(crate) use sum::{broadcast, sum_axes, sum_to};

@@ -1,0 +1,204 @@
+//! Sums over axes, in an order that depends on the sizes alone.
+
+use crate::array::Output;
+use crate::array::scratch::Scratch;
+use crate::kernel::reduction::axes::Axes;
+use crate::pool;
+use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
+use crate::shape::Shape;
+use crate::simd::{self, SimdReal};
+use smallvec::SmallVec;
+
+/// Rows added up before the sum goes to the total: keeps the rounding error small.
+const BLOCK: usize = 64;
+/// Neighbouring elements that one task sums, where there are too few rows to share out. A multiple of the pairwise sum's block.
+const PART: usize = 1 << 15;
+
+/// Sums `x` of shape `from` over `axes` (true: summed) into `y`.
+pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T], output: Output) {
+    let axes = Axes::new(from, summed);
+    if x.is_empty() || y.is_empty() {
+        if output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        return;
+    }
+    let inner = axes.inner();
+    let out = Rows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
+    let rows = y.len() / inner;
+    if x.len() < MIN_PARALLEL {
+        return (0..rows).for_each(|r| out.row(r, 0, inner));
+    }
+    if rows >= 8 {
+        let per = rows.div_ceil(64);
+        pool::run(rows.div_ceil(per), &|i| (i * per..rows.min((i + 1) * per)).for_each(|r| out.row(r, 0, inner)));
+        return;
+    }
+    if axes.reduced_last().is_some_and(|n| n >= 2 * PART) {
+        return (0..rows).for_each(|r| out.long_row(r));
+    }
+    let cols = inner.div_ceil(16).max(64);
+    for r in 0..rows {
+        pool::run(inner.div_ceil(cols), &|i| out.row(r, i * cols, inner.min((i + 1) * cols)));
+    }
+}
+
+/// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
+pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
+    sum_axes(x, from, &repeated(from, to), y, output);
+}
+
+/// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
+pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
+    let axes = Axes::new(to, &repeated(to, from));
+    if y.is_empty() {
+        return;
+    }
+    // Runs of neighbours in y: each one element many times, or a row of x.
+    let (inner, fill) = (axes.inner(), axes.reduced_last());
+    let (size, count) = (fill.unwrap_or(inner), axes.count(true) / fill.unwrap_or(1));
+    let per = if size >= 2 * PART { size.div_ceil(PART) } else { 1 };
+    let (runs, total) = (x.len() / inner * count, y.len());
+    let y = Shared(y.as_mut_ptr());
+    let y = &y;
+    share(runs * per, total, move |i| {
+        let (run, first) = (i / per, i % per * PART);
+        let (row, k) = (run / count, run % count);
+        let n = if per == 1 { size } else { PART.min(size - first) };
+        let at = axes.row_offset(row) + axes.reduced_offset(k * fill.unwrap_or(1)) + first;
+        // SAFETY: inside y; the parts of different runs do not overlap.
+        let y = unsafe { std::slice::from_raw_parts_mut(y.0.add(at), n) };
+        match (fill, output) {
+            (Some(_), Output::Write) => y.fill(x[row]),
+            (Some(_), Output::Accumulate) => simd::add_scalar(y, x[row]),
+            (None, Output::Write) => y.copy_from_slice(&x[row * inner + first..][..n]),
+            (None, Output::Accumulate) => simd::add_assign(y, &x[row * inner + first..][..n]),
+        }
+    });
+}
+
+/// The axes of `to` that `from` repeats over.
+fn repeated(to: &Shape, from: &Shape) -> SmallVec<[bool; 6]> {
+    let lead = to.ndim() - from.ndim();
+    (0..to.ndim()).map(|i| i < lead || (from[i - lead] == 1 && to[i] != 1)).collect()
+}
+
+/// A result as rows of `inner` neighbouring elements.
+struct Rows<'a, T> {
+    y: *mut T,
+    x: &'a [T],
+    axes: &'a Axes,
+    inner: usize,
+    output: Output,
+}
+
+// SAFETY: each row part is written by one thread alone.
+unsafe impl<T: Sync> Sync for Rows<'_, T> {}
+
+impl<T: SimdReal> Rows<'_, T> {
+    /// Columns `from .. to` of row `r`.
+    fn row(&self, r: usize, from: usize, to: usize) {
+        // SAFETY: inside the result; rows and columns of different calls do not overlap.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(r * self.inner + from), to - from) };
+        let base = self.axes.row_offset(r) + from;
+        if let Some(n) = self.axes.reduced_last() {
+            let outer = self.axes.count(true) / n;
+            let total =
+                (0..outer).map(|k| simd::sum(&self.x[base + self.axes.reduced_offset(k * n)..][..n])).sum::<T>();
+            y[0] = if self.output == Output::Write { total } else { y[0] + total };
+            return;
+        }
+        let n = self.axes.count(true);
+        if self.output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        if n <= BLOCK {
+            return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
+        }
+        let mut part = Scratch::filled(y.len(), T::ZERO);
+        for first in (0..n).step_by(BLOCK) {
+            part.fill(T::ZERO);
+            (first..n.min(first + BLOCK))
+                .for_each(|k| simd::add_assign(&mut part, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
+            simd::add_assign(y, &part);
+        }
+    }
+
+    /// The one sum of row `r`, its neighbouring elements in parts that all threads share.
+    fn long_row(&self, r: usize) {
+        let n = self.axes.reduced_last().unwrap_or(1);
+        let parts = n.div_ceil(PART);
+        let mut sums = Scratch::filled(self.axes.count(true) / n * parts, T::ZERO);
+        let (base, shared) = (self.axes.row_offset(r), Shared(sums.as_mut_ptr()));
+        let shared = &shared;
+        pool::run(sums.len(), &move |i| {
+            let (k, first) = (i / parts, i % parts * PART);
+            let row = &self.x[base + self.axes.reduced_offset(k * n)..][..n];
+            // SAFETY: task i alone writes sum i.
+            unsafe { shared.0.add(i).write(simd::sum(&row[first..n.min(first + PART)])) };
+        });
+        let total = simd::sum(&sums);
+        // SAFETY: r is one of the rows, and this thread alone writes it.
+        let y = unsafe { &mut *self.y.add(r) };
+        *y = if self.output == Output::Write { total } else { *y + total };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASES: &[(&[usize], &[bool])] = &[
+        (&[3, 4, 5], &[false, true, false]),
+        (&[3, 4, 5], &[true, false, true]),
+        (&[3, 4, 5], &[true, true, true]),
+        (&[200, 7], &[true, false]),
+        (&[7, 200], &[false, true]),
+        (&[300, 400], &[true, false]),
+        (&[2, 3, 2, 3], &[true, false, true, false]),
+        (&[70_001], &[true]),
+        (&[2, 70_001], &[true, false]),
+        (&[3, 70_001, 2], &[false, true, true]),
+        (&[], &[]),
+        (&[0, 3], &[true, false]),
+    ];
+
+    /// A case's shape, the shape with its reduced axes of size 1, and for each element of the first where it lies in the second.
+    fn places(shape: &[usize], reduced: &[bool]) -> (Shape, Shape, Vec<usize>) {
+        let shape = Shape::from(shape);
+        let kept: Shape = shape.iter().zip(reduced).map(|(&n, &s)| if s { 1 } else { n }).collect();
+        let strides = shape.strides();
+        let place = |i: usize| {
+            (0..shape.ndim()).fold(0, |o, a| o * kept[a] + if reduced[a] { 0 } else { i / strides[a] % shape[a] })
+        };
+        let places = (0..shape.size()).map(place).collect();
+        (shape, kept, places)
+    }
+
+    #[test]
+    fn sums_match_loops() {
+        for (shape, summed) in CASES {
+            let (shape, kept, places) = places(shape, summed);
+            let x: Vec<f64> = (0..shape.size()).map(|i| (i % 17) as f64 - 5.0).collect();
+            let mut want = vec![1.0; kept.size()];
+            x.iter().zip(places).for_each(|(v, at)| want[at] += v);
+            let mut y = vec![1.0; kept.size()];
+            sum_axes(&x, &shape, summed, &mut y, Output::Accumulate);
+            assert_eq!(y, want, "{shape} {summed:?}");
+        }
+    }
+
+    #[test]
+    fn broadcasts_match_loops() {
+        for (shape, repeated) in CASES {
+            let (shape, kept, places) = places(shape, repeated);
+            let x: Vec<f64> = (0..kept.size()).map(|i| i as f64 - 5.0).collect();
+            for (output, old) in [(Output::Write, 0.0), (Output::Accumulate, 0.5)] {
+                let want: Vec<f64> = places.iter().map(|&at| x[at] + old).collect();
+                let mut y = vec![0.5; shape.size()];
+                broadcast(&x, &kept, &mut y, &shape, output);
+                assert_eq!(y, want, "{shape} {repeated:?} {output:?}");
+            }
+        }
+    }
+}

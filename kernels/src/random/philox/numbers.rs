@@ -1,0 +1,292 @@
+//! Numbers made of random words: uniform, normal, integers, and dropout's mask. Element i depends on the draw and on i alone, so the
+//! numbers are the same however the work is split.
+
+use super::lanes::{self, Lanes};
+use super::{BLOCKS, Draw, GROUP};
+use crate::dtype::Element;
+use crate::expr::op::Unary;
+use crate::pool::tasks::parts;
+use crate::simd::{self, Isa, SimdReal, isa};
+
+/// Groups made by one task.
+const TASK: usize = 128;
+
+/// How random words become numbers of a type.
+pub trait Float: SimdReal {
+    /// Words that one number takes.
+    const WORDS: usize;
+    /// Numbers at least 0 and less than 1, `GROUP / WORDS` of them.
+    fn unit(words: &[u32; GROUP], y: &mut [Self]);
+    /// `1 - u` of one number: more than 0, for logarithms; exact near 0.
+    fn positive(words: &[u32; GROUP], i: usize) -> Self;
+    fn below(self) -> Self;
+}
+
+impl Float for f32 {
+    const WORDS: usize = 1;
+    #[inline(always)]
+    fn unit(words: &[u32; GROUP], y: &mut [f32]) {
+        for (y, &w) in y.iter_mut().zip(words) {
+            *y = (w >> 8) as i32 as f32 * (1.0 / (1 << 24) as f32);
+        }
+    }
+    #[inline(always)]
+    fn positive(words: &[u32; GROUP], i: usize) -> f32 {
+        (words[i] as f32 + 1.0) * (1.0 / (1u64 << 32) as f32)
+    }
+    fn below(self) -> f32 {
+        self.next_down()
+    }
+}
+
+impl Float for f64 {
+    const WORDS: usize = 2;
+    #[inline(always)]
+    fn unit(words: &[u32; GROUP], y: &mut [f64]) {
+        for (i, y) in y.iter_mut().enumerate().take(GROUP / 2) {
+            *y = (long(words, i) >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+        }
+    }
+    #[inline(always)]
+    fn positive(words: &[u32; GROUP], i: usize) -> f64 {
+        ((long(words, i) >> 11) as f64 + 1.0) * (1.0 / (1u64 << 53) as f64)
+    }
+    fn below(self) -> f64 {
+        self.next_down()
+    }
+}
+
+/// Two words of one block as one: the first two words make number b, the last two number 32 + b.
+#[inline(always)]
+fn long(words: &[u32; GROUP], i: usize) -> u64 {
+    let at = i / BLOCKS * 2 * BLOCKS + i % BLOCKS;
+    (words[at] as u64) << 32 | words[at + BLOCKS] as u64
+}
+
+/// Calls `f(group, part)` for each part of `y` that one group makes, on all threads.
+fn each_group<T: Send>(y: &mut [T], per: usize, f: impl Fn(u64, &mut [T]) + Sync) {
+    parts(y, per * TASK, |task, part| {
+        for (i, part) in part.chunks_mut(per).enumerate() {
+            f((task * TASK + i) as u64, part);
+        }
+    });
+}
+
+/// Numbers at least `low` and less than `high`.
+pub fn uniform<T: Float>(d: Draw, y: &mut [T], low: f64, high: f64) {
+    let (width, top, low) = (T::from_f64(high - low), T::from_f64(high).below(), T::from_f64(low));
+    each_group(y, GROUP / T::WORDS, |group, y| {
+        T::unit(&d.group(group), y);
+        for v in y {
+            let scaled = low + width * *v;
+            *v = if scaled > top { top } else { scaled };
+        }
+    });
+}
+
+/// Normal numbers of mean `mu` and deviation `sigma`, by Box and Muller's method.
+pub fn normal<T: Float>(d: Draw, y: &mut [T], mu: f64, sigma: f64) {
+    let (mu, sigma) = (T::from_f64(mu), T::from_f64(sigma));
+    each_group(y, GROUP / T::WORDS, |group, y| {
+        let mut z = [T::ZERO; GROUP];
+        let z = &mut z[..GROUP / T::WORDS];
+        standard(&d.group(group), z);
+        y.iter_mut().zip(z).for_each(|(y, z)| *y = mu + sigma * *z);
+    });
+}
+
+/// The first half of `z` from cosines, the second from sines, of the same radii and angles.
+fn standard<T: Float>(words: &[u32; GROUP], z: &mut [T]) {
+    let half = z.len() / 2;
+    let (mut radius, mut turn) = ([T::ZERO; GROUP / 2], [T::ZERO; GROUP]);
+    T::unit(words, &mut turn);
+    let (radius, angle) = (&mut radius[..half], &mut turn[half..2 * half]);
+    for i in 0..half {
+        radius[i] = T::positive(words, i);
+        angle[i] = T::from_f64(std::f64::consts::TAU) * angle[i];
+    }
+    map(Unary::Log, radius);
+    simd::scale(radius, T::from_f64(-2.0));
+    map(Unary::Sqrt, radius);
+    let (cosines, sines) = z.split_at_mut(half);
+    cosines.copy_from_slice(angle);
+    sines.copy_from_slice(angle);
+    map(Unary::Cos, cosines);
+    map(Unary::Sin, sines);
+    for i in 0..half {
+        cosines[i] = cosines[i] * radius[i];
+        sines[i] = sines[i] * radius[i];
+    }
+}
+
+fn map<T: SimdReal>(op: Unary, y: &mut [T]) {
+    // SAFETY: one array, read and written in place.
+    unsafe { simd::unary(op, y.as_mut_ptr(), y.as_ptr(), y.len()) }
+}
+
+/// Integers at least `low` and less than `high`.
+pub fn integers<T: Element>(d: Draw, y: &mut [T], low: i64, high: i64) {
+    let range = high.wrapping_sub(low) as u64 as u128;
+    each_group(y, GROUP / 2, |group, y| {
+        let words = d.group(group);
+        for (i, y) in y.iter_mut().enumerate() {
+            let offset = (long(&words, i) as u128 * range) >> 64;
+            *y = T::from_f64(low.wrapping_add(offset as i64) as f64);
+        }
+    });
+}
+
+/// What becomes of the destination.
+#[derive(Clone, Copy)]
+pub(super) struct Dropout<T> {
+    d: Draw,
+    /// Words below it drop their element.
+    threshold: u32,
+    scale: T,
+    add: bool,
+}
+
+/// `y = x / (1 - p)` where the draw keeps an element, `x * 0` elsewhere; with `add`, added to y. Makes the same mask at every call.
+pub fn dropout<T: Float>(d: Draw, p: f64, y: &mut [T], x: &[T], add: bool) {
+    let threshold = (p * (1u64 << 32) as f64) as u32;
+    let f = Dropout { d, threshold, scale: T::from_f64(1.0 / (1.0 - p)), add };
+    parts(y, GROUP * TASK, |task, y| {
+        let x = &x[task * GROUP * TASK..][..y.len()];
+        let group = (task * TASK) as u64;
+        // SAFETY: `isa` names what this CPU has.
+        unsafe {
+            match isa() {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => lanes::avx512::dropout(&f, group, y, x),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => lanes::avx2::dropout(&f, group, y, x),
+                _ => f.run::<lanes::Plain>(group, y, x),
+            }
+        }
+    });
+}
+
+impl<T: Float> Dropout<T> {
+    /// Works on the elements of whole groups from `group` on.
+    ///
+    /// # Safety
+    /// The CPU must have the instruction set of V.
+    #[inline(always)]
+    pub(super) unsafe fn run<V: Lanes>(&self, group: u64, y: &mut [T], x: &[T]) {
+        let mut words = [0; GROUP];
+        let mut first = 0;
+        while first < y.len() {
+            // SAFETY: the caller's promise.
+            unsafe { lanes::group::<V>(&self.d, group + (first / GROUP) as u64, &mut words) };
+            let end = y.len().min(first + GROUP);
+            self.apply(&words, &mut y[first..end], &x[first..end]);
+            first += GROUP;
+        }
+    }
+
+    #[inline(always)]
+    fn apply(&self, words: &[u32; GROUP], y: &mut [T], x: &[T]) {
+        if self.add {
+            for ((y, &x), &w) in y.iter_mut().zip(x).zip(words) {
+                *y += x * if w >= self.threshold { self.scale } else { T::ZERO };
+            }
+        } else {
+            for ((y, &x), &w) in y.iter_mut().zip(x).zip(words) {
+                *y = x * if w >= self.threshold { self.scale } else { T::ZERO };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const D: Draw = Draw { key: 7, number: 3 };
+
+    fn moments(y: &[f64]) -> (f64, f64) {
+        let mean = y.iter().sum::<f64>() / y.len() as f64;
+        (mean, (y.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / y.len() as f64).sqrt())
+    }
+
+    fn wide<T: SimdReal>(y: &[T]) -> Vec<f64> {
+        y.iter().map(|v| v.to_f64()).collect()
+    }
+
+    fn check<T: Float>() {
+        let n = 100_003;
+        let mut y = vec![T::ZERO; n];
+        uniform(D, &mut y, -1.0, 3.0);
+        let u = wide(&y);
+        assert!(u.iter().all(|v| (-1.0..3.0).contains(v)));
+        let (mean, deviation) = moments(&u);
+        assert!((mean - 1.0).abs() < 0.02 && (deviation - 4.0 / 12f64.sqrt()).abs() < 0.02);
+        normal(D, &mut y, 2.0, 0.5);
+        let (mean, deviation) = moments(&wide(&y));
+        assert!((mean - 2.0).abs() < 0.01 && (deviation - 0.5).abs() < 0.01);
+        let beyond = wide(&y).iter().filter(|v| (**v - 2.0).abs() > 1.0).count() as f64 / n as f64;
+        assert!((beyond - 0.0455).abs() < 0.004, "{beyond}");
+        integers(D, &mut y, -2, 3);
+        let counts: Vec<usize> = (-2..3).map(|k| wide(&y).iter().filter(|v| **v == k as f64).count()).collect();
+        assert!(counts.iter().all(|c| (*c as f64 / n as f64 - 0.2).abs() < 0.01), "{counts:?}");
+    }
+
+    #[test]
+    fn distributions() {
+        check::<f32>();
+        check::<f64>();
+    }
+
+    #[test]
+    fn a_part_does_not_depend_on_the_length() {
+        let (mut long, mut short) = (vec![0f32; 70_000], vec![0f32; 301]);
+        for make in [|y: &mut [f32]| uniform(D, y, 0.0, 1.0), |y: &mut [f32]| normal(D, y, 0.0, 1.0)] {
+            make(&mut long);
+            make(&mut short);
+            assert_eq!(long[..301], short);
+        }
+    }
+
+    #[test]
+    fn dropout_follows_the_words() {
+        let x: Vec<f32> = (0..40_000).map(|i| i as f32 + 1.0).collect();
+        let mut y = vec![0.5; x.len()];
+        dropout(D, 0.25, &mut y, &x, false);
+        for (i, (&y, &x)) in y.iter().zip(&x).enumerate() {
+            let kept = D.group((i / GROUP) as u64)[i % GROUP] >= 1 << 30;
+            assert_eq!(y, if kept { x * (1.0 / 0.75f32) } else { 0.0 });
+        }
+        let once = y.clone();
+        dropout(D, 0.25, &mut y, &x, true);
+        assert!(y.iter().zip(&once).all(|(y, o)| *y == o + o));
+    }
+
+    #[test]
+    fn normal_numbers_pair_words_of_one_block() {
+        let words = D.group(0);
+        let mut z = [0f64; 64];
+        standard(&words, &mut z);
+        let number = |k: usize, b: usize| ((words[k * 32 + b] as u64) << 32 | words[k * 32 + 32 + b] as u64) >> 11;
+        for b in 0..32 {
+            let u = (number(0, b) as f64 + 1.0) / (1u64 << 53) as f64;
+            let angle = std::f64::consts::TAU * (number(2, b) as f64 / (1u64 << 53) as f64);
+            let radius = (-2.0 * u.ln()).sqrt();
+            assert!((z[b] - radius * angle.cos()).abs() < 1e-13 && (z[32 + b] - radius * angle.sin()).abs() < 1e-13);
+        }
+    }
+
+    /// `cargo test --release -- --ignored --nocapture speed_of_random`
+    #[test]
+    #[ignore = "prints a measurement"]
+    fn speed_of_random() {
+        let n = 1 << 20;
+        let (x, mut y) = (vec![1f32; n], vec![0f32; n]);
+        let mut show = |what: &str, f: &dyn Fn(&mut [f32])| {
+            let best = (0..50).map(|_| (std::time::Instant::now(), f(&mut y)).0.elapsed()).min();
+            println!("{what}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / n as f64);
+        };
+        show("dropout", &|y| dropout(D, 0.5, y, &x, false));
+        show("uniform", &|y| uniform(D, y, 0.0, 1.0));
+        show("normal", &|y| normal(D, y, 0.0, 1.0));
+    }
+}

@@ -1,0 +1,336 @@
+//! Vectors of one instruction set, as the convolution kernels need them.
+//!
+//! A kernel is a [`Job`]: its body is generic over [`Lanes`] and inlined into a function that has the instruction set
+//! switched on. `dispatch` picks the best set that the machine has.
+
+use crate::dtype::Real;
+
+/// Vectors of `N` numbers. The methods are safe to call only inside `enter`.
+pub trait Lanes<T: Real>: 'static {
+    type V: Copy;
+    /// Numbers in a vector.
+    const N: usize;
+    /// Scalars a tile has at most, so that two vectors for each fit the registers.
+    const ROWS: usize;
+    unsafe fn splat(v: T) -> Self::V;
+    unsafe fn load(p: *const T) -> Self::V;
+    unsafe fn store(p: *mut T, v: Self::V);
+    unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// `p`, which the compiler must not read from before it has `v`: loads that it moved ahead would fill the registers.
+    #[inline(always)]
+    unsafe fn after(p: *const T, v: Self::V) -> *const T {
+        let _ = v;
+        p
+    }
+    /// Runs the job with the instruction set on; the machine must have it.
+    unsafe fn enter<J: Job<T>>(job: J);
+
+    /// `dst[c][r] = src[r][c]`, or `+=`, for at most N rows and columns.
+    #[inline(always)]
+    unsafe fn transpose(b: Block<T>, add: bool) {
+        for c in 0..b.cols {
+            for r in 0..b.rows {
+                // SAFETY: the caller's block lies within its memory.
+                unsafe {
+                    let (v, to) = (*b.src.add(r * b.src_stride + c), b.dst.add(c * b.dst_stride + r));
+                    *to = if add { *to + v } else { v };
+                }
+            }
+        }
+    }
+}
+
+/// A small block to transpose.
+#[derive(Clone, Copy)]
+pub struct Block<T> {
+    pub src: *const T,
+    pub src_stride: usize,
+    pub rows: usize,
+    pub cols: usize,
+    pub dst: *mut T,
+    pub dst_stride: usize,
+}
+
+/// Work that is generic over the instruction set.
+pub trait Job<T: Real> {
+    /// # Safety
+    /// Called inside `L::enter`; the memory that the job describes is valid.
+    unsafe fn call<L: Lanes<T>>(self);
+}
+
+/// Work that is generic over the instruction set but does not itself run inside it.
+pub trait Choose<T: Real> {
+    fn with<L: Lanes<T>>(self);
+}
+
+/// Arrays of four: what the compiler makes of them, on any machine.
+pub struct Plain;
+
+impl<T: Real> Lanes<T> for Plain {
+    type V = [T; 4];
+    const N: usize = 4;
+    const ROWS: usize = 4;
+    #[inline(always)]
+    unsafe fn splat(v: T) -> [T; 4] {
+        [v; 4]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const T) -> [T; 4] {
+        // SAFETY: the caller has four numbers there.
+        unsafe { p.cast::<[T; 4]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut T, v: [T; 4]) {
+        // SAFETY: the caller has four numbers there.
+        unsafe { p.cast::<[T; 4]>().write(v) }
+    }
+    #[inline(always)]
+    unsafe fn fma(a: [T; 4], b: [T; 4], c: [T; 4]) -> [T; 4] {
+        std::array::from_fn(|i| c[i] + a[i] * b[i])
+    }
+    unsafe fn enter<J: Job<T>>(job: J) {
+        // SAFETY: nothing to switch on.
+        unsafe { job.call::<Plain>() }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::*;
+    use std::arch::asm;
+    use std::arch::x86_64::*;
+
+    macro_rules! lanes {
+        ($name:ident, $t:ty, $v:ty, $n:expr, $rows:expr, $feature:literal, $reg:ident, $set1:ident, $load:ident, $store:ident, $fma:ident $(, $transpose:path)?) => {
+            // SAFETY, of every intrinsic below: the methods run inside `enter`, and pointers reach a whole vector.
+            impl Lanes<$t> for $name {
+                type V = $v;
+                const N: usize = $n;
+                const ROWS: usize = $rows;
+                #[inline(always)]
+                unsafe fn splat(v: $t) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $set1(v) }
+                }
+                #[inline(always)]
+                unsafe fn load(p: *const $t) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $load(p) }
+                }
+                #[inline(always)]
+                unsafe fn store(p: *mut $t, v: $v) {
+                    // SAFETY: see above.
+                    unsafe { $store(p, v) }
+                }
+                #[inline(always)]
+                unsafe fn fma(a: $v, b: $v, c: $v) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $fma(a, b, c) }
+                }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
+                    // SAFETY: no instruction at all, only an order for the compiler.
+                    unsafe {
+                        asm!("/* {p} {v} */", p = inout(reg) p, v = in($reg) v, options(pure, readonly, nostack, preserves_flags));
+                    }
+                    p
+                }
+                #[target_feature(enable = $feature)]
+                unsafe fn enter<J: Job<$t>>(job: J) {
+                    // SAFETY: the features are on here.
+                    unsafe { job.call::<$name>() }
+                }
+                $(#[inline(always)]
+                unsafe fn transpose(b: Block<$t>, add: bool) {
+                    // SAFETY: see above.
+                    unsafe { $transpose(b, add) }
+                })?
+            }
+        };
+    }
+
+    pub struct Avx2;
+    pub struct Avx512;
+    lanes!(
+        Avx2,
+        f32,
+        __m256,
+        8,
+        6,
+        "avx2,fma",
+        ymm_reg,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps
+    );
+    lanes!(
+        Avx2,
+        f64,
+        __m256d,
+        4,
+        6,
+        "avx2,fma",
+        ymm_reg,
+        _mm256_set1_pd,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_fmadd_pd
+    );
+    lanes!(
+        Avx512,
+        f32,
+        __m512,
+        16,
+        14,
+        "avx512f,avx2,fma",
+        zmm_reg,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_fmadd_ps,
+        transpose16
+    );
+    lanes!(
+        Avx512,
+        f64,
+        __m512d,
+        8,
+        14,
+        "avx512f,avx2,fma",
+        zmm_reg,
+        _mm512_set1_pd,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_fmadd_pd
+    );
+
+    /// `L`, whose numbers are `U`, for a `T` that is the same type: generic code cannot say so otherwise.
+    pub struct Same<U, L>(std::marker::PhantomData<(U, L)>);
+
+    struct Renamed<J, T>(J, std::marker::PhantomData<T>);
+
+    impl<T: Real, U: Real, J: Job<T>> Job<U> for Renamed<J, T> {
+        #[inline(always)]
+        unsafe fn call<L: Lanes<U>>(self) {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.call::<Same<U, L>>() }
+        }
+    }
+
+    // SAFETY, of every call below: the caller's promise; `dispatch` makes T and U the same type.
+    impl<T: Real, U: Real, L: Lanes<U>> Lanes<T> for Same<U, L> {
+        type V = L::V;
+        const N: usize = L::N;
+        const ROWS: usize = L::ROWS;
+        #[inline(always)]
+        unsafe fn splat(v: T) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::splat(std::mem::transmute_copy(&v)) }
+        }
+        #[inline(always)]
+        unsafe fn load(p: *const T) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::load(p.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut T, v: L::V) {
+            // SAFETY: see above.
+            unsafe { L::store(p.cast(), v) }
+        }
+        #[inline(always)]
+        unsafe fn fma(a: L::V, b: L::V, c: L::V) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::fma(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn after(p: *const T, v: L::V) -> *const T {
+            // SAFETY: see above.
+            unsafe { L::after(p.cast(), v).cast() }
+        }
+        unsafe fn enter<J: Job<T>>(job: J) {
+            // SAFETY: see above.
+            unsafe { L::enter(Renamed(job, std::marker::PhantomData)) }
+        }
+        #[inline(always)]
+        unsafe fn transpose(b: Block<T>, add: bool) {
+            let Block { src, src_stride, rows, cols, dst, dst_stride } = b;
+            // SAFETY: see above.
+            unsafe { L::transpose(Block { src: src.cast(), src_stride, rows, cols, dst: dst.cast(), dst_stride }, add) }
+        }
+    }
+
+    /// A block of at most 16 x 16 through registers: four rounds of pairwise exchange.
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    #[inline]
+    unsafe fn transpose16(b: Block<f32>, add: bool) {
+        let (load, store) = (mask(b.cols), mask(b.rows));
+        let mut r = [_mm512_setzero_ps(); 16];
+        for (i, v) in r.iter_mut().enumerate().take(b.rows) {
+            // SAFETY: row i of the block has `cols` numbers; the mask hides the others.
+            *v = unsafe { _mm512_maskz_loadu_ps(load, b.src.add(i * b.src_stride)) };
+        }
+        let t = exchange(r);
+        for (i, &v) in t.iter().enumerate().take(b.cols) {
+            // SAFETY: row i of the destination has `rows` numbers; the mask hides the others.
+            unsafe {
+                let to = b.dst.add(i * b.dst_stride);
+                let v = if add { _mm512_add_ps(v, _mm512_maskz_loadu_ps(store, to)) } else { v };
+                _mm512_mask_storeu_ps(to, store, v);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn mask(n: usize) -> u16 {
+        if n >= 16 { u16::MAX } else { (1 << n) - 1 }
+    }
+
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    #[inline]
+    fn exchange(r: [__m512; 16]) -> [__m512; 16] {
+        let (mut a, mut b) = (r, r);
+        for i in 0..8 {
+            a[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+            a[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+        }
+        for q in 0..4 {
+            let p = [a[4 * q], a[4 * q + 1], a[4 * q + 2], a[4 * q + 3]].map(|v| _mm512_castps_pd(v));
+            b[4 * q] = _mm512_castpd_ps(_mm512_unpacklo_pd(p[0], p[2]));
+            b[4 * q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(p[0], p[2]));
+            b[4 * q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(p[1], p[3]));
+            b[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(p[1], p[3]));
+        }
+        // Now b[4q + j] holds, in its 128-bit lane l, column 4l + j of rows 4q..4q + 4.
+        for j in 0..4 {
+            let lo = _mm512_shuffle_f32x4::<0x88>(b[j], b[4 + j]);
+            let hi = _mm512_shuffle_f32x4::<0x88>(b[8 + j], b[12 + j]);
+            let lo_odd = _mm512_shuffle_f32x4::<0xDD>(b[j], b[4 + j]);
+            let hi_odd = _mm512_shuffle_f32x4::<0xDD>(b[8 + j], b[12 + j]);
+            a[j] = _mm512_shuffle_f32x4::<0x88>(lo, hi);
+            a[8 + j] = _mm512_shuffle_f32x4::<0xDD>(lo, hi);
+            a[4 + j] = _mm512_shuffle_f32x4::<0x88>(lo_odd, hi_odd);
+            a[12 + j] = _mm512_shuffle_f32x4::<0xDD>(lo_odd, hi_odd);
+        }
+        a
+    }
+}
+
+/// Calls `choose` with the best lanes that the machine has for `T`.
+pub fn dispatch<T: Real, C: Choose<T>>(choose: C) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::dtype::DType;
+        use crate::simd::{Isa, isa};
+        match (T::DTYPE, isa()) {
+            (_, Isa::Portable) => choose.with::<Plain>(),
+            (DType::F32, Isa::Avx512) => choose.with::<x86::Same<f32, x86::Avx512>>(),
+            (DType::F32, Isa::Avx2) => choose.with::<x86::Same<f32, x86::Avx2>>(),
+            (_, Isa::Avx512) => choose.with::<x86::Same<f64, x86::Avx512>>(),
+            (_, Isa::Avx2) => choose.with::<x86::Same<f64, x86::Avx2>>(),
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    choose.with::<Plain>()
+}
