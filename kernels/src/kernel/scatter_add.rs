@@ -27,7 +27,7 @@ impl Scatter {
         for (k, &i) in indices.slice::<i64>().iter().enumerate() {
             if i < 0 || i >= x0[axis] as i64 {
                 let expected = format!("indices of 0 or more and below {}, the size of axis {axis}", x0[axis]);
-                return Err(Error::arg("indices", expected).actual(i));
+                return Err(Error::arg("indices", expected).actual(i).function("scatter_add")); // in its derivative too
             }
             let at = |a: usize| k / s[a] % self.indices[a];
             let to = (0..x0.ndim()).map(|a| if a == axis { i as usize } else { at(a) } * s0[a]).sum();

@@ -115,7 +115,7 @@ fn is_passing(v: &Var) -> bool {
     !is_kept && !v.twin && !v.once && !v.of_user_code && !v.var.is_shared() && !v.var.is_overwritten()
 }
 
-/// Its outputs are of the type of its context.
+/// Its outputs are arrays of their own, of the type of its context.
 fn has_its_type(f: &FnNode) -> bool {
-    (0..f.function.def().outputs.len().max(1)).all(|i| f.function.output_dtype(i).is_none())
+    !f.function.is_view() && (0..f.function.def().outputs.len().max(1)).all(|i| f.function.output_dtype(i).is_none())
 }
