@@ -75,12 +75,7 @@ impl Operand {
     }
 
     /// Writes or adds the gradient, of which each product makes a part with `make`.
-    fn gradient(
-        &self,
-        over: &Shape,
-        gx: &GradMut,
-        make: impl FnOnce(&Data, Output) -> Result<()>,
-    ) -> Result<()> {
+    fn gradient(&self, over: &Shape, gx: &GradMut, make: impl FnOnce(&Data, Output) -> Result<()>) -> Result<()> {
         if self.lead == *over {
             return make(&gx.data, gx.output);
         }
@@ -119,9 +114,6 @@ impl BatchMatmul {
 
 impl Call for BatchMatmul {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if self.over.size() == 0 {
-            return Ok(());
-        }
         let (a, b) = (self.a.lay(&x[0], &self.over)?, self.b.lay(&x[1], &self.over)?);
         matmul(self.over.size(), self.a.matrix(&a), self.b.matrix(&b), &y[0].data, Output::Write)
     }

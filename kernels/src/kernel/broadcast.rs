@@ -16,7 +16,9 @@ pub struct Broadcast {
 impl Call for Broadcast {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         match (x[0].strides(), self.axes(0)) {
-            (Some(from), Some(axes)) => ops::moves(Moves::gather(&axes.of(from)), &y[0].data, &x[0].data, Output::Write),
+            (Some(from), Some(axes)) => {
+                ops::moves(Moves::gather(&axes.of(from)), &y[0].data, &x[0].data, Output::Write)
+            }
             _ => ops::broadcast(&x[0].data, &self.x, &y[0].data, &self.y, Output::Write),
         }
     }

@@ -8,11 +8,11 @@ mod operands;
 mod registers;
 mod run;
 
+use crate::array::Strided;
 use crate::dtype::DType;
 use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ins, Ssa};
 use crate::pool;
-use crate::array::Strided;
 use crate::shape::Shape;
 use crate::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
 use compile::Compiler;

@@ -70,7 +70,9 @@ impl Operands {
     /// The array has fewer elements than the walk goes over.
     #[inline]
     pub fn read(&mut self, data: Data, walk: Walk) -> Result<()> {
-        let Some(most) = walk.extent(self.n) else { return Err(shape_changed("it is read before its beginning".into())) };
+        let Some(most) = walk.extent(self.n) else {
+            return Err(shape_changed("it is read before its beginning".into()));
+        };
         let data = if data.len() < most { data.of(most)? } else { data };
         assert!(data.place() == self.place && self.sinks.is_empty(), "inputs on the program's device, before outputs");
         let (first, walk) = match walk {

@@ -231,28 +231,30 @@ unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, first: isize, axes: &[(u
         let i = (at + done) % inner;
         let run = (inner - i).min(len - done);
         // SAFETY: the offsets stay inside the input by the construction of `Walk`.
-        unsafe { copy_run(tile.add(done), s, (offset + i as isize * stride) as usize, stride, run) };
+        unsafe { copy_run(tile.add(done), s, offset + i as isize * stride, stride, run) };
         done += run;
     }
 }
 
-unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: usize, stride: isize, n: usize) {
-    let size = s.dtype.size();
+/// `offset`, from the source's first element, may lie before it, where a view goes backward.
+unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
+    let size = s.dtype.size() as isize;
     // SAFETY: the caller's promise.
     unsafe {
+        let src = s.ptr.offset(offset * size);
         match stride {
             0 => {
                 let mut v = T::ZERO;
-                simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, s.ptr.add(offset * size), s.dtype, 1);
+                simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, src, s.dtype, 1);
                 std::slice::from_raw_parts_mut(dst, n).fill(v);
             }
-            1 => simd::convert(dst as *mut u8, T::DTYPE, s.ptr.add(offset * size), s.dtype, n),
+            1 => simd::convert(dst as *mut u8, T::DTYPE, src, s.dtype, n),
             _ if s.dtype == T::DTYPE => {
-                let src = (s.ptr as *const T).add(offset);
+                let src = src as *const T;
                 (0..n).for_each(|i| *dst.add(i) = *src.offset(i as isize * stride));
             }
             _ => (0..n).for_each(|i| {
-                let src = s.ptr.add(offset * size).offset(i as isize * stride * size as isize);
+                let src = src.offset(i as isize * stride * size);
                 simd::convert(dst.add(i) as *mut u8, T::DTYPE, src, s.dtype, 1)
             }),
         }

@@ -36,7 +36,9 @@ impl Graph {
             let y = self.nodes[n as usize].y.clone();
             let view = |(i, &v): (usize, &u32)| self.view_of(n, i, &readers[v as usize]);
             // All of them, or the function runs.
-            let Some(views) = y.iter().enumerate().map(view).collect::<Option<SmallVec<[Viewed; 1]>>>() else { continue };
+            let Some(views) = y.iter().enumerate().map(view).collect::<Option<SmallVec<[Viewed; 1]>>>() else {
+                continue;
+            };
             y.iter().zip(views).for_each(|(&v, view)| self.views[v as usize] = Some(Box::new(view)));
         }
     }

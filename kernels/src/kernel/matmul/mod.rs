@@ -81,6 +81,9 @@ pub fn takes(x: &Strided, work: usize) -> bool {
 /// `batch` products y = a b, or y += a b.
 pub fn matmul(batch: usize, a: Matrix, b: Matrix, y: &Data, output: Output) -> Result<()> {
     let (m, k, n) = (a.rows, a.columns, b.columns);
+    if batch == 0 {
+        return Ok(());
+    }
     match y.place() {
         // SAFETY: the arrays have the sizes that `resolve` checked.
         Place::Gpu(_) => unsafe { cuda::matmul(batch, [m, n, k], a.on_gpu(), b.on_gpu(), y, output)? },
