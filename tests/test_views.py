@@ -86,7 +86,9 @@ def products(x, rng, lib):
 
 def totals(x, rng, lib):
     axis = int(rng.randint(x.ndim))
-    return F.sum(x, axis, True) if lib is F else x.sum(axis, keepdims=True)
+    if rng.randint(2):
+        return F.sum(x, axis, True) if lib is F else x.sum(axis, keepdims=True)
+    return F.mean(x, axis, True) if lib is F else x.mean(axis, keepdims=True)
 
 
 def joined(x, rng, lib):
