@@ -228,10 +228,13 @@ fn one_with_a_structure_of_its_own() {
 #[test]
 fn its_kernel_reads_transposed_arrays_where_they_lie() {
     let (x, w) = (leaf(&[0.5, -1.0, 2.0, 0.25, 1.0, -0.5], &[3, 2]), leaf(&[1.0, 2.0, 3.0, -1.0, -2.0, -3.0], &[2, 3]));
-    let turned = f::transpose(&f::identity(&x).unwrap(), f::Transpose { axes: vec![1, 0] }).unwrap();
+    let turned = f::transpose(
+        &f::add_scalar(&x, f::AddScalar { val: 0.0, inplace: false }).unwrap(),
+        f::Transpose { axes: vec![1, 0].into() },
+    )
+    .unwrap();
     let y = row_dot(&turned, &w, RowDot { scale: 2.0 }).unwrap();
     drop(turned);
-    y.forward().unwrap();
     assert_eq!(values(&y), [2.0 * (0.5 + 4.0 + 3.0), 2.0 * (1.0 - 0.5 + 1.5)]);
     assert_eq!(VIEWS.load(Relaxed), 1);
     x.grad().zero().unwrap();
