@@ -12,7 +12,7 @@ from ._errors import MissingModuleError
 
 # NNabla 1.39's modules; those that nnrs has are found before this list is asked.
 _MODULES = """
-callback communicator contrib.context core.graph_def core.graph_optimizer core.module core.modules
+_arithmetic_ops _array _computation_graph _init callback communicator contrib.context core.graph_def core.graph_optimizer core.module core.modules
 core.sequential core.variable_batch_size experimental.framework.data experimental.framework.evaluator
 experimental.framework.trainer experimental.framework.updater experimental.framework.worker
 experimental.graph_converters
