@@ -1,11 +1,12 @@
 """All cases, in the order of the table. A group's file imports no engine until one of its steps is built."""
 
-from . import convolution, elementwise, matmul, memory, networks, package, recompute, small_graph, solvers
+from . import convolution, elementwise, matmul, memory, networks, package, recompute, small_graph, solvers, views
 
 TIMED = [
     *small_graph.CASES,
     *elementwise.CASES,
     *matmul.CASES,
+    *views.CASES,
     *networks.CASES,
     *convolution.CASES,
     *solvers.CASES,

@@ -18,8 +18,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-pub use stop::check;
-pub use stop::{End, contained, is_to_stop, refuse, unstoppable};
+pub use stop::{End, Pace, check, contained, is_to_stop, refuse, unstoppable};
 use threads::available_cpus;
 pub use threads::{num_threads, set_num_threads};
 
@@ -72,6 +71,8 @@ struct Pool {
     unfinished: Alone<AtomicUsize>,
     job: UnsafeCell<Job>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The job is to end: chunks that have begun, too, where they check.
+    ends: AtomicBool,
     /// Set when another pool has taken this one's place: the workers end.
     retired: AtomicBool,
     /// Workers asleep on `wake`, and whether the caller sleeps on `done`; both with `gate` locked.
@@ -145,6 +146,7 @@ impl Pool {
             unfinished: Alone(AtomicUsize::new(0)),
             job: UnsafeCell::new(Job { f: &|_: usize| {}, chunks: 0 }),
             panic: Mutex::new(None),
+            ends: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             caller_sleeps: AtomicBool::new(false),
@@ -165,11 +167,12 @@ impl Pool {
     }
 
     /// Runs one job as its caller, who has set `busy`.
-    fn run(&self, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
+    fn run(&'static self, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
         // SAFETY: only the lifetime is erased; this function does not return before the last chunk has been reported as done.
         let f: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(f) };
         // SAFETY: `busy` is ours and no chunk is unfinished, so nobody else looks at the job.
         unsafe { *self.job.get() = Job { f, chunks } };
+        self.ends.store(false, Relaxed);
         self.unfinished.0.store(chunks, Relaxed);
         self.unclaimed.0.store(chunks, SeqCst);
         self.wake_workers(chunks - 1);
@@ -192,7 +195,7 @@ impl Pool {
     }
 
     /// Claims chunks and does them until none is left, then reports them all at once.
-    fn work(&self) {
+    fn work(&'static self) {
         let mut finished = 0;
         while let Some(left) = self.claim() {
             // SAFETY: a claimed chunk is unfinished until it is reported below, which keeps the job valid and unchanged.
@@ -200,13 +203,11 @@ impl Pool {
             // SAFETY: as above.
             let f = unsafe { &*job.f };
             let chunk = || {
-                check(); // a worker is never asked
+                check();
                 f(job.chunks - left)
             };
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(chunk)) {
-                lock(&self.panic).get_or_insert(payload);
-                // Nobody shall begin the other chunks: they count as done by us.
-                finished += self.unclaimed.0.swap(0, AcqRel);
+            if let Err(payload) = stop::in_job(&self.ends, || catch_unwind(AssertUnwindSafe(chunk))) {
+                finished += self.end(payload);
             }
             finished += 1;
         }
@@ -215,6 +216,13 @@ impl Pool {
             let _gate = lock(&self.gate);
             self.done.notify_one();
         }
+    }
+
+    /// Ends the job early. Gives the number of chunks that nobody will begin: they count as done by the caller.
+    fn end(&self, payload: Box<dyn Any + Send>) -> usize {
+        lock(&self.panic).get_or_insert(payload);
+        self.ends.store(true, Relaxed);
+        self.unclaimed.0.swap(0, AcqRel)
     }
 
     /// Takes one chunk; gives the number of unclaimed ones before.
@@ -226,15 +234,26 @@ impl Pool {
         if spin_until(self.spin, || self.unfinished.0.load(Acquire) == 0) {
             return;
         }
+        // Only workers have chunks now. Where the caller is asked whether to stop, it goes on asking, and they check.
+        let asks = stop::asks();
         let mut gate = lock(&self.gate);
         self.caller_sleeps.store(true, SeqCst);
         while self.unfinished.0.load(SeqCst) != 0 {
-            gate = self.done.wait(gate).unwrap_or_else(PoisonError::into_inner);
+            if !asks || self.ends.load(Relaxed) {
+                gate = self.done.wait(gate).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            gate = self.done.wait_timeout(gate, stop::PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+            drop(gate);
+            if is_to_stop() {
+                self.end(Box::new(End::Stopped)); // all chunks are claimed
+            }
+            gate = lock(&self.gate);
         }
         self.caller_sleeps.store(false, Relaxed);
     }
 
-    fn work_forever(&self) {
+    fn work_forever(&'static self) {
         while !self.retired.load(Relaxed) {
             if !spin_until(self.spin, || self.has_news(Relaxed)) {
                 self.sleep();

@@ -4,10 +4,11 @@
 use crate::error::Error;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long nobody is asked again.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long `stop` is not asked again.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy)]
 struct Ask {
@@ -17,6 +18,8 @@ struct Ask {
 
 thread_local! {
     static ASK: Cell<Option<Ask>> = const { Cell::new(None) };
+    /// Says that the pool's job, which this thread works on, is to end.
+    static ENDS: Cell<Option<&'static AtomicBool>> = const { Cell::new(None) };
 }
 
 /// Why a kernel was unwound.
@@ -70,9 +73,53 @@ pub fn is_to_stop() -> bool {
     unstoppable(ask.stop)
 }
 
+/// Whether this thread asks.
+pub(super) fn asks() -> bool {
+    ASK.get().is_some()
+}
+
+/// Runs `f`, a part of a pool's job, which `ends` tells to end.
+pub(super) fn in_job<R>(ends: &'static AtomicBool, f: impl FnOnce() -> R) -> R {
+    let before = ENDS.replace(Some(ends));
+    let done = f();
+    ENDS.set(before);
+    done
+}
+
 /// Between two chunks, or in the middle of a long one: unwinds the job if it is to stop.
 pub fn check() {
-    if is_to_stop() {
+    if ENDS.get().is_some_and(|ends| ends.load(Relaxed)) || is_to_stop() {
         resume_unwind(Box::new(End::Stopped));
+    }
+}
+
+/// [Checks](check) in a long loop, after every so much work.
+pub struct Pace {
+    left: usize,
+}
+
+impl Pace {
+    /// Multiplications, or what takes as long, between two checks.
+    const WORK: usize = 1 << 22;
+
+    #[allow(clippy::new_without_default)] // begins to count
+    pub fn new() -> Pace {
+        Pace { left: Pace::WORK }
+    }
+
+    /// Before the next `work` multiplications.
+    #[inline(always)]
+    pub fn step(&mut self, work: usize) {
+        match self.left.checked_sub(work) {
+            Some(left) => self.left = left,
+            None => self.check(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check(&mut self) {
+        check();
+        self.left = Pace::WORK;
     }
 }

@@ -6,8 +6,8 @@ use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::gemm::tile::Tiles;
-use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use std::cell::Cell;
 use std::ops::Range;
@@ -181,6 +181,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         let (len, run) = self.bands.work::<T, L>();
         scratch::with(len + run, |buffer: &mut [T]| {
             let (copy, sums) = buffer.split_at_mut(len);
+            let mut pace = Pace::new();
             for i in items {
                 let item = self.bands.item(g, i);
                 let mut x = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
@@ -193,19 +194,17 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
                 }
                 for p in panels.clone() {
                     let w = packed.0.wrapping_add((p - panels.start) * size).cast_const();
-                    self.points(item, x, p, w, sums);
+                    self.points(item, x, p, w, sums, &mut pace);
                 }
             }
         });
     }
 
     /// All points of a band for one panel.
-    fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T]) {
+    fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
         let width = self.c.g.axes[2].points;
         for q in (0..item.rows * width).step_by(RUN) {
-            if q % (RUN << 8) == 0 {
-                pool::check();
-            }
+            pace.step(RUN * self.taps.len());
             self.block(item, x, panel, w, q..(item.rows * width).min(q + RUN), sums);
         }
     }

@@ -5,8 +5,8 @@ use super::{Conv, Layout};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
-use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
 
 /// Channels of a task where they lie side by side.
@@ -168,7 +168,9 @@ impl<T: Real> Part<'_, '_, T> {
             Pass::Data(Output::Write) => a.fill_zero(x, block),
             _ => {}
         }
+        let mut pace = Pace::new();
         a.each_span(block, |k, y_at, x_at, count, step| {
+            pace.step(count);
             let w = &mut w[k * block..][..block];
             let (y, x, reach) = (SendPtr(y), SendPtr(x), (count - 1) * step + 1);
             // SAFETY: the span is inside the tensors, whose channels of this sample no other task has.

@@ -3,6 +3,7 @@
 use crate::array::Output;
 use crate::dtype::Real;
 use crate::kernel::convolution::Sizes;
+use crate::pool::Pace;
 use smallvec::SmallVec;
 
 type At = SmallVec<[usize; 6]>;
@@ -16,10 +17,13 @@ pub fn each_product(s: &Sizes, mut f: impl FnMut(usize, usize, usize)) {
         true => (n * points + p) * channels + c,
         false => (n * channels + c) * points + p,
     };
+    let mut pace = Pace::new();
     for p in 0..outputs {
         for k in 0..taps {
+            pace.step(8); // the places
             let Some(from) = source(s, &position(p, &s.output), &position(k, &s.kernel)) else { continue };
             for n in 0..s.batch {
+                pace.step(s.out_channels * each_in);
                 for o in 0..s.out_channels {
                     let y = place(n, o, s.out_channels, p, outputs);
                     for c in 0..each_in {

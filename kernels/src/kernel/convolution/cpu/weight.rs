@@ -6,8 +6,8 @@ use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::gemm::tile::Tiles;
-use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use std::cell::Cell;
 
@@ -158,7 +158,9 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
         let taps = self.bands.tap_table(g, p.channels, Order::Row);
         scratch::with(copy + rows, |buffer: &mut [T]| {
             let (copy, rows) = buffer.split_at_mut(copy);
+            let mut pace = Pace::new();
             for i in items {
+                pace.step(self.points.len() * taps.len());
                 let item = self.bands.item(g, i);
                 let mut x = self.a.x.0.wrapping_add(p.channel * g.x.channel).cast_const();
                 if self.bands.copied {

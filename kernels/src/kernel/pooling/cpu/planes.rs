@@ -4,6 +4,7 @@ use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
 use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
+use crate::pool::Pace;
 use std::ops::Range;
 
 /// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
@@ -83,6 +84,12 @@ impl Planes {
         self.axes[2].windows.len() * self.inner
     }
 
+    /// Numbers of an output row, times the positions along it in a window.
+    #[inline(always)]
+    fn meetings(&self) -> usize {
+        self.width() * self.kernel[2]
+    }
+
     #[inline(always)]
     fn rows(&self) -> impl Iterator<Item = Row> {
         let [d, h, _] = &self.axes;
@@ -101,10 +108,12 @@ impl Planes {
     #[inline(always)]
     pub fn max<T: Real>(&self, x: &[T], y: &mut [T]) {
         let width = self.width();
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(-T::INFINITY);
             for (at, first) in self.sources(d, h) {
+                pace.step(self.meetings());
                 for s in &self.spans {
                     let (y, take) = (&mut y[s.y..][..s.count], first && s.first);
                     each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] =
@@ -126,11 +135,13 @@ impl Planes {
         // The largest numbers, and which meeting of a source row and a span they come from; for each such meeting the
         // place in x of its output 0.
         let (mut best, mut from, mut places) = (Scratch::filled(width, T::ZERO), Scratch::filled(width, 0), Vec::new());
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             from.fill(NOWHERE);
             places.clear();
             reserve(&mut places, self.kernel[0] * self.kernel[1] * self.spans.len());
             for (at, first) in self.sources(d, h) {
+                pace.step(self.meetings());
                 for s in &self.spans {
                     let (best, from) = (&mut best[s.y..][..s.count], &mut from[s.y..][..s.count]);
                     find(&x[at + s.x..], s.step, first && s.first, places.len() as u32, best, from);
@@ -154,12 +165,14 @@ impl Planes {
         }
         let width = self.width();
         let mut from = Scratch::filled(width, NOWHERE);
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(-T::INFINITY);
             from.fill(NOWHERE);
             let mut number = 0;
             for (at, first) in self.sources(d, h) {
+                pace.step(self.meetings());
                 for s in &self.spans {
                     let (best, from) = (&mut y[s.y..][..s.count], &mut from[s.y..][..s.count]);
                     find(&x[at + s.x..], s.step, first && s.first, number, best, from);
@@ -183,10 +196,12 @@ impl Planes {
         }
         let (width, step) = (self.width(), self.spans.first().map_or(1, |s| s.step));
         let mut starts = Vec::new();
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             starts.clear();
             reserve(&mut starts, self.kernel[0] * self.kernel[1] * self.spans.len());
             for (at, _) in self.sources(d, h) {
+                pace.step(self.meetings());
                 starts.extend(self.spans.iter().map(|s| (at + s.x).wrapping_sub(s.y * s.step)));
             }
             let places = &places[row * width..][..width];
@@ -214,10 +229,12 @@ impl Planes {
     #[inline(always)]
     pub fn sum<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
         let width = self.width();
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(T::ZERO);
             for (at, _) in self.sources(d, h) {
+                pace.step(self.meetings());
                 for s in &self.spans {
                     let y = &mut y[s.y..][..s.count];
                     each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] += v);
@@ -234,10 +251,12 @@ impl Planes {
         }
         let width = self.width();
         let mut g = Scratch::filled(width, T::ZERO);
+        let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             g.copy_from_slice(&gy[row * width..][..width]);
             self.divide(divisor, d, h, &mut g);
             for (at, _) in self.sources(d, h) {
+                pace.step(self.meetings());
                 for s in &self.spans {
                     spread(&mut gx[at + s.x..], &g[s.y..][..s.count], s.step);
                 }
