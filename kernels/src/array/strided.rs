@@ -72,6 +72,16 @@ impl Strided {
         self.shape.last().zip(self.strides.last()).is_none_or(|(&n, &stride)| n <= 1 || stride == 1)
     }
 
+    /// Reading it in order costs about what a copy would: it goes on through the array in one direction, in runs of whole cache
+    /// lines, or all of it stays in a cache.
+    pub fn reads_well(&self) -> bool {
+        let axes = self.shape.iter().zip(&self.strides).map(|(&n, s)| (n, s.unsigned_abs()));
+        let axes: SmallVec<[(usize, usize); 6]> = axes.filter(|&(n, stride)| n > 1 && stride != 0).collect();
+        let is_ordered = axes.windows(2).all(|w| w[0].1 >= w[1].1);
+        let has_runs = axes.last().is_some_and(|&(n, stride)| stride == 1 && n >= 16);
+        is_ordered || has_runs || self.shape.size() <= 1 << 13
+    }
+
     /// All its elements lie in an array of `len`.
     pub fn fits(&self, len: usize) -> bool {
         if self.shape.size() == 0 {
@@ -152,6 +162,17 @@ mod tests {
             assert_eq!(array.shape(), &view.shape[..]);
             assert!(array.iter().copied().eq(places(&view)), "{view:?}");
         }
+    }
+
+    #[test]
+    fn what_reads_well() {
+        let of = |axes: AxisMap, shape: &[usize]| axes.of(&Strided::dense(&shape.into())).reads_well();
+        assert!(of(AxisMap::new([0, 9]).along(500, 0, 1).along(100, 1, -2), &[500, 500]), "a slice");
+        assert!(!of(AxisMap::new([0, 0]).along(500, 1, 1).along(500, 0, 1), &[500, 500]), "a transpose");
+        assert!(of(AxisMap::new([0, 0]).along(50, 1, 1).along(50, 0, 1), &[50, 50]), "a small one");
+        let heads = AxisMap::new([0, 0, 0]).along(8, 1, 1).along(500, 0, 1).along(64, 2, 1);
+        assert!(of(heads, &[500, 8, 64]), "rows in another order");
+        assert!(of(AxisMap::new([0, 0]).along(500, 1, 1).repeated(500), &[500, 500]), "a broadcast");
     }
 
     #[test]

@@ -362,16 +362,30 @@ impl Play {
                     if let Some((i, from)) = c.over {
                         self.take_over(node.x[i], node.y[from]);
                     }
-                    c.targets.iter().flatten().for_each(|t| self.gradient(plan, t, dtype));
                     let twice = c.targets.iter().flatten().filter(|t| t.twice);
                     let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
                     let elements = apart + node.setup.kernels().map_or(0, |call| call.backward_scratch());
                     let [_, backward] = scratch(node, &plan.slots);
+                    let compute = node.f.kernel_dtype(node.f.context.site().place);
+                    let gradients = |play: &mut Play| {
+                        c.targets.iter().flatten().for_each(|t| play.gradient(plan, t, dtype));
+                    };
+                    // Of another type than they are stored in: they are stored when all are made, from the inputs' copies no more.
+                    let once = c.targets.iter().flatten().filter(|t| !t.twice && dtype != compute);
+                    let made: usize = once.map(|t| plan.grad_shape(t.slot).size() * compute.size()).sum();
+                    if made == 0 {
+                        gradients(self);
+                    }
                     let converted = self.converted(node, &plan.slots, c.needs.unwrap_or(Needs::ALL));
-                    self.passing(elements * dtype.size().max(4) + backward, || {
+                    self.passing(elements * dtype.size().max(4) + backward + made, || {
                         format!("scratch memory of {}", node.f.name())
                     });
                     self.give(converted);
+                    if made > 0 {
+                        let made = self.take(made, || format!("scratch memory of {}", node.f.name()));
+                        gradients(self);
+                        self.give(Some(made));
+                    }
                 }
             }
             self.give(seed.take_if(|_| plan.key.clear_buffer));

@@ -97,7 +97,7 @@ impl Graph {
             return false;
         }
         if f.function.elementwise().is_some() {
-            return site.place == Place::Host || how.strides.iter().all(|s| *s >= 0);
+            return if site.place == Place::Host { how.reads_well() } else { how.strides.iter().all(|s| *s >= 0) };
         }
         let Some(call) = node.setup.kernels().filter(|_| f.function.def().input(k).kind != InputKind::Index) else {
             return false;

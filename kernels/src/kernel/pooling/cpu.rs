@@ -10,7 +10,7 @@ mod planes;
 mod tests;
 
 use crate::array::Output;
-use crate::array::scratch::reserve;
+use crate::array::scratch::{counted, reserve};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
@@ -81,6 +81,18 @@ impl Pooling {
 
     pub fn output_len(&self) -> usize {
         self.outer * self.output().iter().product::<usize>() * self.inner
+    }
+
+    /// Bytes of the rows that tasks work in, `each` for a number of an output row.
+    pub fn rows(&self, each: usize) -> usize {
+        counted(self.output()[2] * self.inner * each) * pool::num_threads().min(self.tasks().0)
+    }
+
+    /// How many tasks there are, and planes of each.
+    fn tasks(&self) -> (usize, usize) {
+        let outer = self.outer.max(1);
+        let each = (TASK / ((self.input_len() + self.output_len()) / outer).max(1)).clamp(1, outer);
+        (self.outer.div_ceil(each), each)
     }
 
     /// The largest number of each window; a window that sees only padding gives minus infinity.
@@ -265,8 +277,8 @@ impl<T: Real, I: Place> Choose<T> for Whole<'_, T, I> {
     fn with<L: Lanes<T>>(self) {
         let (x, y) = (self.p.input_len() / self.p.outer.max(1), self.p.output_len() / self.p.outer.max(1));
         let (from, to) = if self.planes.task.is_backward() { (y, x) } else { (x, y) };
-        let each = (TASK / (x + y).max(1)).clamp(1, self.p.outer.max(1));
-        pool::run(self.p.outer.div_ceil(each), &|t| {
+        let (tasks, each) = self.p.tasks();
+        pool::run(tasks, &|t| {
             let (first, n) = (t * each, each.min(self.p.outer - t * each));
             // SAFETY: the sizes were checked; each task writes its own planes; L is what the machine has.
             unsafe {

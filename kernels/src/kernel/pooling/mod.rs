@@ -40,6 +40,10 @@ impl Call for SumPooling {
         Ok(())
     }
 
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [0, self.pooling.rows(dtype.size())]
+    }
+
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
         Some(Needs::NONE)
     }
@@ -90,6 +94,10 @@ impl Call for MaxPooling {
         Ok(())
     }
 
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        [self.0.rows(size_of::<u32>()), 0]
+    }
+
     fn saves(&self, _dtype: DType) -> Option<usize> {
         Some(self.0.output_len() * self.place_type().size())
     }
@@ -129,6 +137,10 @@ impl Call for MaxPoolingBackward {
             self.0.max_backward(x[0].slice::<T>(), x[1].slice(), y[0].slice(), Output::Write)
         });
         Ok(())
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [self.0.rows(dtype.size()) + self.0.rows(size_of::<u32>()), 0]
     }
 }
 
