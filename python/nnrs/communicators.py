@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import Function
-from ._errors import missing_name
+from ._missing import missing_name
 
 __all__ = ["CommunicatorBackwardCallback"]
 
@@ -43,11 +43,5 @@ class CommunicatorBackwardCallback:
         """The run is over, and nothing has failed."""
 
 
-_LATER = (
-    "DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator "
-    "MultiProcessDataParallelCommunicator Communicator"
-)
-
-
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, _LATER)
+    raise missing_name(__name__, name)

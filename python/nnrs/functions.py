@@ -2943,6 +2943,6 @@ for _name in _composites.__all__:
 
 
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name("nnrs.functions", name, _composites.LATER)
+    raise missing_name("nnrs.functions", name)
