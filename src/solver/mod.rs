@@ -193,7 +193,7 @@ impl Solver {
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
     /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
     /// w.grad().write(&[0.0f32, 0.0])?;
-    /// solver.remove_parameters(&["w", "nobody knows it"]);
+    /// solver.remove_parameters(&["w", "no such parameter"]);
     /// assert!(solver.get_parameters().is_empty());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
@@ -232,7 +232,7 @@ impl Solver {
         self.lock().entries.list.iter().map(|e| (e.name.clone(), e.param.clone())).collect()
     }
 
-    /// All variables that it owns, parameters and states; nothing where somebody is at work on it.
+    /// All variables that it owns, parameters and states; nothing where another thread is at work on it.
     #[cfg(feature = "python")]
     pub(crate) fn owned_variables(&self) -> Vec<Variable> {
         let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
@@ -359,7 +359,7 @@ impl Solver {
     /// solver.update()?;
     /// solver.set_states(&old)?;
     /// assert_eq!(solver.get_states()[0].1.t, 0);
-    /// assert!(solver.set_states(&[("nobody knows it".into(), old[0].1.clone())]).is_err());
+    /// assert!(solver.set_states(&[("no such parameter".into(), old[0].1.clone())]).is_err());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_states(&self, states: &[(String, State)]) -> Result<()> {

@@ -103,7 +103,7 @@ pub(super) trait Fused: Send + Sync {
     /// Elements `from .. to` of a job.
     ///
     /// # Safety
-    /// All arrays of the job must be memory of its type, for `to` elements, which nobody else works on.
+    /// All arrays of the job must be memory of its type, for `to` elements, which no other thread works on.
     unsafe fn part(&self, job: &Job, from: usize, to: usize);
 }
 

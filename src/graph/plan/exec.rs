@@ -170,7 +170,7 @@ impl Forward {
         slots.iter().for_each(|&v| self.slots[v as usize].data.mark());
     }
 
-    /// The functions of step `i` have run: who asks what was written since asks from now on.
+    /// The functions of step `i` have run: what was written since is asked from now on.
     fn note_ran(&self, i: usize) {
         let now = array::now();
         let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);

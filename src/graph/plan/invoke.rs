@@ -226,7 +226,7 @@ pub(super) fn read(
     operands.read(data.of(n)?, walk())
 }
 
-/// Gives a dying source's memory to a sink, if nobody else has it.
+/// Gives a dying source's memory to a sink, if no other array has it.
 pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()

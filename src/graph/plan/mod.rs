@@ -133,7 +133,7 @@ impl Watch {
 struct Loose {
     f: Arc<FnNode>,
     i: usize,
-    /// Its version, if somebody held it.
+    /// Its version, if it was observed.
     held: Option<u64>,
 }
 

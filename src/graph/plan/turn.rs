@@ -98,7 +98,7 @@ impl<'a> Turn<'a> {
         RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT)
     }
 
-    /// All of the nodes, or who has one of them.
+    /// All of the nodes, or the run that has one of them.
     fn try_all(nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<Turn<'a>, u64> {
         let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
         DEPTH.set(DEPTH.get() + 1);
