@@ -30,7 +30,7 @@ pub struct Context {
     site: Site,
 }
 
-// As in NNabla, the context that nobody chose names no kind of arrays.
+// As in NNabla, the context that was not chosen has no kind of arrays.
 static DEFAULT: LazyLock<Arc<Context>> =
     LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::of(DType::F32) }));
 

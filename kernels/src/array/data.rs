@@ -53,7 +53,7 @@ impl Data {
     ///
     /// ```
     /// let data = nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?;
-    /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: nobody else has it
+    /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: no other owner
     /// assert_eq!(data.as_slice::<i32>(), [7, 7, 7]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
@@ -137,7 +137,7 @@ impl Data {
     /// ```
     /// use nnrs_kernels::{array::Data, DType};
     /// let (a, b) = (Data::new(DType::F32, 2)?, Data::new(DType::U8, 2)?);
-    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: nobody else has it
+    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: no other owner
     /// b.copy_from(&a);
     /// assert_eq!(b.as_slice::<u8>(), [1, 2]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -174,14 +174,14 @@ impl Data {
     /// `unsafe`.
     ///
     /// # Safety
-    /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
+    /// While the slice lives, nothing else reads or writes this memory: no run, no other `Data` of the array.
     ///
     /// # Panics
     /// If `T` is not their type, or they are on a GPU.
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
-    /// // SAFETY: nobody else knows the array.
+    /// // SAFETY: there is no other handle of the array.
     /// unsafe { a.modify(nnrs_kernels::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -338,7 +338,7 @@ impl Data {
         others.iter().any(|o| (o.address(), o.bytes()) != (begin, self.bytes()) && meets(o))
     }
 
-    /// Makes 0 or 1 of each byte: booleans that somebody else wrote may be any, which would be undefined behaviour in a `bool`.
+    /// Makes 0 or 1 of each byte: booleans that other code wrote may be any, which would be undefined behaviour in a `bool`.
     #[inline]
     pub fn settle_booleans(&self) {
         self.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);

@@ -32,7 +32,7 @@ fn survives(v: f64, dtype: DType, double: bool) -> bool {
     own == v || (dtype == DType::F32 && !double && halves)
 }
 
-/// A content that a plan keeps from run to run. That it does so makes the memory nobody's.
+/// A content that a plan keeps from run to run. That it does so makes the memory no array's.
 pub struct Held(Kept);
 
 impl Held {
@@ -150,12 +150,12 @@ impl Kept {
 }
 
 impl Block {
-    /// True if no array has it, and nobody a view.
+    /// True if no array has it, and there is no view.
     fn is_free(self: &Arc<Block>) -> bool {
         Arc::strong_count(self) == self.held.load(Relaxed) && !self.views.any()
     }
 
-    /// True if it is on the host alone, and nobody has a view.
+    /// True if it is on the host alone, and there is no view.
     fn is_unseen_on_host(&self) -> bool {
         self.place() == Place::Host && !self.views.any()
     }
@@ -175,7 +175,7 @@ impl Storage {
     }
 
     /// What the host has written goes to the memory of `cell`, which becomes the content: so runs find it at one place,
-    /// though an array of one number has no memory, and one that others share gets memory anew. `double`: somebody may read
+    /// though an array of one number has no memory, and one that others share gets memory anew. `double`: a reader may want
     /// more of a number's digits than an array of floats has.
     pub fn settle(&self, cell: &mut Option<Held>, gpu: &'static cuda::Gpu, double: bool) -> Result<()> {
         let (content, dtype) = self.look();

@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// What somebody wants to do with a block.
+/// What a caller wants to do with a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -128,7 +128,7 @@ impl Block {
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }
-        // Whoever has a view of the host's memory, or had one then, may have written it since; what is captured has just been
+        // Through a view of the host's memory, even one that is gone, it may have been written since; what is captured has just been
         // brought.
         let seen = self.views.could_write_after(mirror.uploaded) && !cuda::capture::is_capturing();
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && seen);

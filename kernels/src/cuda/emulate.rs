@@ -1,5 +1,5 @@
 //! An emulated GPU, for tests: the system's C++ compiler makes the kernels, over `cuda/emulate.hpp`, and device memory is
-//! the host's between pages that nobody may touch. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
+//! the host's between pages that may not be touched. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
 
 use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
 use super::emulate_vendor;

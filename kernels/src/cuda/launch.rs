@@ -13,7 +13,7 @@ pub struct Launch {
     gpu: &'static Gpu,
     kernel: Kernel,
     args: SmallVec<[u64; 16]>,
-    /// Memory that the kernel reads and nobody else keeps.
+    /// Memory that the kernel reads and that is kept for it alone.
     held: SmallVec<[Arc<Memory>; 1]>,
 }
 
@@ -79,7 +79,7 @@ impl Launch {
         Ok(self)
     }
 
-    /// Numbers of the host's that are others in each run: they are sent in order with the other work, and nobody waits.
+    /// Numbers of the host's that are others in each run: they are sent in order with the other work, and the host does not wait.
     pub fn numbers(mut self, bytes: &[u8]) -> Result<Launch> {
         let memory = Arc::new(self.gpu.alloc(bytes.len())?);
         // SAFETY: the memory is as large as the slice.

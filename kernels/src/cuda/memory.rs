@@ -25,7 +25,7 @@ pub(super) struct Pool {
     reserved: BTreeMap<u64, Option<usize>>,
 }
 
-/// Memory that a captured run uses and frees on the way: nobody else may have it as long as the run may be replayed. It
+/// Memory that a captured run uses and frees on the way: it is not given to other work as long as the run may be replayed. It
 /// counts as in use.
 #[derive(Default)]
 pub(super) struct Arena {
@@ -231,7 +231,7 @@ impl Memory {
         unsafe { self.upload_in(&turn, from, bytes) }
     }
 
-    /// As [`upload`](Memory::upload), by who has the turn.
+    /// As [`upload`](Memory::upload), by the thread that has the turn.
     ///
     /// # Safety
     /// As there.
@@ -252,7 +252,7 @@ impl Memory {
         unsafe { self.gpu.driver.download(to, self.at, bytes) }
     }
 
-    /// Copies from another block of the same size, which is on another device, by who has the turn on both.
+    /// Copies from another block of the same size, which is on another device, by the thread that has the turn on both.
     pub fn copy_from(&self, _: [&Turn; 2], other: &Memory) -> Result<()> {
         self.gpu.count_waits(1);
         // SAFETY: both have that many bytes.

@@ -148,7 +148,7 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
 static ON_HOST: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 static NOTICE: OnceLock<fn(&'static str)> = OnceLock::new();
 
-/// Sets who is told, once for each function, that it runs on the host though its context is a GPU's. Python warns.
+/// Sets what is called, once for each function, when it runs on the host though its context is a GPU's. Python warns.
 pub fn set_notice(f: fn(&'static str)) {
     let _ = NOTICE.set(f);
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// How long nobody is asked again.
+/// How long it is not asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ pub fn refuse(e: Error) -> ! {
     resume_unwind(Box::new(End::Refused(e)))
 }
 
-/// Runs `f` to its end: somebody else's code, which nobody may unwind.
+/// Runs `f` to its end: a script's or library's code, which may not be unwound.
 pub fn unstoppable<R>(f: impl FnOnce() -> R) -> R {
     with(None, f)
 }

@@ -41,7 +41,7 @@ pub fn gather(p: &Picks, x: &Data, w: &Data, y: &Data, absent: Absent) -> Result
     unsafe { launch.size(n).run(gpu.grid(n)) }
 }
 
-/// Writes rows of `width` elements to those of `y` that the numbers name, zeros if there is no `x`. Of several for one the
+/// Writes rows of `width` elements to those of `y` at the indices `numbers`, zeros if there is no `x`. Of several for one the
 /// last one stays; numbers that are no row's are left out.
 pub fn put(numbers: &Data, x: Option<&Data>, width: usize, y: &Data) -> Result<()> {
     if y.is_empty() || numbers.is_empty() {
