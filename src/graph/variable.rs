@@ -10,7 +10,7 @@ pub use handle::Variable;
 
 use super::node::{self, FnNode, maker};
 use super::observe::Observed;
-use super::{plan, reap};
+use super::{deferred_drop, plan};
 use nnrs_kernels::array::{NdArray, Owned, next_time};
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
@@ -449,7 +449,7 @@ impl Drop for VarNode {
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
             parent.output_dropped(i as usize, self.core.get_mut().unwrap_or_else(|e| e.into_inner()));
-            reap::later(parent);
+            deferred_drop::later(parent);
         }
         drop(plans);
     }

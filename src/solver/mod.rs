@@ -27,17 +27,17 @@
 //! ```
 
 mod fused;
+mod gradient_kernels;
 mod gradients;
-mod grads;
 pub mod hooks;
 mod params;
-mod pass;
 mod rule;
 mod states;
 
 mod adam;
 mod adamw;
 mod momentum;
+mod multi_tensor;
 mod nesterov;
 mod sgd;
 
@@ -48,11 +48,11 @@ pub use adamw::AdamW;
 use fused::{AnyRule, Counted};
 pub use hooks::Hooks;
 pub use momentum::Momentum;
+use multi_tensor::{Job, Kernel};
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use params::{Entries, Entry};
 pub use params::{Keep, State};
-use pass::{Job, Kernel};
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
@@ -314,7 +314,7 @@ impl Solver {
     fn job(&self, inner: &Inner, i: usize) -> Result<Job> {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
-        let dtype = grads::stored(w.dtype());
+        let dtype = gradient_kernels::stored(w.dtype());
         let step = Step {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,

@@ -1,17 +1,17 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
 mod build;
-mod ends;
+mod liveness;
+mod on_variables;
 mod run;
 mod tile;
-mod variables;
 
-use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Node, Order, Var, address, collect};
 use super::program::{Input, UnitBackward};
+use super::rematerialize;
 use super::views::Viewed;
 use super::{KEPT, Watch};
 use crate::function::Needs;
@@ -240,13 +240,13 @@ impl Backward {
         b.check_labels()?;
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);
-        again::schedule(&g, &units, b.stored(), &mut steps);
+        rematerialize::schedule(&g, &units, b.stored(), &mut steps);
         if !key.hooked {
-            ends::bring_forward(&g, &mut steps);
+            liveness::bring_forward(&g, &mut steps);
         }
         let read_again = read_again(&g, &steps);
         let loaded = loaded(&g, b.stored(), &steps);
-        let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
+        let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
         let slots: Vec<Slot> = g.vars.iter().map(slot).collect();

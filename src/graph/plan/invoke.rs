@@ -2,7 +2,7 @@
 //! call, and handed on in exactly the size that the call was resolved for.
 
 use super::build::{PlanNode, Slot, Tile};
-use super::{changes, variables};
+use super::{changes, on_variables};
 use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
@@ -70,7 +70,7 @@ fn forward<'a>(
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
         let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
         let before = writes();
-        variables::forward(own, x, y, f.context.dtype())?;
+        on_variables::forward(own, x, y, f.context.dtype())?;
         x.iter().for_each(|x| x.mark());
         if let Some(plan) = f.plan().filter(|_| writes() != before) {
             plan.note_written();
