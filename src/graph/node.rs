@@ -49,7 +49,7 @@ pub(crate) struct FnNode {
     pub(crate) context: Arc<Context>,
     pub(crate) saved: nnrs_kernels::saved::Saved,
     pub(crate) turn: Running,
-    /// This function, or one before it, works on variables: it may be user code that owns who knows what.
+    /// This function, or one before it, works on variables: it may be user code, which may own anything.
     pub(crate) user_code: AtomicBool,
     /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
     pub(crate) no_grad: bool,

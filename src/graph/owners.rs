@@ -144,7 +144,7 @@ impl Part {
         Some(found)
     }
 
-    /// The nodes that are not `shared`, and who owns them.
+    /// The nodes that are not `shared`, and what owns them.
     fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<Owned> {
         let ours: Vec<Arc<FnNode>> = self.functions.into_iter().filter(|f| !shared.contains_key(&address(f))).collect();
         let is_kept = |v: &VarRef| v.is_foreign() && !shared.contains_key(&address(v));

@@ -634,7 +634,7 @@ impl Storage {
         let known = s.shown.filter(|shown| shown.to == time);
         let same = known.filter(|shown| shown.sum == sum);
         if known.is_some() && same.is_none() {
-            time = next_time(); // it was written without a word
+            time = next_time(); // a view has written it
             self.modified.store(time, Relaxed);
         }
         s.shown = Some(Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });

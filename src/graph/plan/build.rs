@@ -313,7 +313,7 @@ impl Forward {
         }
     }
 
-    /// Drops what was made in the middle of the run for who read it then.
+    /// Drops what was made in the middle of the run for its reader then.
     pub(crate) fn drop_remade(&self) {
         if self.is_last() {
             return;

@@ -143,7 +143,7 @@ impl Waits {
         found
     }
 
-    /// Notes that `me` has looked, and who had what it wants.
+    /// Notes that `me` has looked, and which run had what it wants.
     fn note(&mut self, me: u64, owner: u64) {
         self.clock += 1;
         let now = self.clock;

@@ -399,9 +399,7 @@ class Player:
         mine, theirs, known = (e.arrays[k] for e in self.engines)
         cleared = theirs.clear_called
         every = variables(behind(self.sketch.vars.values()))
-        again = any(
-            v.recompute for v in every
-        )  # NNabla fills arrays where it computes again, unseen in nnrs
+        again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, unseen in nnrs
         # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read.
         # "`clear_no_need_grad` leaves what needs a gradient and you hold", "A `backward` that needs a cleared value"
         same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)

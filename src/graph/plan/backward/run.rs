@@ -206,8 +206,8 @@ impl Backward {
         self.slots[v as usize].end(self.key.clear_buffer);
     }
 
-    /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays for who
-    /// got hold of it in the middle of the run.
+    /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays where
+    /// the script got a handle of it in the middle of the run.
     fn drop_grad(&self, v: u32) {
         let grad = &self.grads[v as usize];
         match self.key.clear_buffer {
