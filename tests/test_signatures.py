@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import os
+import pydoc
 import subprocess
 import sys
 import warnings
@@ -34,6 +35,19 @@ def fresh():
 
 
 # --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def test_help_shows_the_signature():
+    for function in (F.leaky_relu, nn.grad, nn.parametric_functions.affine):
+        text = pydoc.plaintext.document(function, function.__name__)
+        assert text.startswith(f"{function.__name__}({next(iter(inspect.signature(function).parameters))}"), text
+
+
+def test_a_function_in_a_class_stays_a_function():
+    class Net:
+        act = F.relu
+
+    assert Net().act is F.relu
 
 
 def arguments(code: str) -> list[tuple[str, Any]]:

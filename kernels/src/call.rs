@@ -163,7 +163,6 @@ impl<'a> View<'a> {
 
     /// Where the elements lie in the array, if they are not all of it in order: only for inputs that
     /// [take strides](Call::takes_strides).
-    #[doc(hidden)]
     #[inline]
     pub fn strides(&self) -> Option<&'a Strided> {
         self.strides

@@ -36,6 +36,11 @@ impl Checked {
         Ok(self.function.bind(py).repr()?.to_string())
     }
 
+    /// As an attribute of a class it stays what it is. Having this makes it a routine, whose signature `help` shows.
+    fn __get__(slf: Py<Self>, _instance: Option<Py<PyAny>>, _owner: Option<Py<PyAny>>) -> Py<Self> {
+        slf
+    }
+
     /// Pickled by name, as functions are.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.function.bind(py).getattr("__qualname__")

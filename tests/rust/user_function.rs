@@ -1,7 +1,7 @@
 //! Functions written in another crate, which this file is: an element-wise one that fuses, one with a structure of its
 //! own, one over whole variables. With gradients of any order, in all types; no Python.
 
-use nnrs::array::alloc;
+use nnrs::array::{Place, Strided, alloc};
 use nnrs::dtype::Element;
 use nnrs::expr::Expr;
 use nnrs::function::{Call, Elementwise, Function, Grad, Gradients, Needs, OnVariables, Output};
@@ -9,6 +9,7 @@ use nnrs::function::{Resolved, Run, Shapes, View, ViewMut};
 use nnrs::graph::{self, mode};
 use nnrs::{Context, DType, Error, Result, Shape, Variable, function, functions as f, with_real};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 function! {
     /// `x` exp(-`rate` `x`²).
@@ -38,6 +39,9 @@ struct Rows {
     scale: f64,
 }
 
+/// Inputs that `Rows` has read with strides.
+static VIEWS: AtomicUsize = AtomicUsize::new(0);
+
 impl Function for RowDot {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         if x[0].ndim() != 2 {
@@ -61,15 +65,19 @@ impl Function for RowDot {
 
 impl Call for Rows {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let m = self.m;
+        VIEWS.fetch_add(x.iter().filter(|x| x.strides().is_some()).count(), Relaxed);
         with_real!(run.dtype, T => {
-            let (a, b) = (x[0].slice::<T>(), x[1].slice::<T>());
-            for (i, y) in y[0].slice::<T>().iter_mut().enumerate() {
-                let products = (0..m).map(|j| a[i * m + j].to_f64() * b[i * m + j].to_f64());
+            let (a, b, mut y) = (x[0].view::<T>(), x[1].view::<T>(), y[0].view::<T>());
+            for ((a, b), y) in a.outer_iter().zip(b.outer_iter()).zip(&mut y) {
+                let products = a.iter().zip(&b).map(|(a, b)| a.to_f64() * b.to_f64());
                 *y = T::from_f64(self.scale * products.sum::<f64>());
             }
         });
         Ok(())
+    }
+
+    fn takes_strides(&self, _i: usize, _x: &Strided, place: Place) -> bool {
+        place == Place::Host
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {
@@ -81,8 +89,9 @@ impl Call for Rows {
             let (Some(gx), Some(gy), Some(other)) = (gx, &gy[0], &x[1 - i]) else { continue };
             let output = gx.output;
             with_real!(run.dtype, T => {
-                for (k, g) in gx.slice::<T>().iter_mut().enumerate() {
-                    let part = T::from_f64(self.scale) * gy.slice::<T>()[k / self.m] * other.slice::<T>()[k];
+                let other = other.view::<T>();
+                for (k, (g, other)) in gx.slice::<T>().iter_mut().zip(&other).enumerate() {
+                    let part = T::from_f64(self.scale) * gy.slice::<T>()[k / self.m] * *other;
                     *g = if output == Output::Write { part } else { *g + part };
                 }
             });
@@ -214,6 +223,25 @@ fn one_with_a_structure_of_its_own() {
             close(&values(&derivative(&gx, &w)), &[2.0; 6], eps);
         });
     }
+}
+
+#[test]
+fn its_kernel_reads_transposed_arrays_where_they_lie() {
+    let (x, w) = (leaf(&[0.5, -1.0, 2.0, 0.25, 1.0, -0.5], &[3, 2]), leaf(&[1.0, 2.0, 3.0, -1.0, -2.0, -3.0], &[2, 3]));
+    let turned = f::transpose(
+        &f::add_scalar(&x, f::AddScalar { val: 0.0, inplace: false }).unwrap(),
+        f::Transpose { axes: vec![1, 0].into() },
+    )
+    .unwrap();
+    let y = row_dot(&turned, &w, RowDot { scale: 2.0 }).unwrap();
+    drop(turned);
+    assert_eq!(values(&y), [2.0 * (0.5 + 4.0 + 3.0), 2.0 * (1.0 - 0.5 + 1.5)]);
+    assert_eq!(VIEWS.load(Relaxed), 1);
+    x.grad().zero().unwrap();
+    w.grad().zero().unwrap();
+    y.backward().unwrap();
+    assert_eq!(x.grad().to_vec::<f64>().unwrap(), [2.0, -2.0, 4.0, -4.0, 6.0, -6.0]);
+    assert_eq!(w.grad().to_vec::<f64>().unwrap(), [1.0, 4.0, 2.0, -2.0, 0.5, -1.0]);
 }
 
 #[test]

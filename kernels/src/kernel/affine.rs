@@ -55,7 +55,7 @@ impl Call for Affine {
             matmul(1, Matrix::of(x, m, k).t(), g, &gw.data, gw.output)?;
         }
         if let Some(Some(gb)) = gx.get(2) {
-            ops::sum(&gy.data, &Shape::from([m, n]), &[true, false], &gb.data, gb.output)?;
+            ops::sum(&View::new(&[m, n].into(), gy.data.clone()), &[true, false], &gb.data, gb.output)?;
         }
         Ok(())
     }

@@ -62,12 +62,12 @@ pub fn begin(y: &Data, given: Option<&Data>) -> Result<()> {
     }
 }
 
-/// Sums `x` of `shape` over the axes of `mask` into `y`.
-pub fn sum(x: &Data, shape: &Shape, mask: &[bool], y: &Data, output: Output) -> Result<()> {
+/// Sums `x` over the axes of `mask` into `y`.
+pub fn sum(x: &View, mask: &[bool], y: &Data, output: Output) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda_reduce::reduce(Reduction::Sum, x, shape, mask, y, 1.0, output)?,
+        Place::Gpu(_) => cuda_reduce::reduce(Reduction::Sum, &x.data, x.shape, mask, y, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
-            cpu_reduce::sum_axes(x.as_slice::<T>(), shape, mask, y.as_mut_slice(), output)
+            cpu_reduce::sum_axes::<T>(x, x.shape, mask, y.as_mut_slice(), output)
         }),
     }
     Ok(())

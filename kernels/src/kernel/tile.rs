@@ -38,6 +38,6 @@ impl Call for Tile {
     fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
         let repeated: Vec<bool> = (0..self.pairs.ndim()).map(|a| a % 2 == 0).collect();
-        ops::sum(&gy.data, &self.pairs, &repeated, &gx.data, gx.output)
+        ops::sum(&View::new(&self.pairs, gy.data.clone()), &repeated, &gx.data, gx.output)
     }
 }

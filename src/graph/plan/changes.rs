@@ -5,12 +5,13 @@
 //! out on demand (`settle`): when another plan takes functions over, when the plan goes, or when a value is wanted
 //! that was there before a later run.
 
-use super::build::{Forward, PlanNode};
+use super::build::{Forward, PlanNode, Slot};
 use super::recompute::{changed, is_unchanged};
 use crate::graph::node::FnNode;
 use nnrs_kernels::array::{NdArray, next_time, now};
 use nnrs_kernels::error::Result;
 use smallvec::SmallVec;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// What a plan knows of its runs.
@@ -92,10 +93,17 @@ impl Forward {
         self.changes.is_written.store(true, Relaxed);
     }
 
-    /// After a run: where the script wrote in its middle, it did not make what other runs make.
+    /// After a run: where the script wrote in its middle, the functions behind did not make what other runs make.
     pub(super) fn note_what_was_written(&self) {
-        if self.changes.is_written.swap(false, Relaxed) && (0..self.slots.len()).any(|v| self.was_written(v)) {
-            self.nodes.iter().for_each(|n| n.f.note_change());
+        if !self.changes.is_written.swap(false, Relaxed) {
+            return;
+        }
+        let mut written: Vec<bool> = (0..self.slots.len()).map(|v| self.was_written(v)).collect();
+        for n in &self.nodes {
+            if n.x.iter().chain(&n.y).any(|&v| written[v as usize]) {
+                n.f.note_change();
+                n.y.iter().for_each(|&y| written[y as usize] = true);
+            }
         }
     }
 
@@ -105,10 +113,14 @@ impl Forward {
         if slot.maker.is_some() {
             return !slot.is_as_made();
         }
+        let storage = slot.data.storage();
+        if storage.is_as_at(self.changes.began.load(Relaxed)) {
+            return false;
+        }
         let writes = |n: &PlanNode, i: usize| n.f.function.updates_input(i) || n.f.rewrites() == Some(i);
         let is_updated = |n: &PlanNode| n.x.iter().enumerate().any(|(i, &x)| x as usize == v && writes(n, i));
-        let began = self.changes.began.load(Relaxed);
-        !slot.data.storage().is_as_at(began) && !self.nodes.iter().any(is_updated)
+        let is_made = |other: &Slot| other.maker.is_some() && Arc::ptr_eq(&other.data.storage(), &storage);
+        !self.nodes.iter().any(is_updated) && !self.slots.iter().any(is_made)
     }
 
     /// Looks at each function that ran before: tells those that will make something else.

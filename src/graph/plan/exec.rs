@@ -131,8 +131,8 @@ impl Forward {
     pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
-        self.note_changes();
         self.mark(&self.marked); // what views write while it runs shows in the marks after it
+        self.note_changes();
         let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
             Some((gpu, replays)) => self.run_captured(gpu, replays),
             None => self.compute(hooks),

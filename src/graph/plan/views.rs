@@ -59,15 +59,33 @@ impl Graph {
         }
         // What the script writes to the source between forward and backward is none of the view's.
         let is_read_later = readers.iter().any(|&(r, k)| self.reads_in_backward(&self.nodes[r as usize], k));
-        let is_closed = from.producer.is_some() && is_passing(from);
-        (!is_read_later || is_closed).then_some(Viewed { source, how, node: n })
+        (!is_read_later || self.is_closed(from)).then_some(Viewed { source, how, node: n })
     }
 
     /// The elements are stored as the function would store them, or reading converts them to the same.
     fn keeps_type(&self, node: &Node, from: &Var) -> bool {
         let site = node.f.context.site();
-        let maker = from.producer.map(|n| &self.nodes[n as usize].f);
-        site.dtype == site.compute_dtype() || maker.is_some_and(|f| f.context.site() == site && has_its_type(f))
+        let has_it = |f: &FnNode| f.context.site() == site && has_its_type(f);
+        site.dtype == site.compute_dtype() || self.maker(from).1.is_some_and(has_it)
+    }
+
+    /// Only the functions that read it can reach its memory.
+    fn is_closed(&self, v: &Var) -> bool {
+        let (passes, maker) = self.maker(v);
+        passes && maker.is_some()
+    }
+
+    /// The function that makes an array, behind others that only give it another shape, and whether these and it are passing.
+    fn maker<'a>(&'a self, mut v: &'a Var) -> (bool, Option<&'a FnNode>) {
+        let mut passes = true;
+        loop {
+            passes &= is_passing(v);
+            let Some(node) = v.producer.map(|n| &self.nodes[n as usize]) else { return (passes, None) };
+            if !node.f.function.is_view() {
+                return (passes, Some(&node.f));
+            }
+            v = self.var(node.x[0]);
+        }
     }
 
     /// Function `r` reads its input `k` where it lies in another array as `how` says, in the type and place of `maker`.
@@ -117,7 +135,7 @@ fn is_passing(v: &Var) -> bool {
     !is_kept && !v.twin && !v.once && !v.of_user_code && !v.var.is_shared() && !v.var.is_overwritten()
 }
 
-/// Its outputs are arrays of their own, of the type of its context.
+/// Its outputs are of the type of its context.
 fn has_its_type(f: &FnNode) -> bool {
-    !f.function.is_view() && (0..f.function.def().outputs.len().max(1)).all(|i| f.function.output_dtype(i).is_none())
+    (0..f.function.def().outputs.len().max(1)).all(|i| f.function.output_dtype(i).is_none())
 }

@@ -3,10 +3,10 @@
 use super::cpu::{Conv, Layout, loops};
 use super::{Dims, Sizes, cuda, three};
 use crate::array::{Data, Output, Place};
+use crate::call::View;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::ops;
-use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
 
@@ -162,8 +162,8 @@ impl Sizes {
     pub(super) fn sum_channels(&self, gy: &Data, channels: usize, gb: &Data, output: Output) -> Result<()> {
         let (n, points) = (self.batch, gy.len() / (self.batch * channels).max(1));
         match self.channel_last {
-            true => ops::sum(gy, &Shape::from([n * points, channels]), &[true, false], gb, output),
-            false => ops::sum(gy, &Shape::from([n, channels, points]), &[true, false, true], gb, output),
+            true => ops::sum(&View::new(&[n * points, channels].into(), gy.clone()), &[true, false], gb, output),
+            false => ops::sum(&View::new(&[n, channels, points].into(), gy.clone()), &[true, false, true], gb, output),
         }
     }
 

@@ -1,5 +1,8 @@
 //! The axes of a reduction, neighbours of one kind merged: where each result's elements lie.
 
+use crate::array::Strided;
+use crate::call::View;
+use crate::dtype::Element;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -58,9 +61,63 @@ impl Axes {
     }
 }
 
+/// The elements that are reduced, which a kernel reads in runs along the innermost merged axis: an array, or a view of one
+/// in which each run [lies in order](has_dense_runs).
+#[derive(Clone, Copy)]
+pub struct Runs<'a, T> {
+    array: &'a [T],
+    view: Option<&'a Strided>,
+}
+
+impl<'a, T> From<&'a [T]> for Runs<'a, T> {
+    fn from(array: &'a [T]) -> Self {
+        Runs { array, view: None }
+    }
+}
+
+impl<'a, T: Element> From<&'a View<'_>> for Runs<'a, T> {
+    fn from(x: &'a View) -> Self {
+        Runs { array: x.data.as_slice(), view: x.strides() }
+    }
+}
+
+impl<'a, T> Runs<'a, T> {
+    /// `n` elements of one run, from number `at` of all elements on.
+    pub fn get(&self, at: usize, n: usize) -> &'a [T] {
+        let first = self.view.map_or(at, |view| view.place(at));
+        &self.array[first..][..n]
+    }
+}
+
+/// Whether the elements of `x` that are neighbours along the innermost merged axis are neighbours in memory.
+pub fn has_dense_runs(x: &Strided, reduced: &[bool]) -> bool {
+    let mut axes = x.shape.iter().zip(&x.strides).zip(reduced).rev().filter(|((n, _), _)| **n != 1).peekable();
+    let Some(&(_, kind)) = axes.peek() else { return true };
+    let mut dense = 1;
+    axes.take_while(|(_, r)| *r == kind).all(|((&n, &stride), _)| {
+        let is_dense = stride == dense;
+        dense *= n as isize;
+        is_dense
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::AxisMap;
+
+    #[test]
+    fn runs_of_views() {
+        let x: Vec<usize> = (0..24).collect();
+        let view = AxisMap::new([0, 1, 0]).along(2, 1, 1).along(2, 0, 1).along(4, 2, 1);
+        let view = view.of(&Strided::dense(&[2, 3, 4].into()));
+        for (reduced, dense) in [([true, false, true], true), ([false, true, true], false), ([true, true, false], true)]
+        {
+            assert_eq!(has_dense_runs(&view, &reduced), dense, "{reduced:?}");
+        }
+        let runs = Runs { array: &x, view: Some(&view) };
+        assert_eq!((runs.get(4, 4), runs.get(9, 3)), (&x[16..20], &x[9..12]));
+    }
 
     #[test]
     fn offsets_of_rows_and_of_what_they_reduce() {

@@ -1,8 +1,9 @@
 //! The mean over axes.
 
 use super::Reduced;
+use super::axes::has_dense_runs;
 use crate::array::scratch::{Scratch, counted};
-use crate::array::{Output, Place};
+use crate::array::{Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cuda::program;
 use crate::dtype::DType;
@@ -24,10 +25,14 @@ impl Call for Mean {
         }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
-            sum_axes(x[0].slice(), shape, mask, y, Output::Write);
+            sum_axes::<T>(&x[0], shape, mask, y, Output::Write);
             divide(y, n);
         });
         Ok(())
+    }
+
+    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
+        place == Place::Host && has_dense_runs(x, &self.0.mask)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

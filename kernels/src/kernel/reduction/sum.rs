@@ -1,7 +1,8 @@
 //! The sum over axes.
 
 use super::Reduced;
-use crate::array::Output;
+use super::axes::has_dense_runs;
+use crate::array::{Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::kernel::ops;
@@ -12,7 +13,11 @@ pub struct Sum(pub Reduced);
 
 impl Call for Sum {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        ops::sum(&x[0].data, &self.0.shape, &self.0.mask, &y[0].data, Output::Write)
+        ops::sum(&x[0], &self.0.mask, &y[0].data, Output::Write)
+    }
+
+    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
+        place == Place::Host && has_dense_runs(x, &self.0.mask)
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

@@ -2,7 +2,7 @@
 
 use crate::array::Output;
 use crate::array::scratch::Scratch;
-use crate::kernel::reduction::axes::Axes;
+use crate::kernel::reduction::axes::{Axes, Runs};
 use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -15,9 +15,15 @@ const BLOCK: usize = 64;
 const PART: usize = 1 << 15;
 
 /// Sums `x` of shape `from` over `axes` (true: summed) into `y`.
-pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T], output: Output) {
-    let axes = Axes::new(from, summed);
-    if x.is_empty() || y.is_empty() {
+pub fn sum_axes<'a, T: SimdReal>(
+    x: impl Into<Runs<'a, T>>,
+    from: &Shape,
+    summed: &[bool],
+    y: &mut [T],
+    output: Output,
+) {
+    let (axes, x, size) = (Axes::new(from, summed), x.into(), from.size());
+    if size == 0 || y.is_empty() {
         if output == Output::Write {
             y.fill(T::ZERO);
         }
@@ -26,7 +32,7 @@ pub fn sum_axes<T: SimdReal>(x: &[T], from: &Shape, summed: &[bool], y: &mut [T]
     let inner = axes.inner();
     let out = Rows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
     let rows = y.len() / inner;
-    if x.len() < MIN_PARALLEL {
+    if size < MIN_PARALLEL {
         return (0..rows).for_each(|r| out.row(r, 0, inner));
     }
     if rows >= 8 {
@@ -86,7 +92,7 @@ fn repeated(to: &Shape, from: &Shape) -> SmallVec<[bool; 6]> {
 /// A result as rows of `inner` neighbouring elements.
 struct Rows<'a, T> {
     y: *mut T,
-    x: &'a [T],
+    x: Runs<'a, T>,
     axes: &'a Axes,
     inner: usize,
     output: Output,
@@ -103,8 +109,7 @@ impl<T: SimdReal> Rows<'_, T> {
         let base = self.axes.row_offset(r) + from;
         if let Some(n) = self.axes.reduced_last() {
             let outer = self.axes.count(true) / n;
-            let total =
-                (0..outer).map(|k| simd::sum(&self.x[base + self.axes.reduced_offset(k * n)..][..n])).sum::<T>();
+            let total = (0..outer).map(|k| simd::sum(self.x.get(base + self.axes.reduced_offset(k * n), n))).sum::<T>();
             y[0] = if self.output == Output::Write { total } else { y[0] + total };
             return;
         }
@@ -113,13 +118,13 @@ impl<T: SimdReal> Rows<'_, T> {
             y.fill(T::ZERO);
         }
         if n <= BLOCK {
-            return (0..n).for_each(|k| simd::add_assign(y, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
+            return (0..n).for_each(|k| simd::add_assign(y, self.x.get(base + self.axes.reduced_offset(k), y.len())));
         }
         let mut part = Scratch::filled(y.len(), T::ZERO);
         for first in (0..n).step_by(BLOCK) {
             part.fill(T::ZERO);
             (first..n.min(first + BLOCK))
-                .for_each(|k| simd::add_assign(&mut part, &self.x[base + self.axes.reduced_offset(k)..][..y.len()]));
+                .for_each(|k| simd::add_assign(&mut part, self.x.get(base + self.axes.reduced_offset(k), y.len())));
             simd::add_assign(y, &part);
         }
     }
@@ -133,7 +138,7 @@ impl<T: SimdReal> Rows<'_, T> {
         let shared = &shared;
         pool::run(sums.len(), &move |i| {
             let (k, first) = (i / parts, i % parts * PART);
-            let row = &self.x[base + self.axes.reduced_offset(k * n)..][..n];
+            let row = self.x.get(base + self.axes.reduced_offset(k * n), n);
             // SAFETY: task i alone writes sum i.
             unsafe { shared.0.add(i).write(simd::sum(&row[first..n.min(first + PART)])) };
         });
@@ -183,7 +188,7 @@ mod tests {
             let mut want = vec![1.0; kept.size()];
             x.iter().zip(places).for_each(|(v, at)| want[at] += v);
             let mut y = vec![1.0; kept.size()];
-            sum_axes(&x, &shape, summed, &mut y, Output::Accumulate);
+            sum_axes(&x[..], &shape, summed, &mut y, Output::Accumulate);
             assert_eq!(y, want, "{shape} {summed:?}");
         }
     }
