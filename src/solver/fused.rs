@@ -1,7 +1,7 @@
 //! A rule as the engine holds it: its formula as an expression, and compiled into one loop over all of its arrays.
 //! Both do the same operations in the same order, so they give the same bits.
 
-use super::multi_tensor::{Fused, Job};
+use super::pass::{Fused, Job};
 use super::rule::{Declared, Rule, Scalars, Step};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::expr::{Expr, Formula};

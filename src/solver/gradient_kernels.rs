@@ -1,7 +1,7 @@
 //! What solvers do to gradients between backward and update: decay, scale, clip, look for infinities and NaN.
 
-use super::multi_tensor::{Grid, Job, Kernel};
 use super::params::Entry;
+use super::pass::{Grid, Job, Kernel};
 use crate::function::Output;
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;

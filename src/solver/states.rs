@@ -1,8 +1,8 @@
 //! States of parameters: made with zeros, checked when they come from outside.
 
 use super::SolverDef;
-use super::multi_tensor::Job;
 use super::params::{Entries, State};
+use super::pass::Job;
 use crate::graph::Variable;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::context::compute_dtype;
