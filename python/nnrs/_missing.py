@@ -66,6 +66,7 @@ WeightNormalization WeightStandardization
 
 MODULES = frozenset(
     """
+_arithmetic_ops _array _computation_graph _init
 callback communicator contrib contrib.context core.graph_def core.modules core.variable_batch_size
 experimental.framework experimental.framework.data experimental.framework.evaluator experimental.framework.trainer
 experimental.framework.updater experimental.framework.worker experimental.graph_converters
