@@ -4,8 +4,8 @@
 pub mod array;
 pub mod base;
 pub mod call;
-pub mod context;
 pub mod cuda;
+pub mod device;
 pub mod expr;
 pub mod gemm;
 pub mod kernel;
@@ -16,7 +16,7 @@ pub mod tile;
 
 pub use array::NdArray;
 pub use base::{dtype, error, fork, saved, shape, switch};
-pub use context::Context;
+pub use device::{Context, context};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use inventory;

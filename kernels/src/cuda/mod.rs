@@ -10,6 +10,7 @@ pub mod convert;
 mod cublas;
 #[cfg(feature = "cuda")]
 mod cudnn;
+mod device;
 #[cfg(any(feature = "cuda", test))]
 mod disk;
 pub mod draws;
@@ -47,10 +48,10 @@ pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
 #[cfg(feature = "cuda")]
 pub use library::set_package_folders;
-pub use memory::Memory;
 pub use replays::{graphs, set_graphs};
 pub use vendor::{set_libraries, set_tf32, tf32};
 
+use crate::device::Memory;
 use crate::error::{Error, Result};
 use crate::fork;
 use memory::Pool;
