@@ -15,7 +15,7 @@ pub mod simd;
 pub mod tile;
 
 pub use array::NdArray;
-pub use base::{dtype, error, fork, saved, shape, switch};
+pub use base::{dtype, error, fork, saved, shape, stack, switch};
 pub use device::{Context, context};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};

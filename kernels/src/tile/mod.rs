@@ -80,7 +80,7 @@ impl<T: SimdReal> Program<T> {
     /// Sources must be readable and sinks writable for `n` elements of their types. A sink may be the same memory as a
     /// dense source of an element type of the same size, but they must not overlap otherwise.
     pub unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
-        assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
+        assert!(self.takes(sources.len(), sinks.len(), scalars.len()));
         let run = Run { program: self, n, sources, sinks, scalars };
         if n * (self.loops + 1) < MIN_PARALLEL || n <= CHUNK {
             // SAFETY: the caller's promise.
@@ -97,7 +97,7 @@ impl<T: SimdReal> Program<T> {
     /// # Safety
     /// As [`Program::run`], for `to` elements.
     pub unsafe fn run_part(&self, from: usize, to: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
-        debug_assert!(sources.len() == self.inputs && sinks.len() == self.outputs && scalars.len() == self.scalars);
+        debug_assert!(self.takes(sources.len(), sinks.len(), scalars.len()));
         // SAFETY: the caller's promise.
         unsafe { Run { program: self, n: to, sources, sinks, scalars }.range(from, to) }
     }
@@ -109,6 +109,11 @@ impl<T: SimdReal> Program<T> {
                 f(&mut self.steps[from as usize..to as usize]);
             }
         }
+    }
+
+    /// Whether it is over so many arrays and numbers.
+    pub(crate) fn takes(&self, sources: usize, sinks: usize, scalars: usize) -> bool {
+        (sources, sinks, scalars) == (self.inputs, self.outputs, self.scalars)
     }
 
     /// Operations that one element takes: what it costs.
