@@ -6,6 +6,8 @@ pub mod base;
 pub mod call;
 pub mod cuda;
 pub mod device;
+#[cfg(feature = "emulate")]
+mod emulate;
 pub mod expr;
 pub mod gemm;
 pub mod kernel;

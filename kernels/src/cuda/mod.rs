@@ -15,10 +15,6 @@ mod device;
 mod disk;
 pub mod draws;
 pub(crate) mod driver;
-#[cfg(feature = "emulate")]
-mod emulate;
-#[cfg(feature = "emulate")]
-mod emulate_vendor;
 #[cfg(feature = "cuda")]
 mod faults;
 mod generated;
@@ -26,7 +22,7 @@ pub mod launch;
 #[cfg(feature = "cuda")]
 mod library;
 mod memory;
-mod module;
+pub(crate) mod module;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 mod patience;
@@ -130,8 +126,10 @@ pub fn gpu(id: usize) -> Result<&'static Gpu> {
 
 fn open() -> Result<Vec<Box<dyn Driver>>> {
     #[cfg(feature = "emulate")]
-    if let Some(drivers) = emulate::open()? {
-        return Ok(drivers);
+    for substitute in inventory::iter::<driver::Substitute> {
+        if let Some(drivers) = (substitute.0)()? {
+            return Ok(drivers);
+        }
     }
     #[cfg(not(feature = "emulate"))]
     if std::env::var("NNRS_CUDA").is_ok_and(|v| v.starts_with("emulate")) {
