@@ -103,7 +103,7 @@ impl Block {
     }
 
     fn at_gpu(&self, gpu: &'static dyn Device, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
-        let other = mirror.copy.as_ref().map(|c| c.device()).filter(|g| !std::ptr::eq(*g, gpu));
+        let other = mirror.copy.as_ref().map(|c| c.device()).filter(|g| *g != gpu);
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }

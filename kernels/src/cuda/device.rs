@@ -66,8 +66,6 @@ impl Device for Gpu {
     }
 }
 
-/// For the engine.
-#[doc(hidden)]
 impl Place {
     /// The GPU, if it is one.
     #[inline]

@@ -80,6 +80,7 @@ pub trait Device: Any + Send + Sync + Debug + Display {
     unsafe fn convert(&'static self, to: (u64, DType), from: (u64, DType), n: usize) -> Result<()>;
 }
 
+// By the address alone: one type may have several tables of methods.
 impl PartialEq for dyn Device {
     fn eq(&self, other: &dyn Device) -> bool {
         std::ptr::addr_eq(self, other)
