@@ -38,7 +38,6 @@ mod adam;
 mod adamw;
 mod momentum;
 mod nesterov;
-mod pass;
 mod sgd;
 
 use crate::function::ArgValue;
@@ -50,9 +49,9 @@ pub use hooks::Hooks;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::kernel::update::{Job, Update};
 use params::{Entries, Entry};
 pub use params::{Keep, State};
-use pass::{Job, Kernel};
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
@@ -83,7 +82,7 @@ pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Ada
 /// ```
 pub struct Solver {
     rule: Box<dyn AnyRule>,
-    kernel: Kernel,
+    update: Update,
     inner: Mutex<Inner>,
 }
 
@@ -105,9 +104,9 @@ impl Solver {
         rule.round_to_float();
         let learning_rate = first_rate(&rule);
         let rule = Counted(rule);
-        let kernel = Kernel::new(rule.expression());
+        let update = Update::new(rule.expression());
         let inner = Inner { entries: Entries::default(), learning_rate, weight_decay: None };
-        Solver { rule: Box::new(rule), kernel, inner: Mutex::new(inner) }
+        Solver { rule: Box::new(rule), update, inner: Mutex::new(inner) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -303,7 +302,7 @@ impl Solver {
         // A gradient that was not kept is made again first: of the parameters as they are.
         which.iter().try_for_each(|&i| inner.entries.list[i].fetch_gradient())?;
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
-        self.kernel.run_fused(&jobs, self.rule.as_ref())?;
+        self.rule.run(&self.update, &jobs)?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1);

@@ -1,9 +1,9 @@
 //! Memory of one element type that is being worked on.
 
 use super::alloc::Block;
-use super::mirror::{Access, Place};
+use super::mirror::Access;
 use super::storage::Content;
-use crate::cuda;
+use crate::device::{Memory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -28,7 +28,7 @@ pub struct Data {
     /// Address of the block there.
     base: usize,
     /// The block's memory there, if that is a GPU.
-    _memory: Option<Arc<cuda::Memory>>,
+    _memory: Option<Arc<Memory>>,
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
@@ -239,21 +239,18 @@ impl Data {
 
     /// Writes what a lazy content stands for.
     pub(super) fn fill_with(&self, content: &Content) -> Result<()> {
-        match content {
-            _ if self.place.gpu().is_some() => cuda::convert::fill(self, content.number().unwrap_or(0.0))?,
-            Content::Fill(v) => with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v))),
-            _ => self.bytes_mut().fill(0),
+        match (self.place, content) {
+            (Place::Gpu(device), _) => {
+                let value = content.number().unwrap_or(0.0);
+                // SAFETY: the memory there has the elements.
+                unsafe { device.fill(self.address(), self.dtype, self.len, value)? }
+            }
+            (Place::Host, Content::Fill(v)) => {
+                with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v)))
+            }
+            (Place::Host, _) => self.bytes_mut().fill(0),
         }
         Ok(())
-    }
-
-    /// The GPU that the memory is of.
-    ///
-    /// # Panics
-    /// If it is the host's.
-    #[inline]
-    pub fn gpu(&self) -> &'static cuda::Gpu {
-        self.place.gpu().expect("memory of a GPU")
     }
 
     /// Where the memory is.
@@ -319,7 +316,12 @@ impl Data {
     pub fn take(&self, src: &Data) -> Result<()> {
         match self.place {
             Place::Host => self.copy_from(src),
-            Place::Gpu(_) => cuda::convert::convert(self, src)?,
+            Place::Gpu(device) => {
+                assert!(self.len == src.len && self.place == src.place, "copy between arrays of one size at one place");
+                let (to, from) = ((self.address(), self.dtype), (src.address(), src.dtype));
+                // SAFETY: both have as many elements, on the device.
+                unsafe { device.convert(to, from, self.len)? }
+            }
         }
         Ok(())
     }

@@ -7,12 +7,13 @@ mod data;
 mod kept;
 mod mirror;
 pub mod scratch;
-mod site;
 mod storage;
 mod strided;
 mod system;
 mod views;
+mod walk;
 
+pub use crate::device::{Place, Site};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
@@ -20,14 +21,13 @@ pub use content::Found;
 pub use data::Data;
 pub use data::shape_changed;
 pub use kept::{Held, Kept};
-pub use mirror::Place;
-pub use site::Site;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
 pub use strided::{AxisMap, Strided};
 pub use views::Export;
+pub use walk::{Axes, Sink, Source, Walk};
 
 /// What a kernel does with the old values of an array that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use super::alloc::Block;
 use super::data::{Data, convert};
-use super::mirror::{Access, Place};
+use super::mirror::Access;
+use crate::device::Place;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;

@@ -95,6 +95,13 @@ pub trait Driver: Send + Sync {
     fn forget(&self, captured: Captured);
 }
 
+/// Who has other devices than the real ones, for tests: they are taken if there are some.
+#[cfg(feature = "emulate")]
+pub struct Substitute(pub fn() -> Result<Option<Vec<Box<dyn Driver>>>>);
+
+#[cfg(feature = "emulate")]
+inventory::collect!(Substitute);
+
 /// A device's name and limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {

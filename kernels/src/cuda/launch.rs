@@ -1,8 +1,10 @@
 //! Launches: a kernel, its grid, and its arguments one after the other.
 
+use super::Gpu;
 use super::driver::{Grid, Kernel};
-use super::{Gpu, Memory};
 use crate::array::Data;
+use crate::device::Memory;
+use crate::dtype::DType;
 use crate::error::Result;
 use smallvec::SmallVec;
 use std::ffi::c_void;
@@ -47,6 +49,12 @@ impl Launch {
     /// An array and, as the next parameter, its type.
     pub fn array(self, data: &Data) -> Launch {
         self.data(data).long(data.dtype() as i64)
+    }
+
+    /// The memory of an array and, as the next parameter, its type.
+    pub(super) fn address(mut self, at: u64, dtype: DType) -> Launch {
+        self.args.push(at);
+        self.long(dtype as i64)
     }
 
     pub fn flag(self, v: bool) -> Launch {

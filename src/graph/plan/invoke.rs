@@ -179,13 +179,13 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
         AnyProgram::compile(site, &ssa, inputs, &[out])
     };
-    match (site.place, site.dtype) {
-        (Place::Gpu(gpu), _) => {
+    match (site.place.gpu(), site.dtype) {
+        (Some(gpu), _) => {
             let double = site.compute_dtype() == DType::F64;
             AnyProgram::Gpu(gpu, cuda::program::Program::of(double, &rules.forward))
         }
-        (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
-        (Place::Host, _) => fork::fill(&rules.single, make).clone(),
+        (None, DType::F64) => fork::fill(&rules.double, make).clone(),
+        (None, _) => fork::fill(&rules.single, make).clone(),
     }
 }
 
