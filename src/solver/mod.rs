@@ -31,6 +31,7 @@ mod gradient_kernels;
 mod gradients;
 pub mod hooks;
 mod params;
+mod pass;
 mod rule;
 mod states;
 
@@ -38,7 +39,6 @@ mod adam;
 mod adamw;
 mod momentum;
 mod nesterov;
-mod pass;
 mod sgd;
 
 use crate::function::ArgValue;
