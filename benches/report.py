@@ -1,4 +1,4 @@
-"""The table: a row for each case and number of threads, ratios beside what the issue allows."""
+"""The table: a row for each case and number of threads, ratios beside the most that each may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Axes merged by the host (kernels/src/cuda/reduce.rs): those that stay, and those that are reduced.
+// Axes merged by the host (kernels/src/kernel/reduction/cuda/mod.rs): those that stay, and those that are reduced.
 #ifndef NNRS_AXES
 #define NNRS_AXES
 

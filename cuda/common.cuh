@@ -15,7 +15,7 @@ __device__ inline float mad(float x, float y, float sum) { return fmaf(x, y, sum
 __device__ inline double mad(double x, double y, double sum) { return fma(x, y, sum); }
 #endif
 
-// Numbers of DType in kernels/src/dtype.rs.
+// Numbers of DType in kernels/src/base/dtype.rs.
 enum Type { BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64 };
 
 // Element i of an array of `type` as R, float or double.

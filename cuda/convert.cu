@@ -1,4 +1,4 @@
-// Conversion between element types, and constants. The rules are those of kernels/src/cpu/simd/convert.rs.
+// Conversion between element types, and constants. The rules are those of kernels/src/simd/convert.rs.
 #include "common.cuh"
 
 extern "C" __global__ void convert(void *y, int to, const void *x, int from, long long n) {

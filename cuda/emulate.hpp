@@ -1,7 +1,7 @@
 // CUDA C as C++, for tests where there is no GPU: one fiber a thread, blocks one after the other. What a GPU would leave
 // undefined is an error here: a barrier that some threads never reach, shared memory read before it is written, beyond its
 // end or while another thread writes it, and (by pages without access around each block of memory, see
-// kernels/src/cuda/emulate.rs) accesses beyond an array.
+// kernels/src/emulate/mod.rs) accesses beyond an array.
 #ifndef NNRS_EMULATE
 #define NNRS_EMULATE
 
@@ -341,7 +341,7 @@ static void unpack(void (*kernel)(A...), void **args) {
 
 #define NNRS_SHARED(T, name, n) static emulate::Shared<T, (n)> name
 
-// One for each kernel, written by kernels/src/cuda/emulate.rs.
+// One for each kernel, written by kernels/src/emulate/mod.rs.
 #define NNRS_ENTRY(name)                                                                        \
   extern "C" __attribute__((visibility("default"))) const char *launch_##name(const unsigned *grid, void **args) { \
     return emulate::launch([](void **a) { emulate::unpack(name, a); }, grid, args);             \

@@ -1,5 +1,5 @@
-// Random numbers: Philox4x32-10, the same words in the same places as kernels/src/cpu/philox.rs makes them. A thread makes a block
-// of four words; the 32 blocks of a group are a warp's, which writes neighbours together.
+// Random numbers: Philox4x32-10, the same words in the same places as kernels/src/random/philox/ makes them. A thread makes
+// a block of four words; the 32 blocks of a group are a warp's, which writes neighbours together.
 #include "common.cuh"
 
 namespace nnrs {

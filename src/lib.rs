@@ -11,6 +11,7 @@
 //! ```
 
 #![warn(missing_docs)]
+#![deny(unsafe_code)]
 
 pub mod function;
 pub mod graph;
@@ -19,6 +20,7 @@ pub mod io;
 pub mod parameter;
 pub mod parametric;
 #[cfg(feature = "python")]
+#[allow(unsafe_code)]
 mod python;
 pub mod solver;
 

@@ -6,6 +6,7 @@
 //! One file a function, which declares it for Rust and for Python.
 
 mod affine;
+mod argument_types;
 mod batch_normalization;
 mod convolution;
 mod declare;
@@ -13,16 +14,15 @@ mod embed;
 mod layer;
 mod layer_normalization;
 mod prelu;
-mod values;
 
 pub use affine::{Affine, affine};
+pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
 pub use batch_normalization::{BatchNormalization, batch_normalization};
 pub use convolution::{Convolution, convolution};
 pub use declare::{Call, Def, ParameterDef};
 pub use embed::{Embed, embed};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
 pub use prelu::{PReLU, prelu};
-pub use values::{Apply, Init, Inits, Rng, Size, Sizes};
 
 /// All parametric functions, in the order of the documentation.
 ///

@@ -207,7 +207,7 @@ def test_fill_read_in_another_type():
     assert np.all(np.isnan(b.get_data("r", "float64")))
 
 
-def test_zeroing_ends_when_somebody_may_write():
+def test_zeroing_ends_when_the_array_is_taken_for_writing():
     a = array([1.0, 2.0])
     a.zero()
     assert a.zeroing
@@ -331,7 +331,7 @@ def test_a_huge_array_costs_nothing_until_it_is_used():
     assert nn.memory.stats().live == before
 
 
-def test_a_constant_has_no_type_until_somebody_asks():
+def test_a_constant_has_no_type_until_it_is_asked_for():
     a = nn.NdArray((2,))
     a.cast(np.int32)
     a.fill(0.3)

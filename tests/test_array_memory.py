@@ -72,7 +72,7 @@ def test_data_keeps_the_memory_alive():
     assert np.array_equal(d, np.arange(1000.0))
 
 
-def test_data_is_pinned_memory_that_nobody_else_gets():
+def test_data_is_pinned_memory_that_no_other_array_gets():
     a = NdArray((4096,))
     d = a.data
     place = address(d)

@@ -311,7 +311,7 @@ def test_a_gradient_that_backward_cleared_is_no_gradient_for_a_solver():
         assert (p.d == before).all()
 
 
-# What changes nothing, and what does without a word
+# What changes nothing, and what does unnoticed
 
 
 def copied() -> tuple[Variable, ...]:

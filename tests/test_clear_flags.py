@@ -161,7 +161,7 @@ def test_what_the_script_writes_over_a_cleared_value_is_made_again_by_the_next_r
 @pytest.mark.parametrize("flags", [{"clear_buffer": True}, {"clear_no_need_grad": True}])
 @pytest.mark.parametrize("first", [True, False])
 def test_what_a_root_is_a_copy_of_stays(flags, first):
-    # The data of a root is there after the run, whoever else has it.
+    # The data of a root is there after the run, whatever else has it.
     x = nn.Variable.from_numpy_array(np.array([0.1, 0.2], "f"), need_grad=False)
     v = F.exp(x)
     other, copy = F.sin(v), v.get_unlinked_variable()

@@ -1,4 +1,4 @@
-"""Communicator callbacks: who is told about a backward run, in which order, and what it may rely on."""
+"""Communicator callbacks: which are called in a backward run, in which order, and what they may rely on."""
 
 import numpy as np
 import pytest

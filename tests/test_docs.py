@@ -56,12 +56,40 @@ def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str) -> No
         assert re.search(f"^{matches}$", done.stdout, re.MULTILINE), f"{expected!r} is not in {done.stdout!r}"
 
 
-@pytest.mark.parametrize("number", range(len(list(blocks("CONTRIBUTING.md", "rust")))))
-def test_rust_that_contributing_shows_is_the_source(number: int) -> None:
-    _, code = list(blocks("CONTRIBUTING.md", "rust"))[number]
-    shown = {line.strip() for line in code.splitlines()}
-    sources = (p.read_text(encoding="utf-8") for top in ("src", "kernels/src") for p in (ROOT / top).rglob("*.rs"))
-    assert any(shown <= {line.strip() for line in text.splitlines()} | {""} for text in sources), code
+SOURCES = {
+    "rust": [("src", "*.rs"), ("kernels/src", "*.rs")],
+    "python": [("tests/function", "*.py")],
+    "cuda": [("cuda", "*.cu")],
+}
+SHOWN_CODE = [(language, before, code) for language in SOURCES for before, code in blocks("CONTRIBUTING.md", language)]
+
+
+def stripped(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()} | {""}
+
+
+@pytest.mark.parametrize("language, line, code", SHOWN_CODE, ids=[f"{name}-{line}" for name, line, _ in SHOWN_CODE])
+def test_code_that_contributing_shows_is_the_source(language: str, line: int, code: str) -> None:
+    """All lines of a snippet stand in one file."""
+    files = (file for folder, ending in SOURCES[language] for file in (ROOT / folder).rglob(ending))
+    assert any(stripped(code) <= stripped(file.read_text(encoding="utf-8")) for file in files), code
+
+
+FOLDERS = ("src", "kernels", "cuda", "python", "tests", "benches", "examples", "docs", "tools")
+FILE_NAME = re.compile(r"(?<![\w./<>:-])[\w<][\w./<>-]*\.(?:rs|py|cu|cuh|hpp|cpp|md|json|toml)\b")
+FOLDER_NAME = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/(?:[\w<>-]+/)*(?![\w.])")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "DESIGN.md"])
+def test_paths_that_a_page_names_exist(page: str) -> None:
+    """Whole paths, or their ends (`plan/order.rs`); `<name>` stands for any name."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = {"/" + p.relative_to(ROOT).as_posix() for top in FOLDERS for p in (ROOT / top).rglob("*")}
+    paths |= {f"/{p.name}" for p in ROOT.iterdir() if p.is_file()} | {f"/{top}" for top in FOLDERS}
+    named = set(FILE_NAME.findall(text)) | {name.rstrip("/") for name in FOLDER_NAME.findall(text)}
+    ends = {name: re.compile(f"/{re.sub('<[a-z]+>', '[^/]+', name.replace('.', '[.]'))}$") for name in named}
+    missing = [name for name, end in ends.items() if not any(map(end.search, paths))]
+    assert named and not missing
 
 
 def modules() -> list[str]:

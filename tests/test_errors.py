@@ -268,7 +268,7 @@ def test_functions_of_nnabla_that_are_still_to_come(name):
         getattr(F, name)
 
 
-def test_names_that_nobody_knows():
+def test_unknown_names():
     for module in (nn, F):
         with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):
             module.no_such_thing  # noqa: B018

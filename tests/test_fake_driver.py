@@ -35,7 +35,7 @@ def run_tests(built: Path, folder: Path, arguments: list[str], backend: str = "c
     return done
 
 
-# How soon things happen: by and by, or only when somebody waits for them.
+# How soon things happen: by and by, or only when the host waits for them.
 @pytest.mark.long
 @pytest.mark.parametrize("prob", [0.3, 0])
 def test_the_tests_of_gpus(built: Path, tmp_path: Path, prob: int) -> None:
@@ -214,7 +214,7 @@ def test_what_is_wrong_is_found(built: Path, kernels: Path, tmp_path: Path, scri
 
 
 def test_what_is_right_is_no_violation(built: Path, kernels: Path, tmp_path: Path) -> None:
-    """And pinned memory is read when the copy happens, which is when somebody waits."""
+    """And pinned memory is read when the copy happens, which is when the host waits."""
     script = """
 ctypes.memset(pinned, 1, 64)
 assert cuda.cuMemcpyHtoDAsync_v2(b, pinned, BYTES, stream) == 0

@@ -320,7 +320,7 @@ with atomic_path(sys.argv[1]) as temporary:
 """
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
     assert done.returncode == -9 and len(list(tmp_path.glob(".nnrs-*.tmp"))) == 1
-    (tmp_path / ".nnrs-0123.tmp").write_text("somebody's")
+    (tmp_path / ".nnrs-0123.tmp").write_text("another program's")
     nn.parameter.get_parameter_or_create("w", (2,))
     nn.save_parameters(path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [".nnrs-0123.tmp", "w.safetensors"]

@@ -174,7 +174,7 @@ def test_a_fork_in_the_middle_of_the_first_call_of_another_thread():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_collects_garbage_that_another_thread_was_running():
-    from cubes import Cube
+    from cube_function import Cube
 
     x = nn.Variable.from_numpy_array(np.ones((64, 64), "float32"), need_grad=True)
     f = Cube()

@@ -213,7 +213,7 @@ def deterministic(case: Any) -> bool:
 
 @walk(lambda case: case.elementwise)
 @pytest.mark.parametrize("shape", [(), (2, 0, 3)], ids=["0-d", "empty"])
-def test_shapes_nobody_thinks_of(target: Target, shape: tuple[int, ...]) -> None:
+def test_unusual_shapes(target: Target, shape: tuple[int, ...]) -> None:
     inputs = target.inputs("float")
     wants = target.case.wants_grad(inputs) if target.case.differentiable else [False] * len(inputs)
     if shape == ():

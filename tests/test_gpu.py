@@ -148,7 +148,7 @@ def test_changes_between_replays_are_noticed():
 
 
 def test_outputs_dropped_and_taken_by_others_stay_apart():
-    """The memory of a captured run is nobody else's."""
+    """The memory of a captured run is no other run's."""
     x = variable(numbers(64, 64))
     y = F.exp(F.sin(x) + 1)
     for _ in range(6):

@@ -182,7 +182,7 @@ def test_a_number_that_is_another_one_in_each_run() -> None:
 
 
 def test_inputs_of_the_user_are_left_alone() -> None:
-    """Memory that somebody else has is not written, though a captured run wants its input at one place."""
+    """Memory that another array has is not written, though a captured run wants its input at one place."""
     copies: list[tuple[nn.NdArray, np.ndarray]] = []
 
     def feed(step: int, x: nn.Variable, scale: nn.Variable) -> None:
@@ -314,7 +314,7 @@ def test_what_fits_without_captured_runs_fits_with_them(extra: int) -> None:
 
 
 def test_a_view_of_a_weight_does_not_change_it() -> None:
-    """What was not kept is computed again, though somebody has a view of a weight that the GPU has written."""
+    """What was not kept is computed again, though there is a view of a weight that the GPU has written."""
     w = variable(numbers(3, 5), need_grad=True)
     h = F.affine(variable(numbers(4, 3)), w)
     y = F.sum(F.tanh(h))

@@ -1,6 +1,6 @@
-"""Who may look at an array after a run: variables, arrays, NumPy's views, other variables that share it.
+"""By what an array can be observed after a run: variables, arrays, NumPy's views, other variables that share it.
 
-What they see is the value, whoever ran the functions and whatever has been dropped since. Expected values are NumPy
+What they show is the value, whichever root ran the functions and whatever was dropped since. Expected values are NumPy
 formulas.
 """
 
@@ -188,7 +188,7 @@ def test_a_cleared_array_after_a_leaf_changed(read):
         with pytest.raises(RuntimeError, match="changed since forward"):
             read(a, h)
         assert a.clear_called
-    x.d = X  # written again: nobody can know that it is the same
+    x.d = X  # written again: the engine cannot know that it is the same
     y.forward()
     close(a.data, E)
 
@@ -664,7 +664,7 @@ def test_a_shape_that_is_set_again_is_no_change():
     close(y.parent.inputs[0].d, np.exp(x.d))
 
 
-# Functions without a gradient, outputs that nobody reads, arrays that lost their variable
+# Functions without a gradient, outputs that no function reads, arrays that lost their variable
 
 
 def test_the_gradient_of_a_variable_that_leads_to_no_gradient():
@@ -691,7 +691,7 @@ def test_the_gradient_of_a_variable_that_leads_to_no_gradient():
 
 @pytest.mark.parametrize("flags", [{"clear_buffer": True}, {"clear_no_need_grad": True}, {}])
 @pytest.mark.parametrize("recompute", [False, True])
-def test_an_output_that_nobody_reads_is_not_cleared(flags, recompute):
+def test_an_output_that_no_function_reads_is_not_cleared(flags, recompute):
     x = leaf(X)
     a, b, c = F.split(x, axis=0)
     a.recompute = b.recompute = recompute

@@ -39,6 +39,20 @@ def test_none_is_stale() -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
+def test_a_source_is_named_after_the_code_that_launches_it(stem: str) -> None:
+    """`<name>.cu` for kernel/<name>/ or cuda/<name>.rs; `<name>_<part>.cu` for kernel/<name>/cuda/<part>.rs."""
+    kernels = ptx.CUDA.parent / "kernels/src"
+    name, _, part = stem.partition("_")
+    homes = [
+        *kernels.glob(f"kernel/{stem}/cuda.rs"),
+        *kernels.glob(f"kernel/{stem}/cuda/mod.rs"),
+        kernels / f"cuda/{stem}.rs",
+    ]
+    homes.append(kernels / f"kernel/{name}/cuda/{part}.rs")
+    assert any(home.exists() and f'launch("{stem}"' in home.read_text() for home in homes)
+
+
+@pytest.mark.parametrize("stem", STEMS)
 def test_old_drivers_read_it(stem: str) -> None:
     found = variants(stem)
     assert min(found) == 70

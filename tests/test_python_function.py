@@ -15,7 +15,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 import python_functions as scripts
-from cubes import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
+from cube_function import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
 from nnrs import NdArray, backward_functions
 from nnrs.ext_utils import get_extension_context
 from nnrs.function import PythonFunction

@@ -12,7 +12,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.solvers as S
-from cubes import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
+from cube_function import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
 
 
 class Token:

@@ -7,7 +7,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
-from cubes import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
+from cube_function import Cube, X, fusion, leaf, raising, registry, trained  # noqa: F401 - fixtures
 from nnrs import Variable, backward_functions
 
 

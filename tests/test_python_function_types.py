@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
-from cubes import Cube, X, fusion, leaf, registry  # noqa: F401 - fixtures
+from cube_function import Cube, X, fusion, leaf, registry  # noqa: F401 - fixtures
 
 
 class Written(Cube):

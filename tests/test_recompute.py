@@ -391,7 +391,7 @@ def test_what_was_dropped_and_has_lost_its_history_is_an_error():
 
 
 def test_what_was_looked_at_has_not_changed():
-    """A view of a leaf that nobody wrote, gone before the next run, keeps nothing from being computed again."""
+    """A view of a leaf that was not written, gone before the next run, keeps nothing from being computed again."""
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     h = F.sin(x * x)
     y, z = F.sum(F.exp(h)), F.sum(x * w)

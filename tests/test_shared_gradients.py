@@ -232,7 +232,7 @@ def test_a_python_function_of_a_variable_and_its_copy(copy, auto, before):
     close(x.g, before + 2 * X)
 
 
-def test_the_gradient_of_an_output_that_nobody_holds():
+def test_the_gradient_of_an_output_without_handles():
     x, w = leaf(), leaf()
     w.d = 3
     f = F.mul2(x, w).parent

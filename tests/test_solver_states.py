@@ -218,6 +218,6 @@ def test_protobuf_messages_that_do_not_fit():
     with pytest.raises(ValueError, match="expected the elements of shape"):
         solver.set_states_from_protobuf(proto)
     proto = optimizer()
-    proto.solver.states["nobody"].t = 1
-    with pytest.raises(RuntimeError, match="no parameter 'nobody'"):
+    proto.solver.states["unknown"].t = 1
+    with pytest.raises(RuntimeError, match="no parameter 'unknown'"):
         solver.set_states_from_protobuf(proto)

@@ -303,7 +303,7 @@ def test_hooks_that_wait_for_each_others_graphs(count):
 
 
 def test_a_hook_waits_for_a_graph_that_another_thread_runs():
-    """Where that thread waits for nobody, there is no error, however long it takes."""
+    """Where that thread waits for no other, there is no error, however long it takes."""
     first, second = F.exp(leaf(X)), F.sin(leaf(X))
     begun = threading.Event()
 

@@ -247,7 +247,7 @@ def test_arrays_of_another_shape_are_refused(member, shape):
 
 @pytest.mark.host
 def test_contexts_as_text():
-    """NNabla's: the context that nobody chose names no kind of arrays."""
+    """NNabla's: the context that was not chosen has no kind of arrays."""
     assert str(nn.get_current_context()) == "Context(backend=['cpu:float'], array_class='', device_id='0')"
     assert str(nn.get_current_context()) == str(nn.Context())
     cpu = nn.ext_utils.get_extension_context("cpu")

@@ -1,4 +1,4 @@
-"""Transposes, slices, broadcasts and flips that nobody looks at are read where they lie: same numbers, less memory."""
+"""Transposes, slices, broadcasts and flips that are not observed are read where they lie: same numbers, less memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What the script writes over the data of an intermediate variable: between runs, in hooks, in PythonFunctions.
 
 It stays until the function that makes the data runs again, whether or not a handle of the variable is alive, whatever
-the clear flags say: nobody could make it again. Backward reads it; what would have to be computed from it is an error.
+the clear flags say: no function could make it again. Backward reads it; what would have to be computed from it is an
+error.
 """
 
 from __future__ import annotations
@@ -337,7 +338,7 @@ def test_variables_that_a_hook_made_persistent(flags):
 
 
 def test_a_python_function_that_reads_its_input_keeps_no_memory():
-    """To look at it is no change: it ends as if nobody had looked."""
+    """To look at it is no change: it ends as if it had not been read."""
 
     class Reads(Overwrites):
         def forward_impl(self, inputs, outputs):

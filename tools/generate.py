@@ -1,4 +1,4 @@
-"""Writes what follows from the registry: the Python wrappers, docs/functions.md, the list of builders for a Rust test.
+"""Writes what follows from the registry: the Python wrappers, pages of docs/, the list of builders for a Rust test.
 
 python tools/generate.py          writes the files
 python tools/generate.py --check  fails if they are stale
@@ -14,7 +14,7 @@ from pathlib import Path
 from generate_parametric import parametric_functions_py
 from generate_solvers import solvers_py
 
-from nnrs import _composites, _core
+from nnrs import _composites, _core, _missing
 
 ROOT = Path(__file__).parent.parent
 HEAD = '''"""The function library. Generated from the registry by tools/generate.py: do not edit."""
@@ -45,9 +45,9 @@ for _name in _composites.__all__:
 
 
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name("nnrs.functions", name, _composites.LATER)
+    raise missing_name("nnrs.functions", name)
 """
 
 
@@ -172,6 +172,25 @@ def functions_md() -> str:
     return "\n".join(lines) + "\n"
 
 
+MISSING = """\
+NNabla 1.39's names that this version of nnrs does not have. Generated from `python/nnrs/_missing.py` by
+`tools/generate.py`.
+
+A name in this list raises an AttributeError that says so (`from nnrs.solvers import Lamb` an ImportError, whose text is
+Python's), a module a ModuleNotFoundError. Nothing is a silent stub."""
+MODULE_TITLES = {"": "nnabla", "function": "function (functions as classes)", "ext.cuda": "ext.cuda and ext.cudnn"}
+
+
+def missing_md() -> str:
+    """docs/missing.md: the missing names by module, then the modules."""
+    lines = ["# What is missing", "", MISSING]
+    groups = {MODULE_TITLES.get(module, module): names.split() for module, names in _missing.NAMES.items()}
+    for title, names in (groups | {"Modules": sorted(_missing.MODULES)}).items():
+        shown = " ".join(f"`{name}`" for name in names)
+        lines += ["", f"## {title}", "", textwrap.fill(shown, 120, break_long_words=False, break_on_hyphens=False)]
+    return "\n".join(lines) + "\n"
+
+
 RUST_KEYWORDS = {"loop", "match", "move", "ref", "type", "use", "where", "yield"}
 
 
@@ -187,6 +206,7 @@ FILES = {
     "python/nnrs/parametric_functions.py": parametric_functions_py,
     "python/nnrs/solvers.py": solvers_py,
     "docs/functions.md": functions_md,
+    "docs/missing.md": missing_md,
     "tests/rust/builders/list.rs": builders_rs,
 }
 

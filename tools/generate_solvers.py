@@ -17,19 +17,13 @@ from typing import Any
 from ._calls import checked_new
 from .solver import Solver, SolverState
 '''
-LATER = "SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion"
-TAIL = '''
-
-_LATER = """
-{later}
-"""
-
+TAIL = """
 
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name("nnrs.solvers", name, _LATER)
-'''
+    raise missing_name("nnrs.solvers", name)
+"""
 
 
 def _arguments(s: dict) -> str:
@@ -66,5 +60,4 @@ def solvers_py() -> str:
     solvers = _core.solver_registry()
     names = sorted(["Solver", "SolverState", *(s["name"] for s in solvers)], key=str.lower)
     listed = "\n__all__ = [\n" + "".join(f'    "{n}",\n' for n in sorted(names)) + "]\n"
-    later = " ".join(n for n in LATER.split() if n not in names)
-    return HEAD + listed + "".join(_class(s) for s in solvers) + TAIL.format(later=later)
+    return HEAD + listed + "".join(_class(s) for s in solvers) + TAIL

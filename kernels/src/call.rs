@@ -102,7 +102,7 @@ pub trait Call: Any + Send + Sync {
     }
 
     /// Input 0's shape with size 1 along axes that its gradient is the same along. If the engine decides so, `gx[0]` has
-    /// this shape, and whoever reads the gradient repeats it.
+    /// this shape, and its reader repeats it.
     fn grad_repeats(&self) -> Option<Shape> {
         None
     }

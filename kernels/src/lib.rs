@@ -4,8 +4,10 @@
 pub mod array;
 pub mod base;
 pub mod call;
-pub mod context;
 pub mod cuda;
+pub mod device;
+#[cfg(feature = "emulate")]
+mod emulate;
 pub mod expr;
 pub mod gemm;
 pub mod kernel;
@@ -15,8 +17,8 @@ pub mod simd;
 pub mod tile;
 
 pub use array::NdArray;
-pub use base::{dtype, error, fork, saved, shape, switch};
-pub use context::Context;
+pub use base::{dtype, error, fork, saved, shape, stack, switch};
+pub use device::{Context, context};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use inventory;

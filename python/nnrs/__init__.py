@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from . import _calls, _core, _environment, _later, backward_functions, communicators, config, function, memory
+from . import _calls, _core, _environment, _missing, backward_functions, communicators, config, function, memory
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -117,11 +117,6 @@ if TYPE_CHECKING:
     from . import utils as utils
     from . import variable as variable
 
-# NNabla's names that are still to come: they raise an AttributeError that says so.
-_LATER = """
-ProtoVariable graph_def
-"""
-
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
 _MODULES = """
@@ -133,9 +128,7 @@ parametric_functions solver solvers testing utils variable
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    from ._errors import missing_name
-
-    raise missing_name("nnrs", name, " ".join([_LATER, *_later.MODULES]))
+    raise _missing.missing_name("nnrs", name)
 
 
 _calls.check_methods(Variable)
@@ -143,4 +136,4 @@ _calls.check_methods(NdArray)
 _calls.check_methods(_core.Function)
 _calls.check_methods(_core.Solver)
 _environment.check()
-_later.install()
+_missing.install()

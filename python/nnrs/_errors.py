@@ -119,10 +119,3 @@ def check_flag(function: str, argument: str, value: Any) -> bool:
         return bool(value)
     except (TypeError, ValueError):
         raise ArgumentTypeError(message(function, argument, "bool", describe(value))) from None
-
-
-def missing_name(module: str, name: str, later: str) -> AttributeError:
-    """The error for a module's unknown attribute; it says so where NNabla has the name (in `later`) and nnrs will."""
-    if name in later.split():
-        return AttributeError(f"{module}.{name} is not in this version of nnrs yet; NNabla 1.39 has it")
-    return AttributeError(f"module '{module}' has no attribute '{name}'")

@@ -23,17 +23,6 @@ ParamInit: TypeAlias = dict[str, Initializer] | None
 R = TypeVar("R")
 ParamDesc = Sequence[tuple[str, str, str, bool]]
 
-# NNabla's names that are not there yet.
-LATER = (
-    "binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution "
-    "deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine "
-    "fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution "
-    "instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine "
-    "min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution "
-    "pruned_affine pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization "
-    "transformer transformer_decode transformer_encode weight_normalization"
-)
-
 
 def parametric_function_api(
     scope_name: str | None = None, param_desc: ParamDesc | None = None

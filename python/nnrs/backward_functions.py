@@ -12,7 +12,8 @@ from typing import Any
 
 from . import _core
 from ._core import Variable
-from ._errors import ArgumentTypeError, describe, message, missing_name
+from ._errors import ArgumentTypeError, describe, message
+from ._missing import missing, missing_name
 
 Rule = Callable[..., Variable | Sequence[Variable | None] | None]
 
@@ -93,9 +94,7 @@ Each is called as `register` says. An own rule may be called from one that is re
 def __getattr__(name: str) -> Any:
     if (function := name.removesuffix("_backward")) != name and function in _CLASS_NAMES:
         return _OWN[_CLASS_NAMES[function]]
-    from ._composites import LATER
-
-    raise missing_name(__name__, name, " ".join(f"{function}_backward" for function in LATER.split()))
+    raise missing_name(__name__, name, [f"{function}_backward" for function in missing("functions")])
 
 
 def register(func_name: str, func: Rule) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import Function
-from ._errors import missing_name
+from ._missing import missing_name
 
 __all__ = ["CommunicatorBackwardCallback"]
 
@@ -17,8 +17,8 @@ class CommunicatorBackwardCallback:
     backward; an exception stops the run.
 
     The functions come in the order of the run, the same each time: from the highest rank down. After the call for the
-    last function that reads a variable, the variable's gradient is final, and it stays at its address until somebody
-    zeroes or clears it, so it can be added up over processes while others are still computed.
+    last function that reads a variable, the variable's gradient is final, and it stays at its address until it is
+    zeroed or cleared, so it can be added up over processes while others are still computed.
 
     >>> import numpy as np, nnrs as nn, nnrs.functions as F
     >>> class Names(nn.communicators.CommunicatorBackwardCallback):
@@ -43,11 +43,5 @@ class CommunicatorBackwardCallback:
         """The run is over, and nothing has failed."""
 
 
-_LATER = (
-    "DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator "
-    "MultiProcessDataParallelCommunicator Communicator"
-)
-
-
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, _LATER)
+    raise missing_name(__name__, name)

@@ -8,30 +8,15 @@ from typing import Any
 
 from . import _core
 from ._core import Context, Function, NdArray, Variable
-from ._errors import missing_name
+from ._missing import missing_name
 from ._modes import context_scope, get_current_context
 
 __all__ = ["Function", "Info", "PythonFunction"]
 
-# NNabla's functions as classes: those of nnrs by the registry, and these.
-_LATER = """
-AdaptiveSeparableConvolution AffineGrid BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
-BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
-ClipGradByValue ConfusionMatrix CumProd CumSum DeformableConvolution DepthwiseConvolution DepthwiseDeconvolution
-DequantizeLinear Einsum EyeLike FFT FixedPointQuantize FusedBatchNormalization FusedConvolution GRU
-GroupNormalization IFFT INQAffine INQConvolution ISTFT ImageAugmentation InstanceNormalization Interpolate
-KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero NormNormalization
-ONNXNonMaxSuppression ONNXResize PackPaddedSequence PadPackedSequence PatchCorrelation Pow2Quantize ProtoFunction
-ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift ReduceMean ReduceSum RoiAlign STFT SearchSorted Shape Shift Sort SpectralNorm
-SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique Unpooling VATNoise WarpByFlow WarpByGrid
-WeightNormalization WeightStandardization
-"""
-
 
 def __getattr__(name: str) -> Any:
-    own = [entry["class_name"] for entry in _core.registry()]
-    raise missing_name(__name__, name, " ".join([_LATER, *own]))
+    # NNabla has its functions as classes; of those that nnrs has too, the registry knows the names.
+    raise missing_name(__name__, name, [entry["class_name"] for entry in _core.registry()])
 
 
 @dataclass

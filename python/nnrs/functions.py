@@ -314,7 +314,7 @@ def relu(x: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray
 
     Args:
         x: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -334,7 +334,7 @@ def leaky_relu(x: A, alpha: float = 0.1, inplace: bool = False, n_outputs: int =
     Args:
         x: N-D array.
         alpha: Slope for negative values.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -938,7 +938,7 @@ def add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -977,7 +977,7 @@ def bc_add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: l
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -998,7 +998,7 @@ def sub2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1019,7 +1019,7 @@ def mul2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1058,7 +1058,7 @@ def div2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1079,7 +1079,7 @@ def pow2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
     Args:
         x0: N-D array.
         x1: N-D array.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1099,7 +1099,7 @@ def add_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
     Args:
         x: N-D array.
         val: The number.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1119,7 +1119,7 @@ def mul_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
     Args:
         x: N-D array.
         val: The number.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -1139,7 +1139,7 @@ def pow_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
     Args:
         x: N-D array.
         val: The number.
-        inplace: Ignored: nnrs reuses the buffer whenever nobody can tell.
+        inplace: Ignored: nnrs reuses the buffer where that cannot be observed.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
@@ -2943,6 +2943,6 @@ for _name in _composites.__all__:
 
 
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name("nnrs.functions", name, _composites.LATER)
+    raise missing_name("nnrs.functions", name)

@@ -22,8 +22,8 @@ from ._errors import (
     check_type,
     describe,
     message,
-    missing_name,
 )
+from ._missing import missing_name
 from ._scope import (
     current,
     find,
@@ -54,7 +54,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, "set_parameter_from_proto")
+    raise missing_name(__name__, name)
 
 
 @dataclass(eq=False)

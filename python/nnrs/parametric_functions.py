@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _core
 from ._core import Variable
-from ._parametric_api import LATER, Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
 
 __all__ = [
     "affine",
@@ -30,9 +30,9 @@ _index = _core.parametric_index
 
 
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name(__name__, name, LATER)
+    raise missing_name(__name__, name)
 
 
 _AFFINE = _index('affine')

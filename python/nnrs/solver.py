@@ -19,8 +19,8 @@ from ._errors import (
     check_type,
     describe,
     message,
-    missing_name,
 )
+from ._missing import missing_name
 
 
 def __getattr__(name: str) -> Any:
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
     if name in (*solvers.__all__, "__all__"):
         return getattr(solvers, name)
-    raise missing_name(__name__, name, f"solver_api {solvers._LATER}")
+    raise missing_name(__name__, name)
 
 
 class SolverState:

@@ -94,12 +94,7 @@ class AdamW(Solver):
         return super().__new__(cls, "AdamW", (alpha, beta1, beta2, eps, wd))
 
 
-_LATER = """
-SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion
-"""
-
-
 def __getattr__(name: str) -> Any:
-    from ._errors import missing_name
+    from ._missing import missing_name
 
-    raise missing_name("nnrs.solvers", name, _LATER)
+    raise missing_name("nnrs.solvers", name)

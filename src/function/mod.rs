@@ -5,9 +5,9 @@ pub mod args;
 mod call;
 pub mod describe;
 pub mod elementwise;
+mod on_variables;
 mod registry;
 mod table;
-mod variables;
 
 pub mod activation;
 pub mod arithmetic;
@@ -31,11 +31,11 @@ pub use nnrs_kernels::array::Output;
 pub use nnrs_kernels::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
+pub use on_variables::OnVariables;
 pub use registry::{find, registry};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
-pub use variables::OnVariables;
 
 /// Shapes of a function's outputs.
 pub type Shapes = SmallVec<[Shape; 1]>;

@@ -8,7 +8,7 @@ use nnrs_kernels::error::Result;
 ///
 /// The functions come in the order of the run, which is the same each time: from the highest rank down. After
 /// [`on_finish_function_backward`](CommunicatorBackwardCallback::on_finish_function_backward) of the last function that
-/// reads a variable, its gradient is final, and it stays at its address until somebody zeroes or clears it. An error
+/// reads a variable, its gradient is final, and it stays at its address until it is zeroed or cleared. An error
 /// stops the run.
 ///
 /// ```

@@ -4,7 +4,7 @@ use super::FunctionRef;
 use super::node::FnNode;
 use super::plan::collect;
 use super::variable::{VarRef, Variable};
-use super::{apply, mode, rules};
+use super::{apply, gradient_registry, mode};
 use crate::function::elementwise::{self, FormulaFunction};
 use crate::function::{Function, Grad, InputKind};
 use crate::functions as f;
@@ -206,7 +206,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
 
 /// The gradient rule of a node: a registered one, its own, or derived from its formula.
 fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
-    rules::registered(&FunctionRef::new(node.clone()), g).unwrap_or_else(|| rule(node, g))
+    gradient_registry::registered(&FunctionRef::new(node.clone()), g).unwrap_or_else(|| rule(node, g))
 }
 
 /// What a function's `grad` gives: something for each input.

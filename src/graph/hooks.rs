@@ -106,7 +106,7 @@ pub fn set(when: When, key: &str, hook: FunctionHook) {
 /// use nnrs::{functions as f, Variable};
 /// hooks::set(When::Before, "stop", std::sync::Arc::new(|_| Err(nnrs::Error::graph("stop"))));
 /// hooks::unset(When::Before, "stop");
-/// hooks::unset(When::Before, "nobody knows it");
+/// hooks::unset(When::Before, "no such hook");
 /// f::exp(&Variable::new([2]))?.forward()?;
 /// # Ok::<(), nnrs::Error>(())
 /// ```

@@ -4,9 +4,11 @@
 //! `docs/rust.md`.
 
 mod callbacks;
+mod deferred_drop;
 mod direct;
 mod function_ref;
 mod grad;
+mod gradient_registry;
 pub mod hooks;
 pub mod mode;
 mod names;
@@ -16,9 +18,7 @@ mod operators;
 #[cfg(feature = "python")]
 mod owners;
 mod plan;
-mod reap;
 mod rewire;
-mod rules;
 mod run;
 mod variable;
 mod visit;
@@ -28,6 +28,7 @@ pub use function_ref::FunctionRef;
 #[cfg(feature = "python")]
 pub(crate) use grad::by_own_rule;
 pub use grad::grad;
+pub use gradient_registry::{GradientRule, register_gradient, unregister_gradient};
 pub use nnrs_kernels::context::Context;
 pub(crate) use node::FnNode;
 #[cfg(feature = "python")]
@@ -38,6 +39,5 @@ pub(crate) use owners::{Place, Root, owned_by};
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
-pub use rules::{GradientRule, register_gradient, unregister_gradient};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
 pub use variable::{Info, Variable, live_variables};

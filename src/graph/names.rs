@@ -22,7 +22,7 @@ pub(super) fn note(core: &Arc<Core>, name: Arc<str>) {
 }
 
 /// Addresses of named variables' memory, and what they are. Asked for when an allocation fails, so it must not wait:
-/// what somebody is just changing is left out.
+/// what another thread is just changing is left out.
 fn blocks() -> BTreeMap<usize, String> {
     let Ok(named) = NAMED.try_lock() else { return BTreeMap::new() };
     let alive: Vec<(Arc<Core>, Arc<str>)> =

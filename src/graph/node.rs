@@ -49,7 +49,7 @@ pub(crate) struct FnNode {
     pub(crate) context: Arc<Context>,
     pub(crate) saved: nnrs_kernels::saved::Saved,
     pub(crate) turn: Running,
-    /// This function, or one before it, works on variables: it may be user code that owns who knows what.
+    /// This function, or one before it, works on variables: it may be user code, which may own anything.
     pub(crate) user_code: AtomicBool,
     /// Made under no_grad: its data is not kept for a backward pass (which computes it again if it comes after all).
     pub(crate) no_grad: bool,
@@ -72,7 +72,7 @@ pub(crate) struct FnNode {
 /// What each run reads and writes of each node, side by side in memory.
 #[repr(C, align(32))]
 pub(crate) struct Running {
-    /// Who runs the node now: 0 nobody, else a run's number.
+    /// The number of the run that has the node now; 0: none.
     pub(crate) busy: AtomicU64,
     /// The time at the end of the last run (see [`array::now`](nnrs_kernels::array::now)); 0 before the first.
     ran: AtomicU64,
@@ -97,7 +97,7 @@ pub(crate) struct Links {
     marked: Vec<u64>,
 }
 
-/// An output: the variable while somebody has it, and its data, so that it can come back.
+/// An output: the variable while it is alive, and its data, so that it can come back.
 struct Slot {
     id: u64,
     var: Weak<VarNode>,
@@ -197,7 +197,7 @@ impl FnNode {
         let Some(reader) = all.find(|f| reads(f)) else { return Ok(()) };
         let name = self.function.input_name(i);
         let e = Error::graph(format!("it writes into '{name}', which {} reads too", reader.name()));
-        Err(self.explain(e.hint(format!("give it a copy: F.identity({name}), whose data nobody else reads"))))
+        Err(self.explain(e.hint(format!("give it a copy: F.identity({name}), whose data no other function reads"))))
     }
 
     /// Whether it writes input `i`.
@@ -261,7 +261,7 @@ impl FnNode {
         links.all_inputs.as_ref().map_or_else(|| links.inputs.clone(), |all| all.iter().cloned().collect())
     }
 
-    /// The variables that this node keeps alive, as often as it has them; `None` if somebody is at work on it.
+    /// The variables that this node keeps alive, as often as it has them; `None` if another thread is at work on it.
     #[cfg(feature = "python")]
     pub(crate) fn owned_variables(&self) -> Option<Vec<VarRef>> {
         let links = self.links.try_lock().ok()?;

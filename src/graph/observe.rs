@@ -1,4 +1,4 @@
-//! Who may look at an array after a run: the one place that decides it. Plans, units, clearing and reviving ask here.
+//! Which arrays can be observed after a run: the one place that decides it. Plans, units, clearing and reviving ask here.
 //!
 //! An array is observed if one of these is alive: a handle of a variable that has it as data or gradient, a handle of the
 //! array, a view of NumPy's, another variable that shares it. Persistent variables stay whatever is asked. All other arrays
@@ -10,7 +10,7 @@ use nnrs_kernels::array::NdArray;
 use nnrs_kernels::shape::Shape;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Which arrays of a variable somebody outside the graph may look at.
+/// Which arrays of a variable can be observed from outside the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     pub(crate) data: bool,

@@ -1,4 +1,4 @@
-//! What dies with some handles: user code in the history, and what users keep with variables, that nobody else owns. A
+//! What dies with some handles: user code in the history, and what users keep with variables, that has no other owner. A
 //! foreign garbage collector (Python's) asks for it, to find cycles that go through the graph.
 
 use super::FunctionRef;
@@ -33,8 +33,8 @@ pub(crate) struct Owned {
     pub(crate) work: usize,
 }
 
-/// What the handles of `roots`, each with their number, own and nobody else: no other handle, graph or run. Nothing where
-/// somebody is at work on the graphs.
+/// What the handles of `roots`, each with their number, own alone: no other handle, graph or run. Nothing where
+/// another thread is at work on the graphs.
 pub(crate) fn owned_by(roots: &[(Root, usize)]) -> Owned {
     let part = Part::behind(roots);
     let work = part.as_ref().map_or(0, |p| p.variables.len() + p.functions.len());
@@ -73,7 +73,7 @@ fn has_user_code(v: &VarNode) -> Option<bool> {
 }
 
 impl Part {
-    /// `None` if somebody is at work on it.
+    /// `None` if another thread is at work on it.
     fn behind(roots: &[(Root, usize)]) -> Option<Part> {
         let mut part = Part::default();
         for (root, handles) in roots {
@@ -123,7 +123,7 @@ impl Part {
         }
     }
 
-    /// What somebody else owns, and all that it reaches. Each node is owned once more by the lists here.
+    /// What has another owner, and all that it reaches. Each node is owned once more by the lists here.
     fn shared(&self) -> Option<MixMap<usize, ()>> {
         let more = |at: usize, strong: usize| strong > self.owned.get(&at).copied().unwrap_or(0) + 1;
         let mut variables: Vec<VarRef> =
@@ -144,7 +144,7 @@ impl Part {
         Some(found)
     }
 
-    /// The nodes that are not `shared`, and who owns them.
+    /// The nodes that are not `shared`, and what owns them.
     fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<Owned> {
         let ours: Vec<Arc<FnNode>> = self.functions.into_iter().filter(|f| !shared.contains_key(&address(f))).collect();
         let is_kept = |v: &VarRef| v.is_foreign() && !shared.contains_key(&address(v));

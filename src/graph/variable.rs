@@ -1,5 +1,5 @@
 //! Variables: data, gradient, and the node that made them. [`Variable`] is a user's handle; the graph itself holds
-//! [`VarRef`]s, so that the engine can tell what somebody may look at.
+//! [`VarRef`]s, so that the engine can tell which arrays can be observed.
 
 mod flags;
 mod handle;
@@ -10,7 +10,7 @@ pub use handle::Variable;
 
 use super::node::{self, FnNode, maker};
 use super::observe::Observed;
-use super::{plan, reap};
+use super::{deferred_drop, plan};
 use nnrs_kernels::array::{NdArray, Owned, next_time};
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
@@ -69,7 +69,7 @@ impl Arrays {
         Arrays { data: Owned::new(data), grad: None, grad_elided: false, seed_cleared: false }
     }
 
-    /// True if there is a gradient with a content, or one that somebody looks at.
+    /// True if there is a gradient with a content, or one that can be observed.
     pub(super) fn has_gradient(&self) -> bool {
         self.grad.as_ref().is_some_and(|g| !g.is_empty() || g.is_observed())
     }
@@ -133,7 +133,7 @@ pub(crate) struct VarNode {
     planned: AtomicBool,
     /// Computed at once under `recompute`: the data goes when the last handle does, and is computed again when wanted.
     pub(crate) sheds: AtomicBool,
-    /// What is kept with it belongs to somebody who collects garbage.
+    /// What is kept with it belongs to a garbage collector (Python's).
     is_foreign: AtomicBool,
     state: Mutex<VarState>,
 }
@@ -252,7 +252,7 @@ impl VarNode {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The state, unless somebody is at work on it.
+    /// The state, unless another thread is at work on it.
     #[cfg(feature = "python")]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, VarState>> {
         self.state.try_lock().ok()
@@ -292,7 +292,7 @@ impl VarNode {
         grad
     }
 
-    /// The gradient array, if anybody asked for it yet.
+    /// The gradient array, if it was asked for yet.
     pub(crate) fn existing_grad(&self) -> Option<NdArray> {
         self.core().lock().grad.as_deref().cloned()
     }
@@ -342,7 +342,7 @@ impl VarNode {
     }
 
     /// Notes whether the last backward run has kept no gradient. If it has not: the array that an earlier one has left, and
-    /// whether somebody may look at it.
+    /// whether it is observed.
     pub(crate) fn note_elided(&self, elided: bool) -> Option<(Option<NdArray>, bool)> {
         let is_held = self.is_held();
         let core = self.core();
@@ -393,7 +393,7 @@ impl VarNode {
         self.changed();
     }
 
-    /// Drops the data if it can be computed again and nobody looks at it but the `own` handles of the caller.
+    /// Drops the data if it can be computed again and is observed by the `own` handles of the caller alone.
     fn shed(&self, own: u32) {
         if !self.sheds.load(Relaxed) || self.observed_beyond(own).data {
             return;
@@ -413,7 +413,7 @@ impl VarNode {
         self.is_foreign() || self.parent().is_some_and(|f| f.user_code.load(Relaxed))
     }
 
-    /// What is kept with it belongs to somebody who collects garbage: all functions behind it are told.
+    /// What is kept with it belongs to a garbage collector: all functions behind it are told.
     #[cfg(feature = "python")]
     pub(crate) fn set_foreign(&self) {
         self.is_foreign.store(true, Relaxed);
@@ -449,7 +449,7 @@ impl Drop for VarNode {
         let plans = std::mem::take(&mut s.plans);
         if let Some((parent, i)) = s.parent.take() {
             parent.output_dropped(i as usize, self.core.get_mut().unwrap_or_else(|e| e.into_inner()));
-            reap::later(parent);
+            deferred_drop::later(parent);
         }
         drop(plans);
     }

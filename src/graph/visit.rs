@@ -1,4 +1,4 @@
-//! Walks over a graph: what made a variable, who reads it, the functions behind it in either order.
+//! Walks over a graph: what made a variable, which functions read it, the functions behind it in either order.
 
 use super::callbacks::{CommunicatorBackwardCallback, finish, finish_function};
 use super::plan::{self, Closed};

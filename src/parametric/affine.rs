@@ -1,8 +1,8 @@
 //! `affine`: a fully connected layer.
 
+use super::argument_types::{Apply, Init, Rng, Sizes};
 use super::declare::parametric;
 use super::layer::{Layer, glorot};
-use super::values::{Apply, Init, Rng, Sizes};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;

@@ -1,8 +1,8 @@
 //! `batch_normalization`, which keeps running statistics.
 
+use super::argument_types::Inits;
 use super::declare::parametric;
 use super::layer::{Kept, Layer, sizes_at};
-use super::values::Inits;
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;

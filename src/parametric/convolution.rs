@@ -1,8 +1,8 @@
 //! `convolution`: a convolution with a bias.
 
+use super::argument_types::{Apply, Init, Rng, Size, Sizes};
 use super::declare::parametric;
 use super::layer::{Layer, glorot, size};
-use super::values::{Apply, Init, Rng, Size, Sizes};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};

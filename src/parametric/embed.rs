@@ -1,8 +1,8 @@
 //! `embed`: rows of a table.
 
+use super::argument_types::{Apply, Init, Size};
 use super::declare::parametric;
 use super::layer::Layer;
-use super::values::{Apply, Init, Size};
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::Usual;

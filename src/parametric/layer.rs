@@ -1,6 +1,6 @@
 //! What layers are made of: their scope, their parameters, sizes from arguments.
 
-use super::values::{Apply, Init, Inits, Rng};
+use super::argument_types::{Apply, Init, Inits, Rng};
 use crate::Shape;
 use crate::graph::Variable;
 use crate::initializer::{Initializer, Usual};

@@ -1,8 +1,8 @@
 //! `prelu`: a rectified linear unit with learned slopes.
 
+use super::argument_types::Init;
 use super::declare::parametric;
 use super::layer::Layer;
-use super::values::Init;
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::Usual;

@@ -180,7 +180,7 @@ impl NdArray {
     }
 
     /// The address of the memory as `dtype`; with `write_only` its content is undefined afterwards. It stays valid until
-    /// the array is written by somebody else, cleared, or freed.
+    /// the array is written by other code, cleared, or freed.
     #[pyo3(signature = (dtype, ctx=None, write_only=false))]
     fn data_ptr(
         &self,
@@ -196,7 +196,7 @@ impl NdArray {
         Ok(data.ptr() as usize)
     }
 
-    /// Sets all elements to `value`, lazily: memory is written when somebody reads.
+    /// Sets all elements to `value`, lazily: memory is written at the first read.
     ///
     /// >>> a = nn.NdArray((2,))
     /// >>> a.fill(3)
@@ -222,7 +222,7 @@ impl NdArray {
         self.array.storage().is_cleared()
     }
 
-    /// True from `zero` on until somebody has the array for writing.
+    /// True from `zero` on until the array is taken for writing.
     #[getter]
     fn zeroing(&self) -> bool {
         self.array.is_zeroed()

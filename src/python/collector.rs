@@ -1,7 +1,7 @@
 //! Python's garbage collector and the graph: variables own PythonFunctions, several of them one, and a PythonFunction may
 //! own variables, as solvers do; so may what a script keeps with a variable, as its `info`. Python counts references; that
 //! "these own it together" is nothing that it could be told. So for the time of a collection each function that handles in
-//! Python own, and nobody else, has an [`Anchor`]: an object whose references are those of the graph; and so has each
+//! Python alone own has an [`Anchor`]: an object whose references are those of the graph; and so has each
 //! variable with an `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and
 //! the one of a PythonFunction or a variable its object.
 

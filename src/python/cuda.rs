@@ -39,7 +39,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Tells the engine where Python looks for packages, since NVIDIA's wheels lie there. It is told when a GPU's context is
-/// made, and does not ask: whoever looks for a library holds what threads with the GIL wait for.
+/// made, and does not ask: a thread that looks for a library holds what threads with the GIL wait for.
 #[cfg(feature = "cuda")]
 pub(crate) fn tell_folders(py: Python<'_>) -> PyResult<()> {
     let path = py.import("sys")?.getattr("path")?;

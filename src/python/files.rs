@@ -97,7 +97,7 @@ fn part<'a>(((name, kind, shape), bytes): (&'a (String, String, Vec<usize>), &'a
     Part { name, kind, shape, bytes }
 }
 
-/// A broken file as a plain ValueError: _files.py says which file it was, and who reads it.
+/// A broken file as a plain ValueError: _files.py says which file it was, and which function reads it.
 fn plain(py: Python<'_>, e: PyErr) -> PyErr {
     if e.is_instance_of::<PyValueError>(py) { PyValueError::new_err(e.value(py).to_string()) } else { e }
 }

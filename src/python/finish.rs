@@ -1,6 +1,6 @@
 //! The end of the interpreter. Python ends a thread that wants the GIL back by then, by unwinding its stack, which Rust's
-//! frames do not survive. So whoever comes back from engine code to Python after the end has begun waits for ever instead (as
-//! all threads do from Python 3.14 on), and the end waits until nobody is on the way.
+//! frames do not survive. So a thread that comes back from engine code after the end has begun waits for ever instead (as
+//! all threads do from Python 3.14 on), and the end waits until no thread is on the way back.
 
 use nnrs_kernels::fork::{self, at_fork};
 use nnrs_kernels::pool;

@@ -325,7 +325,7 @@ impl Function {
     }
 
     /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), 2 if it does (`out` of
-    /// `F.scatter_nd`), else 0. Functions with `inplace=True` never change what anybody can still read, so they say 0 too.
+    /// `F.scatter_nd`), else 0. Functions with `inplace=True` never change what can still be read, so they say 0 too.
     fn inplace_data(&self, i: i64) -> u8 {
         match index(i) {
             Some(0) if self.f.function().is_view() => 1,

@@ -55,7 +55,7 @@ impl Kept {
 }
 
 thread_local! {
-    /// Objects to be dropped by who began to, while it does.
+    /// Objects to be dropped by the thread that began to, while it does.
     static DROPPED: RefCell<Option<Vec<Py<PyAny>>>> = const { RefCell::new(None) };
 }
 

@@ -1,6 +1,7 @@
 //! The extension module `nnrs._core`: PyO3 glue, no logic of its own.
 
 mod array;
+mod backward_functions;
 mod call;
 mod checked;
 mod collector;
@@ -19,7 +20,6 @@ mod parameters;
 mod parametric;
 mod python_function;
 mod reserve;
-mod rules;
 mod solver;
 mod variable;
 
@@ -41,7 +41,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     collector::register(m);
     convert::register(m)?;
     python_function::register(m)?;
-    rules::register(m)?;
+    backward_functions::register(m)?;
     modes::register(m)?;
     memory::register(m)?;
     parameters::register(m)?;

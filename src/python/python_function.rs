@@ -156,7 +156,7 @@ impl OnVariables for UserFunction {
         let y: Vec<Var> = (0..self.outputs).map(|_| Var::new(Shape::default())).collect();
         let depends = attached(|py| {
             self.call(py, "setup_impl", x, &y, &[])?;
-            // As NNabla: who needs no gradient need not say what it would read.
+            // As NNabla: a function without a gradient need not say what it would read.
             if x.iter().any(Var::need_grad_state) { self.ask_depends(py, x.len()) } else { Ok(Depends::default()) }
         });
         *self.depends.lock().unwrap_or_else(|e| e.into_inner()) = depends.map_err(errors::carry)?;

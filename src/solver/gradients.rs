@@ -1,6 +1,6 @@
 //! What solvers do with gradients before an update: weight decay, clipping, scaling, and looking for odd numbers.
 
-use super::grads::{self, Odd};
+use super::gradient_kernels::{self, Odd};
 use super::{Hooks, Solver};
 use nnrs_kernels::error::Result;
 
@@ -46,7 +46,7 @@ impl Solver {
             self.lock().weight_decay = Some(rate);
             return Ok(());
         }
-        self.on_gradients(hooks, &mut |entries| grads::decay(entries, rate))
+        self.on_gradients(hooks, &mut |entries| gradient_kernels::decay(entries, rate))
     }
 
     /// Scales each gradient whose L2 norm is above `norm` down to that norm (each parameter on its own).
@@ -86,7 +86,7 @@ impl Solver {
     /// ```
     pub fn clip_grad_by_norm_hooked(&self, norm: f64, hooks: Hooks) -> Result<()> {
         let norm = norm as f32 as f64;
-        self.on_gradients(hooks, &mut |entries| grads::clip_by_norm(entries, norm))
+        self.on_gradients(hooks, &mut |entries| gradient_kernels::clip_by_norm(entries, norm))
     }
 
     /// Multiplies all gradients by `scale`.
@@ -126,7 +126,7 @@ impl Solver {
     /// ```
     pub fn scale_grad_hooked(&self, scale: f64, hooks: Hooks) -> Result<()> {
         let scale = scale as f32 as f64;
-        self.on_gradients(hooks, &mut |entries| grads::scale(entries, scale))
+        self.on_gradients(hooks, &mut |entries| gradient_kernels::scale(entries, scale))
     }
 
     /// True if a gradient holds an infinity.
@@ -252,7 +252,7 @@ impl Solver {
     fn check(&self, odd: Odd, hooks: Hooks) -> Result<bool> {
         let mut found = false;
         self.on_gradients(hooks, &mut |entries| {
-            found |= grads::any(entries, odd)?;
+            found |= gradient_kernels::any(entries, odd)?;
             Ok(())
         })?;
         Ok(found)

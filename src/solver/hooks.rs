@@ -95,7 +95,7 @@ pub fn set(when: When, key: &str, hook: GlobalHook) {
 /// solver.set_parameters(&[("w".into(), w)], Default::default())?;
 /// hooks::set(When::After, "stop", std::sync::Arc::new(|| Err(nnrs::Error::graph("stop"))));
 /// hooks::unset(When::After, "stop");
-/// hooks::unset(When::After, "nobody knows it");
+/// hooks::unset(When::After, "no such hook");
 /// solver.update()?;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
@@ -108,7 +108,7 @@ pub fn unset(when: When, key: &str) {
 }
 
 impl Hooks<'_> {
-    /// True if nobody is to be called.
+    /// True if there is nothing to call.
     pub(super) fn is_empty(&self) -> bool {
         self.pre.is_none() && self.post.is_none() && list(When::Before).is_empty() && list(When::After).is_empty()
     }

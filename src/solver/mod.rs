@@ -27,11 +27,10 @@
 //! ```
 
 mod fused;
+mod gradient_kernels;
 mod gradients;
-mod grads;
 pub mod hooks;
 mod params;
-mod pass;
 mod rule;
 mod states;
 
@@ -50,9 +49,9 @@ pub use hooks::Hooks;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::kernel::update::{Job, Update};
 use params::{Entries, Entry};
 pub use params::{Keep, State};
-use pass::{Job, Kernel};
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
@@ -83,7 +82,7 @@ pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Ada
 /// ```
 pub struct Solver {
     rule: Box<dyn AnyRule>,
-    kernel: Kernel,
+    update: Update,
     inner: Mutex<Inner>,
 }
 
@@ -105,9 +104,9 @@ impl Solver {
         rule.round_to_float();
         let learning_rate = first_rate(&rule);
         let rule = Counted(rule);
-        let kernel = Kernel::new(rule.expression());
+        let update = Update::new(rule.expression());
         let inner = Inner { entries: Entries::default(), learning_rate, weight_decay: None };
-        Solver { rule: Box::new(rule), kernel, inner: Mutex::new(inner) }
+        Solver { rule: Box::new(rule), update, inner: Mutex::new(inner) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -193,7 +192,7 @@ impl Solver {
     /// let (w, solver) = (Variable::from_slice(&[1.0f32, -2.0], [2].into())?.with_need_grad(true), Solver::new(Sgd { lr: 0.5 }));
     /// solver.set_parameters(&[("w".into(), w.clone())], Default::default())?;
     /// w.grad().write(&[0.0f32, 0.0])?;
-    /// solver.remove_parameters(&["w", "nobody knows it"]);
+    /// solver.remove_parameters(&["w", "no such parameter"]);
     /// assert!(solver.get_parameters().is_empty());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
@@ -232,7 +231,7 @@ impl Solver {
         self.lock().entries.list.iter().map(|e| (e.name.clone(), e.param.clone())).collect()
     }
 
-    /// All variables that it owns, parameters and states; nothing where somebody is at work on it.
+    /// All variables that it owns, parameters and states; nothing where another thread is at work on it.
     #[cfg(feature = "python")]
     pub(crate) fn owned_variables(&self) -> Vec<Variable> {
         let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
@@ -303,7 +302,7 @@ impl Solver {
         // A gradient that was not kept is made again first: of the parameters as they are.
         which.iter().try_for_each(|&i| inner.entries.list[i].fetch_gradient())?;
         let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
-        self.kernel.run_fused(&jobs, self.rule.as_ref())?;
+        self.rule.run(&self.update, &jobs)?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1);
@@ -314,7 +313,7 @@ impl Solver {
     fn job(&self, inner: &Inner, i: usize) -> Result<Job> {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
-        let dtype = grads::stored(w.dtype());
+        let dtype = gradient_kernels::stored(w.dtype());
         let step = Step {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,
@@ -359,7 +358,7 @@ impl Solver {
     /// solver.update()?;
     /// solver.set_states(&old)?;
     /// assert_eq!(solver.get_states()[0].1.t, 0);
-    /// assert!(solver.set_states(&[("nobody knows it".into(), old[0].1.clone())]).is_err());
+    /// assert!(solver.set_states(&[("no such parameter".into(), old[0].1.clone())]).is_err());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_states(&self, states: &[(String, State)]) -> Result<()> {

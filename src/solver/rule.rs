@@ -2,8 +2,8 @@
 
 use crate::function::{ArgDef, ArgValue, Args};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+pub use nnrs_kernels::kernel::update::Scalars;
 pub use nnrs_kernels::simd::Number;
-use smallvec::SmallVec;
 
 /// Everything that is known about a solver before it is made.
 ///
@@ -43,9 +43,6 @@ pub struct Step {
     /// The rate given to `weight_decay` for this update (only where it is fused).
     pub weight_decay: Option<f64>,
 }
-
-/// The numbers of one step, as a formula takes them.
-pub type Scalars = SmallVec<[f64; 8]>;
 
 /// An update rule of `S` states and `K` numbers a step.
 ///

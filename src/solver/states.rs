@@ -2,12 +2,12 @@
 
 use super::SolverDef;
 use super::params::{Entries, State};
-use super::pass::Job;
 use crate::graph::Variable;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::context::compute_dtype;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+use nnrs_kernels::kernel::update::Job;
 
 /// The state of a parameter that was never updated.
 pub(super) fn fresh(names: &[&str], param: &Variable) -> State {

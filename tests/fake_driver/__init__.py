@@ -134,7 +134,7 @@ def _hash() -> str:
 
 
 def _kernels(source: Path, folder: Path) -> None:
-    """A library with the kernels of a file, as kernels/src/cuda/emulate.rs makes them."""
+    """A library with the kernels of a file, as kernels/src/emulate/mod.rs makes them."""
     plain = _compile(["-E", "-P", "-D__launch_bounds__(...)=", *KERNELS, "-x", "c++", str(source)])
     names = re.findall(r'extern "C" __global__[^(]*?(\w+)\s*\(', plain)
     kernels_of("".join([f'#include "{source}"\n', *(f"NNRS_ENTRY({name})\n" for name in names)]), source.stem, folder)

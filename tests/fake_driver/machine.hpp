@@ -1,5 +1,5 @@
 // The machine that fake.cpp drives: devices, memory, streams. Streams are lazy: what is put into one happens later, in an
-// order that is drawn by lot among all streams, so whoever does not wait for what he needs reads too early.
+// order that is drawn by lot among all streams, so code that does not wait for what it needs reads too early.
 #pragma once
 
 #include <cstdint>
@@ -150,7 +150,7 @@ inline void release(Address at) {
   char *end = (char *)at + b.bytes, *page = b.mapping + b.mapped - PAGE;
   for (char *p = b.mapping + PAGE; p < page; ++p) {
     if ((p < (char *)at || p >= end) && *p != MARGIN) {
-      violation("somebody wrote beside a block of " + std::to_string(b.bytes) + " bytes");
+      violation("something wrote beside a block of " + std::to_string(b.bytes) + " bytes");
       break;
     }
   }
@@ -239,7 +239,7 @@ inline void go_on() {
   }
 }
 
-// Goes on until `done`. What waits for an event that nobody will record waits for ever.
+// Goes on until `done`. What waits for an event that is never recorded waits for ever.
 template <class Done>
 Result until(Done done) {
   while (!done()) {

@@ -1,6 +1,6 @@
 """Two large inputs in each step: their copies need not wait for the step before, and waits of the host are counted.
 
-Run with the fake driver. With FAKE_PROB=0 nothing happens there unless somebody waits for it: then work of all streams
+Run with the fake driver. With FAKE_PROB=0 nothing happens there unless the host waits for it: then work of all streams
 is done in random order.
 """
 

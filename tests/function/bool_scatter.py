@@ -16,7 +16,7 @@ def reference(input: np.ndarray, mask: np.ndarray, output: np.ndarray | None = N
 
 
 def onto(F: Any, input: Any, mask: Any, output: Any) -> Any:
-    """What a function has made is not written, so the call can be repeated; leaves are, see test_updates.py."""
+    """What a function has made is not written, so the call can be repeated; leaves are: test_in_place_updates.py."""
     return F.bool_scatter(input, mask, F.mul_scalar(output, 1.0))
 
 

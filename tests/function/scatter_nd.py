@@ -27,7 +27,7 @@ def reference(
 
 
 def onto(F: Any, data: Any, indices: Any, out: Any, **args: Any) -> Any:
-    """What a function has made is not written, so the call can be repeated; leaves are, see test_updates.py."""
+    """What a function has made is not written, so the call can be repeated; leaves are: test_in_place_updates.py."""
     return F.scatter_nd(data, indices, out=F.mul_scalar(out, 1.0), **args)
 
 

@@ -1,7 +1,7 @@
 """Writes updates.json: what NNabla 1.39 computes where functions write what others read, too.
 
-Run with NNabla's Python: `python tests/golden/make_updates.py`. Each case is a function that test_updates.py calls with
-nnrs; it gives lists of numbers, booleans or words.
+Run with NNabla's Python: `python tests/golden/make_updates.py`. Each case is a function that
+test_in_place_updates.py calls with nnrs; it gives lists of numbers, booleans or words.
 """
 
 from __future__ import annotations

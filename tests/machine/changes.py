@@ -107,7 +107,7 @@ class Changes(Handles):
         self.together = True
 
     def do_reset(self, ids: list[int], n: int, seed: int) -> None:
-        """Another first axis for some leaves, which share their arrays with nobody."""
+        """Another first axis for some leaves, which share their arrays with no other variable."""
         pairs = [self.get(i) for i in ids]
         if self.frozen or self.views or any(r.parent is not None or not r.shape for _, r in pairs):
             raise Skip

@@ -237,7 +237,7 @@ class Chooser:
         return i and [dict(i=i, seed=seed, clear_buffer=self.truth(0.4), hooks=self.hooks())]
 
     def helper(self) -> Step | None:
-        """A function that somebody applies, runs and drops, as a metric."""
+        """A function that the script applies, runs and drops, as a metric."""
         step = self.unary() if self.rng.random() < 0.7 else self.binary()
         if step is None or step[1]["mode"] != "static":
             return step

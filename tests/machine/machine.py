@@ -79,7 +79,7 @@ class Machine:
         return self.vars[i]
 
     def held(self) -> set[int]:
-        """The arrays that somebody can observe, by `id` of their cells."""
+        """The arrays that can be observed, by `id` of their cells."""
         cells = [c for _, r in self.vars.values() for c in (r.cell, r.grad)]
         return {id(c) for c in [*cells, *(a.cell for a in self.arrays.values() if not a.is_apart())]}
 

@@ -174,7 +174,7 @@ class Reference:
         return found
 
     def forward(self, roots: Sequence[Var], held: set[int], clear_buffer: bool, clear_no_need_grad: bool) -> None:
-        """Computes all behind the roots. `held`: ids of the cells that somebody can observe."""
+        """Computes all behind the roots. `held`: ids of the cells that can be observed."""
         memo: dict[int, bool] = {}
         found, stamp = self.evaluate(roots), self.tick()
         stay = {id(v) for v in roots}
@@ -225,7 +225,7 @@ class Reference:
                 v.grad.known = v.grad.maker is None  # else a function of nn.grad makes it, and may do so again
                 v.grad.maker = None
             elif v.parent and any(id(y) in grads for y in v.parent.y):
-                v.grad.known = False  # an output that nobody reads: NNabla writes zeros, nnrs leaves it
+                v.grad.known = False  # an output that no function reads: NNabla writes zeros, nnrs leaves it
             if clear and not v.persistent:
                 v.cell.known &= not v.cell.wrote  # what the script wrote, or what the function makes
                 v.cell.keep(False, stamp)

@@ -66,7 +66,7 @@ fn closed_functions_may_have_been_fused() {
     let x = var(&[0.5, 2.0]);
     let h = f::exp(&f::abs(&x).unwrap()).unwrap();
     let (a, b) = (f::sin(&f::log(&h).unwrap()).unwrap(), f::cos(&h).unwrap());
-    drop(h); // nobody sees it: the first run is one pass
+    drop(h); // not observed: the first run is one pass
     let mut closed = Closed::default();
     a.forward_with(ForwardRun { closed: Some(&mut closed), ..Default::default() }).unwrap();
     b.forward_with(ForwardRun { closed: Some(&mut closed), ..Default::default() }).unwrap();

@@ -174,7 +174,7 @@ fn scopes_belong_to_a_thread() {
         let b = s.spawn(|| work("thread-b", "y"));
         assert_eq!((a.join().unwrap(), b.join().unwrap()), (vec!["x".to_string()], vec!["y".to_string()]));
     });
-    // One tree: what another thread made is there; whoever comes first makes a parameter.
+    // One tree: what another thread made is there; the first thread that asks makes a parameter.
     assert_eq!(parameter::get_parameter("thread-a/x").unwrap().to_vec::<f32>().unwrap(), [1.0]);
     let same = thread::scope(|s| {
         let threads: Vec<_> = (0..4).map(|_| s.spawn(|| make("thread-shared").unwrap())).collect();

@@ -376,7 +376,7 @@ fn visits_in_the_order_of_running() {
 }
 
 #[test]
-fn arrays_that_somebody_holds_have_their_values() {
+fn arrays_with_handles_have_their_values() {
     let x = var(&[0.1, 0.2]);
     let h = f::exp(&x).unwrap();
     let (data, grad) = (h.raw_data(), h.grad());

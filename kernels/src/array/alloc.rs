@@ -178,7 +178,7 @@ pub fn check_refused(bytes: usize) -> Result<()> {
 /// use nnrs_kernels::{array::{alloc, Data}, DType};
 /// alloc::set_poison(true);
 /// let data = Data::new(DType::U8, 64)?;
-/// unsafe { data.slice_mut::<u8>().fill(0) }; // SAFETY: nobody else has it
+/// unsafe { data.slice_mut::<u8>().fill(0) }; // SAFETY: no other owner
 /// drop(data);
 /// assert_ne!(Data::new(DType::U8, 64)?.as_slice::<u8>(), [0; 64]); // the same block again
 /// # Ok::<(), nnrs_kernels::Error>(())
@@ -278,7 +278,7 @@ impl Block {
         Block { host, bytes, views, shares, held, mirror: OnceLock::new() }
     }
 
-    /// Gives a block without memory on the host some, content undefined. Nobody else does so at the same time.
+    /// Gives a block without memory on the host some, content undefined. No other thread may do so at the same time.
     pub(super) fn take_host(&self) -> Result<()> {
         self.host.store(take(self.bytes())?.as_ptr(), Relaxed);
         Ok(())
@@ -345,7 +345,7 @@ fn take(bytes: usize) -> Result<NonNull<u8>> {
 /// Takes memory back that [`take`] gave.
 fn give(ptr: NonNull<u8>, bytes: usize) {
     if POISON.load(Relaxed) {
-        // SAFETY: the memory is `bytes` long and nobody else has it.
+        // SAFETY: the memory is `bytes` long and has no other owner.
         unsafe { ptr.as_ptr().write_bytes(0xFF, bytes) };
     }
     LIVE.fetch_sub(bytes, Relaxed);
@@ -446,7 +446,7 @@ fn out_of_memory(bytes: usize, why: &str) -> Error {
         .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or raise nn.memory.set_limit")
 }
 
-/// The error where `bytes` (0: nobody knows how many) are missing `place`; `blocks` there by size, address and label.
+/// The error where `bytes` (0: not known how many) are missing `place`; `blocks` there by size, address and label.
 pub fn shortage(place: &str, bytes: usize, why: &str, s: &Stats, mut blocks: Vec<(usize, usize, Label)>) -> Error {
     blocks.sort_by(|a, b| b.cmp(a));
     let known = NAMES.get().map_or_else(BTreeMap::new, |f| f());

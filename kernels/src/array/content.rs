@@ -87,7 +87,7 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::from_slice(&[1i32, 2], [2].into())?;
-    /// // SAFETY: nobody else knows the array.
+    /// // SAFETY: there is no other handle of the array.
     /// unsafe { a.modify(nnrs_kernels::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -104,7 +104,7 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::new([2].into());
-    /// // SAFETY: nobody else knows the array.
+    /// // SAFETY: there is no other handle of the array.
     /// unsafe { a.overwrite(nnrs_kernels::DType::I64)?.slice_mut::<i64>().copy_from_slice(&[3, 4]) };
     /// assert_eq!(a.to_vec::<i64>()?, [3, 4]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -220,7 +220,7 @@ impl NdArray {
         storage.fill_part(self.offset(), self.size(), value)
     }
 
-    /// True if it was set to 0 by [`NdArray::zero`], and nobody has had it for writing since.
+    /// True if it was set to 0 by [`NdArray::zero`], and it was not taken for writing since.
     #[inline]
     pub fn is_zeroed(&self) -> bool {
         let storage = self.storage();
@@ -234,7 +234,7 @@ impl NdArray {
         self.read(self.dtype())
     }
 
-    /// As [`NdArray::modify`], for somebody who will rather look at the elements than write them.
+    /// As [`NdArray::modify`], for a caller who will rather read the elements than write them.
     #[inline]
     pub fn show(&self, dtype: DType) -> Result<Data> {
         let storage = self.storage();
@@ -276,13 +276,13 @@ impl NdArray {
         (content, dtype, layout.offset, layout.shape.size())
     }
 
-    /// Gives the content up: nobody has an interest in it. Not a modification.
+    /// Gives the content up: no reader wants it. Not a modification.
     #[inline]
     pub fn release(&self) -> Content {
         self.layout().storage.release()
     }
 
-    /// As [`NdArray::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
+    /// As [`NdArray::release`]; a later reader has it made again. `clear`: the array says that it was cleared.
     /// A part of another array stays: the whole is not the maker's.
     #[inline]
     pub fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) {

@@ -1,9 +1,9 @@
 //! Memory of one element type that is being worked on.
 
 use super::alloc::Block;
-use super::mirror::{Access, Place};
+use super::mirror::Access;
 use super::storage::Content;
-use crate::cuda;
+use crate::device::{Memory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -28,7 +28,7 @@ pub struct Data {
     /// Address of the block there.
     base: usize,
     /// The block's memory there, if that is a GPU.
-    _memory: Option<Arc<cuda::Memory>>,
+    _memory: Option<Arc<Memory>>,
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
@@ -53,7 +53,7 @@ impl Data {
     ///
     /// ```
     /// let data = nnrs_kernels::array::Data::new(nnrs_kernels::DType::I32, 3)?;
-    /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: nobody else has it
+    /// unsafe { data.slice_mut::<i32>().fill(7) }; // SAFETY: no other owner
     /// assert_eq!(data.as_slice::<i32>(), [7, 7, 7]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
@@ -137,7 +137,7 @@ impl Data {
     /// ```
     /// use nnrs_kernels::{array::Data, DType};
     /// let (a, b) = (Data::new(DType::F32, 2)?, Data::new(DType::U8, 2)?);
-    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: nobody else has it
+    /// unsafe { a.slice_mut::<f32>().copy_from_slice(&[1.0, 2.0]) }; // SAFETY: no other owner
     /// b.copy_from(&a);
     /// assert_eq!(b.as_slice::<u8>(), [1, 2]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -174,14 +174,14 @@ impl Data {
     /// `unsafe`.
     ///
     /// # Safety
-    /// While the slice lives, nobody else reads or writes this memory: no run, no other `Data` of the array.
+    /// While the slice lives, nothing else reads or writes this memory: no run, no other `Data` of the array.
     ///
     /// # Panics
     /// If `T` is not their type, or they are on a GPU.
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
-    /// // SAFETY: nobody else knows the array.
+    /// // SAFETY: there is no other handle of the array.
     /// unsafe { a.modify(nnrs_kernels::DType::F32)?.slice_mut::<f32>()[0] = 0.5 };
     /// assert_eq!(a.to_vec::<f32>()?, [0.5, 2.0]);
     /// # Ok::<(), nnrs_kernels::Error>(())
@@ -239,21 +239,18 @@ impl Data {
 
     /// Writes what a lazy content stands for.
     pub(super) fn fill_with(&self, content: &Content) -> Result<()> {
-        match content {
-            _ if self.place.gpu().is_some() => cuda::convert::fill(self, content.number().unwrap_or(0.0))?,
-            Content::Fill(v) => with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v))),
-            _ => self.bytes_mut().fill(0),
+        match (self.place, content) {
+            (Place::Gpu(device), _) => {
+                let value = content.number().unwrap_or(0.0);
+                // SAFETY: the memory there has the elements.
+                unsafe { device.fill(self.address(), self.dtype, self.len, value)? }
+            }
+            (Place::Host, Content::Fill(v)) => {
+                with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v)))
+            }
+            (Place::Host, _) => self.bytes_mut().fill(0),
         }
         Ok(())
-    }
-
-    /// The GPU that the memory is of.
-    ///
-    /// # Panics
-    /// If it is the host's.
-    #[inline]
-    pub fn gpu(&self) -> &'static cuda::Gpu {
-        self.place.gpu().expect("memory of a GPU")
     }
 
     /// Where the memory is.
@@ -319,7 +316,12 @@ impl Data {
     pub fn take(&self, src: &Data) -> Result<()> {
         match self.place {
             Place::Host => self.copy_from(src),
-            Place::Gpu(_) => cuda::convert::convert(self, src)?,
+            Place::Gpu(device) => {
+                assert!(self.len == src.len && self.place == src.place, "copy between arrays of one size at one place");
+                let (to, from) = ((self.address(), self.dtype), (src.address(), src.dtype));
+                // SAFETY: both have as many elements, on the device.
+                unsafe { device.convert(to, from, self.len)? }
+            }
         }
         Ok(())
     }
@@ -338,7 +340,7 @@ impl Data {
         others.iter().any(|o| (o.address(), o.bytes()) != (begin, self.bytes()) && meets(o))
     }
 
-    /// Makes 0 or 1 of each byte: booleans that somebody else wrote may be any, which would be undefined behaviour in a `bool`.
+    /// Makes 0 or 1 of each byte: booleans that other code wrote may be any, which would be undefined behaviour in a `bool`.
     #[inline]
     pub fn settle_booleans(&self) {
         self.bytes_mut().iter_mut().for_each(|b| *b = (*b != 0) as u8);

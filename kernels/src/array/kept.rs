@@ -2,9 +2,9 @@
 
 use super::alloc::Block;
 use super::data::Data;
-use super::mirror::{Access, Place};
+use super::mirror::Access;
 use super::storage::{Content, Storage};
-use crate::cuda;
+use crate::device::{Device, Memory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -21,7 +21,7 @@ pub struct Kept {
     cleared: bool,
     shared: bool,
     /// The copy on a GPU.
-    memory: Option<Arc<cuda::Memory>>,
+    memory: Option<Arc<Memory>>,
 }
 
 /// True if a number that an array of `dtype` holds is read as the same number whether it lies in memory or not.
@@ -32,7 +32,7 @@ fn survives(v: f64, dtype: DType, double: bool) -> bool {
     own == v || (dtype == DType::F32 && !double && halves)
 }
 
-/// A content that a plan keeps from run to run. That it does so makes the memory nobody's.
+/// A content that a plan keeps from run to run. That it does so makes the memory no array's.
 pub struct Held(Kept);
 
 impl Held {
@@ -131,7 +131,7 @@ impl Kept {
 
     /// Brings memory that the GPU had then up to date there, where it must be.
     #[inline]
-    pub fn bring(&self, gpu: &'static cuda::Gpu, array: &super::NdArray) -> Result<()> {
+    pub fn bring(&self, gpu: &'static dyn Device, array: &super::NdArray) -> Result<()> {
         let (Content::Bytes(block), Some(address)) = (&self.content, self.address()) else { return Ok(()) };
         match block.at(Place::Gpu(gpu), Access::Read)?.0 as u64 == address {
             true => Ok(()),
@@ -141,7 +141,7 @@ impl Kept {
 
     /// The GPU has written the memory.
     #[inline]
-    pub fn written_on(&self, gpu: &'static cuda::Gpu) -> Result<()> {
+    pub fn written_on(&self, gpu: &'static dyn Device) -> Result<()> {
         match (&self.content, &self.memory) {
             (Content::Bytes(block), Some(_)) => block.at(Place::Gpu(gpu), Access::Overwrite).map(drop),
             _ => Ok(()),
@@ -150,12 +150,12 @@ impl Kept {
 }
 
 impl Block {
-    /// True if no array has it, and nobody a view.
+    /// True if no array has it, and there is no view.
     fn is_free(self: &Arc<Block>) -> bool {
         Arc::strong_count(self) == self.held.load(Relaxed) && !self.views.any()
     }
 
-    /// True if it is on the host alone, and nobody has a view.
+    /// True if it is on the host alone, and there is no view.
     fn is_unseen_on_host(&self) -> bool {
         self.place() == Place::Host && !self.views.any()
     }
@@ -175,9 +175,9 @@ impl Storage {
     }
 
     /// What the host has written goes to the memory of `cell`, which becomes the content: so runs find it at one place,
-    /// though an array of one number has no memory, and one that others share gets memory anew. `double`: somebody may read
+    /// though an array of one number has no memory, and one that others share gets memory anew. `double`: a reader may want
     /// more of a number's digits than an array of floats has.
-    pub fn settle(&self, cell: &mut Option<Held>, gpu: &'static cuda::Gpu, double: bool) -> Result<()> {
+    pub fn settle(&self, cell: &mut Option<Held>, gpu: &'static dyn Device, double: bool) -> Result<()> {
         let (content, dtype) = self.look();
         let old = cell.as_ref().and_then(|k| k.block(dtype)).filter(|b| b.is_free()).cloned();
         let new = match &content {
@@ -210,7 +210,7 @@ impl Storage {
     }
 
     /// The host's elements of `from` in the memory that `to` has on the GPU.
-    fn send(&self, from: &Arc<Block>, to: Arc<Block>, dtype: DType, gpu: &'static cuda::Gpu) -> Result<Arc<Block>> {
+    fn send(&self, from: &Arc<Block>, to: Arc<Block>, dtype: DType, gpu: &'static dyn Device) -> Result<Arc<Block>> {
         let source = Data::over(from.clone(), dtype, Place::Host, Access::Read)?;
         let (_, memory) = to.at(Place::Gpu(gpu), Access::Overwrite)?;
         if let Some(memory) = memory {

@@ -3,33 +3,12 @@
 
 use super::alloc::Block;
 use super::storage::now;
-use crate::cuda::{self, Gpu, Memory};
+use crate::device::{Device, Memory, Place, capture};
 use crate::error::Result;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Where elements are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In the memory that the CPU reads.
-    Host,
-    /// In the memory of a GPU.
-    Gpu(&'static Gpu),
-}
-
-/// For the engine.
-#[doc(hidden)]
-impl Place {
-    /// The GPU, if it is one.
-    pub fn gpu(self) -> Option<&'static Gpu> {
-        match self {
-            Place::Host => None,
-            Place::Gpu(gpu) => Some(gpu),
-        }
-    }
-}
-
-/// What somebody wants to do with a block.
+/// What a caller wants to do with a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -67,12 +46,12 @@ impl Head {
 enum Reached {
     At(usize, Option<Arc<Memory>>),
     /// Another thread captures on this GPU, and data would have to move.
-    Busy(&'static Gpu),
+    Busy(&'static dyn Device),
 }
 
 impl Block {
     /// A block that only `gpu` has, content undefined.
-    pub(super) fn on_gpu(gpu: &'static Gpu, bytes: usize) -> Result<Block> {
+    pub(super) fn on_gpu(gpu: &'static dyn Device, bytes: usize) -> Result<Block> {
         let block = Block::nowhere(bytes);
         let copy = Some(Arc::new(gpu.alloc(bytes)?));
         let _ = block.mirror.set(Box::new(Mutex::new(Mirror { copy, head: Head::Gpu, uploaded: 0 })));
@@ -98,7 +77,7 @@ impl Block {
         match place {
             Place::Host => self.at_host(lock(self.mirror()), access),
             Place::Gpu(gpu) => {
-                cuda::capture::touch(std::ptr::from_ref(self) as usize);
+                capture::touch(std::ptr::from_ref(self) as usize);
                 self.at_gpu(gpu, lock(self.mirror()), access)
             }
         }
@@ -115,7 +94,7 @@ impl Block {
         if let (Head::Gpu, Some(copy)) = (mirror.head, &mirror.copy)
             && access != Access::Overwrite
         {
-            let Some(turn) = copy.gpu().try_turn()? else { return Ok(Reached::Busy(copy.gpu())) };
+            let Some(turn) = copy.device().try_turn()? else { return Ok(Reached::Busy(copy.device())) };
             // SAFETY: the host's memory is as large as the copy, and only this thread works on the two now.
             unsafe { copy.download(&turn, self.ptr(), self.asked())? };
         }
@@ -123,14 +102,14 @@ impl Block {
         Ok(Reached::At(self.ptr() as usize, None))
     }
 
-    fn at_gpu(&self, gpu: &'static Gpu, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
-        let other = mirror.copy.as_ref().map(|c| c.gpu()).filter(|g| !std::ptr::eq(*g, gpu));
+    fn at_gpu(&self, gpu: &'static dyn Device, mut mirror: MutexGuard<'_, Mirror>, access: Access) -> Result<Reached> {
+        let other = mirror.copy.as_ref().map(|c| c.device()).filter(|g| *g != gpu);
         if let Some(busy) = other.map(|_| self.leave(gpu, &mut mirror)).transpose()?.flatten() {
             return Ok(Reached::Busy(busy));
         }
-        // Whoever has a view of the host's memory, or had one then, may have written it since; what is captured has just been
+        // It may have been written since by a view of the host's memory, even one that is gone; what is captured has just been
         // brought.
-        let seen = self.views.could_write_after(mirror.uploaded) && !cuda::capture::is_capturing();
+        let seen = self.views.could_write_after(mirror.uploaded) && !capture::is_capturing();
         let is_stale = mirror.head == Head::Host || (mirror.head == Head::Both && seen);
         let copy = match mirror.copy.take() {
             Some(copy) => copy,
@@ -148,12 +127,12 @@ impl Block {
     }
 
     /// Moves the copy to another GPU, or says which one is busy.
-    fn leave(&self, gpu: &'static Gpu, mirror: &mut Mirror) -> Result<Option<&'static Gpu>> {
+    fn leave(&self, gpu: &'static dyn Device, mirror: &mut Mirror) -> Result<Option<&'static dyn Device>> {
         let Some(old) = mirror.copy.as_ref().filter(|_| mirror.head != Head::Host) else {
             mirror.copy = None;
             return Ok(None);
         };
-        let Some(there) = old.gpu().try_turn()? else { return Ok(Some(old.gpu())) };
+        let Some(there) = old.device().try_turn()? else { return Ok(Some(old.device())) };
         let Some(here) = gpu.try_turn()? else { return Ok(Some(gpu)) };
         let copy = gpu.alloc(self.asked())?;
         copy.copy_from([&there, &here], old)?;
@@ -178,7 +157,7 @@ impl Block {
         let Some(mirror) = self.mirror.get() else { return Place::Host };
         let mirror = lock(mirror);
         match &mirror.copy {
-            Some(copy) if mirror.head != Head::Host => Place::Gpu(copy.gpu()),
+            Some(copy) if mirror.head != Head::Host => Place::Gpu(copy.device()),
             _ => Place::Host,
         }
     }

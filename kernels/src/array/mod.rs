@@ -1,5 +1,5 @@
 //! Arrays: typed bytes with a shape. An [`NdArray`] is a handle; clones share shape and bytes, `view` and `narrow`
-//! share the bytes alone. Zeros and constants are kept as such until somebody needs the memory.
+//! share the bytes alone. Zeros and constants are kept as such until the memory is needed.
 
 pub mod alloc;
 mod content;
@@ -7,12 +7,13 @@ mod data;
 mod kept;
 mod mirror;
 pub mod scratch;
-mod site;
 mod storage;
 mod strided;
 mod system;
 mod views;
+mod walk;
 
+pub use crate::device::{Place, Site};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
@@ -20,14 +21,13 @@ pub use content::Found;
 pub use data::Data;
 pub use data::shape_changed;
 pub use kept::{Held, Kept};
-pub use mirror::Place;
-pub use site::Site;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
 pub use strided::{AxisMap, Strided};
 pub use views::Export;
+pub use walk::{Axes, Sink, Source, Walk};
 
 /// What a kernel does with the old values of an array that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct NdArray {
 
 struct Inner {
     layout: Mutex<Layout>,
-    /// Handles outside of the engine: an array that somebody may look at is not planned away.
+    /// Handles outside of the engine: an array that can be observed is not planned away.
     handles: AtomicU32,
     /// Variables that have it as data or gradient.
     variables: AtomicU32,
@@ -303,7 +303,7 @@ impl NdArray {
         let mut shape = place.shape.clone();
         shape.as_mut_slice()[axis] = length as usize;
         let offset = place.offset.saturating_add((from as usize).saturating_mul(place.shape.size_from(axis + 1)));
-        // In the type in which its function makes it. What cannot be made is an error for who reads the part.
+        // In the type in which its function makes it. What cannot be made is an error for the reader of the part.
         if place.storage.fetch().is_ok() {
             place.storage.lay_out(place.storage.dtype())?;
         }
@@ -337,7 +337,7 @@ impl NdArray {
         NdArray { inner: Arc::new(Inner { layout: Mutex::new(layout), handles, variables }), is_handle: false }
     }
 
-    /// A handle for who is not the engine: while it or a clone of it lives, what is in the array is not planned away.
+    /// A handle for a caller outside the engine: while it or a clone of it lives, what is in the array is not planned away.
     #[inline]
     pub fn handle(&self) -> NdArray {
         self.inner.handles.fetch_add(1, Relaxed);
@@ -354,7 +354,7 @@ impl NdArray {
         self.inner.layout.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and nobody is just changing it.
+    /// Addresses of the memory, on the host and on a GPU, and shape, if there is any and no other thread is just changing it.
     #[inline]
     pub fn try_addresses(&self) -> Option<(impl Iterator<Item = usize>, Shape)> {
         let place = self.inner.layout.try_lock().ok()?;
@@ -366,7 +366,7 @@ impl NdArray {
         self.inner.handles.load(Relaxed) > 0
     }
 
-    /// Somebody beside the one variable that has it may look at it: a handle, another variable (be it as its gradient), an
+    /// It can be observed beside the one variable that has it: by a handle, another variable (be it as its gradient), an
     /// array that is a part or a view of it, or a view of another library.
     #[inline]
     pub fn is_observed(&self) -> bool {

@@ -16,7 +16,7 @@ struct Line(#[allow(dead_code)] [u8; 64]);
 /// Bytes of the largest buffer that a thread keeps; what is larger counts as an array does.
 pub const KEEP: usize = 2 << 20;
 
-/// Bytes that are set to 0 before somebody is asked whether to stop: gigabytes of fresh pages take seconds.
+/// Bytes that are set to 0 before it is asked whether to stop: gigabytes of fresh pages take seconds.
 const PIECE: usize = 16 << 20;
 
 thread_local! {
@@ -34,7 +34,7 @@ impl Memory {
         if bytes > KEEP {
             let block = Block::new(bytes).unwrap_or_else(|e| pool::refuse(e));
             for from in (0..bytes).step_by(PIECE) {
-                // SAFETY: the block is this long and nobody else has it.
+                // SAFETY: the block is this long and has no other owner.
                 unsafe { block.ptr().add(from).write_bytes(0, PIECE.min(bytes - from)) };
                 pool::check();
             }

@@ -2,7 +2,8 @@
 
 use super::alloc::Block;
 use super::data::{Data, convert};
-use super::mirror::{Access, Place};
+use super::mirror::Access;
+use crate::device::Place;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -72,9 +73,9 @@ pub(super) struct State {
     pub(super) cleared: bool,
     /// The memory may belong to another storage too: who writes first gets memory of its own.
     pub(super) shared: bool,
-    /// What there was when somebody got the memory to look at, and perhaps to write.
+    /// What there was when the memory was last exported, to be read and perhaps written.
     pub(super) shown: Option<Shown>,
-    /// Parts (where they begin and end) that were set to 0, and that nobody has had for writing since.
+    /// Parts (where they begin and end) that were set to 0, and that were not taken for writing since.
     zeroed: Vec<(usize, usize)>,
 }
 
@@ -108,7 +109,7 @@ impl State {
         std::mem::replace(&mut self.content, content)
     }
 
-    /// Nobody else has the memory, as content or to work on it.
+    /// The memory has no other owner: no content, no thread that works on it.
     fn is_exclusive(&self) -> bool {
         matches!(&self.content, Content::Bytes(b) if Arc::strong_count(b) == 1)
     }
@@ -268,7 +269,7 @@ impl Storage {
         Storage { size, state: Mutex::new(state), modified, was_marked, was_exported }
     }
 
-    /// An empty storage in the place of another, which nobody takes for unchanged.
+    /// An empty storage in the place of another, which is not taken for unchanged.
     #[inline]
     pub(super) fn in_place_of_another(size: usize) -> Storage {
         let new = Storage::new(size);
@@ -308,13 +309,13 @@ impl Storage {
         self.touch();
     }
 
-    /// Gives the content up: nobody has an interest in it. Not a modification.
+    /// Gives the content up: no reader wants it. Not a modification.
     #[inline]
     pub fn release(&self) -> Content {
         std::mem::replace(&mut self.state().content, Content::Empty)
     }
 
-    /// As [`Storage::release`]; who reads it all the same has it made again. `clear`: the array says that it was cleared.
+    /// As [`Storage::release`]; a later reader has it made again. `clear`: the array says that it was cleared.
     /// What it held is the caller's to drop, without locks.
     pub(super) fn lose(&self, maker: &Weak<dyn Maker>, clear: bool) -> impl Sized + use<> {
         let mut s = self.state();
@@ -426,7 +427,7 @@ impl Storage {
         self.replace(dtype, content, false, false);
     }
 
-    /// Addresses of the memory, if there is any and nobody is just changing it.
+    /// Addresses of the memory, if there is any and no other thread is just changing it.
     #[inline]
     pub(super) fn try_addresses(&self) -> Option<impl Iterator<Item = usize> + use<>> {
         match &self.state.try_lock().ok()?.content {
@@ -450,13 +451,13 @@ impl Storage {
         }
     }
 
-    /// True if nobody else has the memory.
+    /// True if the memory has no other owner.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
         self.state().is_exclusive()
     }
 
-    /// Takes the content of `other` as a whole, if it is memory of this size at which nobody looks. It is shared until one
+    /// Takes the content of `other` as a whole, if it is memory of this size without views. It is shared until one
     /// of the two writes.
     pub(super) fn adopt_shared(&self, other: &Storage) -> bool {
         let mut from = other.state();
@@ -477,7 +478,7 @@ impl Storage {
         self.replace(self.dtype(), content, false, false);
     }
 
-    /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if somebody was faster.
+    /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if another thread was faster.
     fn own(self: &Arc<Storage>, place: Place, dtype: DType) -> Result<Arc<Block>> {
         let mut is_asked = false;
         loop {
@@ -553,7 +554,7 @@ impl Storage {
         self.state().zeroed.push((offset, offset + len));
     }
 
-    /// True if nobody has had the part for writing since it was set to 0.
+    /// True if the part was not taken for writing since it was set to 0.
     #[inline]
     pub(super) fn is_part_zeroed(&self, offset: usize, len: usize) -> bool {
         self.state().zeroed.iter().any(|&(from, to)| from <= offset && offset + len <= to)
@@ -587,7 +588,7 @@ impl Storage {
         Ok(data)
     }
 
-    /// As `modify`, for somebody who will rather look at the elements than write them.
+    /// As `modify`, for a caller who will rather read the elements than write them.
     pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         self.fetch()?;
         let before = self.modification_count();
@@ -608,7 +609,7 @@ impl Storage {
         self.was_marked.store(true, Relaxed);
     }
 
-    /// Somebody gets a view.
+    /// A view is given out.
     #[inline]
     pub fn note_exported(&self) {
         self.was_exported.store(true, Relaxed);
@@ -620,7 +621,7 @@ impl Storage {
         self.was_exported.load(Relaxed)
     }
 
-    /// Notes what there is now: somebody who has a view of the memory could write it without a word.
+    /// Notes what there is now: a view of the memory could be written unnoticed.
     pub(super) fn mark(&self) {
         let is_exported = self.is_exported();
         self.was_exported.store(is_exported, Relaxed);
@@ -634,13 +635,13 @@ impl Storage {
         let known = s.shown.filter(|shown| shown.to == time);
         let same = known.filter(|shown| shown.sum == sum);
         if known.is_some() && same.is_none() {
-            time = next_time(); // it was written without a word
+            time = next_time(); // a view has written it
             self.modified.store(time, Relaxed);
         }
         s.shown = Some(Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });
     }
 
-    /// True if the content is what it was at a time (see [`now`]), as far as one can know: nobody had it for writing since,
+    /// True if the content is what it was at a time (see [`now`]), as far as one can know: it was not taken for writing since,
     /// or it was only shown and has the same sum.
     pub fn is_as_at(&self, time: u64) -> bool {
         let modified = self.modification_count();

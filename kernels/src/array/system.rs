@@ -31,11 +31,11 @@ pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
 /// Gives a block back.
 ///
 /// # Safety
-/// The block must come from [`take`] with this size, and nobody may use it any more.
+/// The block must come from [`take`] with this size, and may not be used any more.
 pub(super) unsafe fn give(p: *mut u8, bytes: usize) {
     #[cfg(unix)]
     if bytes >= PAGES {
-        // SAFETY: the caller's promise: these pages are one mapping that nobody uses.
+        // SAFETY: the caller's promise: these pages are one mapping that is not used.
         unsafe { libc::munmap(p.cast(), bytes) };
         return;
     }

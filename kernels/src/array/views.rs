@@ -1,4 +1,4 @@
-//! Views of other libraries (NumPy) over memory: how many there are, and until when one could write without a word.
+//! Views of other libraries (NumPy) over memory: how many there are, and until when one could write unnoticed.
 
 use super::data::Data;
 use super::storage::next_time;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 type Held = Box<dyn Any>;
 
-/// What somebody has to do around each fork.
+/// What a file has to do around each fork.
 pub enum AtFork {
     /// Before it: make what is made on first use, or wait for the thread that does.
     Ready(fn()),
@@ -109,7 +109,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 }
 
 /// Other threads are at rest, or do not come to it.
-fn nobody_working() -> Option<RwLockWriteGuard<'static, ()>> {
+fn all_at_rest() -> Option<RwLockWriteGuard<'static, ()>> {
     let begin = Instant::now();
     loop {
         match WORK.try_write() {
@@ -135,7 +135,7 @@ extern "C" fn before() {
     // A thread without its locals is at its end, and forks without the locks.
     let _ = HELD.try_with(|held| {
         let mut held = held.borrow_mut();
-        held.push(Box::new(nobody_working()));
+        held.push(Box::new(all_at_rest()));
         held.push(Box::new(filling()));
         held.extend(all().filter_map(|act| if let AtFork::Hold(take) = act { Some(take()) } else { None }));
         held.extend(all().filter_map(|act| if let AtFork::HoldInner(take) = act { Some(take()) } else { None }));
@@ -156,7 +156,7 @@ extern "C" fn after_in_child() {
     after();
 }
 
-/// How often this process is a fork of the one that first watched: what other threads held before the last one, nobody
+/// How often this process is a fork of the one that first watched: what other threads held before the last one, no thread
 /// holds now.
 #[inline]
 pub fn count() -> u64 {

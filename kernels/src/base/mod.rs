@@ -5,4 +5,5 @@ pub mod error;
 pub mod fork;
 pub mod saved;
 pub mod shape;
+pub mod stack;
 pub mod switch;

@@ -9,15 +9,17 @@ use super::draws::{self, Draws};
 use super::driver::Captured;
 use super::memory::Arena;
 use super::replays::Circumstances;
-use super::{Gpu, Memory, vendor};
+use super::{Gpu, vendor};
 use crate::array::{Held, Kept, NdArray};
+pub use crate::device::capture::is_capturing;
+use crate::device::{Memory, Turn, capture};
 use crate::error::{Error, Result};
 use crate::random::Draw;
 use crate::saved::{Saved, Saving};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, RwLockReadGuard, TryLockError};
+use std::sync::{Arc, TryLockError};
 
 /// A captured run.
 pub(super) struct Variant {
@@ -159,26 +161,10 @@ impl Drop for Variant {
 }
 
 thread_local! {
-    /// This thread is capturing.
-    static CAPTURING: Cell<bool> = const { Cell::new(false) };
     /// This thread does the last run before one is captured.
     static SETTLED: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
     static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
-    /// Addresses of the blocks that the run has worked on.
-    static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
-}
-
-/// True while this thread captures a run: then nothing is compiled, loaded or waited for.
-pub fn is_capturing() -> bool {
-    CAPTURING.get()
-}
-
-/// Notes that a block is worked on, if a run is being captured.
-pub fn touch(block: usize) {
-    if is_capturing() {
-        TOUCHED.with_borrow_mut(|t| t.insert(block));
-    }
 }
 
 /// An ordinary run; `settled`: the next one will be captured.
@@ -193,9 +179,6 @@ pub(super) fn run_settled(settled: bool, compute: &mut dyn FnMut() -> Result<()>
 pub(super) fn settled() -> bool {
     SETTLED.get()
 }
-
-/// Leave to use a stream.
-pub type Turn<'a> = RwLockReadGuard<'a, ()>;
 
 /// For the engine.
 #[doc(hidden)]
@@ -213,18 +196,13 @@ impl Gpu {
     }
 
     /// As [`turn_with_host`](Gpu::turn_with_host), for who holds what the capturing thread may want: `None` while there is one.
-    pub fn try_turn(&self) -> Result<Option<Turn<'_>>> {
+    pub(super) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
         self.may_move_data()?;
         match self.capturing.try_read() {
             Ok(turn) => Ok(Some(turn)),
             Err(TryLockError::Poisoned(e)) => Ok(Some(e.into_inner())),
             Err(TryLockError::WouldBlock) => Ok(None),
         }
-    }
-
-    /// Waits until no other thread captures.
-    pub fn await_capture(&self) {
-        drop(self.capturing.read());
     }
 
     fn may_move_data(&self) -> Result<()> {
@@ -255,11 +233,11 @@ impl Gpu {
         }
         self.pool().arena = Some(Arena::default());
         draws::record(self, saved);
-        CAPTURING.set(true);
+        capture::begin();
         let done = catch_unwind(AssertUnwindSafe(compute));
-        CAPTURING.set(false);
+        let touched = capture::end();
         let arena = self.close_arena();
-        let (tables, touched, draws) = (TABLES.take(), TOUCHED.take(), draws::recorded());
+        let (tables, draws) = (TABLES.take(), draws::recorded());
         let graph = self.driver.end_capture();
         if graph.is_err() || done.is_err() {
             self.dissolve(&arena);

@@ -238,7 +238,7 @@ impl Prepared for Ready {
 impl Drop for Ready {
     fn drop(&mut self) {
         let f = &self.lib.f;
-        // SAFETY: nobody else has them.
+        // SAFETY: they have no other owner.
         unsafe {
             if !self.desc.is_null() {
                 (f.desc_destroy)(self.desc);

@@ -338,7 +338,7 @@ impl Drop for Ready {
         let f = &self.lib.f;
         let destroy = |g: unsafe extern "C" fn(Handle) -> Status, h: Handle| {
             if !h.is_null() {
-                // SAFETY: nobody else has it.
+                // SAFETY: it has no other owner.
                 unsafe { g(h) };
             }
         };

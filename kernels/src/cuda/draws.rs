@@ -1,7 +1,8 @@
 //! Draws of captured runs. Their random numbers are others in each replay, so kernels read key and number from device memory.
 //! Before each replay the host makes the draws as an ordinary run does, in the same order, and sends them all at once.
 
-use super::{Gpu, Memory};
+use super::Gpu;
+use crate::device::Memory;
 use crate::error::{Error, Result};
 use crate::random::Source;
 use crate::saved::Saved;

@@ -13,7 +13,7 @@ pub trait Driver: Send + Sync {
     /// What the device is.
     fn properties(&self) -> &Properties;
 
-    /// Says whose driver it is: who has memory to give back, and counts.
+    /// Says whose driver it is: the device that has memory to give back, and counts.
     fn belongs_to(&self, _gpu: &'static Gpu) {}
 
     /// New memory, aligned to 256 bytes (16 where it is emulated); `None` if there is not enough.
@@ -22,7 +22,7 @@ pub trait Driver: Send + Sync {
     /// Gives memory back, once the work that was asked for so far is done.
     ///
     /// # Safety
-    /// It came from `alloc` with this size, and nobody uses it from now on.
+    /// It came from `alloc` with this size, and is not used from now on.
     unsafe fn free(&self, at: u64, bytes: usize);
 
     /// Copies from the host. It has read the bytes when it returns; they arrive in order with the other work.
@@ -94,6 +94,13 @@ pub trait Driver: Send + Sync {
     /// Drops captured work.
     fn forget(&self, captured: Captured);
 }
+
+/// Who has other devices than the real ones, for tests: they are taken if there are some.
+#[cfg(feature = "emulate")]
+pub struct Substitute(pub fn() -> Result<Option<Vec<Box<dyn Driver>>>>);
+
+#[cfg(feature = "emulate")]
+inventory::collect!(Substitute);
 
 /// A device's name and limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub(super) fn text(e: DriverError) -> String {
 fn kind(e: CUresult) -> ErrorKind {
     match e {
         CUDA_ERROR_OUT_OF_MEMORY => ErrorKind::OutOfMemory,
-        // It is not there, belongs to somebody else, or cannot do what is wanted.
+        // It is not there, belongs to another process, or cannot do what is wanted.
         CUDA_ERROR_STUB_LIBRARY
         | CUDA_ERROR_NO_DEVICE
         | CUDA_ERROR_INVALID_DEVICE

@@ -1,8 +1,10 @@
 //! Launches: a kernel, its grid, and its arguments one after the other.
 
+use super::Gpu;
 use super::driver::{Grid, Kernel};
-use super::{Gpu, Memory};
 use crate::array::Data;
+use crate::device::Memory;
+use crate::dtype::DType;
 use crate::error::Result;
 use smallvec::SmallVec;
 use std::ffi::c_void;
@@ -13,7 +15,7 @@ pub struct Launch {
     gpu: &'static Gpu,
     kernel: Kernel,
     args: SmallVec<[u64; 16]>,
-    /// Memory that the kernel reads and nobody else keeps.
+    /// Memory that the kernel reads and that is kept for it alone.
     held: SmallVec<[Arc<Memory>; 1]>,
 }
 
@@ -49,6 +51,12 @@ impl Launch {
         self.data(data).long(data.dtype() as i64)
     }
 
+    /// The memory of an array and, as the next parameter, its type.
+    pub(super) fn address(mut self, at: u64, dtype: DType) -> Launch {
+        self.args.push(at);
+        self.long(dtype as i64)
+    }
+
     pub fn flag(self, v: bool) -> Launch {
         self.long(v as i64)
     }
@@ -79,7 +87,7 @@ impl Launch {
         Ok(self)
     }
 
-    /// Numbers of the host's that are others in each run: they are sent in order with the other work, and nobody waits.
+    /// Numbers of the host's that are others in each run: they are sent in order with the other work, and the host does not wait.
     pub fn numbers(mut self, bytes: &[u8]) -> Result<Launch> {
         let memory = Arc::new(self.gpu.alloc(bytes.len())?);
         // SAFETY: the memory is as large as the slice.

@@ -2,9 +2,10 @@
 //! stream, so what is freed may be used again at once by work that comes later.
 
 use super::Gpu;
-use super::capture::{Turn, is_capturing};
 use super::replays;
 use crate::array::alloc::{self, Stats};
+use crate::device::Memory;
+use crate::device::capture::is_capturing;
 use crate::error::{Error, Result};
 use crate::fork;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,19 +26,12 @@ pub(super) struct Pool {
     reserved: BTreeMap<u64, Option<usize>>,
 }
 
-/// Memory that a captured run uses and frees on the way: nobody else may have it as long as the run may be replayed. It
+/// Memory that a captured run uses and frees on the way: it is not given to other work as long as the run may be replayed. It
 /// counts as in use.
 #[derive(Default)]
 pub(super) struct Arena {
     free: BTreeMap<usize, Vec<u64>>,
     owned: BTreeSet<u64>,
-}
-
-/// An owned block of a GPU's memory; dropped, it returns to the pool.
-pub struct Memory {
-    gpu: &'static Gpu,
-    at: u64,
-    bytes: usize,
 }
 
 impl Gpu {
@@ -81,14 +75,17 @@ impl Gpu {
         if let Some(arena) = &mut self.pool().arena {
             arena.owned.insert(at);
         }
-        Ok(Memory { gpu: self, at, bytes })
+        // SAFETY: a block of that size, of the arena or the pool, which do not have it any more.
+        Ok(unsafe { Memory::new(self, at, bytes) })
     }
 
     /// As [`alloc`](Gpu::alloc), also in a captured run for what is not a part of it: no memory that the run uses otherwise.
     pub(super) fn alloc_apart(&'static self, bytes: usize) -> Result<Memory> {
         self.check_fork()?;
         let bytes = self.rounded(bytes);
-        Ok(Memory { gpu: self, at: self.take(bytes)?, bytes })
+        let at = self.take(bytes)?;
+        // SAFETY: a block of that size, which the pool does not have any more.
+        Ok(unsafe { Memory::new(self, at, bytes) })
     }
 
     /// A block of the pool. When there is none, others give theirs back.
@@ -99,6 +96,21 @@ impl Gpu {
                 Err(e) if e.is_out_of_memory() && self.give_back() => (),
                 taken => return taken,
             }
+        }
+    }
+
+    /// Takes a block back that was handed out.
+    pub(super) fn give(&self, at: u64, bytes: usize) {
+        if self.check_fork().is_err() {
+            return; // it is the parent's
+        }
+        let mut pool = self.pool();
+        match &mut pool.arena {
+            Some(arena) if arena.owned.contains(&at) => arena.free.entry(bytes).or_default().push(at),
+            _ => match pool.reserved.get_mut(&at) {
+                Some(dropped) => *dropped = Some(bytes),
+                None => pool.give(at, bytes),
+            },
         }
     }
 
@@ -209,71 +221,5 @@ impl Pool {
         let blocks = self.live.iter().map(|(at, (n, label))| (*n, *at as usize, *label)).collect();
         alloc::shortage(&format!(" on {gpu}"), bytes, why, &self.stats(), blocks)
             .hint("drop arrays that are no longer needed, use forward(clear_buffer=True), or a smaller batch")
-    }
-}
-
-impl Memory {
-    pub fn address(&self) -> u64 {
-        self.at
-    }
-
-    pub fn gpu(&self) -> &'static Gpu {
-        self.gpu
-    }
-
-    /// Copies to the beginning of it from the host.
-    ///
-    /// # Safety
-    /// `from` must be readable for `bytes`.
-    pub unsafe fn upload(&self, from: *const u8, bytes: usize) -> Result<()> {
-        let turn = self.gpu.turn_with_host()?;
-        // SAFETY: the caller's promise.
-        unsafe { self.upload_in(&turn, from, bytes) }
-    }
-
-    /// As [`upload`](Memory::upload), by who has the turn.
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn upload_in(&self, _: &Turn, from: *const u8, bytes: usize) -> Result<()> {
-        debug_assert!(bytes <= self.bytes);
-        // SAFETY: the caller's promise, and this memory's size.
-        unsafe { self.gpu.driver.upload(self.at, from, bytes) }
-    }
-
-    /// Copies the first `bytes` to the host, and waits for it.
-    ///
-    /// # Safety
-    /// `to` must be writable for `bytes`.
-    pub unsafe fn download(&self, _: &Turn, to: *mut u8, bytes: usize) -> Result<()> {
-        debug_assert!(bytes <= self.bytes);
-        self.gpu.count_waits(1);
-        // SAFETY: the caller's promise, and this memory's size.
-        unsafe { self.gpu.driver.download(to, self.at, bytes) }
-    }
-
-    /// Copies from another block of the same size, which is on another device, by who has the turn on both.
-    pub fn copy_from(&self, _: [&Turn; 2], other: &Memory) -> Result<()> {
-        self.gpu.count_waits(1);
-        // SAFETY: both have that many bytes.
-        unsafe { self.gpu.driver.copy(self.at, other.at, self.bytes.min(other.bytes), Some(&*other.gpu.driver)) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.gpu.check_fork().is_err() {
-            return; // it is the parent's
-        }
-        let mut pool = self.gpu.pool();
-        match &mut pool.arena {
-            Some(arena) if arena.owned.contains(&self.at) => {
-                arena.free.entry(self.bytes).or_default().push(self.at);
-            }
-            _ => match pool.reserved.get_mut(&self.at) {
-                Some(dropped) => *dropped = Some(self.bytes),
-                None => pool.give(self.at, self.bytes),
-            },
-        }
     }
 }

@@ -10,14 +10,11 @@ pub mod convert;
 mod cublas;
 #[cfg(feature = "cuda")]
 mod cudnn;
+mod device;
 #[cfg(any(feature = "cuda", test))]
 mod disk;
 pub mod draws;
 pub(crate) mod driver;
-#[cfg(feature = "emulate")]
-mod emulate;
-#[cfg(feature = "emulate")]
-mod emulate_vendor;
 #[cfg(feature = "cuda")]
 mod faults;
 mod generated;
@@ -25,7 +22,7 @@ pub mod launch;
 #[cfg(feature = "cuda")]
 mod library;
 mod memory;
-mod module;
+pub(crate) mod module;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 mod patience;
@@ -47,10 +44,10 @@ pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
 #[cfg(feature = "cuda")]
 pub use library::set_package_folders;
-pub use memory::Memory;
 pub use replays::{graphs, set_graphs};
 pub use vendor::{set_libraries, set_tf32, tf32};
 
+use crate::device::Memory;
 use crate::error::{Error, Result};
 use crate::fork;
 use memory::Pool;
@@ -129,8 +126,10 @@ pub fn gpu(id: usize) -> Result<&'static Gpu> {
 
 fn open() -> Result<Vec<Box<dyn Driver>>> {
     #[cfg(feature = "emulate")]
-    if let Some(drivers) = emulate::open()? {
-        return Ok(drivers);
+    for substitute in inventory::iter::<driver::Substitute> {
+        if let Some(drivers) = (substitute.0)()? {
+            return Ok(drivers);
+        }
     }
     #[cfg(not(feature = "emulate"))]
     if std::env::var("NNRS_CUDA").is_ok_and(|v| v.starts_with("emulate")) {
@@ -148,7 +147,7 @@ fn open() -> Result<Vec<Box<dyn Driver>>> {
 static ON_HOST: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 static NOTICE: OnceLock<fn(&'static str)> = OnceLock::new();
 
-/// Sets who is told, once for each function, that it runs on the host though its context is a GPU's. Python warns.
+/// Sets what is called, once for each function, when it runs on the host though its context is a GPU's. Python warns.
 pub fn set_notice(f: fn(&'static str)) {
     let _ = NOTICE.set(f);
 }

@@ -177,7 +177,7 @@ impl<'a> Compilation<'a> {
 
 impl Drop for Compilation<'_> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the program.
+        // SAFETY: the program has no other owner.
         unsafe { (self.f.destroy)(&mut self.program) };
     }
 }

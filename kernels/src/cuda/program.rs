@@ -4,8 +4,7 @@
 use super::Gpu;
 use super::driver::Grid;
 use super::generated::{self, Near};
-use crate::array::Data;
-use crate::array::Output;
+use crate::array::{Data, Output, Sink, Source, Walk};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
@@ -13,7 +12,6 @@ use crate::expr::cuda::generated::Recipe;
 use crate::expr::ssa::{Id, Ins, Mix, MixMap, Ssa};
 use crate::fork::at_fork;
 use crate::shape::Shape;
-use crate::tile::{Sink, Source, Walk};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};

@@ -340,7 +340,7 @@ impl Driver for Device {
     }
 
     fn forget(&self, captured: Captured) {
-        // SAFETY: a graph of `end_capture`, which nobody uses any more.
+        // SAFETY: a graph of `end_capture`, which is not used any more.
         let _ = self.current().map(|_d| unsafe { result::graph::exec_destroy(captured.0 as sys::CUgraphExec) });
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Staging {
     copies: Ring,
     landings: [Option<Landing>; LANDINGS],
     next: usize,
-    /// How often the host has waited, since somebody took the number.
+    /// How often the host has waited, since the number was last taken.
     pub(super) waits: u64,
 }
 
@@ -117,7 +117,7 @@ impl Staging {
 impl Landing {
     fn release(self) {
         // What fails here has failed before, and was reported then. Freeing waits for the device's work.
-        // SAFETY: nobody uses it from now on.
+        // SAFETY: it is not used from now on.
         unsafe {
             let _ = result::free_sync(self.at);
             let _ = result::event::destroy(self.arrived);

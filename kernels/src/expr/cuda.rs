@@ -1,8 +1,8 @@
 //! Formulas as CUDA C: the source of the kernels that run element-wise functions, and runs of them, on a GPU.
 //!
 //! A kernel takes its inputs, its outputs, the numbers of the run, a mask of the outputs to add to, and a layout:
-//! `leaky_relu_backward(x0, y, gy, gx0, add, layout)`. Inputs that the formula does not read, and outputs that nobody
-//! wants, may be null. Compile with [`OPTIONS`].
+//! `leaky_relu_backward(x0, y, gy, gx0, add, layout)`. Inputs that the formula does not read, and outputs that the caller does not
+//! want, may be null. Compile with [`OPTIONS`].
 //!
 //! What the engine compiles at run time has other kernels around the same formulas: `generated`.
 
@@ -120,7 +120,7 @@ fn print(name: &str, f: &Formula, names: &Names, real: Real) -> String {
     )
 }
 
-/// No pointer is `__restrict__`: the engine writes an output over an input's memory where nobody can tell.
+/// No pointer is `__restrict__`: the engine writes an output over an input's memory where that cannot be observed.
 fn parameters(f: &Formula, names: &Names, real: Real) -> String {
     let mut list: Vec<String> = names.inputs.iter().map(|x| format!("const {} *{x}", real.storage)).collect();
     let present = names.outputs.iter().zip(f.outputs()).filter(|(_, id)| id.is_some());

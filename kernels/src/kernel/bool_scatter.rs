@@ -8,7 +8,7 @@ use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::cuda::{self as gather, Absent};
 use crate::kernel::gather::rows;
 use crate::with_real;
 
@@ -55,7 +55,7 @@ impl Call for BoolScatter {
         if let Place::Gpu(_) = y[0].data.place() {
             ops::begin(&y[0].data, out)?;
             let at = places::chosen(&x[1].data, n)?;
-            return embed::put(&at, Some(&x[0].data), size, &y[0].data);
+            return gather::put(&at, Some(&x[0].data), size, &y[0].data);
         }
         let at = self.0.chosen(run, &x[1])?;
         ops::begin(&y[0].data, out)?;
@@ -81,7 +81,7 @@ impl Call for BoolGather {
         if let Place::Gpu(_) = y[0].data.place() {
             let at = places::chosen(&x[1].data, n)?;
             let picks = Picks::rows(self.places, size, n);
-            return embed::gather(&picks, &at, &x[0].data, &y[0].data, Absent::Nan);
+            return gather::gather(&picks, &at, &x[0].data, &y[0].data, Absent::Nan);
         }
         let at = self.rows.chosen(run, &x[1])?;
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, size, y[0].slice(), Output::Write));

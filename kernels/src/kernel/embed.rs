@@ -4,7 +4,7 @@ use super::gather::Picks;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::cuda::{self as gather, Absent};
 use crate::pool;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
@@ -19,7 +19,7 @@ impl Call for Embed {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (rows, width) = (self.0.n, self.0.inner);
         if let Place::Gpu(_) = y[0].data.place() {
-            return embed::gather(&self.0, &x[0].data, &x[1].data, &y[0].data, Absent::Nan);
+            return gather::gather(&self.0, &x[0].data, &x[1].data, &y[0].data, Absent::Nan);
         }
         let indices = x[0].slice::<i64>();
         if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {
@@ -70,7 +70,7 @@ fn gather<T: SimdReal>(indices: &[i64], w: &[T], width: usize, y: &mut [T]) {
 /// Adds rows to those they came from.
 fn scatter(picks: &Picks, x: &Data, gy: &Data, gw: &Data, output: Output) -> Result<()> {
     match gw.place() {
-        Place::Gpu(_) => embed::scatter(picks, x, gy, gw, output)?,
+        Place::Gpu(_) => gather::scatter(picks, x, gy, gw, output)?,
         Place::Host => with_real!(gw.dtype(), T => {
             scatter_on_host(x.as_slice(), gy.as_slice::<T>(), picks.inner, gw.as_mut_slice(), output)
         }),

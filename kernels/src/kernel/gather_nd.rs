@@ -8,7 +8,7 @@ use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::cuda::{self as gather, Absent};
 use crate::kernel::gather::rows;
 use crate::shape::Shape;
 use crate::simd;
@@ -69,7 +69,7 @@ impl Call for GatherNd {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
             let (p, at) = self.0.on_gpu(&x[1])?;
-            return embed::gather(&p, &at, &x[0].data, &y[0].data, Absent::Nan);
+            return gather::gather(&p, &at, &x[0].data, &y[0].data, Absent::Nan);
         }
         let at = self.0.offsets(&x[1])?;
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, self.0.size, y[0].slice(), Output::Write));
@@ -89,7 +89,7 @@ impl Call for GatherNd {
         let output = gx.output;
         if let Place::Gpu(_) = gx.data.place() {
             let (p, at) = self.0.on_gpu(indices)?;
-            return embed::scatter(&p, &at, &gy.data, &gx.data, output);
+            return gather::scatter(&p, &at, &gy.data, &gx.data, output);
         }
         let at = self.0.offsets(indices)?;
         with_real!(run.dtype, T => {
@@ -116,8 +116,8 @@ impl ScatterNd {
         ops::begin(y, x.get(2).map(|out| &out.data))?;
         let (p, at) = self.slices.on_gpu(&x[1])?;
         match self.add {
-            true => embed::scatter(&p, &at, &x[0].data, y, Output::Accumulate),
-            false => embed::put(&at, Some(&x[0].data), self.slices.size, y),
+            true => gather::scatter(&p, &at, &x[0].data, y, Output::Accumulate),
+            false => gather::put(&at, Some(&x[0].data), self.slices.size, y),
         }
     }
 
@@ -126,7 +126,7 @@ impl ScatterNd {
         let scratch = |n: usize| Data::new_at(gy.data.place(), gy.dtype(), n);
         if let Some(gx) = &gx[0] {
             let picked = if gx.output == Output::Write { gx.data.clone() } else { scratch(gx.data.len())? };
-            embed::gather(&p, &at, &gy.data, &picked, Absent::Zero)?;
+            gather::gather(&p, &at, &gy.data, &picked, Absent::Zero)?;
             if gx.output == Output::Accumulate {
                 ops::put(&gx.data, &picked, gx.output)?;
             }
@@ -137,7 +137,7 @@ impl ScatterNd {
         }
         let passed = if gout.output == Output::Write { gout.data.clone() } else { scratch(gy.data.len())? };
         ops::put(&passed, &gy.data, Output::Write)?;
-        embed::put(&at, None, self.slices.size, &passed)?;
+        gather::put(&at, None, self.slices.size, &passed)?;
         if gout.output == Output::Accumulate { ops::put(&gout.data, &passed, gout.output) } else { Ok(()) }
     }
 }

@@ -37,4 +37,5 @@ pub mod slice;
 pub mod softmax;
 pub mod tile;
 pub mod transpose;
+pub mod update;
 pub mod where_;

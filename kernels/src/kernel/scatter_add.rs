@@ -6,7 +6,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as embed, Absent};
+use crate::kernel::gather::cuda::{self as gather, Absent};
 use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::with_real;
@@ -54,20 +54,20 @@ impl Scatter {
         ops::put(y, &x[0].data, Output::Write)?;
         let (p, at) = self.places_on_gpu(&x[1].data)?;
         if self.indices == self.x1 {
-            return embed::scatter(&p, &at, &x[2].data, y, Output::Accumulate);
+            return gather::scatter(&p, &at, &x[2].data, y, Output::Accumulate);
         }
         let added = Data::new_at(y.place(), x[2].dtype(), at.len())?;
         ops::moves(self.part().reversed(), &added, &x[2].data, Output::Write)?;
-        embed::scatter(&p, &at, &added, y, Output::Accumulate)
+        gather::scatter(&p, &at, &added, y, Output::Accumulate)
     }
 
     fn pick_on_gpu(&self, x: &[View], y: &Data) -> Result<()> {
         let (p, at) = self.places_on_gpu(&x[1].data)?;
         if self.indices == self.x1 {
-            return embed::gather(&p, &at, &x[0].data, y, Absent::Zero);
+            return gather::gather(&p, &at, &x[0].data, y, Absent::Zero);
         }
         let picked = Data::new_at(y.place(), y.dtype(), at.len())?;
-        embed::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
+        gather::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
         ops::fill(y, 0.0)?;
         ops::moves(self.part(), y, &picked, Output::Write)
     }

@@ -1,7 +1,7 @@
 //! The thread pool: persistent workers, one published job, chunks claimed dynamically.
 //!
-//! A job is a counter of chunks that are still to be claimed. Whoever lowers it, the caller or a worker, owns that chunk, so a worker that
-//! the system has descheduled holds up nobody, and an empty region costs about a microsecond.
+//! A job is a counter of chunks that are still to be claimed. The thread that lowers it, the caller or a worker, owns that chunk, so a worker that
+//! the system has descheduled holds up no other, and an empty region costs about a microsecond.
 //! Workers start at the first run that needs them, spin for a short while after each job and then sleep.
 //! A run that finds the pool busy (it is nested in a job, or another thread is running one) is done by its caller alone: nothing ever waits
 //! for the pool. After a fork the child builds a pool of its own; forking inside a job's own function is not supported.
@@ -65,7 +65,7 @@ struct Pool {
     spin: Duration,
     /// Whether some thread is running a job: it alone may write `job`.
     busy: AtomicBool,
-    /// Chunks of the job nobody has claimed yet.
+    /// Chunks of the job that are not claimed yet.
     unclaimed: Alone<AtomicUsize>,
     /// Chunks of the job not reported as done yet. While it is above zero, `job` stays valid.
     unfinished: Alone<AtomicUsize>,
@@ -110,7 +110,7 @@ fn replace(old: *mut Pool, retired: Option<&'static Pool>, threads: usize) -> &'
     crate::fork::watch();
     let new = Box::into_raw(Box::new(Pool::new(threads)));
     if let Err(other) = POOL.compare_exchange(old, new, AcqRel, Acquire) {
-        // SAFETY: `new` was made two lines above and nobody else has seen it.
+        // SAFETY: `new` was made two lines above and no other thread has seen it.
         drop(unsafe { Box::from_raw(new) });
         // SAFETY: POOL holds no pool that is ever freed. It is null only in a child that was forked right here.
         return unsafe { other.as_ref() }.unwrap_or_else(|| replace(other, None, threads));
@@ -166,11 +166,11 @@ impl Pool {
         }
     }
 
-    /// Runs one job as its caller, who has set `busy`.
+    /// Runs one job as its caller, which has set `busy`.
     fn run(&'static self, chunks: usize, f: &(dyn Fn(usize) + Sync)) {
         // SAFETY: only the lifetime is erased; this function does not return before the last chunk has been reported as done.
         let f: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(f) };
-        // SAFETY: `busy` is ours and no chunk is unfinished, so nobody else looks at the job.
+        // SAFETY: `busy` is ours and no chunk is unfinished, so no other thread looks at the job.
         unsafe { *self.job.get() = Job { f, chunks } };
         self.ends.store(false, Relaxed);
         self.unfinished.0.store(chunks, Relaxed);
@@ -218,7 +218,7 @@ impl Pool {
         }
     }
 
-    /// Ends the job early. Gives the number of chunks that nobody will begin: they count as done by the caller.
+    /// Ends the job early. Gives the number of chunks that no thread will begin: they count as done by the caller.
     fn end(&self, payload: Box<dyn Any + Send>) -> usize {
         lock(&self.panic).get_or_insert(payload);
         self.ends.store(true, Relaxed);

@@ -46,7 +46,7 @@ pub fn refuse(e: Error) -> ! {
     resume_unwind(Box::new(End::Refused(e)))
 }
 
-/// Runs `f` to its end: somebody else's code, which nobody may unwind.
+/// Runs `f` to its end: a script's or library's code, which may not be unwound.
 pub fn unstoppable<R>(f: impl FnOnce() -> R) -> R {
     with(None, f)
 }

@@ -35,7 +35,7 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 #[derive(Clone, Copy)]
 pub(crate) struct SendPtr<T>(pub(crate) *mut T);
 
-// SAFETY: tasks write disjoint parts, and read what nobody writes.
+// SAFETY: tasks write disjoint parts, and read what no task writes.
 unsafe impl<T: Send> Send for SendPtr<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for SendPtr<T> {}
@@ -51,14 +51,14 @@ impl<T> SendPtr<T> {
     }
 
     /// # Safety
-    /// The numbers exist, and nobody writes them while the slice lives.
+    /// The elements exist, and no other thread writes them while the slice lives.
     pub(crate) unsafe fn read<'a>(self, from: usize, len: usize) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.0.add(from), len) }
     }
 
     /// # Safety
-    /// The numbers exist, and nobody else uses them while the slice lives.
+    /// The elements exist, and no other thread uses them while the slice lives.
     pub(crate) unsafe fn slice<'a>(self, from: usize, len: usize) -> &'a mut [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(from), len) }

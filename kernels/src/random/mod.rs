@@ -1,7 +1,7 @@
 //! Random state: the global stream of random functions, and the streams of functions that have a seed of their own.
 //!
 //! A draw is named by a key (the seed) and a number (how many draws came before); its words come from [`philox`].
-//! Nothing else is stored: whoever knows a draw's name makes its numbers again, on any device.
+//! Nothing else is stored: from a draw's key and number any device makes its numbers again.
 //!
 //! ```
 //! use nnrs_kernels::random::{next_draw, set_function_seed};

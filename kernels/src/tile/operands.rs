@@ -21,17 +21,17 @@ pub enum AnyProgram {
 impl AnyProgram {
     pub fn compile(site: Site, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
         let double = site.compute_dtype() == DType::F64;
-        match site.place {
-            Place::Gpu(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
-            Place::Host if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
-            Place::Host => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+        match site.place.gpu() {
+            Some(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
+            None if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+            None => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
         }
     }
 
     #[inline]
     fn place(&self) -> Place {
         match self {
-            AnyProgram::Gpu(gpu, _) => Place::Gpu(gpu),
+            AnyProgram::Gpu(gpu, _) => Place::Gpu(*gpu),
             AnyProgram::F32(_) | AnyProgram::F64(_) => Place::Host,
         }
     }

@@ -1,8 +1,10 @@
 //! Tile programs against evaluation in double precision, and fused steps against single loops.
 
 use super::*;
+use crate::dtype::DType;
 use crate::expr::Formula;
 use crate::expr::op::{Binary, Unary};
+use crate::shape::Shape;
 use crate::simd;
 
 fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f32>> {

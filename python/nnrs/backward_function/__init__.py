@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from .. import _composites, backward_functions
-from .._errors import MissingModuleError
+from .. import backward_functions
+from .._missing import missing, missing_module
 
 
 class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -26,9 +26,8 @@ class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         if hasattr(backward_functions, f"{name}_backward"):
             return importlib.machinery.ModuleSpec(fullname, self)
-        if name in _composites.LATER.split():
-            text = f"{fullname} is not in this version of nnrs yet; NNabla 1.39 has it"
-            raise MissingModuleError(text, name=fullname)
+        if name in missing("functions"):
+            raise missing_module(fullname)
         return None
 
     def exec_module(self, module: ModuleType) -> None:

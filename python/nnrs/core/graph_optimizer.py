@@ -19,7 +19,7 @@ __all__ = ["IdentityRemover", "remove_function", "rename_variable"]
 def remove_function(pf: Any, renamed: dict[str, str]) -> None:
     """Take a function of one input and one output out of its network.
 
-    The input's name stays for both where somebody reads the output, else the output's.
+    The input's name stays for both where a function reads the output, else the output's.
 
     Args:
         pf: The function.

@@ -69,7 +69,7 @@ def _assign_layers(nodes: list[Node], table: dict[str, Node]) -> None:
 
 
 def _layers(nodes: list[Node], table: dict[str, Node]) -> tuple[list[list[Node]], Edges]:
-    """Nodes by layer, and who is above each; edges over several layers get a bend in each that they cross."""
+    """Nodes by layer, and the nodes above each; edges over several layers get a bend in each that they cross."""
     layers: list[list[Node]] = [[] for _ in range(max((n.layer for n in nodes), default=-1) + 1)]
     above: Edges = {}
     for node in nodes:

@@ -7,12 +7,11 @@ from typing import Any
 from .. import _core
 from .._contexts import add_available_context
 from .._core import Context, Variable
-from .._errors import ArgumentError, message, missing_name
+from .._errors import ArgumentError, message
+from .._missing import missing_name
 from .._modes import whole_number
 from ..memory import Stats
 
-# NNabla's names that are still to come: they raise an AttributeError that says so.
-_LATER = "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils"
 _TYPES = ("float", "half", "bfloat16", "double")
 
 
@@ -48,7 +47,7 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
 
 
 def __getattr__(name: str) -> Any:
-    raise missing_name("nnrs.ext.cuda", name, _LATER)
+    raise missing_name("nnrs.ext.cuda", name)
 
 
 def _number(function: str, device: str | int, argument: str = "device") -> int:

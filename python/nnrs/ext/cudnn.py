@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Context
-from .._errors import missing_name
+from .._missing import missing_name
 from .cuda import (
-    _LATER,
     array_classes,
     clear_memory_cache,
     compiled_kernels,
@@ -64,4 +63,4 @@ def context(device_id: str | int = "0", type_config: str = "float", **kw: Any) -
 
 
 def __getattr__(name: str) -> Any:
-    raise missing_name("nnrs.ext.cudnn", name, _LATER)
+    raise missing_name("nnrs.ext.cudnn", name)

@@ -10,7 +10,7 @@ function! {
     inputs { x: "N-D array." }
     args {
         alpha: f64 = 0.1, "Slope for negative values.";
-        inplace: bool = false, "Ignored: nnrs reuses the buffer whenever nobody can tell."
+        inplace: bool = false, "Ignored: nnrs reuses the buffer where that cannot be observed."
     }
     outputs { y: "N-D array of x's shape." }
 }

@@ -7,7 +7,7 @@ use nnrs_kernels::expr::Expr;
 formulas! {
     /// Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
     ReLU relu in Activation (x: "N-D array.")
-        [inplace: bool = false, "Ignored: nnrs reuses the buffer whenever nobody can tell."]
+        [inplace: bool = false, "Ignored: nnrs reuses the buffer where that cannot be observed."]
         |_, [x]| x.max(0.0);
 
     /// Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.

@@ -11,7 +11,7 @@ macro_rules! binary {
             /// Shapes broadcast as in NumPy; where NNabla wants equal numbers of axes, missing leading axes count as 1.
             $name $snake in Arithmetic, elementwise
             inputs { x0: "N-D array.", x1: "N-D array." }
-            args { inplace: bool = false, "Ignored: nnrs reuses the buffer whenever nobody can tell." }
+            args { inplace: bool = false, "Ignored: nnrs reuses the buffer where that cannot be observed." }
             outputs { y: "N-D array of the broadcast shape." }
         }
 

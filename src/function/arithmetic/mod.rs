@@ -1,12 +1,12 @@
 //! Arithmetic functions.
 
 mod binary;
-mod many;
+mod n_ary;
 mod scalar;
 
 use super::Def;
 pub use binary::*;
-pub use many::*;
+pub use n_ary::*;
 pub use scalar::*;
 
 /// The functions of this group.

@@ -24,7 +24,7 @@ macro_rules! scalar {
             inputs { x: "N-D array." }
             args {
                 val: f64 = 1.0, "The number.";
-                inplace: bool = false, "Ignored: nnrs reuses the buffer whenever nobody can tell."
+                inplace: bool = false, "Ignored: nnrs reuses the buffer where that cannot be observed."
             }
             outputs { y: "N-D array of x's shape." }
         }

@@ -1,16 +1,16 @@
 //! Logical functions: comparisons, truth, extremes, choice.
 
 mod compare;
-mod extreme;
 mod logic;
-mod special;
+mod minimum_maximum;
+mod non_finite;
 mod where_;
 
 use super::Def;
 pub use compare::*;
-pub use extreme::*;
 pub use logic::*;
-pub use special::*;
+pub use minimum_maximum::*;
+pub use non_finite::*;
 pub use where_::*;
 
 /// The functions of this group.

@@ -1,15 +1,15 @@
 //! Loss functions.
 
 mod categorical_cross_entropy;
-mod difference;
 mod entropy;
 pub(crate) mod labels;
+mod regression;
 mod softmax_cross_entropy;
 
 use super::Def;
 pub use categorical_cross_entropy::*;
-pub use difference::*;
 pub use entropy::*;
+pub use regression::*;
 pub use softmax_cross_entropy::*;
 
 /// The functions of this group.

@@ -13,7 +13,7 @@ impl ArgType for Seed {
     }
 }
 
-/// Not an argument that anybody can give: it links two functions.
+/// Not an argument that a caller can give: it links two functions.
 impl ArgType for LastDraw {
     const KIND: ArgKind = ArgKind::Int;
     fn from_value(_: ArgValue) -> Option<LastDraw> {

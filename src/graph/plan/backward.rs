@@ -1,17 +1,17 @@
 //! Backward plans: from the highest rank down, one step a unit; gradients of a variable add up in that order.
 
 mod build;
-mod ends;
+mod liveness;
+mod on_variables;
 mod run;
 mod tile;
-mod variables;
 
-use super::again;
 use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
 use super::order::{Graph, Node, Order, Var, address, collect};
 use super::program::{Input, UnitBackward};
+use super::rematerialize;
 use super::views::Viewed;
 use super::{KEPT, Watch};
 use crate::function::Needs;
@@ -55,9 +55,9 @@ pub(crate) struct Backward {
     given: Vec<u32>,
     /// The gradients of leaves, to which it adds.
     adds: Vec<u32>,
-    /// Of variables that a gradient arrives at: whether nobody can look at it after the run.
+    /// Of variables that a gradient arrives at: whether it is not observed after the run.
     unseen: Vec<Option<bool>>,
-    /// Of these, the gradients that somebody may write between two runs, and that no run keeps.
+    /// Of these, the gradients that the script may write between two runs, and that no run keeps.
     lost: Vec<u32>,
     /// Outputs of the functions that no gradient arrives at: what an earlier run or the script left there is none of this one.
     unreached: Vec<u32>,
@@ -240,13 +240,13 @@ impl Backward {
         b.check_labels()?;
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);
-        again::schedule(&g, &units, b.stored(), &mut steps);
+        rematerialize::schedule(&g, &units, b.stored(), &mut steps);
         if !key.hooked {
-            ends::bring_forward(&g, &mut steps);
+            liveness::bring_forward(&g, &mut steps);
         }
         let read_again = read_again(&g, &steps);
         let loaded = loaded(&g, b.stored(), &steps);
-        let narrow = if key.hooked { vec![None; g.vars.len()] } else { ends::narrow(&g, key.clear_buffer, &steps) };
+        let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
         let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
         let slots: Vec<Slot> = g.vars.iter().map(slot).collect();
@@ -422,7 +422,7 @@ fn made(g: &Graph, steps: &[Step]) -> Vec<bool> {
     made
 }
 
-/// For each variable that a gradient arrives at, whether nobody can look at it after the run.
+/// For each variable that a gradient arrives at, whether it is not observed after the run.
 fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
     let mut arrives = vec![false; g.vars.len()];
     let root = g.var(g.roots[0]);
@@ -443,7 +443,7 @@ fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
     g.vars.iter().map(|v| number.get(&v.var.id).copied()).collect()
 }
 
-/// The array for a variable's gradient: the variable's own if somebody may look at it.
+/// The array for a variable's gradient: the variable's own if it is observed.
 fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
     match v.grad_is_visible(key.clear_buffer) || key.hooked {
         true => v.var.grad(),

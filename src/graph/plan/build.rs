@@ -40,7 +40,7 @@ pub(crate) struct Forward {
     pub(crate) id: u64,
     pub(crate) key: Key,
     pub(crate) root_ids: Vec<u64>,
-    /// The variables whose functions do not belong to the run: somebody else has run them.
+    /// The variables whose functions do not belong to the run: an earlier run has made them.
     pub(crate) border: Vec<u64>,
     pub(crate) watch: Watch,
     pub(crate) nodes: Vec<PlanNode>,
@@ -53,11 +53,11 @@ pub(crate) struct Forward {
     pub(crate) leaves: Vec<u32>,
     /// What is left out is made of these slots, so they are watched for changes.
     watched: Vec<u32>,
-    /// Leaves that functions read, and what they make, where somebody may look at it, and write it without a word.
+    /// Leaves that functions read, and what they make, where a view or handle may show it, and write it unnoticed.
     pub(crate) marked: Vec<u32>,
     /// Of these, which the run itself makes before it reads them: they show what a function of it computes.
     pub(crate) made: Vec<u32>,
-    /// What no step makes, though somebody may write it meanwhile: it is dropped in each run.
+    /// What no step makes, though the script may write it meanwhile: it is dropped in each run.
     unmade: Vec<u32>,
     pub(super) changes: Changes,
     /// Value of [`ADOPTIONS`] when this plan was last known to own its nodes.
@@ -128,7 +128,7 @@ pub(crate) struct Slot {
     pub(super) maker: Option<Weak<dyn Maker>>,
     /// The variable, where the script may have written its data, or got hold of it, when the data ends.
     script: Option<Weak<VarNode>>,
-    /// The clear flags drop its data whoever holds it.
+    /// The clear flags drop its data, though handles hold it.
     is_cleared: bool,
 }
 
@@ -149,7 +149,7 @@ impl Slot {
         }
     }
 
-    /// As [`Slot::drop_data`], where nothing has failed. What the script has written stays, since nobody could make it again,
+    /// As [`Slot::drop_data`], where nothing has failed. What the script has written stays, since no function could make it again,
     /// and so does what it got hold of.
     pub(crate) fn end(&self, clear: bool) {
         let is_held = |v: &VarNode| !self.is_cleared && v.observed().data;
@@ -170,8 +170,8 @@ impl Slot {
         }
     }
 
-    /// Drops data that no step reads any more; who reads it all the same has it made again. `clear`: the array says that it
-    /// was cleared. Data that somebody got hold of in the middle of the run stays, unless it is to be cleared.
+    /// Drops data that no step reads any more; a later reader has it made again. `clear`: the array says that it
+    /// was cleared. Data of which the script got a handle in the middle of the run stays, unless it is to be cleared.
     pub(crate) fn drop_data(&self, clear: bool) {
         match &self.maker {
             _ if !clear && self.data.is_kept_by_user_code() => {}
@@ -183,7 +183,7 @@ impl Slot {
 }
 
 impl Slot {
-    /// Nobody has written it since its function ran; or it is not there.
+    /// It was not written since its function ran; or it is not there.
     pub(super) fn is_as_made(&self) -> bool {
         let storage = self.data.storage();
         storage.is_empty() || self.maker.as_ref().and_then(node).is_none_or(|f| storage.is_as_at(f.ran()))
@@ -202,7 +202,7 @@ pub(crate) struct Step {
     pub(crate) what: What,
     /// Elements that it makes.
     pub(super) work: usize,
-    /// Slots that nobody reads any more.
+    /// Slots that no later step reads.
     pub(crate) free: SmallVec<[u32; 2]>,
 }
 
@@ -313,7 +313,7 @@ impl Forward {
         }
     }
 
-    /// Drops what was made in the middle of the run for who read it then.
+    /// Drops what was made in the middle of the run for its reader then.
     pub(crate) fn drop_remade(&self) {
         if self.is_last() {
             return;
@@ -416,7 +416,7 @@ impl<'a> Builder<'a> {
         b
     }
 
-    /// Somebody may look at it after the run.
+    /// It is observed after the run.
     fn visible(&self, v: u32) -> bool {
         let (var, o) = (self.g.var(v), self.key.options);
         let is_plain = o == super::ForwardOptions::default() && !var.recompute;

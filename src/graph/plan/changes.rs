@@ -2,7 +2,7 @@
 //! from what it would be now.
 //!
 //! A plan notes before a run which leaves have changed since the one before. What that means for its functions is worked
-//! out when somebody asks (`settle`): when another plan takes functions over, when the plan goes, or when a value is wanted
+//! out on demand (`settle`): when another plan takes functions over, when the plan goes, or when a value is wanted
 //! that was there before a later run.
 
 use super::build::{Forward, PlanNode, Slot};
@@ -107,7 +107,7 @@ impl Forward {
         }
     }
 
-    /// Other code than the functions of the run has written a slot since it began.
+    /// A slot was written since the run began, and not by the functions of the run.
     fn was_written(&self, v: usize) -> bool {
         let slot = &self.slots[v];
         if slot.maker.is_some() {

@@ -98,7 +98,7 @@ pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnO
     let asks = INTERRUPT.get().is_some() && !cuda::capture::is_capturing();
     pool::contained(asks.then_some(is_to_stop as fn() -> bool), f).unwrap_or_else(|end| {
         Err(unfinished(match end {
-            End::Stopped => STOPPED.take().expect("who stops says why"),
+            End::Stopped => STOPPED.take().expect("a stop has its error"),
             End::Refused(e) => e,
         }))
     })
@@ -122,7 +122,7 @@ impl Interrupt {
     pub(crate) fn check(&mut self, n: usize) -> Result<()> {
         self.steps += 1;
         let is_due = n >= 1 << 16 || self.steps.is_multiple_of(64);
-        if is_due && pool::is_to_stop() { Err(STOPPED.take().expect("who stops says why")) } else { Ok(()) }
+        if is_due && pool::is_to_stop() { Err(STOPPED.take().expect("a stop has its error")) } else { Ok(()) }
     }
 }
 
@@ -170,7 +170,7 @@ impl Forward {
         slots.iter().for_each(|&v| self.slots[v as usize].data.mark());
     }
 
-    /// The functions of step `i` have run: who asks what was written since asks from now on.
+    /// The functions of step `i` have run: what was written since is asked from now on.
     fn note_ran(&self, i: usize) {
         let now = array::now();
         let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);

@@ -1,5 +1,5 @@
 //! Which element-wise functions run together. A group runs at the place of its last member, so it may hold only
-//! functions whose outputs nobody outside reads before that.
+//! functions whose outputs no function outside reads before that.
 
 use super::order::Graph;
 use nnrs_kernels::array::Site;

@@ -2,7 +2,7 @@
 //! call, and handed on in exactly the size that the call was resolved for.
 
 use super::build::{PlanNode, Slot, Tile};
-use super::{changes, variables};
+use super::{changes, on_variables};
 use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
@@ -70,7 +70,7 @@ fn forward<'a>(
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
         let writes = || x.iter().fold(0, |n: u64, x| n.wrapping_add(x.storage().modification_count()));
         let before = writes();
-        variables::forward(own, x, y, f.context.dtype())?;
+        on_variables::forward(own, x, y, f.context.dtype())?;
         x.iter().for_each(|x| x.mark());
         if let Some(plan) = f.plan().filter(|_| writes() != before) {
             plan.note_written();
@@ -179,13 +179,13 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
         AnyProgram::compile(site, &ssa, inputs, &[out])
     };
-    match (site.place, site.dtype) {
-        (Place::Gpu(gpu), _) => {
+    match (site.place.gpu(), site.dtype) {
+        (Some(gpu), _) => {
             let double = site.compute_dtype() == DType::F64;
             AnyProgram::Gpu(gpu, cuda::program::Program::of(double, &rules.forward))
         }
-        (Place::Host, DType::F64) => fork::fill(&rules.double, make).clone(),
-        (Place::Host, _) => fork::fill(&rules.single, make).clone(),
+        (None, DType::F64) => fork::fill(&rules.double, make).clone(),
+        (None, _) => fork::fill(&rules.single, make).clone(),
     }
 }
 
@@ -226,7 +226,7 @@ pub(super) fn read(
     operands.read(data.of(n)?, walk())
 }
 
-/// Gives a dying source's memory to a sink, if nobody else has it.
+/// Gives a dying source's memory to a sink, if no other array has it.
 pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
     if source.is_kept_by_user_code()

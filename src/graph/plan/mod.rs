@@ -1,33 +1,33 @@
 //! Plans: a graph's run, compiled once and run again until something in the graph changes.
 
-mod again;
+mod auto_forward;
 mod backward;
 mod build;
 mod changes;
 mod exec;
-mod fit;
 mod group;
 mod invoke;
 mod memory;
+mod memory_fit;
+mod on_variables;
 mod order;
 mod program;
 mod recompute;
-mod single;
+mod rematerialize;
 mod turn;
-mod variables;
 mod views;
 
+pub(crate) use auto_forward::run_single;
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
 pub(crate) use exec::Hooks;
 pub use exec::{set_fusion, set_interrupt};
-pub use fit::{Fit, fit as memory_fit};
 pub(crate) use invoke::{How, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};
+pub use memory_fit::{Fit, fit as memory_fit};
+pub(crate) use on_variables::{settle, stand_ins};
 pub(crate) use order::collect_before;
-pub(crate) use single::run_single;
 pub(crate) use turn::Turn;
-pub(crate) use variables::{settle, stand_ins};
 
 use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
@@ -133,7 +133,7 @@ impl Watch {
 struct Loose {
     f: Arc<FnNode>,
     i: usize,
-    /// Its version, if somebody held it.
+    /// Its version, if it was observed.
     held: Option<u64>,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Var {
     pub(crate) keeps_data: bool,
     /// Dropped after its last reading in forward, computed again for backward.
     pub(crate) recompute: bool,
-    /// Its gradient stays whatever the clear flags say, if somebody may look at it.
+    /// Its gradient stays whatever the clear flags say, if it is observed.
     keeps_grad: bool,
     /// The variable's flag, set or inherited.
     pub(crate) needs_grad: bool,
@@ -238,7 +238,7 @@ fn refresh_ranks(found: &mut [Arc<FnNode>]) {
 }
 
 impl Graph {
-    /// Leaves over the memory of an output that is made before anybody reads them.
+    /// Leaves over the memory of an output that is made before they are read.
     pub(crate) fn made_in_time(&self) -> Vec<u32> {
         let twins = || (0..self.vars.len() as u32).map(|i| (i, self.var(i))).filter(|(_, v)| v.twin);
         let of = |v: &Var| Some((storage(&v.var), v.producer?));
@@ -354,7 +354,7 @@ impl Graph {
                 v.needs_grad = s.need_grad.unwrap_or(s.inherited);
                 let own = s.own_need_grad();
                 v.keeps_grad |= own == Some(true) && !flows; // backward ends there
-                // What leads nowhere is computed for who looks at it.
+                // A gradient that no leaf gets is computed if it is observed.
                 v.flows = own.unwrap_or(flows || (inherited && (v.observed.grad || v.persistent)));
             }
             g.nodes.push(node);
@@ -547,7 +547,7 @@ impl Var {
         }
     }
 
-    /// It needs a gradient that no leaf behind it gets, and nobody looks at it: it is not computed.
+    /// It needs a gradient that no leaf behind it gets, and is not observed: it is not computed.
     pub(crate) fn leads_nowhere(&self) -> bool {
         self.producer.is_some() && self.needs_grad && !self.flows
     }
@@ -558,7 +558,7 @@ impl Var {
         shared.then(|| address(&self.var.grad()))
     }
 
-    /// Somebody may look at the data after a run that drops what is `cleared`.
+    /// The data is observed after a run that drops what is `cleared`.
     pub(crate) fn data_is_visible(&self, cleared: bool) -> bool {
         self.stays_anyway() || self.once || (self.observed.data && !cleared)
     }

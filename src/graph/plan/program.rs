@@ -261,7 +261,7 @@ struct BackwardProgram {
 
 impl UnitBackward {
     /// `arrives`: outputs whose gradient comes from outside; `stored`: data that may be loaded; `seen`: gradients within
-    /// the unit that somebody may look at.
+    /// the unit that are observed.
     pub(crate) fn new(
         g: &Graph,
         unit: &Unit,

@@ -1,4 +1,4 @@
-//! Data that was not kept, made again when somebody wants it after all: by the nodes behind it, whoever ran them.
+//! Data that was not kept, made again when it is read after all: by the nodes behind it, whichever root ran them.
 //!
 //! Each node knows when it ran last and since when its runs have made the same, each array when it was written last. So a
 //! value can be made again as long as nothing behind it was written since its function ran, or what was written is the same.
@@ -77,7 +77,7 @@ pub(super) fn check_input(x: &NdArray, maker: Option<&Weak<dyn Maker>>, reader: 
     if time == 0 || is_same() { Ok(()) } else { Err(changed()) }
 }
 
-/// True if the content is what it was at a time: nobody has written it since, but for runs that made the same again.
+/// True if the content is what it was at a time: it was not written since, but by runs that made the same again.
 /// `maker`: the function of which a variable that has it is an output; where there is none, another variable's.
 pub(super) fn is_unchanged(storage: &Storage, time: u64, maker: Option<Arc<FnNode>>) -> bool {
     let is_made_again = |f: Arc<FnNode>| storage.is_as_at(f.ran()) && made_at(&f, time);

@@ -3,6 +3,7 @@
 use crate::graph::node::FnNode;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::fork::{self, at_fork};
+use nnrs_kernels::stack;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -59,7 +60,7 @@ impl<'a> Turn<'a> {
     /// others or alone, for what this thread runs.
     pub(crate) fn take(nodes: impl Iterator<Item = &'a FnNode> + Clone) -> Result<Turn<'a>> {
         let depth = DEPTH.get();
-        if depth >= MAX_DEPTH || (depth > 0 && !has_stack()) {
+        if depth >= MAX_DEPTH || (depth > 0 && stack::left() <= STACK) {
             return Err(too_deep(depth));
         }
         let me = Turn::me();
@@ -98,7 +99,7 @@ impl<'a> Turn<'a> {
         RUNNER.with(Cell::get) | (fork::count() << FORKS_SHIFT)
     }
 
-    /// All of the nodes, or who has one of them.
+    /// All of the nodes, or the run that has one of them.
     fn try_all(nodes: impl Iterator<Item = &'a FnNode>, me: u64) -> Result<Turn<'a>, u64> {
         let mut turn = Turn { nodes: Vec::with_capacity(nodes.size_hint().0) };
         DEPTH.set(DEPTH.get() + 1);
@@ -143,7 +144,7 @@ impl Waits {
         found
     }
 
-    /// Notes that `me` has looked, and who had what it wants.
+    /// Notes that `me` has looked, and which run had what it wants.
     fn note(&mut self, me: u64, owner: u64) {
         self.clock += 1;
         let now = self.clock;
@@ -174,36 +175,6 @@ impl Waits {
 
 /// Bytes of the stack that a run in the middle of another one finds free, user code included.
 const STACK: usize = 192 << 10;
-
-/// The thread's stack does not end soon.
-fn has_stack() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        thread_local! {
-            static END: usize = stack_end().unwrap_or(0);
-        }
-        let here = 0_u8;
-        (&raw const here).addr().saturating_sub(END.with(|end| *end)) > STACK
-    }
-    #[cfg(not(target_os = "linux"))]
-    true
-}
-
-/// The lowest address of this thread's stack.
-#[cfg(target_os = "linux")]
-fn stack_end() -> Option<usize> {
-    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut end, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the first call makes the attributes where it gives 0; they are given back after they were read.
-    unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-            return None;
-        }
-        let found = libc::pthread_attr_getstack(attributes.as_ptr(), &mut end, &mut size) == 0;
-        libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        found.then_some(end.addr())
-    }
-}
 
 /// The same thread, whatever forks lie between.
 fn is_same(owner: u64, me: u64) -> bool {

@@ -43,7 +43,7 @@ impl Graph {
         }
     }
 
-    /// Output `i` of a function as a view, if nobody but these readers can tell.
+    /// Output `i` of a function as a view, if these readers alone can tell.
     fn view_of(&self, n: u32, i: usize, readers: &[(u32, usize)]) -> Option<Viewed> {
         let node = &self.nodes[n as usize];
         let axes = node.setup.kernels()?.axes(i)?;
@@ -129,7 +129,7 @@ impl Graph {
     }
 }
 
-/// Nobody can look at it: no handle, no flag, no other variable.
+/// It cannot be observed: no handle, no flag, no other variable.
 fn is_passing(v: &Var) -> bool {
     let is_kept = v.root || v.observed.any() || v.persistent || v.keeps_data || v.recompute;
     !is_kept && !v.twin && !v.once && !v.of_user_code && !v.var.is_shared() && !v.var.is_overwritten()

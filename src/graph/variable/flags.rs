@@ -305,7 +305,7 @@ impl Variable {
         self.node().set_recompute(on);
     }
 
-    /// Under [auto_forward](crate::graph::mode::set_auto_forward), drops the data of an output now if nobody else looks at it and
+    /// Under [auto_forward](crate::graph::mode::set_auto_forward), drops the data of an output now if no other handle shows it and
     /// no gradient reads it, or it is marked with [`recompute`](Variable::recompute). Who reads it all the same has it
     /// computed again. Does nothing in static graphs, nor to a variable that is persistent or prohibits clearing.
     ///

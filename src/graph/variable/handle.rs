@@ -204,7 +204,7 @@ impl Variable {
     /// use nnrs::{functions as f, Variable};
     /// let x = Variable::from_slice(&[0.0f32], [1].into())?;
     /// let y = f::sin(&f::exp(&x)?)?;
-    /// y.forward()?; // exp's output is held by nobody: it is not kept
+    /// y.forward()?; // exp's output has no handle: it is not kept
     /// let h = y.parent().unwrap().inputs().swap_remove(0);
     /// assert_eq!(h.data()?.to_vec::<f32>()?, [1.0]);
     /// # Ok::<(), nnrs::Error>(())
@@ -220,7 +220,7 @@ impl Variable {
     /// ```
     /// use nnrs::{functions as f, Variable};
     /// let y = f::sin(&f::exp(&Variable::new([2]))?)?;
-    /// y.forward()?; // exp's output is held by nobody: it is not kept
+    /// y.forward()?; // exp's output has no handle: it is not kept
     /// assert!(y.parent().unwrap().inputs()[0].raw_data().storage().is_empty());
     /// # Ok::<(), nnrs::Error>(())
     /// ```
@@ -280,7 +280,7 @@ impl Variable {
     /// let x = Variable::new([2]).with_need_grad(true);
     /// let y = f::sin(&f::exp(&x)?)?;
     /// y.forward()?;
-    /// y.backward()?; // exp's output is held by nobody
+    /// y.backward()?; // exp's output has no handle
     /// assert!(y.parent().unwrap().inputs()[0].grad_was_dropped() && !x.grad_was_dropped());
     /// # Ok::<(), nnrs::Error>(())
     /// ```

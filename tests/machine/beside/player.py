@@ -399,7 +399,7 @@ class Player:
         mine, theirs, known = (e.arrays[k] for e in self.engines)
         cleared = theirs.clear_called
         every = variables(behind(self.sketch.vars.values()))
-        again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, in nnrs nobody sees that
+        again = any(v.recompute for v in every)  # NNabla fills arrays where it computes again, unseen in nnrs
         # docs/memory.md, "Clear flags": NNabla's forward keeps what several functions read.
         # "`clear_no_need_grad` leaves what needs a gradient and you hold", "A `backward` that needs a cleared value"
         same = mine.clear_called == cleared or (cell.cleared if mine.clear_called else cell.spared)
@@ -427,7 +427,7 @@ class Player:
         if r in self.sketch.vars.values() or any(
             r is x for f in behind(self.sketch.vars.values()) if not f.opaque for x in f.x
         ):
-            self.see_flags(name, v, r)  # NNabla makes dropped outputs anew, with flags of nobody
+            self.see_flags(name, v, r)  # NNabla makes dropped outputs anew, with no variable's flags
         if v[0].shape != v[1].shape:
             raise Mismatch(f"{name}.shape: {v[0].shape}, NNabla {v[1].shape}")
         if r.data.valid:

@@ -1,4 +1,4 @@
-"""What is known of a program without computing anything: who reads whom, what ran, what was written, what is held."""
+"""What is known of a program without computing anything: what reads what, what ran, what was written, what is held."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(eq=False)
 class Cell:
-    """An array. `valid`: somebody has given it values."""
+    """An array. `valid`: it was given values."""
 
     valid: bool = False
     stamp: int = 0  # when the script or a run wrote it

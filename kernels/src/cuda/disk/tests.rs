@@ -84,7 +84,7 @@ fn folders_that_cannot_be_written_are_no_error() {
     std::fs::create_dir_all(&folder.0).unwrap();
     let file = folder.0.join("file");
     std::fs::write(&file, "not a folder").unwrap();
-    // (Root may write everywhere, so these are places where nobody can.)
+    // (Root may write everywhere, so these are places where no user can.)
     for place in [file.join("below"), PathBuf::from("/proc/nowhere/kernels"), file.clone()] {
         ask(Some(&place), "a", &made);
     }
@@ -124,7 +124,7 @@ fn two_processes() {
             let made = Cell::new(0);
             let key = format!("key {}", round % 5);
             ask(Some(place), &key, &made);
-            // As if nobody had made it yet, now and then.
+            // As if it had not been made yet, now and then.
             if round % 7 == 0 {
                 let _ = std::fs::remove_file(place.join(format!("{:016x}.{ENDING}", hash(key.as_bytes()))));
             }

@@ -14,7 +14,7 @@ use crate::with_real;
 use cuda::Absent;
 
 /// How rows are picked: in `batch` batches of `outer` blocks; of each block, which has `n` rows of `inner` elements, the
-/// `picks` rows that the batch's numbers name.
+/// `picks` rows whose indices the batch has.
 #[derive(Clone, Copy, Debug)]
 pub struct Picks {
     pub batch: usize,

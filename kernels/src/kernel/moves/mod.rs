@@ -146,7 +146,7 @@ impl Moves {
     }
 
     /// # Safety
-    /// The box must lie in the arrays, and nobody else may touch its part of the destination.
+    /// The box must lie in the arrays, and no other thread may touch its part of the destination.
     unsafe fn serial<T: SimdReal>(&self, ends: &Ends<T>) {
         let mut axes = self.axes.clone();
         let inner = axes.pop().unwrap_or(Axis { n: 1, to: 1, from: 1 });

@@ -127,7 +127,7 @@ pub(super) fn forward(c: Channels, f: Forward) -> Result<Statistics> {
     let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
     let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
     let by = coefficients(f.x, c)?;
-    let launch = gpu.launch("normalize", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
+    let launch = gpu.launch("normalization", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: all arrays of the table and the launch have an element for each channel, `found` one for each part, too.
     unsafe { launch.run(gpu.grid(c.channels))? };
@@ -137,7 +137,7 @@ pub(super) fn forward(c: Channels, f: Forward) -> Result<Statistics> {
 
 fn moments(c: Channels, x: &Data, split: &Split) -> Result<Data> {
     let found = split.found(x, c.channels)?;
-    let launch = x.gpu().launch("normalize", &named("moments", is_double(x)))?.array(x);
+    let launch = x.gpu().launch("normalization", &named("moments", is_double(x)))?.array(x);
     let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
     // SAFETY: x has the sizes; there is room for each part and channel.
     unsafe { launch.run(split.grid)? };
@@ -150,7 +150,7 @@ fn map(c: Channels, a: &Data, x: Option<&Data>, y: &Data, by: &Data, output: Out
         return Ok(());
     }
     let gpu = y.gpu();
-    let launch = gpu.launch("normalize", &named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
+    let launch = gpu.launch("normalization", &named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
     let launch = launch.size(y.len()).size(c.channels).size(c.inner).data(by).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the channels.
     unsafe { launch.run(gpu.grid(y.len())) }
@@ -169,7 +169,7 @@ pub(super) fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
     let split = Split::new(gpu, c.channels, c.count(), c.inner);
     let found = split.found(b.gy, c.channels)?;
     if c.count() > 0 {
-        let launch = gpu.launch("normalize", &named("sums", double))?.array(b.gy).maybe_array(b.x).data(&s.mean);
+        let launch = gpu.launch("normalization", &named("sums", double))?.array(b.gy).maybe_array(b.x).data(&s.mean);
         let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
         // SAFETY: the arrays have the sizes; there is room for each part and channel.
         unsafe { launch.run(split.grid)? };
@@ -179,7 +179,7 @@ pub(super) fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
     let table = table.list(b.to_beta.map(|t| t.0)).list(b.to_gamma.map(|t| t.0)).size(adds(b.to_beta));
     let table = table.size(adds(b.to_gamma)).size(c.channels).size(c.count()).size(parts).size(b.own as usize);
     let by = coefficients(b.gy, c)?;
-    let launch = gpu.launch("normalize", &named("backward", double))?.table(&table.0)?.data(&found);
+    let launch = gpu.launch("normalization", &named("backward", double))?.table(&table.0)?.data(&found);
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: as in `forward`.
     unsafe { launch.run(gpu.grid(c.channels))? };
@@ -204,7 +204,7 @@ pub(super) fn rows_forward(
         return Ok(s);
     }
     let size = team::size(gpu, layer.rows, layer.width, true);
-    let launch = gpu.launch("normalize", &named("rows_forward", is_double(x)))?.array(x).array(y);
+    let launch = gpu.launch("normalization", &named("rows_forward", is_double(x)))?.array(x).array(y);
     let launch = launch.maybe_array(gamma).maybe_array(beta).data(&s.mean).data(&s.inverse);
     let launch = launch.maybe(statistics.map(|s| s[0])).maybe_array(statistics.map(|s| s[1]));
     let launch = launch.size(layer.rows).size(layer.width).double(eps).size(size);
@@ -234,7 +234,7 @@ pub(super) fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Re
     }
     let Some((gx, output)) = b.to_x.filter(|(gx, _)| !gx.is_empty()) else { return Ok(()) };
     let size = team::size(gpu, layer.rows, layer.width, true);
-    let launch = gpu.launch("normalize", &named("rows_backward", is_double(gx)))?.array(b.gy).array(b.x);
+    let launch = gpu.launch("normalization", &named("rows_backward", is_double(gx)))?.array(b.gy).array(b.x);
     let launch = launch.maybe_array(b.gamma).data(&s.mean).data(&s.inverse);
     let launch = launch.maybe_array(b.gmean).maybe_array(b.gvariance).array(gx);
     let launch = launch.size(layer.rows).size(layer.width).size(size).flag(output == Output::Accumulate);
@@ -255,11 +255,12 @@ fn sums_of_rows(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
     let split = Split::new(gpu, width, layer.rows, 1);
     let found = split.found(b.gy, width)?;
     let x = b.to_gamma.map(|_| b.x);
-    let launch = gpu.launch("normalize", &named("rows_sums", double))?.array(b.gy).maybe_array(x);
+    let launch = gpu.launch("normalization", &named("rows_sums", double))?.array(b.gy).maybe_array(x);
     let launch = launch.data(&s.mean).data(&s.inverse).size(layer.rows).size(width).size(split.size).data(&found);
     // SAFETY: the arrays have the sizes of the rows; there is room for each part and column.
     unsafe { launch.run(split.grid)? };
-    let launch = gpu.launch("normalize", &named("rows_deliver", double))?.data(&found).size(split.parts).size(width);
+    let launch =
+        gpu.launch("normalization", &named("rows_deliver", double))?.data(&found).size(split.parts).size(width);
     let launch = launch.maybe_array(b.to_beta.map(|t| t.0)).size(adds(b.to_beta));
     let launch = launch.maybe_array(b.to_gamma.map(|t| t.0)).size(adds(b.to_gamma));
     // SAFETY: as above.

@@ -74,7 +74,7 @@ impl<T> Shared<T> {
     #[allow(clippy::mut_from_ref)]
     unsafe fn part(&self, at: usize, len: usize) -> &mut [T] {
         assert!(at + len <= self.len, "a part inside the output");
-        // SAFETY: inside the output by the check, and nobody else's by the caller's promise.
+        // SAFETY: inside the output by the check, and no other thread's by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.ptr.add(at), len) }
     }
 }

@@ -102,7 +102,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The input whose gradient can be written over that of an output: both of one size, computed in the type in which
-    /// they are stored, on the host, and nobody looks at the old one. And that output.
+    /// they are stored, on the host, and the old one is not observed. And that output.
     fn over(&self, node: &Node, arrives: &[bool], targets: &[Option<Target>]) -> Option<(usize, usize)> {
         let context = &node.f.context;
         if self.key.hooked || context.gpu().is_some() || context.dtype() != context.compute_dtype() {

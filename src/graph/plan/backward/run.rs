@@ -66,7 +66,7 @@ impl Backward {
 
     /// Before anything is written: what forward kept and another backward run has cleared is made again, likewise what it
     /// adds to, and the leaves from which more will be computed are as they were. Gives the gradients of leaves that an earlier
-    /// run has dropped, where a sum with them is dropped too: whoever reads it gets the error.
+    /// run has dropped, where a sum with them is dropped too: reading it is the error.
     fn make_ready(&self) -> Result<SmallVec<[u32; 2]>> {
         self.given.iter().try_for_each(|&v| self.grads[v as usize].fetch())?;
         let mut lost = SmallVec::new();
@@ -196,7 +196,7 @@ impl Backward {
         }
     }
 
-    /// Clears data; whoever reads it all the same has it computed again.
+    /// Clears data; a later reader has it computed again.
     fn drop_data(&self, v: u32) {
         self.slots[v as usize].end(true);
     }
@@ -206,8 +206,8 @@ impl Backward {
         self.slots[v as usize].end(self.key.clear_buffer);
     }
 
-    /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays for who
-    /// got hold of it in the middle of the run.
+    /// Drops a gradient that no step reads any more; reading it all the same is an error. Without clearing, it stays where
+    /// the script got a handle of it in the middle of the run.
     fn drop_grad(&self, v: u32) {
         let grad = &self.grads[v as usize];
         match self.key.clear_buffer {
@@ -328,7 +328,7 @@ impl Backward {
         Ok(())
     }
 
-    /// Gives the gradient `x` the memory of the gradient `y`, unless somebody else has that, or `x` has its own.
+    /// Gives the gradient `x` the memory of the gradient `y`, unless another array has that, or `x` has its own.
     fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
         let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
         let is_free = from.is_exclusive() && !self.grads[y as usize].is_kept_by_user_code();

@@ -35,13 +35,13 @@ pub fn gather(p: &Picks, x: &Data, w: &Data, y: &Data, absent: Absent) -> Result
     let (gpu, bytes) = (y.gpu(), p.inner * w.dtype().size());
     let size = word(bytes, &[w, y]);
     let n = y.len() * w.dtype().size() / size;
-    let launch = gpu.launch("embed", "embed")?.data(x).data(w).size(p.outer).size(p.n).size(p.picks);
+    let launch = gpu.launch("gather", "gather")?.data(x).data(w).size(p.outer).size(p.n).size(p.picks);
     let launch = launch.size(bytes / size).data(y).size(size).flag(absent == Absent::Nan);
     // SAFETY: y has a row for each number and block, and w rows of that many words.
     unsafe { launch.size(n).run(gpu.grid(n)) }
 }
 
-/// Writes rows of `width` elements to those of `y` that the numbers name, zeros if there is no `x`. Of several for one the
+/// Writes rows of `width` elements to those of `y` at the indices `numbers`, zeros if there is no `x`. Of several for one the
 /// last one stays; numbers that are no row's are left out.
 pub fn put(numbers: &Data, x: Option<&Data>, width: usize, y: &Data) -> Result<()> {
     if y.is_empty() || numbers.is_empty() {
@@ -54,13 +54,13 @@ pub fn put(numbers: &Data, x: Option<&Data>, width: usize, y: &Data) -> Result<(
     let last = x.map(|_| Data::new_at(y.place(), DType::U32, rows)).transpose()?;
     if let Some(last) = &last {
         convert::fill(last, 0.0)?;
-        let launch = gpu.launch("embed", "embed_last")?.data(numbers).size(rows).data(last);
+        let launch = gpu.launch("gather", "gather_last")?.data(numbers).size(rows).data(last);
         // SAFETY: one element for each row; other numbers are left out.
         unsafe { launch.size(numbers.len()).run(gpu.grid(numbers.len()))? };
     }
     let size = word(bytes, &[x.unwrap_or(y), y]);
     let n = numbers.len() * bytes / size;
-    let launch = gpu.launch("embed", "embed_put")?.data(numbers).maybe(last.as_ref()).maybe(x).size(rows);
+    let launch = gpu.launch("gather", "gather_put")?.data(numbers).maybe(last.as_ref()).maybe(x).size(rows);
     // SAFETY: x has a row for each number, y that many rows.
     unsafe { launch.size(bytes / size).data(y).size(size).size(n).run(gpu.grid(n)) }
 }
@@ -95,16 +95,16 @@ pub fn scatter(p: &Picks, x: &Data, gy: &Data, gw: &Data, output: Output) -> Res
     let grid = Grid::new(chunks.div_ceil(THREADS / wide) * width.div_ceil(wide), THREADS);
     let double = gw.dtype() == DType::F64;
     let add = output == Output::Accumulate;
-    let name = if double { "embed_runs_f64" } else { "embed_runs_f32" };
-    let launch = gpu.launch("embed", name)?.data(&sorted.keys).data(&sorted.order).size(n).size(rows).size(length);
+    let name = if double { "gather_runs_f64" } else { "gather_runs_f32" };
+    let launch = gpu.launch("gather", name)?.data(&sorted.keys).data(&sorted.order).size(n).size(rows).size(length);
     let launch = launch.size(wide).array(gy).size(p.outer).size(p.n).size(p.picks).size(width);
     // SAFETY: n keys, each with a row of gy; a row of gw for each key below `rows`; two rows of parts for each chunk.
     unsafe { launch.data(&parts).array(gw).flag(add).run(grid)? };
     if chunks == 1 {
         return Ok(());
     }
-    let name = if double { "embed_joins_f64" } else { "embed_joins_f32" };
-    let launch = gpu.launch("embed", name)?.data(&sorted.keys).size(n).size(rows).size(length).size(wide);
+    let name = if double { "gather_joins_f64" } else { "gather_joins_f32" };
+    let launch = gpu.launch("gather", name)?.data(&sorted.keys).size(n).size(rows).size(length).size(wide);
     let launch = launch.size(p.outer).size(p.n).size(p.picks).size(width);
     // SAFETY: as above.
     unsafe { launch.data(&parts).array(gw).flag(add).run(grid) }

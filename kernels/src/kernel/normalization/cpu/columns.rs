@@ -94,7 +94,7 @@ impl Columns<'_> {
     }
 
     /// # Safety
-    /// gy has the unit's numbers, and nobody writes them meanwhile.
+    /// gy has the unit's numbers, and no other thread writes them meanwhile.
     #[inline(always)]
     unsafe fn sums<T: Real>(&self, gy: SendPtr<T>, x: Option<&[T]>, mean: &[T], out: &mut [Pair]) {
         let mean = self.spread(mean);

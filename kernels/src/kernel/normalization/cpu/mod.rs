@@ -300,7 +300,7 @@ impl<T: Real> Coefficients<T> {
 enum Work<'a, T> {
     /// Mean and squared deviation.
     Moments { x: &'a [T], out: &'a mut [Pair] },
-    /// Sums of gy and of gy * (x - mean). Nobody writes the unit's part of gy meanwhile.
+    /// Sums of gy and of gy * (x - mean). No other thread writes the unit's part of gy meanwhile.
     Sums { gy: SendPtr<T>, x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [Pair] },
     /// See `Coefficients`. Without `a`, y has it and is written over.
     Map { a: Option<&'a [T]>, x: Option<&'a [T]>, y: SendPtr<T>, output: Output, by: &'a Coefficients<T> },

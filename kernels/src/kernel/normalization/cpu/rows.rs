@@ -128,7 +128,7 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
 /// The sums of gy and of gy * (x - mean).
 ///
 /// # Safety
-/// Inside `enter`; gy has the strip's numbers, and nobody writes them meanwhile.
+/// Inside `enter`; gy has the strip's numbers, and no other thread writes them meanwhile.
 #[inline(always)]
 unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>, mean: T, total: &mut Pair) {
     *total = [0.0; 2];

@@ -1,6 +1,6 @@
 //! Largest and smallest elements over axes on a GPU, and the gradient of products.
 
-use super::reduce::{Walk, split, table};
+use super::{Walk, split, table};
 use crate::array::Data;
 use crate::array::Output;
 use crate::cuda::driver::Grid;
@@ -69,7 +69,7 @@ pub fn search(order: Order, x: &Data, shape: &Shape, mask: &[bool], to: Winners)
     let found = Winners { values: Some(&values), indices: Some(&indices) };
     search_parts(order, x, &axes, parts, found)?;
     let gpu = x.gpu();
-    let launch = gpu.launch("extreme", &named("choose", is_double(x)))?.flag(smallest(order)).data(&values);
+    let launch = gpu.launch("reduction_extreme", &named("choose", is_double(x)))?.flag(smallest(order)).data(&values);
     let launch = launch.data(&indices).size(parts).size(axes.outputs);
     let launch = launch.maybe_array(to.values).maybe_array(to.indices);
     // SAFETY: each of the arrays has an element for each output, those of the parts for each part.
@@ -79,7 +79,7 @@ pub fn search(order: Order, x: &Data, shape: &Shape, mask: &[bool], to: Winners)
 fn search_parts(order: Order, x: &Data, axes: &Axes, parts: usize, to: Winners) -> Result<()> {
     let (gpu, n) = (x.gpu(), axes.n.div_ceil(parts));
     let size = team::size(gpu, axes.outputs * parts, n, axes.neighbours);
-    let launch = gpu.launch("extreme", &named("search", is_double(x)))?.flag(smallest(order)).array(x);
+    let launch = gpu.launch("reduction_extreme", &named("search", is_double(x)))?.flag(smallest(order)).array(x);
     let launch = launch.table(&axes.table)?.size(axes.n).size(axes.outputs).size(size).flag(axes.neighbours);
     let launch = launch.maybe_array(to.values).maybe_array(to.indices);
     let Grid { blocks: [blocks, ..], threads } = team::grid(axes.outputs, size);
@@ -107,7 +107,7 @@ pub fn spread(
     let gpu = gx.gpu();
     let index = Data::new_at(gx.place(), DType::I64, axes.outputs)?;
     search(order, x, shape, mask, Winners { values: None, indices: Some(&index) })?;
-    let launch = gpu.launch("extreme", &named("spread", is_double(gx)))?.data(&index).table(&axes.table)?;
+    let launch = gpu.launch("reduction_extreme", &named("spread", is_double(gx)))?.data(&index).table(&axes.table)?;
     // SAFETY: gx has the elements that the axes walk over; `search` made the indices.
     unsafe { launch.size(axes.outputs).maybe_array(gy).array(gx).run(gpu.grid(axes.outputs)) }
 }
@@ -121,7 +121,8 @@ pub fn product_backward(x: &Data, shape: &Shape, mask: &[bool], gy: &Data, gx: &
     let gpu = x.gpu();
     let left = Data::new_at(x.place(), compute_dtype(x.dtype()), x.len())?;
     let size = axes.n.div_ceil(8).next_power_of_two().min(team::THREADS);
-    let launch = gpu.launch("extreme", &named("product_backward", is_double(x)))?.array(x).table(&axes.table)?;
+    let launch =
+        gpu.launch("reduction_extreme", &named("product_backward", is_double(x)))?.array(x).table(&axes.table)?;
     let launch = launch.size(axes.n).size(axes.outputs).size(size).array(gy).array(gx).data(&left);
     // SAFETY: x, gx and the scratch have the elements that the axes walk over, gy one for each output.
     unsafe { launch.flag(output == Output::Accumulate).run(team::grid(axes.outputs, size)) }

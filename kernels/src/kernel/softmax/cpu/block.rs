@@ -49,7 +49,7 @@ impl<'a, T> Rows<'a, T> {
     /// A buffer for one block.
     ///
     /// # Safety
-    /// Nobody else may use the buffer.
+    /// No other thread may use the buffer.
     pub(super) unsafe fn buffer(b: &Block, y: &'a Shared<T>) -> Rows<'a, T> {
         Rows { y, first: 0, n: b.n, stride: b.width, width: b.width }
     }

@@ -106,7 +106,7 @@ READERS = {
 def test_another_function_that_reads_the_array_is_an_error(name, auto):
     v = nn.Variable.from_numpy_array(np.float32([0.5, 1, 1.5]), need_grad=True)
     if auto and name == "a copy":
-        pytest.skip("nobody knows who has read a copy")
+        pytest.skip("a copy's readers are not known")
     with (
         nn.auto_forward(auto),
         pytest.raises(RuntimeError, match="it writes into 'out', which .* reads too[\\s\\S]*F.identity"),

@@ -1,10 +1,11 @@
 //! An emulated GPU, for tests: the system's C++ compiler makes the kernels, over `cuda/emulate.hpp`, and device memory is
-//! the host's between pages that nobody may touch. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
+//! the host's between pages that may not be touched. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
 
-use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
-use super::emulate_vendor;
-use super::module::{HEADERS, Module};
-use super::vendor::{Call, Prepared};
+mod library;
+
+use crate::cuda::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties, Substitute};
+use crate::cuda::module::{HEADERS, Module};
+use crate::cuda::vendor::{Call, Prepared};
 use crate::error::{Error, Result};
 use crate::expr::cuda::generated::NAME;
 use std::collections::HashMap;
@@ -82,7 +83,7 @@ impl Prepared for LibraryCall {
         // SAFETY: the caller's promise.
         unsafe {
             (workspace as *mut u8).write_bytes(FRESH, WORKSPACE);
-            emulate_vendor::perform(&self.call, arrays);
+            library::perform(&self.call, arrays);
         }
         Ok(())
     }
@@ -101,8 +102,10 @@ impl Emulated {
     }
 }
 
+crate::inventory::submit! { Substitute(open) }
+
 /// The devices, if the environment asks for them.
-pub(super) fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
+fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     let Ok(wish) = std::env::var("NNRS_CUDA") else { return Ok(None) };
     let (word, number) = wish.split_once(':').unwrap_or((&wish, "1"));
     if word != "emulate" {

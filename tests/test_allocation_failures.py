@@ -68,7 +68,7 @@ def is_refused(n, f) -> bool:
         return True
     finally:
         refused = _core.memory_refuse_after(None)
-    assert not refused, f"allocation {n} was refused, and nobody said so"
+    assert not refused, f"allocation {n} was refused, and there was no error"
     return False
 
 

@@ -1,6 +1,6 @@
 //! NVIDIA's libraries as the emulated GPU has them: plain loops over what the calls say, in double precision.
 
-use super::vendor::{Call, Convolution, Layout, Part, Product};
+use crate::cuda::vendor::{Call, Convolution, Layout, Part, Product};
 use crate::dtype::{DType, Element};
 use crate::with_dtype;
 use smallvec::SmallVec;

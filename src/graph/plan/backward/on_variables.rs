@@ -4,7 +4,7 @@ use super::{Backward, Call, How, Target};
 use crate::function::OnVariables;
 use crate::graph::mode;
 use crate::graph::plan::build::PlanNode;
-use crate::graph::plan::variables::{in_type, settle};
+use crate::graph::plan::on_variables::{in_type, settle};
 use crate::graph::variable::{VarNode, VarRef, Variable};
 use nnrs_kernels::array::{NdArray, Unset};
 use nnrs_kernels::error::Result;

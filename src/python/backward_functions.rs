@@ -65,7 +65,7 @@ fn made_by(y: &Var, name: &str, x: &[Var]) -> Option<FunctionRef> {
     })
 }
 
-/// The function of this name over `x`; in a static graph nobody runs it unless the rule reads the outputs.
+/// The function of this name over `x`; in a static graph it does not run unless the rule reads the outputs.
 fn applied(py: Python<'_>, name: &str, x: &[Var], arguments: &Bound<'_, PyDict>) -> PyResult<FunctionRef> {
     let unknown = || errors::raise(py, Error::arg("name", "the class name of a function").actual(name));
     let def = registry().find(|d| d.name == name).ok_or_else(unknown)?;

@@ -116,8 +116,8 @@ __device__ inline void joins(const u32 *keys, long long n, long long rows, long 
 }  // namespace nnrs
 
 // Rows in words of `size` bytes.
-extern "C" __global__ void embed(const long long *x, const void *w, long long outer, long long rows, long long picks,
-                                 long long width, void *y, int size, int nan, long long n) {
+extern "C" __global__ void gather(const long long *x, const void *w, long long outer, long long rows, long long picks,
+                                  long long width, void *y, int size, int nan, long long n) {
   using namespace nnrs;
   const Blocks b = {outer, rows, picks};
   switch (size) {
@@ -129,14 +129,14 @@ extern "C" __global__ void embed(const long long *x, const void *w, long long ou
 }
 
 // For each row the greatest i + 1 of the numbers that name it; the order of the writes does not matter.
-extern "C" __global__ void embed_last(const long long *numbers, long long rows, unsigned *last, long long n) {
+extern "C" __global__ void gather_last(const long long *numbers, long long rows, unsigned *last, long long n) {
   using namespace nnrs;
   for (long long i = first(); i < n; i += step())
     if (numbers[i] >= 0 && numbers[i] < rows) atomicMax(&last[numbers[i]], (u32)i + 1);
 }
 
-extern "C" __global__ void embed_put(const long long *numbers, const unsigned *last, const void *x, long long rows,
-                                     long long width, void *y, int size, long long n) {
+extern "C" __global__ void gather_put(const long long *numbers, const unsigned *last, const void *x, long long rows,
+                                      long long width, void *y, int size, long long n) {
   using namespace nnrs;
   switch (size) {
     case 2: put_rows(numbers, last, (const u16 *)x, rows, width, (u16 *)y, n); break;
@@ -146,19 +146,19 @@ extern "C" __global__ void embed_put(const long long *numbers, const unsigned *l
   }
 }
 
-#define NNRS_EMBED(R, suffix)                                                                                           \
-  extern "C" __global__ void embed_runs_##suffix(const unsigned *keys, const unsigned *order, long long n, long long rows, \
-                                                 long long length, int wide, const void *gy, int gy_type,               \
-                                                 long long outer, long long block, long long picks, long long width,    \
-                                                 R *parts, void *gw, int gw_type, int add) {                            \
+#define NNRS_GATHER(R, suffix)                                                                                          \
+  extern "C" __global__ void gather_runs_##suffix(const unsigned *keys, const unsigned *order, long long n, long long rows, \
+                                                  long long length, int wide, const void *gy, int gy_type,              \
+                                                  long long outer, long long block, long long picks, long long width,   \
+                                                  R *parts, void *gw, int gw_type, int add) {                           \
     nnrs::runs<R>(keys, order, n, rows, length, wide, gy, gy_type, {outer, block, picks}, width, parts, gw, gw_type,    \
                   add);                                                                                                 \
   }                                                                                                                     \
-  extern "C" __global__ void embed_joins_##suffix(const unsigned *keys, long long n, long long rows, long long length,  \
-                                                  int wide, long long outer, long long block, long long picks,          \
-                                                  long long width, const R *parts, void *gw, int gw_type, int add) {    \
+  extern "C" __global__ void gather_joins_##suffix(const unsigned *keys, long long n, long long rows, long long length, \
+                                                   int wide, long long outer, long long block, long long picks,         \
+                                                   long long width, const R *parts, void *gw, int gw_type, int add) {   \
     nnrs::joins<R>(keys, n, rows, length, wide, {outer, block, picks}, width, parts, gw, gw_type, add);                 \
   }
 
-NNRS_EMBED(float, f32)
-NNRS_EMBED(double, f64)
+NNRS_GATHER(float, f32)
+NNRS_GATHER(double, f64)

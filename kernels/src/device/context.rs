@@ -1,7 +1,6 @@
 //! Where and in which precision a function runs: NNabla's Context.
 
-use crate::array::{Place, Site};
-use crate::cuda;
+use super::{Backend, Place, Site};
 use crate::dtype::DType;
 pub use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
@@ -30,7 +29,7 @@ pub struct Context {
     site: Site,
 }
 
-// As in NNabla, the context that nobody chose names no kind of arrays.
+// As in NNabla, the context that was not chosen has no kind of arrays.
 static DEFAULT: LazyLock<Arc<Context>> =
     LazyLock::new(|| Arc::new(Context { array_class: String::new(), ..Context::of(DType::F32) }));
 
@@ -93,16 +92,6 @@ impl Context {
     #[inline]
     pub fn dtype(&self) -> DType {
         self.site.dtype
-    }
-
-    /// The GPU on which functions run; `None` for the CPU.
-    ///
-    /// ```
-    /// assert!(nnrs_kernels::Context::default_cpu().gpu().is_none());
-    /// ```
-    #[inline]
-    pub fn gpu(&self) -> Option<&'static cuda::Gpu> {
-        self.site.place.gpu()
     }
 
     /// The context `cpu:float`.
@@ -172,18 +161,11 @@ fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
         "double" => DType::F64,
         _ => return None,
     };
-    match device {
-        "cpu" => Some(Ok(Site::host(dtype))),
-        "cudnn" | "cuda" => Some(gpu(device_id).map(|gpu| Site { dtype, place: Place::Gpu(gpu) })),
-        _ => None,
+    if device == "cpu" {
+        return Some(Ok(Site::host(dtype)));
     }
-}
-
-fn gpu(device_id: &str) -> Result<&'static cuda::Gpu> {
-    let number = device_id.trim().parse().map_err(|_| Error::arg("device_id", "the number of a GPU").actual(device_id));
-    let gpu = number.and_then(cuda::gpu)?;
-    gpu.open()?;
-    Ok(gpu)
+    let backend = inventory::iter::<Backend>.into_iter().find(|b| b.names.contains(&device))?;
+    Some((backend.open)(device_id).map(|device| Site { dtype, place: Place::Gpu(device) }))
 }
 
 fn type_config(dtype: DType) -> &'static str {

@@ -14,7 +14,7 @@ pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
         step.reads.iter().copied().chain(again).for_each(|v| last_read[v as usize] = Some(s));
     }
     for s in 0..steps.len() {
-        // Who shares the array with others has no last reading of its own.
+        // A variable that shares its array has no last reading of its own.
         let earlier = |v: u32| last_read[v as usize].filter(|&e| e < s && !g.var(v).var.is_shared());
         let (early, here): (SmallVec<[u32; 2]>, _) =
             steps[s].free_data.iter().copied().partition(|&v| earlier(v).is_some());
@@ -23,7 +23,7 @@ pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
     }
 }
 
-/// For each variable the shape of its gradient without repetitions, if one function gives it, nobody looks at it, and the
+/// For each variable the shape of its gradient without repetitions, if one function gives it, it is not observed, and the
 /// one unit that reads it is a loop over elements, which repeats it on the way.
 pub(super) fn narrow(g: &Graph, clear_buffer: bool, steps: &[Step]) -> Vec<Option<Shape>> {
     let mut shapes = vec![None; g.vars.len()];

@@ -1,7 +1,6 @@
 //! What solvers do to gradients between backward and update: decay, scale, clip, look for infinities and NaN.
 
 use super::params::Entry;
-use super::pass::{Grid, Job, Kernel};
 use crate::function::Output;
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;
@@ -10,6 +9,7 @@ use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
 use nnrs_kernels::kernel::reduction::cuda::{self, Reduction};
+use nnrs_kernels::kernel::update::{Grid, Job, Update};
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::simd::{self, SimdReal};
 use nnrs_kernels::with_real;
@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 
 /// `g = k g`
-static SCALE: LazyLock<Kernel> =
-    LazyLock::new(|| Kernel::new(Formula::with_scalars(1, 1, |x, k| vec![Some(&x[0] * &k[0])])));
+static SCALE: LazyLock<Update> =
+    LazyLock::new(|| Update::new(Formula::with_scalars(1, 1, |x, k| vec![Some(&x[0] * &k[0])])));
 /// `g = g + k w`
-static DECAY: LazyLock<Kernel> =
-    LazyLock::new(|| Kernel::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
+static DECAY: LazyLock<Update> =
+    LazyLock::new(|| Update::new(Formula::with_scalars(2, 1, |x, k| vec![Some(&x[0] + &x[1] * &k[0])])));
 
 at_fork!(Ready, (LazyLock::force(&SCALE), LazyLock::force(&DECAY)));
 

@@ -1,24 +1,26 @@
-//! One parallel pass of a tile program over many arrays: the elements of all of them lie on one grid of chunks that
-//! depends on the sizes alone, so results are the same bits for any number of threads.
+//! Updates: one parallel pass of a formula over many arrays, which are parameters, their gradients and states. The elements of
+//! all of them lie on one [`Grid`].
 
-use nnrs_kernels::array::{Data, NdArray, Place};
-use nnrs_kernels::context::compute_dtype;
-use nnrs_kernels::cuda;
-use nnrs_kernels::dtype::DType;
-use nnrs_kernels::error::Result;
-use nnrs_kernels::expr::Formula;
-use nnrs_kernels::pool;
-use nnrs_kernels::tile::{Program, Sink, Source, Walk};
+mod fused;
+mod grid;
+
+use crate::array::{Data, NdArray, Place, Sink, Source, Walk};
+use crate::cuda;
+use crate::dtype::{DType, compute_dtype};
+use crate::error::Result;
+use crate::expr::Formula;
+use crate::fork;
+use crate::tile::Program;
+pub use fused::Loop;
+pub use grid::{Grid, Part};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
-/// Elements of one task.
-const CHUNK: usize = 1 << 15;
-/// Loops times elements below which the calling thread does all.
-const MIN_PARALLEL: usize = 1 << 17;
+/// The numbers of one step, as a formula takes them.
+pub type Scalars = SmallVec<[f64; 8]>;
 
 /// A formula ready to run in single and in double precision.
-pub(super) struct Kernel {
+pub struct Update {
     formula: Formula,
     single: OnceLock<Program<f32>>,
     double: OnceLock<Program<f64>>,
@@ -27,14 +29,14 @@ pub(super) struct Kernel {
     gpu_double: OnceLock<Arc<cuda::program::Program>>,
 }
 
-/// One array's part of a pass: memory to read, memory to write, and the numbers of this step.
-pub(super) struct Job {
+/// One parameter's part of an update: memory to read, memory to write, and the numbers of this step.
+pub struct Job {
     n: usize,
     dtype: DType,
     place: Place,
     sources: SmallVec<[Source; 4]>,
     sinks: SmallVec<[Sink; 3]>,
-    scalars: super::Scalars,
+    scalars: Scalars,
     /// Keeps the memory alive.
     held: SmallVec<[Data; 4]>,
 }
@@ -44,12 +46,15 @@ unsafe impl Sync for Job {}
 
 impl Job {
     /// A job over `n` elements at `place` that computes as fits results of type `dtype`.
-    pub fn new(n: usize, dtype: DType, place: Place, scalars: super::Scalars) -> Job {
+    pub fn new(n: usize, dtype: DType, place: Place, scalars: Scalars) -> Job {
         let (sources, sinks, held) = Default::default();
         Job { n, dtype: compute_dtype(dtype), place, sources, sinks, scalars, held }
     }
 
     /// Adds an array to read; constant ones are not laid out in memory.
+    ///
+    /// # Errors
+    /// It has another number of elements; not enough memory; it cannot be made again.
     pub fn read(&mut self, a: &NdArray) -> Result<()> {
         a.fetch()?; // a gradient that backward has dropped is no zero
         let storage = a.storage();
@@ -65,26 +70,15 @@ impl Job {
     }
 
     /// Adds an array to read and to write as `dtype`, which is floating point.
+    ///
+    /// # Errors
+    /// As [`Job::read`].
     pub fn modify(&mut self, a: &NdArray, dtype: DType) -> Result<()> {
         let data = a.modify_at(self.place, dtype)?.of(self.n)?;
         self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::Dense });
         self.sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
         self.held.push(data);
         Ok(())
-    }
-
-    /// The type to compute in.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The memory of array number `i`.
-    pub fn source(&self, i: usize) -> *const u8 {
-        self.sources[i].ptr
-    }
-
-    pub fn scalars(&self) -> &[f64] {
-        &self.scalars
     }
 
     /// True if all arrays are memory of the type that is computed in.
@@ -98,40 +92,41 @@ impl Job {
     }
 }
 
-/// A formula that is compiled into a loop of its own.
-pub(super) trait Fused: Send + Sync {
-    /// Elements `from .. to` of a job.
-    ///
-    /// # Safety
-    /// All arrays of the job must be memory of its type, for `to` elements, which nobody else works on.
-    unsafe fn part(&self, job: &Job, from: usize, to: usize);
-}
-
-impl Kernel {
-    pub fn new(formula: Formula) -> Kernel {
+impl Update {
+    pub fn new(formula: Formula) -> Update {
         let (single, double, gpu_single, gpu_double) = Default::default();
-        Kernel { formula, single, double, gpu_single, gpu_double }
+        Update { formula, single, double, gpu_single, gpu_double }
     }
 
     /// Does all jobs, in parallel unless two of them write the same memory (one array under two names).
+    ///
+    /// # Errors
+    /// What a GPU says.
+    ///
+    /// # Panics
+    /// If a job's arrays or numbers are not as many as the formula's.
     pub fn run(&self, jobs: &[Job]) -> Result<()> {
         self.run_parts(jobs, &|job, part| self.part(job, part))
     }
 
-    /// As [`Kernel::run`], by a loop of the formula's own where the arrays allow.
-    pub fn run_fused(&self, jobs: &[Job], fused: &dyn Fused) -> Result<()> {
-        self.run_parts(jobs, &|job, part| match job.is_plain() {
-            // SAFETY: the job's arrays have n elements of its type; tasks do not overlap, nor do jobs.
-            true => unsafe { fused.part(job, part.from, part.to) },
+    /// As [`Update::run`], by the loop `L` of the formula's own where the arrays allow.
+    pub fn run_fused<L: Loop<S, K>, const S: usize, const K: usize>(&self, jobs: &[Job]) -> Result<()> {
+        self.run_parts(jobs, &|job, part| match fused::fits::<S, K>(job) {
+            // SAFETY: it fits; the job holds the memory, parts do not overlap, nor do jobs (see `run_parts`).
+            true => unsafe { fused::run::<L, S, K>(job, part) },
             false => self.part(job, part),
         })
     }
 
+    /// Calls `f` for parts of all jobs on the host, and runs those of GPUs. What is done at the same time writes no memory twice.
     fn run_parts(&self, jobs: &[Job], f: &(dyn Fn(&Job, Part) + Sync)) -> Result<()> {
+        let program = self.single();
+        let fits = |j: &Job| program.takes(j.sources.len(), j.sinks.len(), j.scalars.len());
+        assert!(jobs.iter().all(fits), "the formula's arrays and numbers");
         let apart = |jobs: &[Job]| {
             let here: SmallVec<[&Job; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
             let grid = Grid::new(here.iter().map(|j| j.n));
-            grid.run(self.single().loops() + 1, &|part| f(here[part.array], part));
+            grid.run(program.loops() + 1, &|part| f(here[part.array], part));
             self.run_on_gpus(jobs)
         };
         if overlap(jobs) { jobs.chunks(1).try_for_each(apart) } else { apart(jobs) }
@@ -153,7 +148,7 @@ impl Kernel {
             let double = dtype == DType::F64;
             let program = if double { &self.gpu_double } else { &self.gpu_single };
             let program = program.get_or_init(|| cuda::program::Program::of(double, &self.formula));
-            // SAFETY: each job holds memory of n elements for each array; none overlap (see `run`).
+            // SAFETY: each job holds memory of n elements for each array; none overlap (see `run_parts`).
             unsafe { program.run_jobs(gpu, &tables)? };
             rest = later;
         }
@@ -161,7 +156,7 @@ impl Kernel {
     }
 
     fn part(&self, job: &Job, part: Part) {
-        // SAFETY: the job holds memory of n elements for each array; tasks do not overlap, nor do jobs (see `run`).
+        // SAFETY: the job holds memory of n elements for each array; parts do not overlap, nor do jobs (see `run_parts`).
         unsafe {
             match job.dtype {
                 DType::F64 => self.double().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars),
@@ -171,11 +166,11 @@ impl Kernel {
     }
 
     fn single(&self) -> &Program<f32> {
-        nnrs_kernels::fork::fill(&self.single, || Program::of(&self.formula))
+        fork::fill(&self.single, || Program::of(&self.formula))
     }
 
     fn double(&self) -> &Program<f64> {
-        nnrs_kernels::fork::fill(&self.double, || Program::of(&self.formula))
+        fork::fill(&self.double, || Program::of(&self.formula))
     }
 }
 
@@ -183,45 +178,4 @@ fn overlap(jobs: &[Job]) -> bool {
     let mut written: Vec<(usize, usize)> = jobs.iter().flat_map(Job::written).filter(|(a, b)| a < b).collect();
     written.sort_unstable();
     written.windows(2).any(|w| w[1].0 < w[0].1)
-}
-
-/// Elements `from .. to` of one array.
-#[derive(Clone, Copy)]
-pub(super) struct Part {
-    pub array: usize,
-    pub from: usize,
-    pub to: usize,
-    /// Number of the part among all.
-    pub index: usize,
-}
-
-/// The elements of several arrays as parts of one size (the last of each array may be shorter).
-pub(super) struct Grid {
-    parts: Vec<Part>,
-    elements: usize,
-}
-
-impl Grid {
-    pub fn new(sizes: impl Iterator<Item = usize>) -> Grid {
-        let (mut parts, mut elements) = (Vec::new(), 0);
-        for (array, n) in sizes.enumerate() {
-            for from in (0..n).step_by(CHUNK) {
-                parts.push(Part { array, from, to: n.min(from + CHUNK), index: parts.len() });
-            }
-            elements += n;
-        }
-        Grid { parts, elements }
-    }
-
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
-    }
-
-    /// Calls `f` for each part, in parallel if the work (`loops` an element) is worth it.
-    pub fn run(&self, loops: usize, f: &(dyn Fn(Part) + Sync)) {
-        if self.elements.saturating_mul(loops) < MIN_PARALLEL {
-            return self.parts.iter().for_each(|&part| f(part));
-        }
-        pool::run(self.parts.len(), &|i| f(self.parts[i]));
-    }
 }

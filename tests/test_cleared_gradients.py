@@ -105,7 +105,7 @@ def gan(clear, judge=JUDGES["once"]):
 
 
 @pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES)
-def test_a_gradient_that_nobody_reads_shared_with_an_unlinked_copy(judge):
+def test_an_unread_gradient_shared_with_an_unlinked_copy(judge):
     expected, _ = gan(False, judge)
     found, unlinked = gan(True, judge)
     np.testing.assert_array_equal(found, expected)

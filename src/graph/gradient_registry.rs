@@ -51,7 +51,7 @@ pub fn register_gradient(name: &str, rule: GradientRule) -> Option<GradientRule>
 /// Takes a registered rule away; gives it, if there was one.
 ///
 /// ```
-/// assert!(nnrs::graph::unregister_gradient("NobodyKnowsIt").is_none());
+/// assert!(nnrs::graph::unregister_gradient("NoSuchFunction").is_none());
 /// ```
 pub fn unregister_gradient(name: &str) -> Option<GradientRule> {
     let mut rules = rules();

@@ -1,0 +1,132 @@
+"""NNabla 1.39's names that nnrs does not have yet: the one list of them. docs/missing.md is made from it.
+
+A name in it raises an AttributeError that says so, a module a ModuleNotFoundError; nothing is a silent stub.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from ._errors import MissingModuleError
+
+NAMES: dict[str, str] = {
+    "functions": """
+rnn lstm gru fused_convolution depthwise_convolution depthwise_deconvolution deformable_convolution
+adaptive_separable_convolution unpooling roi_align fused_batch_normalization group_normalization
+instance_normalization norm_normalization sync_batch_normalization tensor_normalization weight_normalization
+weight_standardization spectral_norm mean_subtraction clip_grad_by_value clip_grad_by_norm cumprod reduce_sum
+reduce_mean searchsorted broadcast_to shift sort shape trilu meshgrid batch_det batch_inv batch_logdet
+batch_cholesky pack_padded_sequence pad_packed_sequence nonzero interpolate onnx_resize fft ifft stft istft
+top_k_data top_k_grad rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift
+random_erase image_augmentation kl_multinomial affine_grid warp_by_grid warp_by_flow binary_connect_affine
+binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
+fixed_point_quantize min_max_quantize pow2_quantize prune quantize_linear dequantize_linear confusion_matrix
+vat_noise nms_detection2d onnx_non_max_suppression patch_correlation unique eye_like mod2 bit_shift einsum
+""",
+    "parametric_functions": """
+binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
+deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
+fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution
+instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine
+min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution pruned_affine
+pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization transformer
+transformer_decode transformer_encode weight_normalization
+""",
+    "solvers": """
+SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion
+""",
+    "communicators": """
+Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
+MultiProcessDataParallelCommunicator
+""",
+    "function": """
+AdaptiveSeparableConvolution AffineGrid BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
+BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
+ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DepthwiseConvolution DepthwiseDeconvolution
+DequantizeLinear Einsum EyeLike FFT FixedPointQuantize FusedBatchNormalization FusedConvolution GRU
+GroupNormalization IFFT INQAffine INQConvolution ISTFT ImageAugmentation InstanceNormalization Interpolate
+KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero NormNormalization
+ONNXNonMaxSuppression ONNXResize PackPaddedSequence PadPackedSequence PatchCorrelation Pow2Quantize ProtoFunction
+ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
+RandomFlip RandomShift ReduceMean ReduceSum RoiAlign STFT SearchSorted Shape Shift Sort SpectralNorm
+SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique Unpooling VATNoise WarpByFlow WarpByGrid
+WeightNormalization WeightStandardization
+""",
+    "grad": "Grad GradEndFunction",
+    "parameter": "set_parameter_from_proto",
+    "solver": "solver_api",
+    "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
+    "": "ProtoVariable graph_def",
+}
+"""Missing names by the module that NNabla has them in."""
+
+MODULES = frozenset(
+    """
+_arithmetic_ops _array _computation_graph _init
+callback communicator contrib contrib.context core.graph_def core.modules core.variable_batch_size
+experimental.framework experimental.framework.data experimental.framework.evaluator experimental.framework.trainer
+experimental.framework.updater experimental.framework.worker experimental.graph_converters
+experimental.parametric_function_class experimental.parametric_function_class.affine
+experimental.parametric_function_class.batch_normalization experimental.parametric_function_class.convolution
+experimental.parametric_function_class.deconvolution experimental.parametric_function_class.embed
+experimental.parametric_function_class.module function_bases lms models models.imagenet models.object_detection
+models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
+models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
+models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
+models.semantic_segmentation.utils models.utils monitor normalization_functions numpy_compat_functions
+utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
+utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
+utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
+utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
+utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
+utils.profiler utils.progress utils.qnn utils.rnn utils.save utils.signature_utils
+""".split()
+)
+"""Missing modules, packages among them."""
+
+_SAME = {"solver": "solvers", "ext.cudnn": "ext.cuda"}
+"""Modules that have the names of another one too."""
+
+
+def missing(module: str) -> set[str]:
+    """The missing names of a module, given without the package's own name."""
+    names = [name for of in (module, _SAME.get(module)) if of is not None for name in NAMES.get(of, "").split()]
+    modules = [last for parent, _, last in (name.rpartition(".") for name in MODULES) if parent == module]
+    return {*names, *modules}
+
+
+def missing_name(module: str, name: str, more: Sequence[str] = ()) -> AttributeError:
+    """The error for an unknown attribute of a module; it says so where NNabla has the name (`more` beside the list)."""
+    if name in more or name in missing(module.removeprefix("nnrs").removeprefix(".")):
+        return AttributeError(_text(f"{module}.{name}"))
+    return AttributeError(f"module '{module}' has no attribute '{name}'")
+
+
+def missing_module(module: str) -> ModuleNotFoundError:
+    """The error for the import of a module that NNabla has."""
+    return MissingModuleError(_text(module), name=module)
+
+
+def _text(name: str) -> str:
+    return f"{name} is not in this version of nnrs yet; NNabla 1.39 has it"
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """The last finder to be asked: the missing modules are not there."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        if package == "nnrs" and name in MODULES:
+            raise missing_module(fullname)
+        return None
+
+
+def install() -> None:
+    """Let imports of these modules say so."""
+    sys.meta_path.append(_Finder())

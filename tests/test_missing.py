@@ -1,0 +1,52 @@
+"""The list of NNabla's missing names (`nnrs/_missing.py`): with what nnrs has it is all of NNabla.
+
+golden/signatures.json has NNabla's functions, golden/names.json other names of its modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from nnrs import _missing
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = json.loads((GOLDEN / "names.json").read_text())
+NAMES["functions"] = list(json.loads((GOLDEN / "signatures.json").read_text()))
+NOT_YET = "is not in this version of nnrs yet; NNabla 1.39 has it"
+
+
+def has(module: str, name: str) -> bool:
+    """Whether nnrs has the name; the error of a missing one says that NNabla has it."""
+    try:
+        getattr(importlib.import_module(f"nnrs.{module}".rstrip(".")), name)
+    except AttributeError as error:
+        assert NOT_YET in str(error), (module, name)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("module", ["functions", "parametric_functions", "solvers"])
+def test_every_name_of_nnabla_is_there_or_in_the_list(module: str) -> None:
+    missing = _missing.NAMES[module].split()
+    assert len(missing) == len(set(missing))
+    assert {name for name in NAMES[module] if not has(module, name)} == set(missing)
+
+
+@pytest.mark.parametrize("module", [*_missing.NAMES, "ext.cudnn", "utils"])
+def test_no_name_of_the_list_is_there(module: str) -> None:
+    assert not [name for name in _missing.missing(module) if has(module, name)]
+
+
+def test_every_module_of_nnabla_is_there_or_in_the_list() -> None:
+    missing = set()
+    for name in NAMES["modules"]:
+        try:
+            importlib.import_module(f"nnrs.{name}")
+        except ModuleNotFoundError as error:
+            assert NOT_YET in str(error), name
+            missing.add(name)
+    assert missing == _missing.MODULES
