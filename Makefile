@@ -39,6 +39,7 @@ test: tools ## Check formats, lints and types; run all tests, Rust and Python; s
 test-all: test ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
 	$(PYTEST) -m long
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) -m "long or not long"
+	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k arrays_that_are_given
 	$(MAKE) soak SEED=1000000 COUNT=60000
 	cd tests && ../.venv-test/bin/python -m calls 1 100000
 	cd tests && ../.venv-test/bin/python -m calls graphs 1 100000

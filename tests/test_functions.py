@@ -291,7 +291,7 @@ def test_auto_forward_equals_static(target: Target) -> None:
 
 
 @walk(lambda case: deterministic(case) and case.call is None)
-def test_outputs_are_written_where_asked(target: Target) -> None:
+def test_outputs_go_to_arrays_that_are_given(target: Target) -> None:
     inputs = target.inputs("float")
     if not inputs or not h.takes(target.function, "outputs"):
         pytest.skip("no NdArray goes in, or no outputs= argument")
