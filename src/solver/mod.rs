@@ -306,7 +306,7 @@ impl Solver {
         self.kernel.run_fused(&jobs, self.rule.as_ref())?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
-            *t = t.saturating_add(1);
+            *t = t.saturating_add(1).min(i64::MAX as u64);
         }
         Ok(())
     }
