@@ -21,6 +21,7 @@ mod python_function;
 mod reserve;
 mod rules;
 mod solver;
+mod stay;
 mod variable;
 
 use pyo3::prelude::*;

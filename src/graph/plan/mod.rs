@@ -20,6 +20,9 @@ mod views;
 pub(crate) use backward::{Backward, backward_plan};
 pub(crate) use build::{Forward, key};
 pub(crate) use exec::Hooks;
+#[cfg(feature = "python")]
+pub(crate) use exec::interruptible;
+pub(crate) use exec::{MANY, ask};
 pub use exec::{set_fusion, set_interrupt};
 pub use fit::{Fit, fit as memory_fit};
 pub(crate) use invoke::{How, backward as run_backward, run_arrays};
