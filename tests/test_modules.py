@@ -21,20 +21,7 @@ NAMES = {
     "Variable": "graph",
     "functions": "function",
 } | dict.fromkeys(
-    (
-        "DType",
-        "Error",
-        "Result",
-        "Shape",
-        "dtype",
-        "error",
-        "fork",
-        "saved",
-        "shape",
-        "switch",
-        "with_dtype",
-        "with_real",
-    ),
+    ("DType", "Error", "Result", "Shape", "dtype", "error", "fork", "saved", "shape", "switch", "with_dtype", "with_real"),
     "base",
 )
 

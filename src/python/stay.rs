@@ -8,6 +8,8 @@ use super::finish;
 use nnrs_kernels::fork;
 use pyo3::ffi;
 use std::ffi::{c_int, c_void};
+#[cfg(target_os = "linux")]
+use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -23,11 +25,15 @@ struct Entry {
     before: *mut Entry,
 }
 
+type Push = unsafe extern "C" fn(*mut Entry, Call, *mut c_void);
+type Pop = unsafe extern "C" fn(*mut Entry, c_int);
+
 /// What the macros `pthread_cleanup_push` and `pthread_cleanup_pop` stand for.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 struct Library {
-    push: unsafe extern "C" fn(*mut Entry, Call, *mut c_void),
-    pop: unsafe extern "C" fn(*mut Entry, c_int),
+    push: Push,
+    pop: Pop,
 }
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
@@ -41,8 +47,8 @@ pub(super) fn register() {
             .map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
         if !push.is_null() && !pop.is_null() {
             // SAFETY: they have had these arguments since there are threads in the C library.
-            let library = unsafe { Library { push: std::mem::transmute(push), pop: std::mem::transmute(pop) } };
-            let _ = LIBRARY.set(library);
+            let (push, pop) = unsafe { (transmute::<*mut c_void, Push>(push), transmute::<*mut c_void, Pop>(pop)) };
+            let _ = LIBRARY.set(Library { push, pop });
         }
     }
 }

@@ -218,7 +218,8 @@ mod tests {
     #[test]
     fn what_a_fork_gave_up_waiting_for_is_over_in_the_child() {
         watch();
-        std::thread::spawn(|| working(|| std::thread::sleep(6 * PATIENCE)));
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let long = std::thread::spawn(move || working(|| ended.recv().is_err()));
         while work().try_write().is_ok() {
             std::thread::yield_now();
         }
@@ -227,6 +228,8 @@ mod tests {
             let codes = [in_child(|| 0), in_child(|| 0)];
             i32::from(codes != [0, 0] || begin.elapsed() > PATIENCE)
         };
-        assert_eq!(in_child(forks_at_once), 0);
+        let code = in_child(forks_at_once);
+        drop(end);
+        assert!(long.join().unwrap() && code == 0);
     }
 }
