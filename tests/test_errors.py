@@ -319,7 +319,7 @@ def test_what_is_no_mistake_of_repr_passes(call: Callable[[Any], Any], error: ty
 
 
 def raise_wrong() -> None:
-    from cubes import Cube
+    from cube_function import Cube
 
     F.sin(Cube())
 
