@@ -112,6 +112,8 @@ class Machine:
             raise Skip
         if mode != "static" and not self.reference.is_settled(twins):
             raise Skip
+        if op == "dropout" and mode != "static" and not twins[0].cell.d.all():
+            raise Skip  # the mask is what is not 0
         if "cell" in args:
             args = args | {"cell": [np.zeros(args.get("shape") or twins[0].shape), 0]}  # what was drawn, and when
         f = self.twin(op, twins, args)
@@ -211,7 +213,8 @@ class Machine:
         if any(f.args["cell"][1] >= cell.ran for f in functions if "cell" in f.args):  # drawn again since
             return True
         read = [x for f in functions for x in f.x]
-        made = [x.cell for x in read if x.cell.maker is not None]
+        made = [y.cell for f in functions for y in f.y] + [x.cell for x in read if x.cell.maker is not None]
+        made = [c for c in made if c is not cell]
         times = [max(x.moved, x.cell.graded) for x in read] + [max(c.wrote, c.lent, c.renewed) for c in made]
         if any(time > cell.ran for time in times):
             return True
