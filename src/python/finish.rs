@@ -25,16 +25,16 @@ thread_local! {
 }
 
 /// A thread on its way to Python.
-struct Way;
+struct ReturningThread;
 
-impl Way {
-    fn begin() -> Way {
+impl ReturningThread {
+    fn begin() -> ReturningThread {
         UNDERWAY.fetch_add(1, SeqCst);
         MINE.set(MINE.get() + 1);
         if IS_DETACHED.get() && is_over() {
             wait_for_ever();
         }
-        Way
+        ReturningThread
     }
 }
 
@@ -52,7 +52,7 @@ fn wait_for_ever() {
     })
 }
 
-impl Drop for Way {
+impl Drop for ReturningThread {
     fn drop(&mut self) {
         MINE.set(MINE.get() - 1);
         UNDERWAY.fetch_sub(1, SeqCst);
@@ -79,21 +79,21 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) ->
     let (found, _way) = py.detach(|| {
         let _detached = Detached::set(true);
         let found = fork::working(f);
-        (found, Way::begin())
+        (found, ReturningThread::begin())
     });
     found
 }
 
 /// Runs Python code out of engine code, which may have been called without the GIL.
 pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
-    let _way = Way::begin();
+    let _way = ReturningThread::begin();
     let _detached = Detached::set(false);
     pool::unstoppable(|| fork::resting(|| Python::attach(f)))
 }
 
 /// Calls Python code with the GIL held.
 pub(crate) fn calling<R>(py: Python<'_>, f: impl FnOnce() -> R) -> R {
-    let _way = Way::begin();
+    let _way = ReturningThread::begin();
     if is_over() {
         py.detach(wait_for_ever);
     }

@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-type Held = Box<dyn Any>;
+type ForkGuard = Box<dyn Any>;
 
 /// What a file has to do around each fork.
 pub enum AtFork {
     /// Before it: make what is made on first use, or wait for the thread that does.
     Ready(fn()),
     /// Take a lock, and hold it until the fork is over. None of these is taken while another one is held.
-    Hold(fn() -> Held),
+    Hold(fn() -> ForkGuard),
     /// Take a lock that may be wanted under the others, after them.
-    HoldInner(fn() -> Held),
+    HoldInner(fn() -> ForkGuard),
     /// In the child, under the locks: other threads are gone.
     InChild(fn()),
 }
@@ -122,7 +122,7 @@ fn all_at_rest() -> Option<RwLockWriteGuard<'static, ()>> {
 }
 
 thread_local! {
-    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<ForkGuard>> = const { RefCell::new(Vec::new()) };
 }
 
 extern "C" fn before() {
