@@ -5,6 +5,7 @@
 #![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub mod capture;
+mod capture_policy;
 pub mod convert;
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -16,7 +17,7 @@ mod disk;
 pub mod draws;
 pub(crate) mod driver;
 #[cfg(feature = "cuda")]
-mod faults;
+mod driver_errors;
 mod generated;
 pub mod launch;
 #[cfg(feature = "cuda")]
@@ -25,7 +26,6 @@ mod memory;
 pub(crate) mod module;
 #[cfg(feature = "cuda")]
 mod nvrtc;
-mod patience;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;

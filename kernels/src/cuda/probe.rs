@@ -2,7 +2,7 @@
 //! anything is called, since cudarc panics at the first call of a function that is missing.
 
 use super::driver::Driver;
-use super::faults::wrong;
+use super::driver_errors::wrong;
 use super::real::GpuDevice;
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, DriverError};

@@ -4,7 +4,7 @@
 use super::cublas::Cublas;
 use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties};
-use super::faults::{is_shortage, text, wrong};
+use super::driver_errors::{is_shortage, text, wrong};
 use super::library::{self, Name};
 use super::module::{Module, older};
 use super::nvrtc::Nvrtc;

@@ -2,7 +2,7 @@
 
 use super::Gpu;
 use super::capture::{Variant, is_capturing, run_settled};
-use super::patience::{Advice, Patience};
+use super::capture_policy::{Advice, CapturePolicy};
 use crate::array::{ContentSnapshot, NdArray, PlanContent};
 use crate::error::Result;
 use crate::saved::Saved;
@@ -38,7 +38,7 @@ pub struct Replays {
 #[derive(Default)]
 struct CaptureState {
     variants: Vec<Variant>,
-    patience: Patience,
+    patience: CapturePolicy,
     /// Where the content goes of arrays that had it elsewhere in each run.
     cells: BTreeMap<usize, Option<PlanContent>>,
     replays: u64,

@@ -37,7 +37,7 @@ impl DeviceMemory {
         unsafe { self.upload_in(&turn, from, bytes) }
     }
 
-    /// As [`upload`](Memory::upload), by who has the turn.
+    /// As [`upload`](DeviceMemory::upload), by who has the turn.
     ///
     /// # Safety
     /// As there.

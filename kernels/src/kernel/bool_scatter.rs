@@ -7,7 +7,7 @@ use crate::array::{Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
+use crate::kernel::gather::cuda::indices as device_indices;
 use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::gather::rows;
 use crate::with_real;
@@ -54,7 +54,7 @@ impl Call for BoolScatter {
         let (&RowShape { n, size }, out) = (&self.0, x.get(2).map(|out| &out.data));
         if let Place::Gpu(_) = y[0].data.place() {
             ops::begin(&y[0].data, out)?;
-            let at = places::chosen(&x[1].data, n)?;
+            let at = device_indices::chosen(&x[1].data, n)?;
             return gather::put(&at, Some(&x[0].data), size, &y[0].data);
         }
         let at = self.0.chosen(run, &x[1])?;
@@ -79,7 +79,7 @@ impl Call for BoolGather {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let RowShape { n, size } = self.rows;
         if let Place::Gpu(_) = y[0].data.place() {
-            let at = places::chosen(&x[1].data, n)?;
+            let at = device_indices::chosen(&x[1].data, n)?;
             let picks = Picks::rows(self.places, size, n);
             return gather::gather(&picks, &at, &x[0].data, &y[0].data, OutOfRange::Nan);
         }

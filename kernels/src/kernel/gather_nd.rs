@@ -7,7 +7,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
+use crate::kernel::gather::cuda::indices as device_indices;
 use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::gather::rows;
 use crate::shape::Shape;
@@ -58,7 +58,7 @@ impl Slices {
     /// it is read, and left out when it is written: looking for one would make the host wait.
     fn on_gpu(&self, indices: &View) -> Result<(Picks, Data)> {
         let picks = Picks::rows(self.of.size_to(self.m), self.size, self.count);
-        Ok((picks, places::nd(&indices.data, self.m, self.count, &self.of)?))
+        Ok((picks, device_indices::nd(&indices.data, self.m, self.count, &self.of)?))
     }
 }
 

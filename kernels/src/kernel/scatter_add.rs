@@ -5,7 +5,7 @@ use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
+use crate::kernel::gather::cuda::indices as device_indices;
 use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::moves::Moves;
 use crate::shape::Shape;
@@ -39,7 +39,7 @@ impl Scatter {
     /// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the
     /// host wait.
     fn places_on_gpu(&self, indices: &Data) -> Result<(Picks, Data)> {
-        let at = places::along(indices, &self.indices, &self.x0.strides(), self.axis, self.x0[self.axis])?;
+        let at = device_indices::along(indices, &self.indices, &self.x0.strides(), self.axis, self.x0[self.axis])?;
         Ok((Picks::rows(self.x0.size(), 1, at.len()), at))
     }
 

@@ -1,6 +1,6 @@
 //! Rows of a table by their numbers on a GPU, and the gradient of the table: also for `gather` and its kin.
 
-pub mod places;
+pub mod indices;
 mod sort;
 
 use super::Picks;
@@ -83,7 +83,7 @@ pub fn scatter(p: &Picks, x: &Data, gy: &Data, gw: &Data, output: Output) -> Res
     let (n, rows, width) = (x.len(), p.batch * p.n, p.outer * p.inner);
     let numbers = match p.batch {
         1 => Cow::Borrowed(x),
-        _ => Cow::Owned(places::along(x, &[p.batch, p.picks], &[p.n, 1], 1, p.n)?),
+        _ => Cow::Owned(indices::along(x, &[p.batch, p.picks], &[p.n, 1], 1, p.n)?),
     };
     let (gpu, sorted) = (gw.gpu(), sort::rows(&numbers, rows)?);
     // Chunks that one thread sums on its own: so many that summing the chunks of one number does not take longer.
