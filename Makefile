@@ -23,7 +23,7 @@ PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python test-rust test-python test-gpu
+.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
 .PHONY: gpu-check gpu-bundle races soak-nnabla bench-against test-all memcheck
 
 help: ## Show this list
@@ -32,12 +32,14 @@ help: ## Show this list
 demo: .venv/.installed ## Build nnrs, train on handwritten digits, write pictures and parameters to out/
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
-test: lint-rust test-rust lint-python test-gpu test-python ## Check formats, lints and types; run all tests, Rust and Python
+test: tools ## Check formats, lints and types; run all tests, Rust and Python; say what took how long
+	@tools/parts.sh lint-rust build-rust test-rust .venv-test/.installed lint-python test-gpu test-python
 
 # All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
 test-all: test ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
 	$(PYTEST) -m long
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) -m "long or not long"
+	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k arrays_that_are_given
 	$(MAKE) soak SEED=1000000 COUNT=60000
 	cd tests && ../.venv-test/bin/python -m calls 1 100000
 	cd tests && ../.venv-test/bin/python -m calls graphs 1 100000
@@ -85,10 +87,14 @@ clean: ## Remove what was built, the virtual environments included
 	cargo clean
 	rm -rf .venv .venv-test .venv-nnabla .bench dist out .pytest_cache .mypy_cache .ruff_cache
 
+# The examples are there for the development dependencies: with them both have the same features in the crates below.
 lint-rust: tools
 	cargo fmt --check
-	cargo clippy --locked --workspace -- -D warnings
+	cargo clippy --locked --workspace --lib --examples -- -D warnings
 	cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
+
+build-rust: tools
+	cargo test --locked --workspace --features cuda,emulate --no-run
 
 test-rust: tools
 	NNRS_CUDA=emulate:2 cargo test --locked --workspace --features cuda,emulate

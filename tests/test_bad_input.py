@@ -432,3 +432,112 @@ def test_initial_values_that_cannot_be_drawn():
         I.UniformIntInitializer((3, 3))((2,))
     assert PF.affine(nn.Variable((2, 0)), 0, name="nothing").shape == (2, 0)
     assert I.UniformInitializer((0, float("inf")))((0, 3)).shape == (0, 3)
+
+
+class Long(Variable):
+    """As long as it is large: taken for a list it costs a walk over all elements."""
+
+    def __getitem__(self, key):
+        raise AssertionError("it is gone through")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, f: nn.Variable(x),
+        lambda x, f: nn.NdArray(x),
+        lambda x, f: nn.parameter.get_parameter_or_create("h", x),
+        lambda x, f: nn.Variable((2,)).reset_shape(x, True),
+        lambda x, f: nn.Variable((2,)).reshape(x),
+        lambda x, f: nn.Variable((2,)).data.view(x),
+        lambda x, f: F.reshape(nn.Variable((2,)), x),
+        lambda x, f: F.transpose(nn.Variable((2,)), x),
+        lambda x, f: I.ConstantInitializer(0)(x),
+        lambda x, f: I.UniformInitializer()(x),
+        lambda x, f: f.setup(x, x),
+        lambda x, f: f.setup([x], x),
+        lambda x, f: f.forward(x, x),
+        lambda x, f: f.backward(x, x),
+        lambda x, f: f.backward([x], [x], x),
+        lambda x, f: f.recompute(x, x),
+        lambda x, f: f.setup_recompute(x, x),
+        lambda x, f: f.set_active_input_mask(x),
+        lambda x, f: nn.forward_all(x),
+        lambda x, f: S.Sgd().set_parameters(x),
+        lambda x, f: PF.convolution(nn.Variable((1, 1, 3, 3)), 2, x),
+        lambda x, f: I.calc_uniform_lim_glorot(2, 3, x),
+    ],
+)
+def test_a_variable_is_no_list(call):
+    x = Long((30,))
+    with pytest.raises(nn.Error):
+        call(x, F.sin(x).parent)
+
+
+@pytest.mark.parametrize("n", [2**40, itertools.count(1)])
+def test_a_shape_ends_soon(n):
+    n = itertools.repeat(1, n) if isinstance(n, int) else n
+    with pytest.raises(nn.Error, match="get_parameter_or_create: argument 'shape': expected a tuple of integers"):
+        nn.parameter.get_parameter_or_create("h", n)
+
+
+def test_more_axes_than_numpy_has():
+    x = nn.Variable((1,) * 1000)
+    for read in (lambda: x.d, lambda: x.g, lambda: x.data.data, lambda: x.data.cast(np.float64), lambda: np.array(x)):
+        with pytest.raises(nn.Error, match="a shape that a NumPy array can have, got 1000 axes"):
+            read()
+    assert F.sum(x).shape == ()
+
+
+def nested(depth: int) -> list:
+    values: list = [1.0]
+    for _ in range(depth):
+        values = [values]
+    return values
+
+
+@pytest.mark.parametrize("values", [nested(100_000), [[1, 2], [3]]])
+def test_lists_that_numpy_makes_no_array_of(values):
+    x = nn.Variable((2,))
+    with pytest.raises(nn.Error, match="argument 'data'"):
+        nn.Variable.from_numpy_array(values)
+    with pytest.raises(nn.Error, match="argument 'grad'"):
+        nn.Variable.from_numpy_array([1.0], values)
+    with pytest.raises(nn.Error, match="argument 'nparr'"):
+        nn.NdArray.from_numpy_array(values)
+    with pytest.raises(nn.Error, match="argument 'value'"):
+        x.d = values
+    with pytest.raises(nn.Error, match="argument 'grad'"):
+        x.backward(values)
+
+
+@pytest.mark.parametrize("name", ["he_forward", "he_backward", "glorot", "lim_glorot"])
+def test_numbers_of_maps(name):
+    f = I.calc_uniform_lim_glorot if name == "lim_glorot" else getattr(I, f"calc_normal_std_{name}")
+    v = nn.Variable(())
+    for given in [(v, 3), (3, v), (v, v), (3, 3, v), (3, 3, "a"), ("a", "b"), (None, 3), (3, 3, [[1], [2, 3]])]:
+        with pytest.raises(nn.Error, match=f.__name__):
+            f(*given)
+    f(np.int64(3), 3.0, np.array([2, 2]))
+
+
+def test_sizes_that_are_no_integers():
+    for shape in [(float("inf"),), (float("nan"),), [None], ["a"], 2.5]:
+        with pytest.raises(nn.Error, match="argument 'shape'"):
+            nn.parameter.get_parameter_or_create("q", shape)
+
+
+def test_names_that_no_file_can_hold():
+    name, x = "a\ud800", nn.Variable((2,))
+    solver = S.Sgd()
+    calls = [
+        lambda: nn.parameter.get_parameter_or_create(name, (2,)),
+        lambda: nn.parameter.set_parameter(name, x),
+        lambda: nn.parameter_scope(name).__enter__(),
+        lambda: nn.save_parameters("never.h5", {name: x}),
+        lambda: solver.set_parameters({name: x}),
+        lambda: solver.set_states({name: S.SolverState()}),
+    ]
+    for call in calls:
+        with pytest.raises(nn.Error):
+            call()

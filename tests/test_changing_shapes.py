@@ -17,6 +17,7 @@ import pytest
 import function_harness as h
 import nnrs as nn
 import nnrs.functions as F
+from each_case import each_case
 from graph_helpers import leaf
 
 TARGETS = h.targets(wanted=lambda case: case.check is None)
@@ -133,7 +134,7 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.id)
+@each_case(TARGETS)
 def test_every_function(target: h.Target) -> None:
     for moment in MOMENTS:
         with h.told(moment.__name__):

@@ -276,3 +276,55 @@ def test_unknown_names():
         var(3).no_such_thing  # noqa: B018
     with pytest.raises(AttributeError):
         var(3).shape = (2,)
+
+
+class Raises:
+    """Whose text cannot be had."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __repr__(self) -> str:
+        raise self.error
+
+
+WRONG = {
+    "argument": lambda r: F.leaky_relu(var(2), alpha=r),
+    "layer": lambda r: PF.affine(r, 3),
+    "layer's argument": lambda r: PF.affine(var(2, 3), 3, base_axis=r),
+    "shape": lambda r: nn.Variable(r),
+    "parameter": lambda r: nn.parameter.get_parameter_or_create("w", r),
+    "hook": lambda r: var(2).forward(function_pre_hook=r),
+    "visitor": lambda r: var(2).visit(r),
+    "number of outputs": lambda r: F.sin(var(2), n_outputs=r),
+    "name": lambda r: setattr(var(2), "name", r),
+    "context": lambda r: nn.Context(device_id=r),
+    "rate": lambda r: nn.solvers.Sgd().set_learning_rate(r),
+    "solver": lambda r: nn.solvers.Sgd(lr=r),
+    "states": lambda r: nn.solvers.Sgd().set_states(r),
+    "path": lambda r: nn.load_parameters(r),
+    "variables": lambda r: nn.forward_all(r),
+}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_what_is_no_mistake_of_repr_passes(call: Callable[[Any], Any], error: type[BaseException]) -> None:
+    own = error("own")
+    with pytest.raises(error) as raised:
+        call(Raises(own))
+    assert raised.value is own
+    with pytest.raises(nn.Error, match="Cube"):  # it is not kept for the next error
+        raise_wrong()
+
+
+def raise_wrong() -> None:
+    from cube_function import Cube
+
+    F.sin(Cube())
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_a_repr_that_fails_is_a_question_mark(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(nn.Error):
+        call(Raises(ValueError("own")))

@@ -287,3 +287,30 @@ def test_a_child_uses_arrays_and_graphs_that_another_thread_was_at_work_on():
         np.testing.assert_allclose(y.d, 4 * np.sin(np.exp(2)), rtol=1e-5)
 
     fork_beside(step, child, 30)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forks_beside_no_work():
+    """Where its parent gave up waiting: what is at work after 10 seconds does not exist in the child."""
+    code = """
+import os, threading, time, warnings, nnrs as nn, nnrs.functions as F
+warnings.simplefilter("ignore", DeprecationWarning)
+y = F.sum(F.sin(nn.Variable((8,), need_grad=True)))
+long = F.max_pooling(nn.Variable((1, 1, 1200, 1200)), (400, 400), stride=(1, 1))
+threading.Thread(target=long.forward, daemon=True).start()
+time.sleep(0.2)
+child = os.fork()
+if child == 0:
+    begin = time.monotonic()
+    for _ in range(3):
+        grandchild = os.fork()
+        if grandchild == 0:
+            y.forward()
+            y.backward()
+            os._exit(0)
+        assert os.waitpid(grandchild, 0)[1] == 0
+    os._exit(time.monotonic() - begin > 8)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ import pytest
 import function_harness as h
 import nnrs as nn
 import nnrs.functions as F
+from each_case import each_case
 from nnrs import Variable, backward_functions, function
 from nnrs._core import Function
 
@@ -50,10 +51,10 @@ def leaf(values: Any, need_grad: bool = True) -> Variable:
 
 
 @pytest.mark.parametrize("fusion", [True], indirect=True)  # nothing runs
-@pytest.mark.parametrize("name", list(TARGETS))
-def test_what_a_function_says_of_itself(name):
+@each_case(TARGETS.values())
+def test_what_a_function_says_of_itself(target):
     """Arguments too, by NNabla's names and with its defaults filled in (numbers there are float, here double)."""
-    f, golden = node(TARGETS[name]), GOLDEN[name]
+    f, golden = node(target), GOLDEN[target.id]
     assert f.name == golden["name"] and f.info.type_name == golden["type_name"]
     info = f.info
     assert info in {info}  # it can be a member of sets, and a key

@@ -13,6 +13,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
+from each_case import each_case
 from nnrs.ext_utils import get_extension_context
 
 
@@ -189,7 +190,7 @@ def twice(case):
     return case.differentiable and case.second
 
 
-@pytest.mark.parametrize("target", h.targets(wanted=twice), ids=lambda t: t.id)
+@each_case(h.targets(wanted=twice))
 def test_second_derivatives_of_grad_are_those_of_backward(target):
     inputs = target.inputs("double")
     wants = target.case.wants_grad(inputs)

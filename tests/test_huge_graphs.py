@@ -208,6 +208,30 @@ def test_ctrl_c_stops_a_long_function_in_the_middle():
         assert any(interrupted(lambda: F.affine(x, w), lambda: nn.memory.stats().live) for _ in range(20))
 
 
+# Kernels of few, large chunks; to their ends they would run for minutes.
+LARGE = {
+    "max_pooling": lambda: F.max_pooling(ones(1, 1, 2000, 2000), (700, 700), stride=(1, 1)),
+    "average_pooling": lambda: F.average_pooling(ones(1, 1, 2000, 2000), (700, 700), stride=(1, 1)),
+    "convolution": lambda: F.convolution(ones(1, 1, 3000, 3000), ones(1, 1, 400, 400)),
+    "depthwise convolution": lambda: F.convolution(ones(1, 2, 2000, 2000), ones(2, 1, 700, 700), group=2),
+    "long convolution": lambda: F.convolution(ones(1, 1, 10**6), ones(1, 1, 3 * 10**5)),
+    "convolution of four axes": lambda: F.convolution(ones(1, 1, 40, 40, 40, 40), ones(1, 1, 20, 20, 20, 20)),
+}
+
+
+def ones(*shape):
+    return leaf(np.ones(shape))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", LARGE)
+def test_ctrl_c_stops_large_chunks(name):
+    y = LARGE[name]()
+    began = time.monotonic()
+    assert interrupted(y.forward, lambda: y.data.modification_count)
+    assert time.monotonic() - began < 30
+
+
 def test_fused_and_single_runs_give_the_same_bits(fusion):
     if not fusion:
         return  # this test runs both itself

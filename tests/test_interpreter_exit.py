@@ -60,3 +60,90 @@ def test_daemon_threads_at_the_end(kind):
         command = [sys.executable, "-c", SCRIPT, kind, str(0.02 * k)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+BUSY = """
+import sys, threading, time
+import numpy as np, nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+began = threading.Event()
+def busy(*args, **kw):
+    began.set()
+    while True:
+        pass
+def asleep(*args, **kw):
+    began.set()
+    time.sleep(0.3)  # wakes up while the interpreter ends, or after that
+    time.sleep(1000)
+class Number:
+    __index__ = __float__ = __bool__ = __array__ = __repr__ = {act}
+class Busy(nn.function.PythonFunction):
+    name = "Busy"
+    def min_outputs(self): return 1
+    def setup_impl(self, inputs, outputs): outputs[0].reset_shape(inputs[0].shape, True)
+    def forward_impl(self, inputs, outputs): {act}()
+    def backward_impl(self, inputs, outputs, propagate_down, accum): pass
+    def grad_depends_output_data(self, i, o): return False
+    def grad_depends_input_data(self, i, j): return False
+x = nn.Variable((8,), need_grad=True)
+y = F.sum(F.sin(x))
+z = Busy()(x)
+a, n = nn.NdArray((2,)), Number()
+solver = S.Sgd()
+solver.set_parameters({{"x": x}})
+x.g = 1
+threading.Thread(target=lambda: {call}, daemon=True).start()
+began.wait()
+time.sleep({wait})
+print("done")
+sys.exit({code})
+"""
+CALLS = {
+    "hook": "y.forward(function_post_hook={act})",
+    "shape": "nn.Variable((n,))",
+    "initializer": "nn.parameter.get_parameter_or_create('w', (2,), {act})",
+    "solver": "solver.update(update_pre_hook={act})",
+    "python function": "z.forward()",
+    "array": "setattr(x, 'd', n)",
+    "number": "a.fill(n)",
+    "flag": "y.forward(n)",
+    "axis": "y.parent.grad_depends_input_data(n, 0)",
+    "visit": "y.visit({act})",
+    "function": "F.sin(x, n_outputs=n)",
+    "message": "y.visit(n)",
+}
+
+
+def end_of(script: str, **given: object) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", script.format(**given)], capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("act", ["busy", "asleep"])
+@pytest.mark.parametrize("call", CALLS)
+def test_daemon_threads_in_python_code_that_the_engine_calls(call, act):
+    wait = 0.05 if act == "busy" else 0.25
+    given = {"act": act, "call": CALLS[call].format(act=act), "wait": wait, "code": 3}
+    assert end_of(BUSY, **given) == (3, "done\n", "")
+
+
+def test_functions_of_atexit_may_wait_for_threads_that_use_the_engine():
+    script = """
+import atexit, threading
+stop, done = threading.Event(), threading.Event()
+def work():
+    stop.wait()
+    import nnrs as nn, nnrs.functions as F
+    y = F.sum(F.sin(nn.Variable((8,), need_grad=True)))
+    y.forward(function_post_hook=lambda f: None)
+    y.backward()
+    done.set()
+def end():
+    stop.set()
+    print(done.wait(60))
+atexit.register(end)
+threading.Thread(target=work, daemon=True).start()
+import nnrs
+"""
+    assert end_of(script) == (0, "True\n", "")

@@ -10,6 +10,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import leaf
+from nnrs.ext_utils import get_extension_context
 
 
 def ones(*shape):
@@ -46,6 +47,8 @@ NETS = {
     "long convolution of few channels": lambda: F.sum(F.convolution(ones(1, 2, 400_000), ones(2, 2, 5), pad=(2,))),
     "pad": lambda: F.sum(F.pad(ones(600_000), (3, 3), "reflect")),
     "long deconvolution": lambda: F.sum(F.deconvolution(ones(1, 4, 400_000), ones(4, 4, 5), pad=(2,))),
+    "pooling of long rows": lambda: F.sum(F.max_pooling(ones(1, 1, 1_000_000), (1, 3), stride=(1, 1))),
+    "mean of long rows": lambda: F.sum(F.average_pooling(ones(1, 1, 1_000_000), (1, 3), stride=(1, 1))),
     "gather": lambda: F.sum(F.gather(ones(2, 1000), many(500_000), axis=1)),
     "gather_nd": lambda: F.sum(F.gather_nd(ones(1000), many(1, 1_000_000))),
     "scatter_nd": lambda: F.sum(F.scatter_nd(ones(1_000_000), many(1, 1_000_000), [1000])),
@@ -80,6 +83,18 @@ def test_scratch_memory_is_planned(name, held):
     plan = nn.memory.plan(y)
     peak = used(y)
     del kept
+    assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak}, used {peak}\n{plan}"
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("f", [F.affine, lambda a, b: F.batch_matmul(a, b), lambda a, b: F.softmax(F.tanh(a) * 2)])
+def test_gradients_that_are_stored_as_half_are_planned(f):
+    old = nn.get_current_context()
+    nn.set_default_context(get_extension_context("cpu", type_config="half"))
+    y = F.sum(F.sin(f(ones(1000, 800), ones(800, 1000))))
+    nn.set_default_context(old)
+    plan = nn.memory.plan(y)
+    peak = used(y)
     assert abs(plan.peak - peak) <= 0.05 * peak, f"planned {plan.peak}, used {peak}\n{plan}"
 
 

@@ -60,3 +60,14 @@ def test_max_pooling_keeps_what_is_no_number(place, kernel):
     windows = x.reshape(2, 1, 4 // h, h, 8 // w, w).max(axis=(3, 5))  # NumPy's keeps NaN too
     np.testing.assert_array_equal(y.d, windows)
     assert v.g[1, 0, place // 2, place % 2] == 1 and v.g.sum() == y.size
+
+
+@pytest.mark.parametrize("p", [1.5, 3.0])
+def test_second_derivatives_of_norms_at_zero(p):
+    x = leaf([[1.0, 0.0, 0.0]])
+    g = nn.grad([F.norm(x, p=p, axis=1)], [x])[0]
+    s = F.sum(g * leaf([[0.3, 1.0, -0.7]], need_grad=False))
+    x.g = 0
+    s.forward()
+    s.backward()
+    assert x.g.tolist() == [[0.0, np.inf, -np.inf] if p < 2 else [0.0, 0.0, 0.0]]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import copy
+import importlib.util
 import os
+import pickle
 import subprocess
 import types
 
@@ -13,6 +15,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.solvers as S
+from nnrs._errors import FormatError
 from solver_helpers import ALL, parameter, solver_of, steps
 
 ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
@@ -221,3 +224,69 @@ def test_protobuf_messages_that_do_not_fit():
     proto.solver.states["unknown"].t = 1
     with pytest.raises(RuntimeError, match="no parameter 'unknown'"):
         solver.set_states_from_protobuf(proto)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        '{"w":[Infinity,[]]}',
+        '{"w":[NaN,[]]}',
+        '{"w":["1",[]]}',
+        '{"w":[true,[]]}',
+        '{"w":[9223372036854775808,[]]}',
+        '{"w":[-1,[]]}',
+        '{"\\ud800":[1,[]]}',
+        '{"w":[1,["\\ud800"]]}',
+        '{"w":[1]}',
+        '{"w":1}',
+        "[1]",
+        "x",
+    ],
+)
+def test_notes_of_states_that_are_broken(notes, tmp_path):
+    nn._core.save_safetensors(str(tmp_path / "s.safetensors"), [], {"nnrs.states": notes})
+    solver = solver_of(S.Sgd, w=parameter([1.0], 1.0))
+    with pytest.raises(FormatError, match="s.safetensors"):
+        solver.load_states(tmp_path / "s.safetensors")
+    assert steps(solver) == {"w": 0}
+
+
+@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
+def test_empty_files(extension, tmp_path):
+    if extension == ".h5":
+        pytest.importorskip("h5py")
+    solver = S.Adam()
+    nn.save_parameters(tmp_path / f"parameters{extension}", {})
+    with pytest.raises(FormatError, match="holds no states of a solver"):
+        solver.load_states(tmp_path / f"parameters{extension}")
+    solver.save_states(tmp_path / f"states{extension}")
+    solver.load_states(tmp_path / f"states{extension}")
+    assert not solver.get_states()
+
+
+@pytest.mark.parametrize("t", [float("inf"), 2**63, 1e30])
+def test_counts_that_are_too_large(t):
+    solver = solver_of(S.Sgd, w=parameter([1.0], 1.0))
+    state = solver.get_states()
+    state["w"].t = t
+    with pytest.raises(nn.Error, match=r"states\['w'\].t"):
+        solver.set_states(state)
+    assert steps(solver) == {"w": 0}
+
+
+def test_the_count_of_updates_ends_where_files_do(tmp_path):
+    most = 2**63 - 1
+    solver = solver_of(S.Momentum, w=parameter([1.0], 1.0))
+    state = solver.get_states()
+    state["w"].t = most - 1
+    solver.set_states(state)
+    for _ in range(3):
+        solver.update()
+        assert steps(solver) == {"w": most}
+    copies = [pickle.loads(pickle.dumps(solver)), copy.deepcopy(solver)]
+    for name in ["s.safetensors"] + (["s.h5"] if importlib.util.find_spec("h5py") else []):
+        other = solver_of(S.Momentum, w=parameter([1.0], 1.0))
+        solver.save_states(tmp_path / name)
+        other.load_states(tmp_path / name)
+        copies.append(other)
+    assert [steps(c) for c in copies] == [{"w": most}] * len(copies)

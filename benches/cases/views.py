@@ -1,4 +1,4 @@
-"""Arrays read at other places than they lie: transposes, slices and broadcasts between functions, heads of attention."""
+"""Arrays that are read at other places than they lie: transposes, slices and broadcasts, heads of attention."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _native(method: Callable[..., Any], name: str, skip: int) -> Callable[..., A
     def call(*args: Any, **kw: Any) -> Any:
         try:
             return method(*args, **kw)
-        except (TypeError, OverflowError) as error:
+        except (TypeError, OverflowError, UnicodeError) as error:
             # An error with a Python frame of its own comes from a hook of the user's.
             if isinstance(error, Error) or error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise

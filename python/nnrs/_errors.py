@@ -80,8 +80,13 @@ def message(function: str, argument: str | None, expected: str, actual: object =
 
 
 def describe(value: Any) -> str:
-    """A short text for a wrong argument: its type and, where short, its value."""
-    text = repr(value)
+    """A short text for a wrong argument: its type and, where short, its value ("?" where `repr` fails)."""
+    try:
+        text = repr(value)
+    except MemoryError:
+        raise
+    except Exception:
+        text = "?"
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
@@ -95,6 +100,16 @@ def check_type(function: str, argument: str, value: Any, kinds: type | tuple[typ
     """Raise `ArgumentTypeError` unless `value` is one of `kinds`."""
     if not isinstance(value, kinds):
         raise ArgumentTypeError(message(function, argument, expected, describe(value)))
+
+
+def check_name(function: str, argument: str, value: Any, expected: str) -> str:
+    """`value`, if it is a str that can be written in UTF-8 (half of a surrogate pair cannot)."""
+    check_type(function, argument, value, str, expected)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(message(function, argument, "a text that UTF-8 can hold", ascii(value))) from None
+    return str(value)
 
 
 MOST_ITEMS = 1 << 20

@@ -870,7 +870,8 @@ def norm(x: A, p: float | None = None, axis: int | Sequence[int] | None = None, 
     """p-norm over axes, `y = (sum |x|^p)^(1/p)`; for `p = inf` the largest `|x|`.
     
      Powers are made in x's type: where all of them underflow (float32, p = 2: `|x|` under 1e-22), y is 0 and its gradients
-     are infinite or NaN, as in NNabla.
+     are infinite or NaN, as in NNabla. Second derivatives are differences of terms of the size of `1 / y`, exact to a few units
+     in the last place of these; at `x = 0` they are infinite for p between 1 and 2.
 
     Args:
         x: N-D array.

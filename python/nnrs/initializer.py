@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import random
+from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 Shape = Sequence[int]
@@ -275,6 +276,18 @@ def _axes(initializer: BaseInitializer, shape: Shape) -> tuple[int, ...]:
     return sizes
 
 
+def _check_numbers(function: str, **given: Any) -> None:
+    """Refuse what NumPy makes no number or array of numbers of, and Variables, which stay what they are under NumPy."""
+    for name, value in given.items():
+        try:
+            is_number = not isinstance(value, (Variable, NdArray)) and np.asarray(value).dtype.kind in "biuf"
+        except (TypeError, ValueError, OverflowError):
+            is_number = False
+        if not is_number:
+            expected = "a list of numbers" if name == "kernel" else "a number"
+            raise ArgumentTypeError(message(function, name, expected, describe(value)))
+
+
 def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -> float:
     r"""Standard deviation that keeps the scale of activations through a ReLU layer (He et al., 2015).
 
@@ -290,6 +303,7 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Shape = (1, 1)
     >>> round(float(calc_normal_std_he_forward(8, 4, (2, 2))), 6)
     0.25
     """
+    _check_numbers("calc_normal_std_he_forward", inmaps=inmaps, outmaps=outmaps, kernel=kernel)
     deviation: float = np.sqrt(2.0 / (np.prod(kernel) * inmaps))
     return deviation
 
@@ -309,6 +323,7 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Shape = (1, 1
     >>> round(float(calc_normal_std_he_backward(4, 8, (2, 2))), 6)
     0.25
     """
+    _check_numbers("calc_normal_std_he_backward", inmaps=inmaps, outmaps=outmaps, kernel=kernel)
     deviation: float = np.sqrt(2.0 / (np.prod(kernel) * outmaps))
     return deviation
 
@@ -326,6 +341,7 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) ->
     >>> round(float(calc_normal_std_glorot(5, 3)), 6)
     0.5
     """
+    _check_numbers("calc_normal_std_glorot", inmaps=inmaps, outmaps=outmaps, kernel=kernel)
     deviation: float = np.sqrt(2.0 / (np.prod(kernel) * (inmaps + outmaps)))
     return deviation
 
@@ -343,6 +359,7 @@ def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Shape = (1, 1)) -
     >>> [round(float(v), 6) for v in calc_uniform_lim_glorot(4, 2)]
     [-1.0, 1.0]
     """
+    _check_numbers("calc_uniform_lim_glorot", inmaps=inmaps, outmaps=outmaps, kernel=kernel)
     with np.errstate(divide="ignore"):  # of no maps
         limit = np.sqrt(6.0 / (np.prod(kernel) * (inmaps + outmaps)))
     return -limit, limit

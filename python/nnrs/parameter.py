@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from . import _calls, _core, _files
-from ._core import Variable, put_in_scope
+from ._core import NdArray, Variable, put_in_scope
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
     UnsupportedError,
     check_flag,
+    check_name,
     check_type,
     describe,
     message,
@@ -38,6 +40,9 @@ Initializer = Callable[..., Any] | np.ndarray | None
 
 # Of 8 bytes each, as many as an address can name: NumPy's and the engine's own limit.
 _MOST_ELEMENTS = (2**63 - 1) // 8
+
+# As in the engine: more is no shape, but an iterator that would not end soon.
+_MOST_AXES = 1 << 16
 
 __all__ = [
     "clear_parameters",
@@ -93,7 +98,7 @@ def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[
     ['block/1/W']
     >>> clear_parameters()
     """
-    check_type("parameter_scope", "name", name, str, "the scope's name as a str")
+    check_name("parameter_scope", "name", name, "the scope's name as a str")
     if scope is not None and not isinstance(scope, dict):
         raise ArgumentError(message("parameter_scope", "scope", "a dict of parameters", describe(scope)))
     before = current.get()
@@ -108,8 +113,7 @@ def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[
 def _key(function: str, name: object) -> list[str]:
     """The parts of a parameter's name; at least one."""
     argument = "key" if function in ("get_parameter", "set_parameter", "pop_parameter") else "name"
-    check_type(function, argument, name, str, "the parameter's name as a str")
-    parts = parts_of(str(name))
+    parts = parts_of(check_name(function, argument, name, "the parameter's name as a str"))
     if not parts:
         raise ArgumentError(message(function, argument, "a name with at least one letter", repr(name)))
     return parts
@@ -222,10 +226,12 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
         return tuple(initializer.shape) if isinstance(initializer, np.ndarray) else None
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
-    try:
-        wanted = tuple(int(n) for n in shape)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(message(function, "shape", "a tuple of integers", describe(shape))) from None
+    wanted: tuple[int, ...] | None = None
+    if not isinstance(shape, (Variable, NdArray)):  # however many elements they have
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            wanted = tuple(int(n) for n in itertools.islice(shape, _MOST_AXES + 1))
+    if wanted is None or len(wanted) > _MOST_AXES:
+        raise ArgumentTypeError(message(function, "shape", "a tuple of integers", describe(shape)))
     if any(n < 0 for n in wanted):
         raise ArgumentError(message(function, "shape", "sizes of 0 or more", wanted))
     if math.prod(max(n, 1) for n in wanted) > _MOST_ELEMENTS:
@@ -318,7 +324,7 @@ def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: 
     chosen = get_parameters(grad_only=False) if params is None else params
     check_type(here, "params", chosen, dict, "a dict from names to Variables")
     for name, v in chosen.items():
-        check_type(here, "params", name, str, "names as str")
+        check_name(here, "params", name, "names as str")
         check_type(here, f"params['{name}']", v, Variable, "a Variable")
     _core.check_parameter_names(here, "params", list(chosen))
     _files.write_parameters(here, path, ext, chosen)

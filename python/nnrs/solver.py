@@ -16,6 +16,7 @@ from ._errors import (
     ArgumentTypeError,
     FormatError,
     GraphError,
+    check_name,
     check_type,
     describe,
     message,
@@ -36,7 +37,7 @@ class SolverState:
     """The state of one parameter.
 
     Attributes:
-        t: Updates done.
+        t: Updates done. The count ends at 2**63 - 1, which is the largest that files hold, and stays there.
         pstate: State arrays by name, as Variables.
 
     >>> SolverState().t, SolverState().pstate
@@ -123,7 +124,7 @@ class Solver(_core.Solver):
         """
         here = "set_states"
         check_type(here, "states", states, Mapping, "a dict of str to SolverState")
-        self._set_states([_state_tuple(here, name, state) for name, state in states.items()])
+        self._set_states(_state_tuples(here, states))
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
         """Write the states to a file.
@@ -153,7 +154,12 @@ class Solver(_core.Solver):
         """
         here = "load_states"
         ext = _extension(here, path)
-        self.set_states(_files.read_whole(here, path, ext, _read_h5 if ext == ".h5" else _read_safetensors))
+        read = _read_h5 if ext == ".h5" else _read_safetensors
+
+        def tuples(function: str, path: Any, size: int) -> list[_StateTuple]:
+            return _state_tuples(function, read(function, path, size))
+
+        self._set_states(_files.read_whole(here, path, ext, tuples))
 
     def set_states_to_protobuf(self, optimizer_proto: Any) -> None:
         """Put the states into a message of NNabla's protobuf format.
@@ -215,17 +221,25 @@ def _proto_array(function: str, name: str, key: str, part: Any) -> Variable:
     return Variable.from_numpy_array(data.reshape(shape))
 
 
-def _state_tuple(function: str, name: Any, state: Any) -> tuple[str, int, list[tuple[str, Variable]]]:
-    check_type(function, "states", name, str, "names as str")
+_StateTuple = tuple[str, int, list[tuple[str, Variable]]]  # a parameter's name, its count of updates, its state arrays
+
+
+def _state_tuples(function: str, states: Mapping[str, SolverState]) -> list[_StateTuple]:
+    return [_state_tuple(function, name, state) for name, state in states.items()]
+
+
+def _state_tuple(function: str, name: Any, state: Any) -> _StateTuple:
+    check_name(function, "states", name, "names as str")
     if not isinstance(getattr(state, "pstate", None), Mapping) or not hasattr(state, "t"):
         raise ArgumentTypeError(message(function, f"states['{name}']", "a SolverState", describe(state)))
     try:
         t = int(state.t)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentTypeError(message(function, f"states['{name}'].t", "an integer", describe(state.t))) from None
     if not 0 <= t < 2**63:
-        raise ArgumentError(message(function, f"states['{name}'].t", "0 or more", t))
+        raise ArgumentError(message(function, f"states['{name}'].t", "0 or more, and less than 2**63", t))
     for key, v in state.pstate.items():
+        check_name(function, f"states['{name}'].pstate", key, "names as str")
         check_type(function, f"states['{name}'].pstate['{key}']", v, Variable, "a Variable")
     return name, t, list(state.pstate.items())
 
@@ -236,11 +250,16 @@ def _extension(function: str, path: Any) -> str:
     return _files.file_extension(function, path, None)
 
 
+_MARK = "nnrs.states"  # says of a file that it holds states
+
+
 # --- HDF5: a group for each parameter, in it `t` and the states -------------------------------------------------------
 
 
 def _write_h5(function: str, path: str, states: Mapping[str, SolverState]) -> None:
     with _files.h5py_module(function).File(path, "w") as f:
+        if not states:
+            f.attrs[_MARK] = 0  # else it could be an empty file of parameters
         for index, (name, state) in enumerate(states.items()):
             group = f.require_group(name)
             group.attrs["index"] = index
@@ -262,7 +281,7 @@ def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
 
         _files.check_node(h5py, "", f)
         f.visititems(visit)
-        if not found and len(f):
+        if not found and _MARK not in f.attrs:
             raise FormatError(message(function, "path", f"{os.fspath(path)} holds no states of a solver"))
     return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
 
@@ -285,19 +304,22 @@ def _write_safetensors(function: str, path: str, states: Mapping[str, SolverStat
     arrays = [(f"{name}/{key}", v.d) for name, state in states.items() for key, v in state.pstate.items()]
     tensors = [_files.raw_tensor(name, array) for name, array in arrays]
     counts = {name: [state.t, list(state.pstate)] for name, state in states.items()}
-    _core.save_safetensors(path, tensors, {"nnrs.states": json.dumps(counts)})
+    _core.save_safetensors(path, tensors, {_MARK: json.dumps(counts)})
 
 
 def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverState]:
     import json
 
     tensors, metadata = _core.load_safetensors(os.fspath(path))
-    if "nnrs.states" not in metadata:
+    if _MARK not in metadata:
         raise FormatError(message(function, "path", f"{path} holds no states of a solver"))
     for name, *_ in tensors:
         _files.check_depth(name)
     arrays = {name: _files.array_of(name, kind, shape, raw) for name, kind, shape, raw in tensors}
-    counts = json.loads(metadata["nnrs.states"])
+    counts = json.loads(metadata[_MARK])
+    wrong = [name for name, (t, _) in counts.items() if type(t) is not int]
+    if wrong:
+        raise ValueError(f"the step count of {wrong[0]!a} is no integer")
     return {
         name: SolverState(t, {key: Variable.from_numpy_array(arrays[f"{name}/{key}"]) for key in keys})
         for name, (t, keys) in counts.items()

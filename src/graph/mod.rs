@@ -39,5 +39,7 @@ pub(crate) use owners::{HistoryNode, Root, owned_by};
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
+#[cfg(feature = "python")]
+pub(crate) use plan::{MANY, interruptible};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
 pub use variable::{Info, Variable, live_variables};

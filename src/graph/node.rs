@@ -646,7 +646,10 @@ fn numbered(x: SmallVec<[Shape; 2]>, mut resolved: Resolved, by: &str) -> Result
 }
 
 fn output_arrays(shapes: &Shapes, into: Option<Vec<NdArray>>) -> Result<SmallVec<[NdArray; 1]>> {
-    let Some(into) = into else { return Ok(shapes.iter().map(|s| NdArray::of_engine(s.clone())).collect()) };
+    let Some(into) = into else {
+        let array = |(i, s): (usize, &Shape)| plan::ask(i).map(|()| NdArray::of_engine(s.clone()));
+        return shapes.iter().enumerate().map(array).collect();
+    };
     if into.len() != shapes.len() {
         return Err(Error::arg(
             "outputs",

@@ -2,11 +2,12 @@
 
 use super::convert::word;
 use super::{convert, errors, finish, operators, reserve};
+use crate::graph;
 use nnrs_kernels::array::{Maker, NdArray as Array};
 use nnrs_kernels::dtype::DType;
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
 use std::sync::Arc;
@@ -101,7 +102,7 @@ impl PyNdArray {
     /// >>> nn.NdArray((2, 3, 4)).size_from_axis(1)
     /// 12
     #[pyo3(signature = (axis=-1))]
-    fn size_from_axis(&self, py: Python<'_>, axis: i64) -> PyResult<usize> {
+    fn size_from_axis(&self, py: Python<'_>, #[pyo3(from_py_with = convert::plain)] axis: i64) -> PyResult<usize> {
         size_from_axis(py, &self.array.shape(), axis)
     }
 
@@ -172,7 +173,7 @@ impl PyNdArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = ctx;
         let dtype = convert::dtype_of(dtype)?;
-        errors::run(py, || self.array.cast(dtype))?;
+        errors::detached(py, || graph::interruptible(|| self.array.cast(dtype), |e| e))?;
         match dtype {
             DType::BF16 => convert::to_numpy(py, errors::run(py, || self.array.read(DType::F32))?, self.array.shape()),
             _ => convert::writable(py, &self.array),
@@ -202,7 +203,7 @@ impl PyNdArray {
     /// >>> a.fill(3)
     /// >>> a.data
     /// array([3., 3.], dtype=float32)
-    fn fill(&self, py: Python<'_>, value: f64) -> PyResult<()> {
+    fn fill(&self, py: Python<'_>, #[pyo3(from_py_with = convert::plain)] value: f64) -> PyResult<()> {
         errors::run_as(py, "NdArray.fill", || self.array.fill(value))
     }
 
@@ -266,7 +267,13 @@ impl PyNdArray {
 
     /// The part from `start` of `length` places along axis `dim`, over the same memory. All axes before it must be of size 1.
     /// Raises ValueError for a part that is not inside.
-    fn narrow(&self, py: Python<'_>, dim: i64, start: i64, length: i64) -> PyResult<PyNdArray> {
+    fn narrow(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::plain)] dim: i64,
+        #[pyo3(from_py_with = convert::plain)] start: i64,
+        #[pyo3(from_py_with = convert::plain)] length: i64,
+    ) -> PyResult<PyNdArray> {
         errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(PyNdArray::new)
     }
 
@@ -397,10 +404,7 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
             let v = value.extract().map_err(|e| errors::instead(py, e, wrong))?;
             return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
         }
-        let mut values = convert::asarray(value).map_err(|e| match e.is_instance_of::<PyValueError>(py) {
-            true => errors::raise(py, crate::Error::arg("value", e.value(py).to_string()).function(function)),
-            false => e,
-        })?;
+        let mut values = convert::asarray(value).map_err(|e| convert::no_array(py, e, function, "value"))?;
         let (numpy, shape) = (convert::module(py)?, a.shape());
         if *values.shape() != *shape {
             let shown = numpy.call_method1("broadcast_to", (&values, convert::tuple(py, &shape)?));

@@ -98,7 +98,7 @@ pub(crate) fn arguments(
         let listed = any || convert::fits(py, value.try_iter())?.is_some();
         let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
-            let shown = value.repr().map_or("?".into(), |r| r.to_string());
+            let shown = errors::print(&value);
             let large =
                 value.is_instance_of::<PyInt>() && (listed && arg.kind == ArgKind::Ints || arg.kind == ArgKind::Int);
             let none = if arg.optional { " | None" } else { "" };
@@ -214,7 +214,13 @@ pub(crate) fn wrap<'py>(
     if made.len() == 1 {
         return one(py, made.swap_remove(0));
     }
-    let list = made.into_iter().map(|v| one(py, v)).collect::<PyResult<Vec<_>>>()?;
+    let mut list = Vec::with_capacity(made.len());
+    for (i, v) in made.into_iter().enumerate() {
+        if i % graph::MANY == graph::MANY - 1 {
+            py.check_signals()?;
+        }
+        list.push(one(py, v)?);
+    }
     Ok(PyTuple::new(py, list)?.into_any())
 }
 

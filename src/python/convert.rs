@@ -2,7 +2,7 @@
 
 use super::errors::{self, describe};
 use super::variable::PyVariable;
-use super::{finish, reserve};
+use super::{finish, reserve, stay};
 use crate::function::{ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
@@ -34,8 +34,11 @@ struct NumpyBase {
 
 /// A flag: the truth of anything that has one in Python, as in NNabla. An array of several elements has none.
 pub(crate) fn flag(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    stay::mark();
     value.is_truthy().map_err(|e| match e.is_instance_of::<PyValueError>(value.py()) {
-        true => PyTypeError::new_err(format!("expected a bool, got {}", describe(value))),
+        true => {
+            errors::shown(value).map_or_else(|e| e, |text| PyTypeError::new_err(format!("expected a bool, got {text}")))
+        }
         false => e,
     })
 }
@@ -156,6 +159,15 @@ pub(crate) fn asarray<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyU
     Ok(module(py)?.getattr(word!(py, "asarray"))?.call1((value,))?.cast_into()?)
 }
 
+/// The error for what NumPy makes no array of: too deep a list, or one of lists of different lengths. What a value's own
+/// methods raise stays.
+pub(crate) fn no_array(py: Python<'_>, e: PyErr, function: &str, arg: &str) -> PyErr {
+    match e.is_instance_of::<PyValueError>(py) && e.traceback(py).is_none() {
+        true => errors::raise(py, Error::arg(arg, e.value(py).to_string()).function(function)),
+        false => e,
+    }
+}
+
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy(py: Python<'_>, data: Data, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     over(py, NumpyBase { export: Export::new(data, false), _array: None }, &shape, NPY_ARRAY_CARRAY)
@@ -179,12 +191,21 @@ fn over<'py>(py: Python<'py>, memory: NumpyBase, shape: &Shape, flags: c_int) ->
         let class = get_type_object(py, NpyTypes::PyArray_Type);
         let (descr, at) = (descr.into_dtype_ptr(), data.ptr().cast());
         let array = PY_ARRAY_API.PyArray_NewFromDescr(py, class, descr, axes, sizes, null_mut(), at, flags, null_mut());
-        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        let array = Bound::from_owned_ptr_or_err(py, array).map_err(|e| refused(py, e, shape))?;
         match PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), memory.into_ptr()) {
             0 => Ok(array),
             _ => Err(PyErr::fetch(py)),
         }
     }
+}
+
+/// NumPy's error for a shape that its arrays cannot have, as one of nnrs.
+fn refused(py: Python<'_>, e: PyErr, shape: &Shape) -> PyErr {
+    let wrong = || {
+        let of = Error::shape("shape", "a shape that a NumPy array can have").actual(format!("{} axes", shape.ndim()));
+        errors::raise(py, of.hint(e.value(py).to_string()))
+    };
+    if e.is_instance_of::<PyValueError>(py) { wrong() } else { e }
 }
 
 /// A NumPy array over an array's memory, for reading and writing.
@@ -200,7 +221,7 @@ pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py,
 pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) -> PyResult<NdArray> {
     let py = value.py();
     finish::calling(py, || {
-        let array = asarray(value)?;
+        let array = asarray(value).map_err(|e| no_array(py, e, function, arg))?;
         let dtype = known(&array.dtype())?.map_err(|name| {
             errors::wrong_type(py, function, arg, "an array of numbers or booleans", format!("dtype {name}"))
         })?;
@@ -247,7 +268,21 @@ pub(crate) fn shape(function: &str, value: &Bound<'_, PyAny>) -> PyResult<Shape>
 
 /// A value as `T`; `None` where it is none.
 pub(crate) fn fitting<'py, T: FromPyObjectOwned<'py>>(value: &Bound<'py, PyAny>) -> PyResult<Option<T>> {
-    fits(value.py(), value.extract().map_err(Into::into))
+    fits(value.py(), plain(value))
+}
+
+/// An argument as `T`, which its own methods may make of it.
+pub(crate) fn plain<'py, T: FromPyObjectOwned<'py>>(value: &Bound<'py, PyAny>) -> PyResult<T> {
+    stay::mark();
+    value.extract().map_err(Into::into)
+}
+
+/// A list as an argument. A Variable or an array is none, however many elements it has.
+pub(crate) fn list<'py, T: FromPyObjectOwned<'py>>(value: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    match is_array(value) {
+        true => Err(PyTypeError::new_err(format!("expected a list, got {}", errors::type_name(value)))),
+        false => plain(value),
+    }
 }
 
 /// `None` in place of an error that says that a value does not fit. What its own methods raise beside that stays (Ctrl-C).

@@ -4,9 +4,10 @@ use super::finish::{self, attached};
 use super::reserve;
 use nnrs_kernels::error::{Error as Fault, ErrorKind, Result};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 create_exception!(nnrs, Error, PyException, "Base of all errors that nnrs raises.");
@@ -41,6 +42,9 @@ pub(crate) fn says_misfit(py: Python<'_>, e: &PyErr) -> bool {
 
 /// The Python exception for an error of the engine.
 pub(crate) fn raise(py: Python<'_>, e: Fault) -> PyErr {
+    if let Some(meanwhile) = MEANWHILE.take() {
+        return meanwhile;
+    }
     let e = match e.into_payload() {
         Ok(payload) => match payload.downcast::<PyErr>() {
             Ok(own) => return *own,
@@ -150,10 +154,41 @@ pub(crate) fn flag(value: &Bound<'_, PyAny>, function: &str, arg: &str) -> PyRes
 }
 
 /// A wrong value as messages show it: its type and, cut short, what Python prints for it.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let short: String = printed(value)?.chars().take(60).collect();
+    Ok(format!("{} {short}", type_name(value)))
+}
+
+/// What Python prints for a value, "?" where that fails. What is no mistake of its `__repr__` (Ctrl-C, no memory) is an error.
+pub(crate) fn printed(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = value.py();
+    match finish::calling(py, || value.repr()) {
+        Ok(text) => Ok(text.to_string()),
+        Err(e) if e.is_instance_of::<PyMemoryError>(py) || !e.is_instance_of::<PyException>(py) => Err(e),
+        Err(_) => Ok("?".into()),
+    }
+}
+
+thread_local! {
+    /// The error that came in the making of a message.
+    static MEANWHILE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// As [`shown`], for the message of an error that is raised next: an error takes its place.
 pub(crate) fn describe(value: &Bound<'_, PyAny>) -> String {
-    let text = value.repr().map_or("?".into(), |r| r.to_string());
-    let short: String = text.chars().take(60).collect();
-    format!("{} {short}", type_name(value))
+    or_instead(shown(value))
+}
+
+/// As [`printed`], for the message of an error that is raised next: an error takes its place.
+pub(crate) fn print(value: &Bound<'_, PyAny>) -> String {
+    or_instead(printed(value))
+}
+
+fn or_instead(text: PyResult<String>) -> String {
+    text.unwrap_or_else(|e| {
+        MEANWHILE.set(Some(e));
+        String::new()
+    })
 }
 
 /// The name of a value's type.

@@ -1,7 +1,10 @@
-//! The end of the interpreter. Python ends a thread that wants the GIL back by then, by unwinding its stack, which Rust's
-//! frames do not survive. So a thread that comes back from engine code after the end has begun waits for ever instead (as
-//! all threads do from Python 3.14 on), and the end waits until no thread is on the way back.
+//! The end of the interpreter. Python ends a thread that wants the GIL back by then, which Rust's frames on its stack do not
+//! survive: such a thread stays where it is instead ([`stay`]), as all threads do from Python 3.14 on. So does one that comes
+//! back from engine code after the end has begun; the end waits for those that are on the way then.
+//!
+//! It begins when all functions of Python's `atexit` have been called: these may still wait for other threads.
 
+use super::stay;
 use nnrs_kernels::fork::{self, at_fork};
 use nnrs_kernels::pool;
 use pyo3::prelude::*;
@@ -9,15 +12,14 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// How long the end waits for Python code that engine code has called: hooks, functions in Python.
+/// How long the end waits for threads on the way to Python. They need the GIL, which others may want too.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 static ENDS: AtomicBool = AtomicBool::new(false);
-/// How often a thread is on the way to Python, or in Python code that engine code has called.
+/// How many threads are on the way to Python: they have not got the GIL yet.
 static UNDERWAY: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static MINE: Cell<usize> = const { Cell::new(0) };
     /// In engine code without the GIL.
     static IS_DETACHED: Cell<bool> = const { Cell::new(false) };
     /// The thread that ends the interpreter.
@@ -30,31 +32,21 @@ struct ReturningThread;
 impl ReturningThread {
     fn begin() -> ReturningThread {
         UNDERWAY.fetch_add(1, SeqCst);
-        MINE.set(MINE.get() + 1);
         if IS_DETACHED.get() && is_over() {
-            wait_for_ever();
+            UNDERWAY.fetch_sub(1, SeqCst);
+            stay::for_ever();
         }
         ReturningThread
     }
 }
 
 /// The interpreter ends, and not by this thread.
-fn is_over() -> bool {
-    ENDS.load(SeqCst) && !IS_LAST.get()
-}
-
-fn wait_for_ever() {
-    UNDERWAY.fetch_sub(MINE.get(), SeqCst);
-    fork::resting(|| {
-        loop {
-            std::thread::park();
-        }
-    })
+pub(super) fn is_over() -> bool {
+    ENDS.load(SeqCst) && !IS_LAST.try_with(Cell::get).unwrap_or(false)
 }
 
 impl Drop for ReturningThread {
     fn drop(&mut self) {
-        MINE.set(MINE.get() - 1);
         UNDERWAY.fetch_sub(1, SeqCst);
     }
 }
@@ -76,6 +68,7 @@ impl Drop for Detached {
 
 /// Runs engine code with the GIL released.
 pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
+    stay::mark();
     let (found, _way) = py.detach(|| {
         let _detached = Detached::set(true);
         let found = fork::working(f);
@@ -86,27 +79,47 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) ->
 
 /// Runs Python code out of engine code, which may have been called without the GIL.
 pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
-    let _way = ReturningThread::begin();
+    stay::mark();
+    let way = ReturningThread::begin();
     let _detached = Detached::set(false);
-    pool::unstoppable(|| fork::resting(|| Python::attach(f)))
+    let there = |py: Python<'_>| {
+        drop(way);
+        f(py)
+    };
+    pool::unstoppable(|| fork::resting(|| Python::attach(there)))
 }
 
 /// Calls Python code with the GIL held.
-pub(crate) fn calling<R>(py: Python<'_>, f: impl FnOnce() -> R) -> R {
-    let _way = ReturningThread::begin();
-    if is_over() {
-        py.detach(wait_for_ever);
-    }
+pub(crate) fn calling<R>(_: Python<'_>, f: impl FnOnce() -> R) -> R {
+    stay::mark();
     f()
 }
 
 // In the child of a fork no other thread is underway.
-at_fork!(InChild, || {
-    let _ = MINE.try_with(|mine| UNDERWAY.store(mine.get(), SeqCst));
-});
+at_fork!(InChild, || UNDERWAY.store(0, SeqCst));
+
+/// `atexit` lets go of it when all functions have been called.
+#[pyclass(frozen)]
+struct Last {
+    was_called: AtomicBool,
+}
+
+#[pymethods]
+impl Last {
+    fn __call__(&self) {
+        self.was_called.store(true, SeqCst);
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if self.was_called.load(SeqCst) {
+            Python::attach(finish);
+        }
+    }
+}
 
 /// The interpreter is about to end.
-#[pyfunction]
 fn finish(py: Python<'_>) {
     IS_LAST.set(true);
     ENDS.store(true, SeqCst);
@@ -117,5 +130,7 @@ fn finish(py: Python<'_>) {
 }
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.py().import("atexit")?.call_method1("register", (wrap_pyfunction!(finish, m)?,)).map(drop)
+    stay::register();
+    let last = Bound::new(m.py(), Last { was_called: AtomicBool::new(false) })?;
+    m.py().import("atexit")?.call_method1("register", (last,)).map(drop)
 }

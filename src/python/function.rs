@@ -211,12 +211,22 @@ impl PyGraphFunction {
     /// >>> f.forward([x], [y])
     /// >>> y.d.tolist()
     /// [[1.0]]
-    fn setup(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+    fn setup(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::list)] inputs: Vars<'_>,
+        #[pyo3(from_py_with = convert::list)] outputs: Vars<'_>,
+    ) -> PyResult<()> {
         errors::run(py, || self.f.setup(&vars(&inputs), &vars(&outputs)))
     }
 
     /// Computes the data of the outputs from the data of the inputs, both shaped as `setup` leaves them.
-    fn forward(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+    fn forward(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::list)] inputs: Vars<'_>,
+        #[pyo3(from_py_with = convert::list)] outputs: Vars<'_>,
+    ) -> PyResult<()> {
         let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.forward(&x, &y))
     }
@@ -240,31 +250,42 @@ impl PyGraphFunction {
     fn backward(
         &self,
         py: Python<'_>,
-        inputs: Vars<'_>,
-        outputs: Vars<'_>,
-        accum: Option<Vec<Bound<'_, PyAny>>>,
+        #[pyo3(from_py_with = convert::list)] inputs: Vars<'_>,
+        #[pyo3(from_py_with = convert::list)] outputs: Vars<'_>,
+        accum: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let flag = |value| errors::flag(value, "Function.backward", "accum");
-        let accum = accum.iter().flatten().map(flag).collect::<PyResult<Vec<_>>>()?;
+        let accum = accum.filter(|a| !a.is_none()).map(convert::list).transpose()?.unwrap_or_default();
+        let accum = accum.iter().map(flag).collect::<PyResult<Vec<_>>>()?;
         let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.backward(&x, &y, &accum))
     }
 
     /// As `forward`, for the same values again: random functions give the numbers of their last forward, running
     /// statistics stay as they are.
-    fn recompute(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+    fn recompute(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::list)] inputs: Vars<'_>,
+        #[pyo3(from_py_with = convert::list)] outputs: Vars<'_>,
+    ) -> PyResult<()> {
         let (x, y) = (vars(&inputs), vars(&outputs));
         errors::detached(py, || self.f.recompute(&x, &y))
     }
 
     /// Does nothing but check the shapes: `recompute` needs no preparation here.
-    fn setup_recompute(&self, py: Python<'_>, inputs: Vars<'_>, outputs: Vars<'_>) -> PyResult<()> {
+    fn setup_recompute(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::list)] inputs: Vars<'_>,
+        #[pyo3(from_py_with = convert::list)] outputs: Vars<'_>,
+    ) -> PyResult<()> {
         self.setup(py, inputs, outputs)
     }
 
     /// Whether output `o` is drawn at random: NNabla wants `setup_recompute` before `recompute` then. nnrs needs no
     /// preparation: the graph keeps seed and counter.
-    fn need_setup_recompute(&self, o: usize) -> bool {
+    fn need_setup_recompute(&self, #[pyo3(from_py_with = convert::plain)] o: usize) -> bool {
         let f = self.f.function();
         o < self.f.outputs().len() && f.def().group == Group::Random && f.has_state()
     }
@@ -283,7 +304,8 @@ impl PyGraphFunction {
     /// >>> y.d.tolist()
     /// [5.0]
     fn set_active_input_mask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mask: Vec<bool> = mask.try_iter()?.map(|m| convert::flag(&m?)).collect::<PyResult<_>>()?;
+        let mask: Vec<Bound<'_, PyAny>> = convert::list(mask)?;
+        let mask = mask.iter().map(convert::flag).collect::<PyResult<Vec<bool>>>()?;
         errors::run(py, || self.f.set_active_inputs(&mask))
     }
 }
@@ -299,7 +321,7 @@ impl PyGraphFunction {
     /// >>> f = F.mul2(nn.Variable((2,)), nn.Variable((2,))).parent
     /// >>> f.grad_depends_input_data(0, 0), f.grad_depends_input_data(0, 1)
     /// (False, True)
-    fn grad_depends_input_data(&self, i: i64, j: i64) -> bool {
+    fn grad_depends_input_data(&self, #[pyo3(from_py_with = convert::plain)] i: i64, j: i64) -> bool {
         index(i).zip(index(j)).is_some_and(|(i, j)| self.f.grad_reads_input(i, j))
     }
 
@@ -308,25 +330,35 @@ impl PyGraphFunction {
     /// >>> import nnrs as nn, nnrs.functions as F
     /// >>> F.tanh(nn.Variable((2,))).parent.grad_depends_output_data(0, 0)
     /// True
-    fn grad_depends_output_data(&self, i: i64, o: i64) -> bool {
+    fn grad_depends_output_data(&self, #[pyo3(from_py_with = convert::plain)] i: i64, o: i64) -> bool {
         index(i).zip(index(o)).is_some_and(|(i, o)| self.f.grad_reads_output(i, o))
     }
 
     /// As `grad_depends_input_data`, for the gradient that `nn.grad` builds: whether input `j` is in its graph.
-    fn auto_grad_depends_input_data(&self, py: Python<'_>, i: i64, j: i64) -> PyResult<bool> {
+    fn auto_grad_depends_input_data(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::plain)] i: i64,
+        j: i64,
+    ) -> PyResult<bool> {
         let of = || index(i).zip(index(j)).is_some_and(|(i, j)| self.f.rule_reads_input(i, j));
         errors::run(py, || Ok(of()))
     }
 
     /// As `grad_depends_output_data`, for the gradient that `nn.grad` builds.
-    fn auto_grad_depends_output_data(&self, py: Python<'_>, i: i64, o: i64) -> PyResult<bool> {
+    fn auto_grad_depends_output_data(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = convert::plain)] i: i64,
+        o: i64,
+    ) -> PyResult<bool> {
         let of = || index(i).zip(index(o)).is_some_and(|(i, o)| self.f.rule_reads_output(i, o));
         errors::run(py, || Ok(of()))
     }
 
     /// 1 if an output lies in the memory of input `i` and does not change it (`F.reshape`), 2 if it does (`out` of
     /// `F.scatter_nd`), else 0. Functions with `inplace=True` never change what can still be read, so they say 0 too.
-    fn inplace_data(&self, i: i64) -> u8 {
+    fn inplace_data(&self, #[pyo3(from_py_with = convert::plain)] i: i64) -> u8 {
         match index(i) {
             Some(0) if self.f.function().is_view() => 1,
             i if i.is_some() && i == self.f.rewritten_input() => 2,
@@ -335,7 +367,7 @@ impl PyGraphFunction {
     }
 
     /// The output that lies in the memory of input `i`, if one does (see `inplace_data`); else 0, as in NNabla.
-    fn inplace_data_with(&self, i: i64) -> usize {
+    fn inplace_data_with(&self, #[pyo3(from_py_with = convert::plain)] i: i64) -> usize {
         let _ = i;
         0
     }

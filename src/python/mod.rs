@@ -21,6 +21,7 @@ mod parametric;
 mod python_function;
 mod reserve;
 mod solver;
+mod stay;
 mod variable;
 
 use pyo3::prelude::*;

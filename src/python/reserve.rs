@@ -2,7 +2,7 @@
 //! is kept back, and given up when a request fails: the call in which that happens still ends well, and calls that would
 //! need more are a MemoryError until the part is there again.
 
-use super::errors;
+use super::{errors, stay};
 use nnrs_kernels::array::alloc;
 use pyo3::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -73,9 +73,10 @@ pub(super) fn take() {
     }
 }
 
-/// An error while the reserve is not there: what is to be made might not find memory.
+/// Before a call does its work: an error while the reserve is not there: what is to be made might not find memory.
 #[inline]
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
+    stay::mark();
     if HELD.load(SeqCst).is_null() { refill(py) } else { Ok(()) }
 }
 

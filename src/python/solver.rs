@@ -40,7 +40,7 @@ fn number(value: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult<f64>
         Some(ArgValue::Float(v)) => Ok(v),
         _ => {
             let e = Error::new(ErrorKind::Type, "float").argument(name).function(function);
-            Err(errors::raise(value.py(), e.actual(value.repr()?)))
+            Err(errors::raise(value.py(), e.actual(errors::print(value))))
         }
     }
 }
@@ -95,7 +95,7 @@ impl PySolver {
         for (a, value) in def.map_or(&[][..], |d| d.args).iter().zip(args.iter()) {
             let v = convert::argument(&value, a.kind)?.filter(|v| *v != ArgValue::None).ok_or_else(|| {
                 let e = Error::new(ErrorKind::Type, a.kind.hint()).argument(a.name).function(name);
-                errors::raise(py, e.actual(value.repr().map_or("?".into(), |r| r.to_string())))
+                errors::raise(py, e.actual(errors::print(&value)))
             })?;
             values.push((a.name, v));
         }

@@ -117,7 +117,7 @@ impl PyVariable {
 
     /// The product of the sizes from `axis` on. -1, the default, means all axes.
     #[pyo3(signature = (axis=-1))]
-    fn size_from_axis(&self, py: Python<'_>, axis: i64) -> PyResult<usize> {
+    fn size_from_axis(&self, py: Python<'_>, #[pyo3(from_py_with = convert::plain)] axis: i64) -> PyResult<usize> {
         size_from_axis(py, &self.var.shape(), axis)
     }
 

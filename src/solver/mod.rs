@@ -305,7 +305,7 @@ impl Solver {
         self.rule.run(&self.update, &jobs)?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
-            *t = t.saturating_add(1);
+            *t = t.saturating_add(1).min(i64::MAX as u64);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub enum Keep {
 /// ```
 #[derive(Clone, Default, Debug)]
 pub struct State {
-    /// Updates done.
+    /// Updates done; the count stays at `i64::MAX` (2<sup>63</sup> - 1), which is the largest that files hold.
     pub t: u64,
     /// State arrays by name, in the solver's order.
     pub arrays: Vec<(String, Variable)>,

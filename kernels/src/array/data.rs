@@ -6,6 +6,7 @@ use super::storage::Content;
 use crate::device::{DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::pool;
 use crate::with_dtype;
 use std::sync::Arc;
 
@@ -37,6 +38,9 @@ pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
     // SAFETY: see above.
     unsafe { crate::simd::convert(dst, to, src, from, n) }
 }
+
+/// Elements that are converted before a run is asked again whether to stop.
+const PIECE: usize = 1 << 22;
 
 /// What a function gives that meets an array of another size than when its call was prepared.
 #[inline]
@@ -125,7 +129,17 @@ impl Data {
     #[inline]
     pub fn converted(&self, dtype: DType) -> Result<Data> {
         let data = Data::new_at(self.place, dtype, self.len)?;
-        data.take(self)?;
+        if self.place != Place::Host {
+            data.take(self)?;
+            return Ok(data);
+        }
+        for from in (0..self.len).step_by(PIECE) {
+            pool::check();
+            let n = PIECE.min(self.len - from);
+            let (to, source) =
+                (data.ptr().wrapping_add(from * dtype.size()), self.ptr().wrapping_add(from * self.dtype.size()));
+            convert(to, dtype, source, self.dtype, n);
+        }
         Ok(data)
     }
 

@@ -9,7 +9,8 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -63,8 +64,26 @@ pub fn fill<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
 /// How long a fork waits for the work of other threads.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Threads at work share it; a fork has it alone.
-static WORK: RwLock<()> = RwLock::new(());
+/// Threads at work share it; a fork has it alone. The child of a fork that could not wait so long has another one: no thread
+/// gives back what threads had that are gone.
+static WORK: AtomicPtr<RwLock<()>> = AtomicPtr::new(&raw const FIRST as *mut _);
+static FIRST: RwLock<()> = RwLock::new(());
+
+fn work() -> &'static RwLock<()> {
+    // SAFETY: a static, or a box that is never freed; both are shared only.
+    unsafe { &*WORK.load(Acquire) }
+}
+
+at_fork!(InChild, || {
+    let is_free = HELD.try_with(|held| held.borrow().iter().any(|h| h.is::<RwLockWriteGuard<'static, ()>>()));
+    if is_free != Ok(true) {
+        let mine = share();
+        WORK.store(Box::leak(Box::new(RwLock::new(()))), Release);
+        if mine.is_some() {
+            begin_work();
+        }
+    }
+});
 
 thread_local! {
     static WORKING: Cell<Option<RwLockReadGuard<'static, ()>>> = const { Cell::new(None) };
@@ -76,7 +95,7 @@ fn share() -> Option<RwLockReadGuard<'static, ()>> {
 }
 
 fn begin_work() {
-    let share = WORK.read().unwrap_or_else(|e| e.into_inner());
+    let share = work().read().unwrap_or_else(|e| e.into_inner());
     let _ = WORKING.try_with(|working| working.set(Some(share)));
 }
 
@@ -112,7 +131,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 fn all_at_rest() -> Option<RwLockWriteGuard<'static, ()>> {
     let begin = Instant::now();
     loop {
-        match WORK.try_write() {
+        match work().try_write() {
             Ok(alone) => return Some(alone),
             Err(TryLockError::Poisoned(e)) => return Some(e.into_inner()),
             Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => return None,
@@ -135,7 +154,7 @@ extern "C" fn before() {
     // A thread without its locals is at its end, and forks without the locks.
     let _ = HELD.try_with(|held| {
         let mut held = held.borrow_mut();
-        held.push(Box::new(all_at_rest()));
+        held.extend(all_at_rest().map(|alone| Box::new(alone) as ForkGuard));
         held.push(Box::new(filling()));
         held.extend(all().filter_map(|act| if let AtFork::Hold(take) = act { Some(take()) } else { None }));
         held.extend(all().filter_map(|act| if let AtFork::HoldInner(take) = act { Some(take()) } else { None }));
@@ -173,5 +192,44 @@ pub fn watch() {
         REGISTERED.call_once(|| unsafe {
             libc::pthread_atfork(Some(before), Some(after), Some(after_in_child));
         });
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A child that gives what `f` gives, asked for by its parent.
+    fn in_child(f: impl FnOnce() -> i32) -> i32 {
+        // SAFETY: the child does no more than `f`.
+        match unsafe { libc::fork() } {
+            // SAFETY: ends the child, without the handlers of its parent.
+            0 => unsafe { libc::_exit(f()) },
+            child => {
+                let mut status = 0;
+                // SAFETY: waits for a child of this thread.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
+            }
+        }
+    }
+
+    /// Work that lasts longer than a fork waits is over in the child, whose own forks do not wait for it.
+    #[test]
+    fn what_a_fork_gave_up_waiting_for_is_over_in_the_child() {
+        watch();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let long = std::thread::spawn(move || working(|| ended.recv().is_err()));
+        while work().try_write().is_ok() {
+            std::thread::yield_now();
+        }
+        let forks_at_once = || {
+            let begin = Instant::now();
+            let codes = [in_child(|| 0), in_child(|| 0)];
+            i32::from(codes != [0, 0] || begin.elapsed() > PATIENCE)
+        };
+        let code = in_child(forks_at_once);
+        drop(end);
+        assert!(long.join().unwrap() && code == 0);
     }
 }

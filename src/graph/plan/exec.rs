@@ -104,6 +104,15 @@ pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnO
     })
 }
 
+/// Things after which is asked anew where each is quickly made.
+pub(crate) const MANY: usize = 1 << 14;
+
+/// Asks whether to stop, after each [`MANY`] of them.
+pub(crate) fn ask(i: usize) -> Result<()> {
+    let due = INTERRUPT.get().filter(|_| i % MANY == MANY - 1 && !cuda::capture::is_capturing());
+    due.map_or(Ok(()), |ask| ask())
+}
+
 fn is_to_stop() -> bool {
     let error = INTERRUPT.get().and_then(|ask| ask().err());
     let is_to_stop = error.is_some();

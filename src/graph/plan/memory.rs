@@ -233,7 +233,7 @@ impl Play {
             }
             build::ForwardAction::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
-                let converted = self.converted(node, slots, Needs::ALL);
+                let converted = self.converted(node, slots, Needs::ALL, false);
                 let [forward, _] = scratch(node, slots);
                 if forward > 0 {
                     self.passing(forward, || format!("scratch memory of {}", node.f.name()));
@@ -279,7 +279,7 @@ impl Play {
 
     /// Copies of a function's arrays in the type that its kernels compute in: of leaves and their views, which have types of
     /// their own, and of all that is stored as half. `needs`: what is read.
-    fn converted(&mut self, node: &PlanNode, slots: &[PlanSlot], needs: Needs) -> Option<usize> {
+    fn converted(&mut self, node: &PlanNode, slots: &[PlanSlot], needs: Needs, is_backward: bool) -> Option<usize> {
         let (stored, compute) = (node.f.context.dtype(), node.f.kernel_dtype(node.f.context.site().place));
         let bytes = |v: &u32| rounded(slots[*v as usize].shape.size() * compute.size());
         let is_copied = |(i, v): &(usize, &u32)| {
@@ -287,7 +287,9 @@ impl Play {
             needs.input(*i) && !is_index && self.types[**v as usize].unwrap_or(stored) != compute
         };
         let read = node.x.iter().enumerate().filter(is_copied).map(|(_, v)| bytes(v));
-        let made = node.y.iter().filter(|_| stored != compute).map(bytes);
+        // What the kernel makes, or the gradients that arrive; and in backward what it reads of what was made.
+        let made = node.y.iter().enumerate().filter(|_| stored != compute);
+        let made = made.map(|(i, v)| bytes(v) * (1 + (is_backward && needs.output(i)) as usize));
         let bytes = read.chain(made).sum();
         (bytes > 0).then(|| self.take(bytes, || "values in the type to compute in".into()))
     }
@@ -376,7 +378,7 @@ impl Play {
                     if made == 0 {
                         gradients(self);
                     }
-                    let converted = self.converted(node, &plan.slots, c.needs.unwrap_or(Needs::ALL));
+                    let converted = self.converted(node, &plan.slots, c.needs.unwrap_or(Needs::ALL), true);
                     self.passing(elements * dtype.size().max(4) + backward + made, || {
                         format!("scratch memory of {}", node.f.name())
                     });

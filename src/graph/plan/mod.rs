@@ -21,6 +21,9 @@ pub(crate) use auto_forward::run_single;
 pub(crate) use backward::{BackwardPlan, backward_plan};
 pub(crate) use build::{ForwardPlan, key};
 pub(crate) use exec::NodeHooks;
+#[cfg(feature = "python")]
+pub(crate) use exec::interruptible;
+pub(crate) use exec::{MANY, ask};
 pub use exec::{set_fusion, set_interrupt};
 pub(crate) use invoke::{ForwardMode, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};

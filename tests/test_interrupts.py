@@ -1,0 +1,51 @@
+"""Ctrl-C in long work that is no run of a graph."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+LONG = {
+    # What has ended by an error has changed nothing.
+    "cast": """
+import signal, numpy as np, nnrs as nn
+def ask(signal, frame):
+    raise KeyboardInterrupt
+def is_ended():
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        x.cast(np.float64)
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+    is_ended = x.dtype == np.int8
+    x.cast(np.int8)
+    return is_ended
+signal.signal(signal.SIGALRM, ask)
+x = nn.NdArray((2**27,))
+x.data = np.arange(2**27).astype(np.int8)
+assert any(is_ended() for _ in range(20))
+assert x.data[3] == 3 and x.data[200] == 200 - 256
+""",
+    # Python itself asks before and after the call.
+    "outputs": """
+import signal, nnrs as nn, nnrs.functions as F
+asked = []
+signal.signal(signal.SIGALRM, lambda signal, frame: asked.append(signal))
+x = nn.Variable((2**20,))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+y = F.split(x)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert len(y) == 2**20 and len(asked) > 12, len(asked)
+""",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no alarm signal")
+@pytest.mark.parametrize("work", LONG)
+def test_ctrl_c(work):
+    command = [sys.executable, "-c", LONG[work]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
