@@ -2,7 +2,7 @@
 
 use nnrs_kernels::array::Output;
 use nnrs_kernels::gemm::{Mat, MatMut, matmul};
-use nnrs_kernels::kernel::convolution::cpu::{Conv, Layout};
+use nnrs_kernels::kernel::convolution::cpu::{ChannelOrder, Conv};
 use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ fn convolutions() {
         dilation: [1; 3],
         layout,
     };
-    for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+    for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
         convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 1, layout) });
         convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 2, layout) });
     }
@@ -90,7 +90,7 @@ fn convolutions() {
         (8, 256, 14, 512, 1, 0, 1),
         (8, 3, 224, 64, 7, 3, 2),
     ] {
-        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+        for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
             convolution(&square(n, c, h, oc, k, p, s, layout));
         }
     }

@@ -95,9 +95,9 @@ fn is_scope(name: &str) -> Error {
 }
 
 /// Restores the thread's scope, also after a panic.
-struct Restore(Option<Scope>);
+struct RestoreScope(Option<Scope>);
 
-impl Drop for Restore {
+impl Drop for RestoreScope {
     fn drop(&mut self) {
         tree().enter(self.0.take());
     }
@@ -118,7 +118,7 @@ impl Drop for Restore {
 /// ```
 pub fn parameter_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
     let inner = open(current(), &parts(name))?;
-    let _restore = Restore(tree().enter(Some(inner)));
+    let _restore = RestoreScope(tree().enter(Some(inner)));
     f()
 }
 

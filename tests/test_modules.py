@@ -1,7 +1,7 @@
 """Which folders of each crate use which: a cycle between two of them is allowed only if it is named here.
 
 A use is a path that begins with `crate::`; what a file has for its tests alone does not count. The compiler sees to it
-that the kernels know nothing of nnrs.
+that the kernels know nothing of nnrs. And a type's name means one thing in both crates.
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ NAMES = {
     ),
     "base",
 )
+
+# Types that share a name, and why.
+SHARED = {
+    "Call": "public: a function over given shapes (`function`), a layer with its arguments (`parametric`)",
+    "Constant": "the initializer, public, and the kernel of F.constant",
+    "Def": "public: what is known about a function (`function`) and about a layer (`parametric`)",
+    "F32x8": "one concept in each instruction set",
+    "F64x4": "one concept in each instruction set",
+    "Part": "public: of a gradient (`function`), of a file (`io::safetensors`)",
+    "Seed": "public: backward's first gradient (`graph`), the generator's (`random`)",
+}
 
 
 def paths(text: str) -> set[str]:
@@ -93,3 +104,28 @@ def test_what_a_file_uses():
     tests = "#[cfg(test)]\nmod t { use crate::x; }"
     text = f"use crate::{{cpu::{{self, pool}}, Error}};\n// crate::no\nfn f() {{ crate::io::g() }}\n{tests}"
     assert paths(text) == {"cpu", "Error", "io"}
+
+
+def types(text: str) -> list[str]:
+    """The types that a file defines, but for associated ones (which are indented) and those that macros write."""
+    visible = r"(?:pub(?:\([^)]*\))? )?"
+    kinds = rf" *{visible}(?:unsafe )?(?:struct|enum|union|trait)|{visible}type"
+    return re.findall(rf"(?m)^(?:{kinds}) ([A-Z]\w*)", text)
+
+
+def test_a_type_name_means_one_thing():
+    """What macros make of NNabla's names is not read: a function's arguments, its kernel and its layer share them."""
+    files: dict[str, list[str]] = {}
+    for sources in CYCLES:
+        for file in sorted((ROOT / sources).rglob("*.rs")):
+            for name in types(file.read_text()):
+                files.setdefault(name, []).append(str(file.relative_to(ROOT)))
+    shared = {name: where for name, where in files.items() if len(where) > 1}
+    assert {name: where for name, where in shared.items() if name not in SHARED} == {}
+    assert set(SHARED) <= set(shared), "no longer shared"
+
+
+def test_types_of_a_file():
+    text = "pub(crate) struct A;\ntype B = u8;\nimpl C for A {\n    type D = B;\n}\nfn f() {\n    enum E {}\n}\n"
+    text += "pub unsafe trait F {}"
+    assert types(text) == ["A", "B", "E", "F"]

@@ -267,11 +267,11 @@ impl<T: ArgType> ArgType for Option<T> {
 }
 
 /// The arguments of a function as words: equal arguments, equal words.
-pub type Key = smallvec::SmallVec<[u64; 4]>;
+pub type ArgumentsKey = smallvec::SmallVec<[u64; 4]>;
 
 /// Collects fingerprints.
-pub fn key(parts: impl FnOnce(&mut dyn FnMut(u64))) -> Key {
-    let mut words = Key::new();
+pub fn key(parts: impl FnOnce(&mut dyn FnMut(u64))) -> ArgumentsKey {
+    let mut words = ArgumentsKey::new();
     parts(&mut |v| words.push(v));
     words
 }

@@ -177,7 +177,7 @@ pub trait Described {
     /// The arguments by name.
     fn arguments(&self) -> Vec<(&'static str, ArgValue)>;
     /// Equal for functions of one type with equal arguments.
-    fn key(&self) -> super::args::Key;
+    fn key(&self) -> super::args::ArgumentsKey;
 }
 
 /// The name without the `r#` that Rust wants before its own words (`where`).
@@ -261,7 +261,7 @@ macro_rules! function {
             fn arguments(&self) -> Vec<(&'static str, $crate::function::ArgValue)> {
                 vec![$((stringify!($arg), $crate::function::ArgType::to_value(&self.$arg))),*]
             }
-            fn key(&self) -> $crate::function::args::Key {
+            fn key(&self) -> $crate::function::args::ArgumentsKey {
                 $crate::function::args::key(|_h| { $($crate::function::ArgType::fingerprint(&self.$arg, _h);)* })
             }
         }

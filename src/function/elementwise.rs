@@ -50,12 +50,12 @@ impl Rules {
     }
 }
 
-type Key = (usize, args::Key, usize);
-static RULES: LazyLock<Mutex<MixMap<Key, Arc<Rules>>>> = LazyLock::new(Default::default);
+type RulesKey = (usize, args::ArgumentsKey, usize);
+static RULES: LazyLock<Mutex<MixMap<RulesKey, Arc<Rules>>>> = LazyLock::new(Default::default);
 /// Rules kept at most; functions with ever-changing arguments must not fill the memory.
 const KEPT: usize = 4096;
 
-fn lock() -> MutexGuard<'static, MixMap<Key, Arc<Rules>>> {
+fn lock() -> MutexGuard<'static, MixMap<RulesKey, Arc<Rules>>> {
     RULES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -154,7 +154,7 @@ impl Described for FormulaFunction {
     fn arguments(&self) -> Vec<(&'static str, super::ArgValue)> {
         vec![]
     }
-    fn key(&self) -> args::Key {
+    fn key(&self) -> args::ArgumentsKey {
         args::key(|h| h(Arc::as_ptr(&self.rules) as u64))
     }
 }

@@ -3,7 +3,7 @@
 use super::FunctionRef;
 use super::grad::rule;
 use super::node::{FnNode, explain, resolve};
-use super::plan::{How, Turn, run_arrays, run_backward};
+use super::plan::{ForwardMode, Turn, run_arrays, run_backward};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
 use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Setup, elementwise};
@@ -272,7 +272,7 @@ impl FunctionRef {
         let _turn = Turn::take(std::iter::once(&**node))?;
         let x = x.iter().map(|v| v.data()).collect::<Result<Vec<NdArray>>>()?;
         let y: Vec<NdArray> = y.iter().map(|v| v.raw_data()).collect();
-        run_arrays(node, &x, &y, How { again, keep: !again }).map_err(|e| node.explain(e))
+        run_arrays(node, &x, &y, ForwardMode { again, keep: !again }).map_err(|e| node.explain(e))
     }
 
     fn resolve(&self, x: &[&Variable]) -> Result<Arc<Setup>> {
@@ -350,7 +350,7 @@ fn kernel(
     read.try_for_each(|(_, y)| y.data().map(drop))?;
     if node.saves(setup).is_some() && node.saved.of_call(setup.number).is_none() {
         let y: Vec<NdArray> = setup.y.iter().map(|s| NdArray::of_engine(s.clone())).collect();
-        run_arrays(node, &inputs, &y, How { again: true, keep: true })?;
+        run_arrays(node, &inputs, &y, ForwardMode { again: true, keep: true })?;
     }
     run_backward(node, setup, needs, |i| (&inputs[i], None), |o| &outputs[o], |o| Some(&gradients[o]), || Ok(gx))?;
     Ok(parts)

@@ -13,7 +13,7 @@
 //! ```
 
 use super::node::FnNode;
-use super::plan::Hooks;
+use super::plan::NodeHooks;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::fork::at_fork;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -53,12 +53,12 @@ pub enum When {
     After,
 }
 
-type List = Vec<(String, FunctionHook)>;
-static BEFORE: Mutex<List> = Mutex::new(Vec::new());
-static AFTER: Mutex<List> = Mutex::new(Vec::new());
+type FunctionHookList = Vec<(String, FunctionHook)>;
+static BEFORE: Mutex<FunctionHookList> = Mutex::new(Vec::new());
+static AFTER: Mutex<FunctionHookList> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn list(when: When) -> &'static Mutex<List> {
+fn list(when: When) -> &'static Mutex<FunctionHookList> {
     match when {
         When::Before => &BEFORE,
         When::After => &AFTER,
@@ -125,7 +125,7 @@ pub(crate) fn any() -> bool {
 }
 
 fn fire(when: When, f: &Arc<FnNode>) -> Result<()> {
-    let hooks: List = list(when).lock().unwrap_or_else(|e| e.into_inner()).clone();
+    let hooks: FunctionHookList = list(when).lock().unwrap_or_else(|e| e.into_inner()).clone();
     let function = super::FunctionRef::new(f.clone());
     hooks.iter().try_for_each(|(_, hook)| hook(&function))
 }
@@ -134,10 +134,10 @@ fn fire(when: When, f: &Arc<FnNode>) -> Result<()> {
 pub(crate) fn with<R>(
     pre: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
     post: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>,
-    body: impl FnOnce(&Hooks) -> Result<R>,
+    body: impl FnOnce(&NodeHooks) -> Result<R>,
 ) -> Result<R> {
     if !any() && pre.is_none() && post.is_none() {
-        return body(&Hooks::default());
+        return body(&NodeHooks::default());
     }
     let own = |hook: Option<&dyn Fn(&super::FunctionRef) -> Result<()>>, f: &Arc<FnNode>| {
         hook.map_or(Ok(()), |h| h(&super::FunctionRef::new(f.clone())))
@@ -145,5 +145,5 @@ pub(crate) fn with<R>(
     let shown = |f: &Arc<FnNode>, hooks: &dyn Fn() -> Result<()>| if f.mirror { Ok(()) } else { hooks() };
     let before = |f: &Arc<FnNode>| shown(f, &|| fire(When::Before, f).and_then(|()| own(pre, f)));
     let after = |f: &Arc<FnNode>| shown(f, &|| own(post, f).and_then(|()| fire(When::After, f)));
-    body(&Hooks { pre: Some(&before), post: Some(&after), ..Hooks::default() })
+    body(&NodeHooks { pre: Some(&before), post: Some(&after), ..NodeHooks::default() })
 }

@@ -35,7 +35,7 @@ pub(crate) use node::FnNode;
 pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
 #[cfg(feature = "python")]
-pub(crate) use owners::{Place, Root, owned_by};
+pub(crate) use owners::{HistoryNode, Root, owned_by};
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};

@@ -142,13 +142,13 @@ pub(crate) fn statically<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f` with new nodes in `context`.
 pub(crate) fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
-    struct Restore(Arc<Context>);
-    impl Drop for Restore {
+    struct RestoreContext(Arc<Context>);
+    impl Drop for RestoreContext {
         fn drop(&mut self) {
             set_context(self.0.clone());
         }
     }
-    let _restore = Restore(set_context(context));
+    let _restore = RestoreContext(set_context(context));
     f()
 }
 
@@ -160,13 +160,13 @@ pub(crate) fn origin() -> Option<Arc<str>> {
 /// Runs `f`, whose functions were made by this line of a script.
 #[cfg(feature = "python")]
 pub(crate) fn with_origin<R>(origin: Option<Arc<str>>, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<str>>);
-    impl Drop for Restore {
+    struct RestoreOrigin(Option<Arc<str>>);
+    impl Drop for RestoreOrigin {
         fn drop(&mut self) {
             ORIGIN.set(self.0.take());
         }
     }
-    let _restore = Restore(ORIGIN.replace(origin));
+    let _restore = RestoreOrigin(ORIGIN.replace(origin));
     f()
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct FnNode {
     pub(crate) tags: Mutex<BTreeMap<String, String>>,
     links: Mutex<Links>,
     /// The plan that ran this node last; nothing if it was run on its own.
-    plan: Mutex<Weak<plan::Forward>>,
+    plan: Mutex<Weak<plan::ForwardPlan>>,
     /// Of what user code made in its last run: see [`Storage::sum`](nnrs_kernels::array::Storage::sum).
     pub(crate) sum: AtomicU64,
     /// An output was made again since, which the plan does not keep.
@@ -90,7 +90,7 @@ pub(crate) struct Links {
     pub(crate) inputs: SmallVec<[VarRef; 2]>,
     /// All inputs, where some are left out (see [`FnNode::set_active`]).
     all_inputs: Option<Box<[VarRef]>>,
-    outputs: SmallVec<[Slot; 1]>,
+    outputs: SmallVec<[OutputSlot; 1]>,
     /// The function over the shapes that inputs and outputs had when it was set up; nothing if it is to be set up again.
     setup: Option<Arc<Setup>>,
     /// The inputs whose users want it to be set up again.
@@ -98,7 +98,7 @@ pub(crate) struct Links {
 }
 
 /// An output: the variable while it is alive, and its data, so that it can come back.
-struct Slot {
+struct OutputSlot {
     id: u64,
     var: Weak<VarNode>,
     data: NdArray,
@@ -110,9 +110,16 @@ struct Slot {
     grad_elided: bool,
 }
 
-impl Slot {
-    fn new(v: &VarRef) -> Slot {
-        Slot { id: v.id, var: Arc::downgrade(v), data: v.data(), core: Weak::new(), kept: None, grad_elided: false }
+impl OutputSlot {
+    fn new(v: &VarRef) -> OutputSlot {
+        OutputSlot {
+            id: v.id,
+            var: Arc::downgrade(v),
+            data: v.data(),
+            core: Weak::new(),
+            kept: None,
+            grad_elided: false,
+        }
     }
 }
 
@@ -152,17 +159,17 @@ impl FnNode {
     }
 
     /// The plan that ran it last, if that is still there.
-    pub(crate) fn plan(&self) -> Option<Arc<plan::Forward>> {
+    pub(crate) fn plan(&self) -> Option<Arc<plan::ForwardPlan>> {
         self.lock_plan().upgrade()
     }
 
-    pub(crate) fn lock_plan(&self) -> MutexGuard<'_, Weak<plan::Forward>> {
+    pub(crate) fn lock_plan(&self) -> MutexGuard<'_, Weak<plan::ForwardPlan>> {
         self.plan.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// The arrays of the outputs, be the variables there or not.
     pub(crate) fn output_arrays(&self) -> SmallVec<[NdArray; 2]> {
-        let array = |s: &Slot| s.var.upgrade().map_or_else(|| s.data.clone(), |v| v.data());
+        let array = |s: &OutputSlot| s.var.upgrade().map_or_else(|| s.data.clone(), |v| v.data());
         self.links().outputs.iter().map(array).collect()
     }
 
@@ -300,7 +307,7 @@ impl FnNode {
     pub(crate) fn outputs(self: &Arc<FnNode>) -> SmallVec<[VarRef; 1]> {
         let mut links = self.links();
         let Links { inputs, outputs, .. } = &mut *links;
-        let revive = |(i, slot): (usize, &mut Slot)| {
+        let revive = |(i, slot): (usize, &mut OutputSlot)| {
             slot.var.upgrade().unwrap_or_else(|| {
                 let inherited = inputs.iter().any(|x| x.need_grad());
                 let core = slot.kept.take().or_else(|| slot.core.upgrade());
@@ -478,7 +485,7 @@ impl FnNode {
         let mut links = self.links();
         let slot = &mut links.outputs[i];
         if std::ptr::eq(slot.var.as_ptr(), Arc::as_ptr(v)) {
-            *slot = Slot {
+            *slot = OutputSlot {
                 id: next_id(),
                 var: Weak::new(),
                 data: NdArray::of_engine(v.shape()),
@@ -493,7 +500,7 @@ impl FnNode {
     pub(crate) fn replace_output(&self, i: usize, new: &VarRef) {
         note_change();
         let mut links = self.links();
-        links.outputs[i] = Slot::new(new);
+        links.outputs[i] = OutputSlot::new(new);
     }
 }
 
@@ -665,7 +672,7 @@ pub(crate) fn mirror(y: &VarRef, copy: &VarRef) -> Arc<FnNode> {
     let context = like.as_ref().map_or_else(mode::context, |f| f.context.clone());
     let origin = like.and_then(|f| f.origin.clone());
     let node = unlinked(Arc::new(Identity {}), smallvec![y.clone()], context, origin, true);
-    node.links().outputs.push(Slot::new(copy));
+    node.links().outputs.push(OutputSlot::new(copy));
     register(y, &node);
     node
 }
@@ -750,6 +757,6 @@ fn make_outputs(node: &Arc<FnNode>, data: SmallVec<[NdArray; 1]>) -> SmallVec<[V
             v
         })
         .collect();
-    links.outputs = outputs.iter().map(Slot::new).collect();
+    links.outputs = outputs.iter().map(OutputSlot::new).collect();
     outputs
 }

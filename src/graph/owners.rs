@@ -15,7 +15,7 @@ pub(crate) enum Root {
 }
 
 /// A node in the history that may hold something of the user's.
-pub(crate) enum Place {
+pub(crate) enum HistoryNode {
     Function(FunctionRef),
     /// A variable with which something of the user's is kept.
     Variable(VarRef),
@@ -23,8 +23,8 @@ pub(crate) enum Place {
 
 /// The nodes behind some roots that their handles own, alone or together.
 #[derive(Default)]
-pub(crate) struct Owned {
-    pub(crate) places: Vec<Place>,
+pub(crate) struct OwnedNodes {
+    pub(crate) places: Vec<HistoryNode>,
     /// For each node those that it owns in turn, by their places in the list.
     pub(crate) behind: Vec<Vec<usize>>,
     /// For each root its own place, or its function's.
@@ -35,17 +35,17 @@ pub(crate) struct Owned {
 
 /// What the handles of `roots`, each with their number, own alone: no other handle, graph or run. Nothing where
 /// another thread is at work on the graphs.
-pub(crate) fn owned_by(roots: &[(Root, usize)]) -> Owned {
-    let part = Part::behind(roots);
+pub(crate) fn owned_by(roots: &[(Root, usize)]) -> OwnedNodes {
+    let part = UserCodePart::behind(roots);
     let work = part.as_ref().map_or(0, |p| p.variables.len() + p.functions.len());
     let found = part.and_then(|p| Some((p.shared()?, p)));
     let owned = found.and_then(|(shared, part)| part.owned(roots, &shared)).unwrap_or_default();
-    Owned { work, of: if owned.of.is_empty() { vec![None; roots.len()] } else { owned.of }, ..owned }
+    OwnedNodes { work, of: if owned.of.is_empty() { vec![None; roots.len()] } else { owned.of }, ..owned }
 }
 
 /// The part of the graphs behind the roots in which user code is at work.
 #[derive(Default)]
-struct Part {
+struct UserCodePart {
     variables: Vec<VarRef>,
     functions: Vec<Arc<FnNode>>,
     /// How often each is owned by the part, and by handles.
@@ -72,10 +72,10 @@ fn has_user_code(v: &VarNode) -> Option<bool> {
     Some(v.is_foreign() || v.try_lock()?.parent.as_ref().is_some_and(|(f, _)| f.user_code.load(Relaxed)))
 }
 
-impl Part {
+impl UserCodePart {
     /// `None` if another thread is at work on it.
-    fn behind(roots: &[(Root, usize)]) -> Option<Part> {
-        let mut part = Part::default();
+    fn behind(roots: &[(Root, usize)]) -> Option<UserCodePart> {
+        let mut part = UserCodePart::default();
         for (root, handles) in roots {
             match root {
                 Root::Variable(v) => part.add_variable(v.upgrade()?, *handles)?,
@@ -86,7 +86,7 @@ impl Part {
         while v < part.variables.len() || f < part.functions.len() {
             if let Some(var) = part.variables.get(v).cloned() {
                 v += 1;
-                part.add(Links::of(&var)?)?;
+                part.add(OwnedLinks::of(&var)?)?;
             }
             if let Some(node) = part.functions.get(f).cloned() {
                 f += 1;
@@ -96,7 +96,7 @@ impl Part {
         Some(part)
     }
 
-    fn add(&mut self, links: Links) -> Option<()> {
+    fn add(&mut self, links: OwnedLinks) -> Option<()> {
         links.functions.into_iter().for_each(|f| self.add_function(f, 1));
         links.variables.into_iter().try_for_each(|v| self.add_variable(v, 1))
     }
@@ -133,7 +133,7 @@ impl Part {
         let mut found: MixMap<usize, ()> = MixMap::default();
         while !variables.is_empty() || !functions.is_empty() {
             if let Some(v) = variables.pop().filter(|v| found.insert(address(v), ()).is_none()) {
-                let links = Links::of(&v)?;
+                let links = OwnedLinks::of(&v)?;
                 variables.extend(links.variables);
                 functions.extend(links.functions);
             }
@@ -145,7 +145,7 @@ impl Part {
     }
 
     /// The nodes that are not `shared`, and what owns them.
-    fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<Owned> {
+    fn owned(self, roots: &[(Root, usize)], shared: &MixMap<usize, ()>) -> Option<OwnedNodes> {
         let ours: Vec<Arc<FnNode>> = self.functions.into_iter().filter(|f| !shared.contains_key(&address(f))).collect();
         let is_kept = |v: &VarRef| v.is_foreign() && !shared.contains_key(&address(v));
         let kept: Vec<VarRef> = self.variables.into_iter().filter(is_kept).collect();
@@ -172,26 +172,26 @@ impl Part {
         let before = |v: &VarRef| Some(of_parent(v)?.into_iter().collect());
         let behind = ours.iter().map(behind).chain(kept.iter().map(before)).collect::<Option<Vec<_>>>()?;
         let of = roots.iter().map(of).collect::<Option<Vec<_>>>()?;
-        let functions = ours.into_iter().map(|f| Place::Function(FunctionRef::new(f)));
-        let places = functions.chain(kept.into_iter().map(Place::Variable)).collect();
-        Some(Owned { places, behind, of, work: 0 })
+        let functions = ours.into_iter().map(|f| HistoryNode::Function(FunctionRef::new(f)));
+        let places = functions.chain(kept.into_iter().map(HistoryNode::Variable)).collect();
+        Some(OwnedNodes { places, behind, of, work: 0 })
     }
 }
 
 /// What a variable owns: its parent, and what the plans own that it alone has.
-struct Links {
+struct OwnedLinks {
     variables: Vec<VarRef>,
     functions: Vec<Arc<FnNode>>,
 }
 
-impl Links {
+impl OwnedLinks {
     /// `None` if the variable is locked.
-    fn of(v: &VarRef) -> Option<Links> {
+    fn of(v: &VarRef) -> Option<OwnedLinks> {
         let (parent, forward, backward) = {
             let s = v.try_lock()?;
             (s.parent.as_ref().map(|(f, _)| f.clone()), s.plans.forward.clone(), s.plans.backward.clone())
         };
-        let mut links = Links { variables: vec![], functions: parent.into_iter().collect() };
+        let mut links = OwnedLinks { variables: vec![], functions: parent.into_iter().collect() };
         // Each plan is owned by the cache, and by the clones here.
         for p in forward.iter().filter(|p| Arc::strong_count(p) == 2) {
             links.functions.extend(p.nodes.iter().map(|n| &n.f).chain(p.watch.functions()).cloned());

@@ -274,8 +274,8 @@ impl Variable {
         if self.has_parent() {
             hooks::with(pre, after, |h| {
                 let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
-                let _shown = h.any().then(|| Shown::new(self.node(), seed.clone()));
-                let h = plan::Hooks { has_own_seed: matches!(options.seed, Seed::Own), ..*h };
+                let _shown = h.any().then(|| SeedGuard::new(self.node(), seed.clone()));
+                let h = plan::NodeHooks { has_own_seed: matches!(options.seed, Seed::Own), ..*h };
                 plan.run(&seed, &h, clear_seed)
             })?;
         }
@@ -312,19 +312,19 @@ impl Variable {
 }
 
 /// While it lives, a variable's gradient is the seed of the run, so that hooks see what the functions see.
-struct Shown<'a> {
+struct SeedGuard<'a> {
     root: &'a VarRef,
     own: Option<NdArray>,
 }
 
-impl Shown<'_> {
-    fn new(root: &VarRef, seed: NdArray) -> Shown<'_> {
+impl SeedGuard<'_> {
+    fn new(root: &VarRef, seed: NdArray) -> SeedGuard<'_> {
         root.set_seed_cleared(false);
-        Shown { root, own: root.swap_grad(Some(seed)) }
+        SeedGuard { root, own: root.swap_grad(Some(seed)) }
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for SeedGuard<'_> {
     fn drop(&mut self) {
         self.root.swap_grad(self.own.take());
     }

@@ -11,7 +11,7 @@ pub use handle::Variable;
 use super::node::{self, FnNode, maker};
 use super::observe::Observed;
 use super::{deferred_drop, plan};
-use nnrs_kernels::array::{NdArray, Owned, next_time};
+use nnrs_kernels::array::{NdArray, VariableArray, next_time};
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -56,8 +56,8 @@ pub(crate) struct Core {
 }
 
 pub(super) struct Arrays {
-    pub(super) data: Owned,
-    pub(super) grad: Option<Owned>,
+    pub(super) data: VariableArray,
+    pub(super) grad: Option<VariableArray>,
     /// The last backward run did not keep the gradient.
     grad_elided: bool,
     /// What the last backward run with hooks began with here was cleared.
@@ -66,7 +66,7 @@ pub(super) struct Arrays {
 
 impl Arrays {
     fn new(data: NdArray) -> Arrays {
-        Arrays { data: Owned::new(data), grad: None, grad_elided: false, seed_cleared: false }
+        Arrays { data: VariableArray::new(data), grad: None, grad_elided: false, seed_cleared: false }
     }
 
     /// True if there is a gradient with a content, or one that can be observed.
@@ -204,7 +204,7 @@ impl VarNode {
     /// A variable without history over the data of `v` and another gradient.
     pub(crate) fn stand_in(v: &VarRef, grad: NdArray) -> VarRef {
         let node = VarNode::new(v.data(), Some(v.need_grad()));
-        node.core().lock().grad = Some(Owned::new(grad));
+        node.core().lock().grad = Some(VariableArray::new(grad));
         node
     }
 
@@ -280,7 +280,7 @@ impl VarNode {
         let core = self.core();
         let mut s = core.lock();
         let shape = s.data.shape();
-        NdArray::clone(s.grad.get_or_insert_with(|| Owned::new(NdArray::of_engine(shape))))
+        NdArray::clone(s.grad.get_or_insert_with(|| VariableArray::new(NdArray::of_engine(shape))))
     }
 
     /// The gradient array as users get it: one that backward did not keep does not read as zeros.
@@ -299,18 +299,18 @@ impl VarNode {
 
     /// Puts another gradient array in the place of this one; gives the old one.
     pub(crate) fn swap_grad(&self, grad: Option<NdArray>) -> Option<NdArray> {
-        let old = std::mem::replace(&mut self.core().lock().grad, grad.map(Owned::new));
+        let old = std::mem::replace(&mut self.core().lock().grad, grad.map(VariableArray::new));
         old.as_deref().cloned()
     }
 
     /// Takes the arrays of another variable, and what is known of them. Unlinked copies of this one keep those that they
     /// have.
     pub(crate) fn take_arrays(&self, other: &VarNode) {
-        let grad = Some(Owned::new(other.grad()));
+        let grad = Some(VariableArray::new(other.grad()));
         let arrays = {
             let from = other.core();
             let from = from.lock();
-            let data = Owned::new(NdArray::clone(&from.data));
+            let data = VariableArray::new(NdArray::clone(&from.data));
             Arrays { data, grad, grad_elided: from.grad_elided, seed_cleared: false }
         };
         if self.is_copied() {

@@ -190,8 +190,8 @@ fn read_header(file: &mut File, size: u64) -> Result<Metadata> {
 
 /// JSON readers keep the last of several equal names; here they are an error.
 fn refuse_duplicates(text: &[u8]) -> Result<()> {
-    struct Names;
-    impl<'de> Visitor<'de> for Names {
+    struct DuplicateCheck;
+    impl<'de> Visitor<'de> for DuplicateCheck {
         type Value = ();
         fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
             f.write_str("an object")
@@ -208,7 +208,7 @@ fn refuse_duplicates(text: &[u8]) -> Result<()> {
         }
     }
     let mut reader = serde_json::Deserializer::from_slice(text);
-    reader.deserialize_map(Names).map_err(|e| broken(format!("in its header, {e}")))
+    reader.deserialize_map(DuplicateCheck).map_err(|e| broken(format!("in its header, {e}")))
 }
 
 fn read_tensor(file: &mut File, name: String, info: &TensorInfo, elements: Elements) -> Result<Tensor> {

@@ -119,7 +119,7 @@ pub(crate) fn current() -> Scope {
 /// The tree of a program without Python.
 struct Own;
 
-static ROOT: LazyLock<Scope> = LazyLock::new(|| Arc::new(List::default()));
+static ROOT: LazyLock<Scope> = LazyLock::new(|| Arc::new(ScopeEntries::default()));
 
 thread_local! {
     static CURRENT: RefCell<Option<Scope>> = const { RefCell::new(None) };
@@ -146,9 +146,9 @@ impl Tree for Own {
 }
 
 #[derive(Default)]
-struct List(Mutex<Vec<(String, Item)>>);
+struct ScopeEntries(Mutex<Vec<(String, Item)>>);
 
-impl List {
+impl ScopeEntries {
     /// Locked only while an entry goes in or out, never while other code runs.
     fn lock(&self) -> MutexGuard<'_, Vec<(String, Item)>> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
@@ -159,7 +159,7 @@ fn find<'a>(list: &'a mut [(String, Item)], key: &str) -> Option<&'a mut Item> {
     list.iter_mut().find(|(k, _)| k == key).map(|(_, item)| item)
 }
 
-fn note_change(list: Arc<List>, key: &str, old: Option<Item>) {
+fn note_change(list: Arc<ScopeEntries>, key: &str, old: Option<Item>) {
     let key = key.to_string();
     note(move || match old {
         Some(old) => drop(list.put(&key, old)),
@@ -167,7 +167,7 @@ fn note_change(list: Arc<List>, key: &str, old: Option<Item>) {
     });
 }
 
-impl Entries for List {
+impl Entries for ScopeEntries {
     fn get(&self, key: &str) -> Option<Item> {
         find(&mut self.lock(), key).cloned()
     }
@@ -210,10 +210,10 @@ impl Entries for List {
     }
 
     fn address(&self) -> usize {
-        self as *const List as usize
+        self as *const ScopeEntries as usize
     }
 
     fn inner(&self) -> Result<Scope, Error> {
-        Ok(Arc::new(List::default()))
+        Ok(Arc::new(ScopeEntries::default()))
     }
 }

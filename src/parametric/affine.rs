@@ -2,7 +2,7 @@
 
 use super::argument_types::{Apply, Init, Rng, Sizes};
 use super::declare::parametric;
-use super::layer::{Layer, glorot};
+use super::layer::{LayerParameters, glorot};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
@@ -42,7 +42,7 @@ impl Affine {
     fn build(&self, x: &Variable, Sizes(outmaps): Sizes) -> Result<Vec<Variable>> {
         let shape = x.shape();
         let inmaps = shape.size_from(shape.axis(self.base_axis, "base_axis")?);
-        let layer = Layer { fixed: self.fix_parameters, rng: self.rng.clone() };
+        let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
         let usual = glorot(inmaps, outmaps.iter().product(), &[]);
         let sizes: Vec<usize> = std::iter::once(inmaps).chain(outmaps.iter().copied()).collect();
         let w = layer.weight(&sizes, &self.w_init, usual, &self.apply_w)?;

@@ -2,7 +2,7 @@
 
 use super::argument_types::Inits;
 use super::declare::parametric;
-use super::layer::{Kept, Layer, sizes_at};
+use super::layer::{LayerParameters, ParameterAxes, sizes_at};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
@@ -44,8 +44,8 @@ parametric! {
 
 impl BatchNormalization {
     fn build(&self, x: &Variable) -> Result<Vec<Variable>> {
-        let shape = sizes_at(x, &self.axes, "axes", Kept::AtAxes)?;
-        let layer = Layer { fixed: self.fix_parameters, ..Default::default() };
+        let shape = sizes_at(x, &self.axes, "axes", ParameterAxes::AtAxes)?;
+        let layer = LayerParameters { fixed: self.fix_parameters, ..Default::default() };
         let (beta, gamma) = layer.beta_gamma(&shape, &self.param_init, self.no_bias, self.no_scale)?;
         let mean = layer.statistic("mean", &shape, &self.param_init, 0.0)?;
         let var = layer.statistic("var", &shape, &self.param_init, 1.0)?;

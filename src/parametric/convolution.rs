@@ -2,7 +2,7 @@
 
 use super::argument_types::{Apply, Init, Rng, Size, Sizes};
 use super::declare::parametric;
-use super::layer::{Layer, glorot, size};
+use super::layer::{LayerParameters, glorot, size};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
@@ -65,7 +65,7 @@ impl Convolution {
         if self.channel_last {
             sizes[1..].rotate_left(1);
         }
-        let layer = Layer { fixed: self.fix_parameters, rng: self.rng.clone() };
+        let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
         let w = layer.weight(&sizes, &self.w_init, glorot(channels, outmaps, &kernel), &self.apply_w)?;
         let b = layer.bias(&[outmaps], &self.b_init, &self.apply_b, self.with_bias)?;
         let rule = f::Convolution {

@@ -2,7 +2,7 @@
 
 use super::argument_types::{Apply, Init, Size};
 use super::declare::parametric;
-use super::layer::Layer;
+use super::layer::LayerParameters;
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::Usual;
@@ -35,7 +35,7 @@ parametric! {
 
 impl Embed {
     fn build(&self, x: &Variable, Size(n_inputs): Size, Size(n_features): Size) -> Result<Vec<Variable>> {
-        let layer = Layer { fixed: self.fix_parameters, ..Default::default() };
+        let layer = LayerParameters { fixed: self.fix_parameters, ..Default::default() };
         let usual = Usual::Uniform(-3f64.sqrt(), 3f64.sqrt());
         let w = layer.weight(&[n_inputs, n_features], &self.initializer, usual, &self.apply_w)?;
         Ok(vec![f::embed(x, &w)?])

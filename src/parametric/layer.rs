@@ -21,13 +21,13 @@ pub(super) fn in_scope<R>(
 
 /// How a layer's trained parameters are made and used.
 #[derive(Default)]
-pub(super) struct Layer {
+pub(super) struct LayerParameters {
     /// They stay as they are in training.
     pub(super) fixed: bool,
     pub(super) rng: Rng,
 }
 
-impl Layer {
+impl LayerParameters {
     /// The initializer of the usual values.
     fn usual(&self, usual: Usual) -> Arc<dyn Initializer> {
         self.rng.0.clone().unwrap_or_else(generator).initializer(usual)
@@ -99,15 +99,15 @@ pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
 
 /// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.
 #[derive(PartialEq)]
-pub(super) enum Kept {
+pub(super) enum ParameterAxes {
     AtAxes,
     Elsewhere,
 }
 
 /// The shape of a normalization's parameters.
-pub(super) fn sizes_at(x: &Variable, axes: &[i64], argument: &str, kept: Kept) -> Result<Shape> {
+pub(super) fn sizes_at(x: &Variable, axes: &[i64], argument: &str, kept: ParameterAxes) -> Result<Shape> {
     let shape = x.shape();
     let axes = axes.iter().map(|&a| shape.axis(a, argument)).collect::<Result<Vec<usize>>>()?;
-    let keep = |i: usize| axes.contains(&i) == (kept == Kept::AtAxes);
+    let keep = |i: usize| axes.contains(&i) == (kept == ParameterAxes::AtAxes);
     Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::argument_types::Inits;
 use super::declare::parametric;
-use super::layer::{Kept, Layer, sizes_at};
+use super::layer::{LayerParameters, ParameterAxes, sizes_at};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
@@ -39,8 +39,8 @@ parametric! {
 
 impl LayerNormalization {
     fn build(&self, x: &Variable) -> Result<Vec<Variable>> {
-        let shape = sizes_at(x, &self.batch_axis, "batch_axis", Kept::Elsewhere)?;
-        let layer = Layer { fixed: self.fix_parameters, ..Default::default() };
+        let shape = sizes_at(x, &self.batch_axis, "batch_axis", ParameterAxes::Elsewhere)?;
+        let layer = LayerParameters { fixed: self.fix_parameters, ..Default::default() };
         let (beta, gamma) = layer.beta_gamma(&shape, &self.param_init, self.no_bias, self.no_scale)?;
         let rule = f::LayerNormalization {
             batch_axis: self.batch_axis.clone(),

@@ -2,7 +2,7 @@
 
 use super::argument_types::Init;
 use super::declare::parametric;
-use super::layer::Layer;
+use super::layer::LayerParameters;
 use crate::functions as f;
 use crate::graph::Variable;
 use crate::initializer::Usual;
@@ -37,7 +37,7 @@ impl PReLU {
     fn build(&self, x: &Variable) -> Result<Vec<Variable>> {
         let shape = x.shape();
         let sizes = if self.shared { vec![] } else { vec![shape[shape.axis(self.base_axis, "base_axis")?]] };
-        let layer = Layer { fixed: self.fix_parameters, ..Default::default() };
+        let layer = LayerParameters { fixed: self.fix_parameters, ..Default::default() };
         let slope = layer.parameter("slope", &sizes, &self.slope_init, Usual::Constant(0.25))?;
         Ok(vec![f::prelu(x, &slope, f::PReLU { base_axis: self.base_axis })?])
     }

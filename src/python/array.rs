@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A dense N-dimensional array; shares its memory with the variables and arrays made from it.
-#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
-pub(crate) struct NdArray {
+#[pyclass(frozen, subclass, weakref, name = "NdArray", module = "nnrs._core")]
+pub(crate) struct PyNdArray {
     array: Array,
     /// The result of a comparison: no truth that Python could go by.
     pub(super) is_comparison: AtomicBool,
@@ -23,15 +23,15 @@ pub(crate) struct NdArray {
     _maker: Option<Arc<dyn Maker>>,
 }
 
-impl NdArray {
-    pub(crate) fn new(array: Array) -> NdArray {
-        NdArray { array: array.handle(), is_comparison: AtomicBool::new(false), _maker: None }
+impl PyNdArray {
+    pub(crate) fn new(array: Array) -> PyNdArray {
+        PyNdArray { array: array.handle(), is_comparison: AtomicBool::new(false), _maker: None }
     }
 
-    /// As [`NdArray::new`], of an array whose content will be made again when it is read, if it was given up.
-    pub(crate) fn of_variable(array: Array) -> NdArray {
+    /// As [`PyNdArray::new`], of an array whose content will be made again when it is read, if it was given up.
+    pub(crate) fn of_variable(array: Array) -> PyNdArray {
         let _maker = array.storage().maker();
-        NdArray { _maker, ..NdArray::new(array) }
+        PyNdArray { _maker, ..PyNdArray::new(array) }
     }
 
     pub(crate) fn inner(&self) -> &Array {
@@ -40,19 +40,19 @@ impl NdArray {
 }
 
 #[pymethods]
-impl NdArray {
+impl PyNdArray {
     #[new]
     #[pyo3(signature = (*args, **kwargs), text_signature = "(shape=None, *sizes)")]
-    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<NdArray> {
+    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyNdArray> {
         if args.len() > 1 && kwargs.is_none_or(|k| k.is_empty()) {
             reserve::check(args.py())?;
-            return Ok(NdArray::new(Array::new(convert::shape("NdArray", args)?)));
+            return Ok(PyNdArray::new(Array::new(convert::shape("NdArray", args)?)));
         }
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
         let size = shape.as_ref().filter(|s| s.is_instance_of::<PyInt>()).map(|s| PyTuple::new(s.py(), [s]));
         let shape = size.transpose()?.map(Bound::into_any).or(shape);
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", &s))?;
-        Ok(NdArray::new(Array::new(shape)))
+        Ok(PyNdArray::new(Array::new(shape)))
     }
 
     /// An array with a copy of `nparr`, of its shape and element type.
@@ -60,17 +60,17 @@ impl NdArray {
     /// >>> nn.NdArray.from_numpy_array(np.float32([1, 2])).data
     /// array([1., 2.], dtype=float32)
     #[staticmethod]
-    fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<NdArray> {
-        convert::from_numpy("NdArray.from_numpy_array", "nparr", nparr).map(NdArray::new)
+    fn from_numpy_array(nparr: &Bound<'_, PyAny>) -> PyResult<PyNdArray> {
+        convert::from_numpy("NdArray.from_numpy_array", "nparr", nparr).map(PyNdArray::new)
     }
 
     #[staticmethod]
-    fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<NdArray> {
+    fn _from_pickle(py: Python<'_>, values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<PyNdArray> {
         let a = convert::from_numpy("NdArray", "values", values)?;
         if let Some(d) = DType::from_name(dtype) {
             errors::run(py, || a.cast(d))?;
         }
-        Ok(NdArray::new(a))
+        Ok(PyNdArray::new(a))
     }
 
     /// Sizes of the axes, a tuple of int.
@@ -239,10 +239,10 @@ impl NdArray {
     /// Copies the elements of `arr`, with their type, and gives this array. Raises ValueError for another number of elements.
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from<'py>(
-        slf: Bound<'py, NdArray>,
-        arr: &NdArray,
+        slf: Bound<'py, PyNdArray>,
+        arr: &PyNdArray,
         #[pyo3(from_py_with = convert::flag)] use_current_context: bool,
-    ) -> PyResult<Bound<'py, NdArray>> {
+    ) -> PyResult<Bound<'py, PyNdArray>> {
         let _ = use_current_context;
         let (to, from) = (&slf.get().array, &arr.array);
         let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_or_fill(&from));
@@ -260,9 +260,9 @@ impl NdArray {
     /// >>> a.view((2, 2)).data[1, 1] = 9
     /// >>> a.data
     /// array([1., 2., 3., 9.], dtype=float32)
-    fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<NdArray> {
+    fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyNdArray> {
         let shape = convert::shape("NdArray.view", shape)?;
-        errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(NdArray::new)
+        errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(PyNdArray::new)
     }
 
     /// The part from `start` of `length` places along axis `dim`, over the same memory. All axes before it must be of size 1.
@@ -273,13 +273,13 @@ impl NdArray {
         #[pyo3(from_py_with = convert::plain)] dim: i64,
         #[pyo3(from_py_with = convert::plain)] start: i64,
         #[pyo3(from_py_with = convert::plain)] length: i64,
-    ) -> PyResult<NdArray> {
-        errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(NdArray::new)
+    ) -> PyResult<PyNdArray> {
+        errors::run_as(py, "NdArray.narrow", || self.array.narrow(dim, start, length)).map(PyNdArray::new)
     }
 
     /// Sets the elements to `value` where `mask`, of the same shape or one that broadcasts to it, is not 0.
     fn masked_fill<'py>(
-        slf: &Bound<'py, NdArray>,
+        slf: &Bound<'py, PyNdArray>,
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -288,11 +288,11 @@ impl NdArray {
 
     /// As `masked_fill`.
     fn bool_fill<'py>(
-        slf: &Bound<'py, NdArray>,
+        slf: &Bound<'py, PyNdArray>,
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        NdArray::masked_fill(slf, mask, value)
+        PyNdArray::masked_fill(slf, mask, value)
     }
 
     /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
@@ -348,18 +348,18 @@ impl NdArray {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, &'static str))> {
-        let class = py.get_type::<NdArray>();
+        let class = py.get_type::<PyNdArray>();
         Ok((class.getattr("_from_pickle")?, (pickled(py, &self.array)?, self.array.dtype().name())))
     }
 
     fn __richcmp__<'py>(
-        slf: &Bound<'py, NdArray>,
+        slf: &Bound<'py, PyNdArray>,
         other: &Bound<'py, PyAny>,
         op: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let same = |o: &Bound<'py, NdArray>| o.get().array.address() == slf.get().array.address();
-        match (op, other.cast::<NdArray>()) {
+        let same = |o: &Bound<'py, PyNdArray>| o.get().array.address() == slf.get().array.address();
+        match (op, other.cast::<PyNdArray>()) {
             (CompareOp::Eq, Ok(o)) => Ok(same(o).into_pyobject(py)?.to_owned().into_any()),
             (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
             _ => operators::compare(slf.as_any(), other, op),
@@ -367,9 +367,9 @@ impl NdArray {
     }
 }
 
-operators::arithmetic!(NdArray);
-operators::in_place!(NdArray);
-operators::refused!(NdArray);
+operators::arithmetic!(PyNdArray);
+operators::in_place!(PyNdArray);
+operators::refused!(PyNdArray);
 
 /// A NumPy copy of the content (bfloat16 as float32).
 fn pickled<'py>(py: Python<'py>, a: &Array) -> PyResult<Bound<'py, PyAny>> {

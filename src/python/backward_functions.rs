@@ -1,7 +1,7 @@
 //! `nnrs.backward_functions`: gradient rules in Python, for `nn.grad`.
 
 use super::finish::attached;
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{convert, errors};
 use crate::function::{Args, Def, Function, Grad, Group, registry};
 use crate::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
@@ -35,12 +35,12 @@ fn unregister_rule(name: &str) -> bool {
 fn own_rule(
     py: Python<'_>,
     name: &str,
-    grad_inputs: Vec<PyRef<'_, Variable>>,
-    inputs: Vec<PyRef<'_, Variable>>,
-    outputs: Vec<Option<PyRef<'_, Variable>>>,
+    grad_inputs: Vec<PyRef<'_, PyVariable>>,
+    inputs: Vec<PyRef<'_, PyVariable>>,
+    outputs: Vec<Option<PyRef<'_, PyVariable>>>,
     arguments: &Bound<'_, PyDict>,
-) -> PyResult<Vec<Option<Variable>>> {
-    let vars = |list: &[PyRef<'_, Variable>]| list.iter().map(|v| v.var().clone()).collect::<Vec<_>>();
+) -> PyResult<Vec<Option<PyVariable>>> {
+    let vars = |list: &[PyRef<'_, PyVariable>]| list.iter().map(|v| v.var().clone()).collect::<Vec<_>>();
     let (x, gy) = (vars(&inputs), vars(&grad_inputs));
     let given: Vec<Option<&Var>> = outputs.iter().map(|y| y.as_ref().map(|v| v.var())).collect();
     let f = match given.iter().flatten().find_map(|y| made_by(y, name, &x)) {
@@ -54,7 +54,7 @@ fn own_rule(
     }
     let y = own.into_iter().enumerate().map(|(k, y)| given.get(k).copied().flatten().cloned().unwrap_or(y)).collect();
     let parts = errors::run(py, || graph::by_own_rule(&f, x, y, gy))?;
-    Ok(parts.into_iter().map(|g| g.map(Variable::new)).collect())
+    Ok(parts.into_iter().map(|g| g.map(PyVariable::new)).collect())
 }
 
 /// The function of this name that made `y` from `x`.
@@ -116,7 +116,7 @@ fn apply(rule: &Bound<'_, PyAny>, f: &FunctionRef, g: &Grad) -> PyResult<Vec<Opt
     let some = |list: &[Var], read: &dyn Fn(usize) -> bool| {
         PyList::new(
             py,
-            list.iter().enumerate().map(|(k, v)| read(k).then(|| Variable::new(v.clone()))).collect::<Vec<_>>(),
+            list.iter().enumerate().map(|(k, v)| read(k).then(|| PyVariable::new(v.clone()))).collect::<Vec<_>>(),
         )
     };
     let shapes = |list: &[Var]| -> PyResult<Bound<'_, PyList>> {
@@ -142,9 +142,9 @@ fn parts(f: &FunctionRef, made: &Bound<'_, PyAny>) -> PyResult<Vec<Option<Var>>>
             let name = format!("the gradient rule registered for '{}'", f.class_name());
             errors::raise(v.py(), e.actual(errors::type_name(v)).function(name))
         };
-        v.cast::<Variable>().map(|v| Some(v.get().var().clone())).map_err(|_| wrong())
+        v.cast::<PyVariable>().map(|v| Some(v.get().var().clone())).map_err(|_| wrong())
     };
-    if made.is_none() || made.cast::<Variable>().is_ok() || !made.hasattr("__iter__")? {
+    if made.is_none() || made.cast::<PyVariable>().is_ok() || !made.hasattr("__iter__")? {
         return Ok(vec![one(made)?]);
     }
     made.try_iter()?.map(|v| one(&v?)).collect()

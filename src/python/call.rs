@@ -1,7 +1,7 @@
 //! Calling functions: the registry for the generator, and one entry for all generated Python functions.
 
-use super::array::NdArray;
-use super::variable::Variable;
+use super::array::PyNdArray;
+use super::variable::PyVariable;
 use super::{convert, errors, reserve};
 use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
 use crate::graph::{self, Variable as Var, describe_inputs, mode};
@@ -38,9 +38,9 @@ pub(crate) fn inputs(def: &Def, given: &Bound<'_, PyTuple>) -> PyResult<Inputs> 
     let mut imperative = false;
     let mut absent = false;
     for (i, v) in given.iter_borrowed().enumerate() {
-        if let Ok(v) = v.cast::<Variable>() {
+        if let Ok(v) = v.cast::<PyVariable>() {
             vars.push(v.get().var().clone());
-        } else if let Ok(a) = v.cast::<NdArray>() {
+        } else if let Ok(a) = v.cast::<PyNdArray>() {
             vars.push(Var::from_array(a.get().inner().clone()));
             imperative = true;
         } else if v.is_none() && def.input(i).kind == InputKind::Optional {
@@ -120,7 +120,7 @@ pub(crate) fn wanted_outputs(function: &str, n: Option<&Bound<'_, PyAny>>) -> Py
     let Some(n) = n.filter(|n| !n.is_none()) else { return Ok(-1) };
     let whole = |v: f64| (v.abs() < 9e15).then_some(v as i64);
     // An array with one element can be made a number too, but is a mistake here.
-    let number = Some(n).filter(|n| !n.is_instance_of::<Variable>() && !n.is_instance_of::<NdArray>());
+    let number = Some(n).filter(|n| !n.is_instance_of::<PyVariable>() && !n.is_instance_of::<PyNdArray>());
     let Some(n) = number else {
         return Err(errors::wrong_type(n.py(), function, "n_outputs", "an int of 64 bits", errors::describe(n)));
     };
@@ -167,7 +167,7 @@ pub(crate) fn into_arrays(function: &str, outputs: Option<&Bound<'_, PyAny>>) ->
     let Some(list) = outputs else { return Ok(None) };
     let wrong = || errors::wrong_type(list.py(), function, "outputs", "a list of NdArray", errors::type_name(list));
     let items = list.cast::<PyList>().map_err(|_| wrong())?;
-    let array = |a: Bound<'_, PyAny>| match a.cast::<NdArray>() {
+    let array = |a: Bound<'_, PyAny>| match a.cast::<PyNdArray>() {
         Ok(a) => Ok(a.get().inner().clone()),
         Err(_) => Err(errors::wrong_type(
             a.py(),
@@ -193,7 +193,7 @@ pub(crate) fn apply<'py>(
         let context = mode::context();
         let run = || mode::inner(context, || graph::apply_into(f, &refs, into, None));
         let made = errors::detached(py, run)?;
-        return wrap(py, made, |py, v| Ok(Bound::new(py, NdArray::new(v.raw_data()))?.into_any()));
+        return wrap(py, made, |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()));
     }
     let made = match mode::auto_forward() {
         true => errors::run(py, || graph::apply_into(f, &refs, into, None))?,
@@ -202,7 +202,7 @@ pub(crate) fn apply<'py>(
             errors::run(py, || graph::apply_into(f, &refs, into, origin))?
         }
     };
-    wrap(py, made, |py, v| Ok(Bound::new(py, Variable::new(v))?.into_any()))
+    wrap(py, made, |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
 }
 
 /// One object, or a tuple of several.
@@ -226,7 +226,7 @@ pub(crate) fn wrap<'py>(
 
 /// Variables as a tuple, however many they are.
 pub(crate) fn tuple_of<'py>(py: Python<'py>, made: Vec<Var>) -> PyResult<Bound<'py, PyTuple>> {
-    let list = made.into_iter().map(|v| Bound::new(py, Variable::new(v))).collect::<PyResult<Vec<_>>>()?;
+    let list = made.into_iter().map(|v| Bound::new(py, PyVariable::new(v))).collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(py, list)
 }
 
@@ -295,13 +295,13 @@ fn gradients(def: &Def, f: &dyn Function) -> Vec<bool> {
 #[pyfunction]
 fn grad<'py>(
     py: Python<'py>,
-    outputs: Vec<PyRef<'py, Variable>>,
-    inputs: Vec<PyRef<'py, Variable>>,
-    seeds: Vec<Option<PyRef<'py, Variable>>>,
-) -> PyResult<Vec<Option<Variable>>> {
+    outputs: Vec<PyRef<'py, PyVariable>>,
+    inputs: Vec<PyRef<'py, PyVariable>>,
+    seeds: Vec<Option<PyRef<'py, PyVariable>>>,
+) -> PyResult<Vec<Option<PyVariable>>> {
     let outs: Vec<&Var> = outputs.iter().map(|v| v.var()).collect();
     let ins: Vec<&Var> = inputs.iter().map(|v| v.var()).collect();
     let seeds: Vec<Option<&Var>> = seeds.iter().map(|s| s.as_ref().map(|v| v.var())).collect();
     let grads = errors::run(py, || graph::grad(&outs, &ins, &seeds))?;
-    Ok(grads.into_iter().map(|g| g.map(Variable::new)).collect())
+    Ok(grads.into_iter().map(|g| g.map(PyVariable::new)).collect())
 }

@@ -5,11 +5,11 @@
 //! variable with an `info`. Handles own the anchors of their variables or functions, anchors those of what is behind, and
 //! the one of a PythonFunction or a variable its object.
 
-use super::function::Function as GraphFunction;
-use super::members::Kept;
+use super::function::PyGraphFunction as GraphFunction;
+use super::members::UserObject;
 use super::python_function::{UserFunction, live};
-use super::variable::Variable;
-use crate::graph::{FunctionRef, Place, Root, Variable as Var, owned_by};
+use super::variable::PyVariable;
+use crate::graph::{FunctionRef, HistoryNode, Root, Variable as Var, owned_by};
 use crate::solver::Solver;
 use nnrs_kernels::expr::ssa::MixMap;
 
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 /// What stands for a node of the graph in a collection.
 #[pyclass(frozen)]
 struct Anchor {
-    of: Place,
+    of: HistoryNode,
     behind: Mutex<Vec<Py<Anchor>>>,
 }
 
@@ -103,7 +103,7 @@ fn collection(py: Python<'_>, phase: &str, info: &Bound<'_, PyAny>) -> PyResult<
 
 /// The graph may own objects of Python's.
 fn is_needed() -> bool {
-    live() > 0 || Kept::any()
+    live() > 0 || UserObject::any()
 }
 
 /// Ends what is running.
@@ -130,7 +130,7 @@ impl Collection {
         let owned = owned_by(&roots);
         roots.truncate(ids.len());
         *lock(&HANDLES) = ids.iter().copied().zip(roots).collect();
-        let anchor = |of: Place| Py::new(py, Anchor { of, behind: Mutex::default() });
+        let anchor = |of: HistoryNode| Py::new(py, Anchor { of, behind: Mutex::default() });
         let all = owned.places.into_iter().map(anchor).collect::<PyResult<Vec<_>>>()?;
         for (a, behind) in all.iter().zip(&owned.behind) {
             *lock(&a.get().behind) = behind.iter().map(|&i| all[i].clone_ref(py)).collect();
@@ -249,7 +249,7 @@ pub(crate) fn traverse_solver(solver: &Arc<Solver>, visit: &PyVisit<'_>) -> Resu
     own.into_iter().flatten().try_for_each(|anchor| visit.call(anchor))
 }
 
-impl Drop for Variable {
+impl Drop for PyVariable {
     fn drop(&mut self) {
         self.noted().forget(self.var().node().id);
     }
@@ -262,7 +262,7 @@ impl Drop for GraphFunction {
 }
 
 #[pymethods]
-impl Variable {
+impl PyVariable {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let node = self.var().node();
         self.noted().traverse(node.id, || Root::of_variable(node), &visit)
@@ -286,20 +286,20 @@ impl Anchor {
         let Ok(behind) = self.behind.try_lock() else { return Ok(()) };
         behind.iter().try_for_each(|a| visit.call(a))?;
         match &self.of {
-            Place::Function(f) => {
+            HistoryNode::Function(f) => {
                 let own = UserFunction::of(&**f.function()).filter(|_| Arc::strong_count(f.function()) == 1);
                 own.map_or(Ok(()), |own| visit.call(own.object()))
             }
-            Place::Variable(v) => {
+            HistoryNode::Variable(v) => {
                 let Some(s) = v.try_lock() else { return Ok(()) };
                 let own = s.info.as_ref().filter(|info| Arc::strong_count(info) == 1);
-                own.and_then(|info| info.downcast_ref::<Kept>()).map_or(Ok(()), |kept| visit.call(kept.object()))
+                own.and_then(|info| info.downcast_ref::<UserObject>()).map_or(Ok(()), |kept| visit.call(kept.object()))
             }
         }
     }
 
     fn __clear__(&self) {
-        if let Place::Variable(v) = &self.of {
+        if let HistoryNode::Variable(v) = &self.of {
             let info = v.lock().info.take();
             drop(info);
         }

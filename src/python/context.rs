@@ -6,20 +6,20 @@ use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where and in which precision functions run.
-#[pyclass(frozen, eq, subclass, module = "nnrs._core")]
-pub(crate) struct Context {
+#[pyclass(frozen, eq, subclass, name = "Context", module = "nnrs._core")]
+pub(crate) struct PyContext {
     inner: Mutex<Arc<crate::Context>>,
 }
 
-impl PartialEq for Context {
-    fn eq(&self, other: &Context) -> bool {
+impl PartialEq for PyContext {
+    fn eq(&self, other: &PyContext) -> bool {
         *self.get() == *other.get()
     }
 }
 
-impl Context {
-    pub(crate) fn new(inner: Arc<crate::Context>) -> Context {
-        Context { inner: Mutex::new(inner) }
+impl PyContext {
+    pub(crate) fn new(inner: Arc<crate::Context>) -> PyContext {
+        PyContext { inner: Mutex::new(inner) }
     }
 
     /// The context as it is now.
@@ -36,19 +36,19 @@ impl Context {
 }
 
 #[pymethods]
-impl Context {
+impl PyContext {
     #[new]
     #[pyo3(
         signature = (*args, **kwargs),
         text_signature = "(backend=['cpu:float'], array_class='', device_id='0')"
     )]
-    fn py_new(py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Context> {
+    fn py_new(py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyContext> {
         let parameters = [("backend", "['cpu:float']"), ("array_class", "''"), ("device_id", "'0'")];
         let [backend, array_class, device_id] = errors::bind("Context", parameters, args, kwargs)?;
         let backend = backend.map_or_else(|| Ok(vec!["cpu:float".into()]), |v| backends(&v))?;
         let array_class = array_class.map_or_else(|| Ok(String::new()), |v| text(&v, "array_class"))?;
         let device_id = device_id.map_or_else(|| Ok("0".into()), |v| text(&v, "device_id"))?;
-        Ok(Context::new(Arc::new(made(py, backend, array_class, device_id)?)))
+        Ok(PyContext::new(Arc::new(made(py, backend, array_class, device_id)?)))
     }
 
     /// Candidates as `device:type`; the first one that this build knows is taken.
@@ -88,7 +88,7 @@ impl Context {
     }
 
     /// A field by its name.
-    fn __getitem__<'py>(slf: &Bound<'py, Context>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(slf: &Bound<'py, PyContext>, key: &str) -> PyResult<Bound<'py, PyAny>> {
         slf.getattr(key)
     }
 
@@ -104,7 +104,7 @@ impl Context {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Vec<String>, String, String))> {
         let c = self.get();
-        Ok((py.get_type::<Context>().into_any(), (c.backend.clone(), c.array_class.clone(), c.device_id.clone())))
+        Ok((py.get_type::<PyContext>().into_any(), (c.backend.clone(), c.array_class.clone(), c.device_id.clone())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Between Python and Rust: NumPy arrays, arguments, the script line that is running.
 
 use super::errors::{self, describe};
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{finish, reserve, stay};
 use crate::function::{ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// What a NumPy array over memory of the engine has as its base: keeps the memory alive.
 #[pyclass(frozen, module = "nnrs._core")]
-struct Memory {
+struct NumpyBase {
     export: Export,
     /// Who has a view of an array's memory has the array.
     _array: Option<NdArray>,
@@ -147,7 +147,7 @@ pub(crate) fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 /// and panic where it cannot.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
-    py.get_type::<Memory>();
+    py.get_type::<NumpyBase>();
     numpy::get_array_module(py)?.getattr("_ARRAY_API")?;
     let made = catch_unwind(|| numpy::npyffi::is_numpy_2(py));
     made.map(drop).map_err(|_| PyImportError::new_err("nnrs does not know the C API of this version of NumPy"))
@@ -170,18 +170,18 @@ pub(crate) fn no_array(py: Python<'_>, e: PyErr, function: &str, arg: &str) -> P
 
 /// A NumPy array over `data`'s memory.
 pub(crate) fn to_numpy(py: Python<'_>, data: Data, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
-    over(py, Memory { export: Export::new(data, false), _array: None }, &shape, NPY_ARRAY_CARRAY)
+    over(py, NumpyBase { export: Export::new(data, false), _array: None }, &shape, NPY_ARRAY_CARRAY)
 }
 
 /// A NumPy array over `data`, the memory of the array `a`, to be written if `writes`.
 pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: bool) -> PyResult<Bound<'py, PyAny>> {
     a.storage().note_exported();
-    let memory = Memory { export: Export::new(data, writes), _array: Some(a.handle()) };
+    let memory = NumpyBase { export: Export::new(data, writes), _array: Some(a.handle()) };
     over(py, memory, &a.shape(), if writes { NPY_ARRAY_CARRAY } else { NPY_ARRAY_CARRAY_RO })
 }
 
 /// Other than `PyArray::borrow_from_array` this gives NumPy's error where NumPy makes no array: too many axes, no memory.
-fn over<'py>(py: Python<'py>, memory: Memory, shape: &Shape, flags: c_int) -> PyResult<Bound<'py, PyAny>> {
+fn over<'py>(py: Python<'py>, memory: NumpyBase, shape: &Shape, flags: c_int) -> PyResult<Bound<'py, PyAny>> {
     let data = errors::run(py, || memory.export.data().clone().of(shape.size()))?;
     let (descr, memory) = (descr(py, data.dtype())?, Bound::new(py, memory)?);
     let (axes, sizes) = (shape.ndim() as c_int, shape.as_ptr() as *mut npy_intp);
@@ -339,7 +339,7 @@ const OPEN: i64 = i64::MIN;
 
 /// A Variable or an array is no list of arguments, however many elements it has.
 fn is_array(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<Variable>() || value.is_instance_of::<super::array::NdArray>()
+    value.is_instance_of::<PyVariable>() || value.is_instance_of::<super::array::PyNdArray>()
 }
 
 fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {

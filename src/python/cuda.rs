@@ -3,7 +3,7 @@
 use super::errors;
 use super::finish::{attached, detached};
 use super::memory::stats_dict;
-use super::variable::Variable;
+use super::variable::PyVariable;
 use crate::function::elementwise::default_rules;
 use crate::function::find;
 use nnrs_kernels::cuda;
@@ -167,7 +167,7 @@ fn cuda_functions_on_host() -> Vec<&'static str> {
 
 /// What became of the runs of a variable's graph as CUDA graphs.
 #[pyfunction]
-fn cuda_graphs(py: Python<'_>, y: &Variable) -> Vec<String> {
+fn cuda_graphs(py: Python<'_>, y: &PyVariable) -> Vec<String> {
     detached(py, || y.var().cuda_graphs()) // it waits for runs, which may want Python
 }
 

@@ -1,7 +1,7 @@
 //! Parameter files for python/nnrs/_files.py.
 
-use super::array::NdArray;
-use super::variable::Variable;
+use super::array::PyNdArray;
+use super::variable::PyVariable;
 use super::{convert, errors};
 use crate::graph::Variable as Var;
 use crate::io::open;
@@ -38,27 +38,27 @@ fn write_parameters(
     py: Python<'_>,
     path: PathBuf,
     names: Vec<String>,
-    variables: Vec<PyRef<'_, Variable>>,
+    variables: Vec<PyRef<'_, PyVariable>>,
 ) -> PyResult<()> {
     let all: Vec<(String, Var)> = names.into_iter().zip(variables.iter().map(|v| v.var().clone())).collect();
     errors::detached(py, || parameter::write_to(&mut File::create(&path)?, &all))
 }
 
 /// Name, values, `need_grad`.
-type Known = (String, NdArray, bool);
+type NamedParameter = (String, PyNdArray, bool);
 
 /// Reads all parameters, in the order in which they were made.
 #[pyfunction]
-fn read_parameters(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Known>> {
+fn read_parameters(py: Python<'_>, path: PathBuf) -> PyResult<Vec<NamedParameter>> {
     let read = || parameter::read_from(&mut open(&path)?);
     let records = errors::detached(py, read).map_err(|e| plain(py, e))?;
-    Ok(records.into_iter().map(|r| (r.name, NdArray::new(r.array), r.need_grad)).collect())
+    Ok(records.into_iter().map(|r| (r.name, PyNdArray::new(r.array), r.need_grad)).collect())
 }
 
 /// Puts parameters into the current scope; if one of them does not fit, none.
 #[pyfunction]
-fn set_parameters(py: Python<'_>, function: &str, records: Vec<(String, PyRef<'_, NdArray>, bool)>) -> PyResult<()> {
-    let record = |(name, a, need_grad): (String, PyRef<'_, NdArray>, bool)| parameter::Record {
+fn set_parameters(py: Python<'_>, function: &str, records: Vec<(String, PyRef<'_, PyNdArray>, bool)>) -> PyResult<()> {
+    let record = |(name, a, need_grad): (String, PyRef<'_, PyNdArray>, bool)| parameter::Record {
         name,
         array: a.inner().clone(),
         need_grad,
@@ -74,12 +74,12 @@ fn temporary_beside(path: PathBuf) -> PathBuf {
 }
 
 /// Name, type, shape, and bytes as a NumPy array.
-type Given<'py> = (String, String, Vec<usize>, Bound<'py, PyAny>);
-type Found<'py> = (String, String, Bound<'py, PyTuple>, Bound<'py, PyAny>);
+type TensorToSave<'py> = (String, String, Vec<usize>, Bound<'py, PyAny>);
+type LoadedTensor<'py> = (String, String, Bound<'py, PyTuple>, Bound<'py, PyAny>);
 
 /// Writes tensors in place, in the order given.
 #[pyfunction]
-fn save_safetensors(py: Python<'_>, path: PathBuf, tensors: Vec<Given<'_>>, metadata: Notes) -> PyResult<()> {
+fn save_safetensors(py: Python<'_>, path: PathBuf, tensors: Vec<TensorToSave<'_>>, metadata: Notes) -> PyResult<()> {
     let (mut given, mut bytes) = (Vec::new(), Vec::new());
     for (name, kind, shape, raw) in tensors {
         given.push((name, kind, shape));
@@ -104,7 +104,7 @@ fn plain(py: Python<'_>, e: PyErr) -> PyErr {
 
 /// Reads tensors and metadata.
 #[pyfunction]
-fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<Found<'_>>, Notes)> {
+fn load_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<LoadedTensor<'_>>, Notes)> {
     let (tensors, notes) =
         errors::detached(py, || read_open(&mut open(&path)?, Elements::Raw)).map_err(|e| plain(py, e))?;
     let bytes = |a: &Array| errors::run(py, || a.read(DType::U8));

@@ -27,16 +27,16 @@ thread_local! {
 }
 
 /// A thread on its way to Python.
-struct Way;
+struct ReturningThread;
 
-impl Way {
-    fn begin() -> Way {
+impl ReturningThread {
+    fn begin() -> ReturningThread {
         UNDERWAY.fetch_add(1, SeqCst);
         if IS_DETACHED.get() && is_over() {
             UNDERWAY.fetch_sub(1, SeqCst);
             stay::for_ever();
         }
-        Way
+        ReturningThread
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn is_over() -> bool {
     ENDS.load(SeqCst) && !IS_LAST.try_with(Cell::get).unwrap_or(false)
 }
 
-impl Drop for Way {
+impl Drop for ReturningThread {
     fn drop(&mut self) {
         UNDERWAY.fetch_sub(1, SeqCst);
     }
@@ -72,7 +72,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) ->
     let (found, _way) = py.detach(|| {
         let _detached = Detached::set(true);
         let found = fork::working(f);
-        (found, Way::begin())
+        (found, ReturningThread::begin())
     });
     found
 }
@@ -80,7 +80,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) ->
 /// Runs Python code out of engine code, which may have been called without the GIL.
 pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
     stay::mark();
-    let way = Way::begin();
+    let way = ReturningThread::begin();
     let _detached = Detached::set(false);
     let there = |py: Python<'_>| {
         drop(way);

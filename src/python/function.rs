@@ -1,9 +1,9 @@
 //! `nnrs.function.Function`: a function of the graph, as `Variable.parent`, hooks and visitors give it.
 
 use super::collector::{Noted, new_function};
-use super::context::Context;
+use super::context::PyContext;
 use super::python_function::{UserFunction, call_python_function};
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{call, convert, errors, finish};
 use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
@@ -13,15 +13,15 @@ use pyo3::types::{PyDict, PyTuple};
 use std::collections::BTreeMap;
 
 /// A function of the graph.
-#[pyclass(frozen, weakref, module = "nnrs._core")]
-pub(crate) struct Function {
+#[pyclass(frozen, weakref, name = "Function", module = "nnrs._core")]
+pub(crate) struct PyGraphFunction {
     f: FunctionRef,
     noted: Noted,
 }
 
-impl Function {
-    pub(crate) fn new(f: FunctionRef) -> Function {
-        Function { noted: new_function(&f), f }
+impl PyGraphFunction {
+    pub(crate) fn new(f: FunctionRef) -> PyGraphFunction {
+        PyGraphFunction { noted: new_function(&f), f }
     }
 
     pub(super) fn noted(&self) -> &Noted {
@@ -41,7 +41,7 @@ impl Function {
     }
 }
 
-type Vars<'py> = Vec<PyRef<'py, Variable>>;
+type Vars<'py> = Vec<PyRef<'py, PyVariable>>;
 
 fn vars<'a>(list: &'a Vars<'_>) -> Vec<&'a Var> {
     list.iter().map(|v| v.var()).collect()
@@ -49,7 +49,7 @@ fn vars<'a>(list: &'a Vars<'_>) -> Vec<&'a Var> {
 
 /// What it is.
 #[pymethods]
-impl Function {
+impl PyGraphFunction {
     /// NNabla's class name of the function, as "Affine"; of a PythonFunction its `name`.
     #[getter]
     fn name(&self) -> &'static str {
@@ -58,14 +58,14 @@ impl Function {
 
     /// The input Variables, in the order of the call.
     #[getter]
-    fn inputs(&self) -> Vec<Variable> {
-        self.f.inputs().into_iter().map(Variable::new).collect()
+    fn inputs(&self) -> Vec<PyVariable> {
+        self.f.inputs().into_iter().map(PyVariable::new).collect()
     }
 
     /// The output Variables; those that the script dropped come back.
     #[getter]
-    fn outputs(&self) -> Vec<Variable> {
-        self.f.outputs().into_iter().map(Variable::new).collect()
+    fn outputs(&self) -> Vec<PyVariable> {
+        self.f.outputs().into_iter().map(PyVariable::new).collect()
     }
 
     /// The arguments by NNabla's names, as the function uses them: what the call left to default is filled in.
@@ -113,8 +113,8 @@ impl Function {
 
     /// The Context in which the function was made and runs.
     #[getter]
-    fn context(&self) -> Context {
-        Context::new(self.f.context())
+    fn context(&self) -> PyContext {
+        PyContext::new(self.f.context())
     }
 
     /// The longest way to a leaf, counted in functions: lower ranks run first in forward, last in backward.
@@ -154,7 +154,7 @@ impl Function {
 
     /// Functions have no order: as in NNabla, none is before or after another.
     fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> bool {
-        let same = || other.cast::<Function>().is_ok_and(|o| o.get().f.id() == self.f.id());
+        let same = || other.cast::<PyGraphFunction>().is_ok_and(|o| o.get().f.id() == self.f.id());
         match op {
             CompareOp::Eq => same(),
             CompareOp::Ne => !same(),
@@ -165,7 +165,7 @@ impl Function {
 
 /// What it does when it is called directly.
 #[pymethods]
-impl Function {
+impl PyGraphFunction {
     /// Applies the same function with the same arguments to other inputs, as a new function of the graph, and computes
     /// it at once.
     ///
@@ -312,7 +312,7 @@ impl Function {
 
 /// What its gradient reads, and where its outputs lie.
 #[pymethods]
-impl Function {
+impl PyGraphFunction {
     /// Whether the gradient of input `i` reads the data of input `j`; False where there is no such input. What nnrs
     /// really reads: often less than NNabla says (`F.mul2`: the other input alone), sometimes an input where NNabla
     /// reads the output.
@@ -376,7 +376,8 @@ impl Function {
 /// Computes the outputs of a function that was just applied in a static graph.
 fn compute(py: Python<'_>, made: &Bound<'_, PyAny>) -> PyResult<()> {
     let first = if made.is_instance_of::<PyTuple>() { made.get_item(0)? } else { made.clone() };
-    let Some(f) = first.cast::<Variable>().ok().filter(|_| !mode::auto_forward()).and_then(|v| v.get().var().parent())
+    let Some(f) =
+        first.cast::<PyVariable>().ok().filter(|_| !mode::auto_forward()).and_then(|v| v.get().var().parent())
     else {
         return Ok(());
     };

@@ -1,8 +1,8 @@
 //! More members of `nnrs.Variable`: notes of the user, surgery, and what is written in Python.
 
-use super::array::NdArray;
-use super::function::Function;
-use super::variable::Variable;
+use super::array::PyNdArray;
+use super::function::PyGraphFunction;
+use super::variable::PyVariable;
 use super::{call, collector, errors, finish};
 use crate::graph::{self, Info, Variable as Var, mode};
 use pyo3::call::PyCallArgs;
@@ -19,14 +19,14 @@ pub(crate) fn set_parent(var: &Var, value: Option<&Bound<'_, PyAny>>) -> PyResul
         return Ok(());
     };
     let py = value.py();
-    let f = value.cast::<Function>().map_err(|_| {
+    let f = value.cast::<PyGraphFunction>().map_err(|_| {
         errors::wrong_type(py, "Variable.parent", "parent", "a Function or None", errors::type_name(value))
     })?;
     errors::run(py, || var.set_parent(f.get().inner()))
 }
 
 /// An object that a script keeps with a variable.
-pub(crate) struct Kept {
+pub(crate) struct UserObject {
     /// There until it is dropped.
     object: Option<Py<PyAny>>,
     is_foreign: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Kept {
 /// How many are kept that may be in a cycle.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-impl Kept {
+impl UserObject {
     fn info(object: Bound<'_, PyAny>, is_foreign: bool) -> Option<Info> {
         if object.is_none() {
             return None;
         }
         KEPT.fetch_add(is_foreign as usize, Relaxed);
-        Some(Arc::new(Kept { object: Some(object.unbind()), is_foreign }))
+        Some(Arc::new(UserObject { object: Some(object.unbind()), is_foreign }))
     }
 
     pub(super) fn object(&self) -> &Py<PyAny> {
@@ -60,7 +60,7 @@ thread_local! {
 }
 
 /// One by one, without recursion: variables that keep each other so may be a long chain.
-impl Drop for Kept {
+impl Drop for UserObject {
     fn drop(&mut self) {
         KEPT.fetch_sub(self.is_foreign as usize, Relaxed);
         let mut object = self.object.take();
@@ -94,11 +94,12 @@ pub(crate) fn in_python<'py>(py: Python<'py>, name: &str, given: impl PyCallArgs
 }
 
 #[pymethods]
-impl Variable {
+impl PyVariable {
     /// Anything that the user wants to keep with the variable.
     #[getter]
     pub(super) fn get_info(&self, py: Python<'_>) -> Py<PyAny> {
-        let kept = self.var().info().and_then(|i| i.downcast_ref::<Kept>().map(|kept| kept.object().clone_ref(py)));
+        let kept =
+            self.var().info().and_then(|i| i.downcast_ref::<UserObject>().map(|kept| kept.object().clone_ref(py)));
         kept.unwrap_or_else(|| py.None())
     }
 
@@ -109,14 +110,14 @@ impl Variable {
             collector::watch(value.py())?;
             self.var().node().set_foreign();
         }
-        self.var().set_info(Kept::info(value, is_foreign));
+        self.var().set_info(UserObject::info(value, is_foreign));
         Ok(())
     }
 
     /// Keeps what is in no cycle: collections need not look at graphs for it.
     #[pyo3(name = "_note_info")]
     fn note_info(&self, value: Bound<'_, PyAny>) {
-        self.var().set_info(Kept::info(value, false));
+        self.var().set_info(UserObject::info(value, false));
     }
 
     /// How many variables share this one's arrays: itself and its unlinked copies.
@@ -133,7 +134,7 @@ impl Variable {
     }
 
     /// The same network without gradients: built again under `nnrs.no_grad`, on parameters that need none.
-    fn no_grad<'py>(slf: &Bound<'py, Variable>) -> PyResult<Bound<'py, PyAny>> {
+    fn no_grad<'py>(slf: &Bound<'py, PyVariable>) -> PyResult<Bound<'py, PyAny>> {
         in_python(slf.py(), "no_grad", (slf,))
     }
 
@@ -146,7 +147,7 @@ impl Variable {
     /// >>> x.parent, x.d
     /// (None, array([1., 9., 3.], dtype=float32))
     fn masked_fill_<'py>(
-        slf: &Bound<'py, Variable>,
+        slf: &Bound<'py, PyVariable>,
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -155,16 +156,16 @@ impl Variable {
 
     /// The same as `masked_fill_`.
     fn bool_fill_<'py>(
-        slf: &Bound<'py, Variable>,
+        slf: &Bound<'py, PyVariable>,
         mask: &Bound<'py, PyAny>,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Variable::masked_fill_(slf, mask, value)
+        PyVariable::masked_fill_(slf, mask, value)
     }
 
     /// The data array as it is: nothing is computed again for it.
-    fn _raw_data(&self) -> NdArray {
-        NdArray::new(self.var().raw_data())
+    fn _raw_data(&self) -> PyNdArray {
+        PyNdArray::new(self.var().raw_data())
     }
 
     /// Whether data and gradient have been cleared.
@@ -175,7 +176,7 @@ impl Variable {
     }
 
     /// Gives this variable the value `new`, which is computed from it.
-    fn _supersede(&self, py: Python<'_>, new: &Variable) -> PyResult<()> {
+    fn _supersede(&self, py: Python<'_>, new: &PyVariable) -> PyResult<()> {
         errors::run(py, || self.var().supersede(new.var()))
     }
 }
@@ -184,8 +185,8 @@ impl Variable {
 #[pyfunction]
 pub(crate) fn apply_again<'py>(
     py: Python<'py>,
-    f: &Function,
-    inputs: Vec<PyRef<'py, Variable>>,
+    f: &PyGraphFunction,
+    inputs: Vec<PyRef<'py, PyVariable>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let vars: Vec<&Var> = inputs.iter().map(|v| v.var()).collect();
     let node = f.inner();

@@ -2,7 +2,7 @@
 
 use super::convert::flag;
 use super::errors;
-use super::variable::Variable;
+use super::variable::PyVariable;
 use crate::graph::{ForwardOptions, live_functions, live_variables, memory_fit, memory_plan};
 use nnrs_kernels::array::alloc;
 use pyo3::prelude::*;
@@ -73,7 +73,7 @@ fn live_nodes() -> (u64, u64) {
 #[pyfunction]
 fn plan_memory(
     py: Python<'_>,
-    y: &Variable,
+    y: &PyVariable,
     #[pyo3(from_py_with = flag)] clear_buffer: bool,
     #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
     #[pyo3(from_py_with = flag)] backward_clear_buffer: bool,
@@ -87,7 +87,7 @@ fn plan_memory(
 #[pyfunction]
 fn fit_memory(
     py: Python<'_>,
-    y: &Variable,
+    y: &PyVariable,
     budget: usize,
     #[pyo3(from_py_with = flag)] clear_buffer: bool,
     #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,

@@ -31,10 +31,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     reserve::take();
     nnrs_kernels::fork::watch();
     m.add("Error", m.py().get_type::<errors::Error>())?;
-    m.add_class::<variable::Variable>()?;
-    m.add_class::<array::NdArray>()?;
-    m.add_class::<context::Context>()?;
-    m.add_class::<function::Function>()?;
+    m.add_class::<variable::PyVariable>()?;
+    m.add_class::<array::PyNdArray>()?;
+    m.add_class::<context::PyContext>()?;
+    m.add_class::<function::PyGraphFunction>()?;
     m.add_class::<checked::Checked>()?;
     call::register(m)?;
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;

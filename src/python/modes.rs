@@ -1,8 +1,8 @@
 //! Modes of the thread, hooks, threads, and running several variables, as plain functions for the Python side.
 
-use super::context::Context;
+use super::context::PyContext;
 use super::convert::flag;
-use super::variable::{Variable, call_hook, forward_vars};
+use super::variable::{PyVariable, call_hook, forward_vars};
 use crate::graph::hooks::{self, When};
 use crate::graph::{ForwardOptions, mode};
 use pyo3::prelude::*;
@@ -63,13 +63,13 @@ fn in_recomputing() -> bool {
 }
 
 #[pyfunction]
-fn get_current_context() -> Context {
-    Context::new(mode::context())
+fn get_current_context() -> PyContext {
+    PyContext::new(mode::context())
 }
 
 #[pyfunction]
-fn set_context(ctx: &Context) -> Context {
-    Context::new(mode::set_context(ctx.get()))
+fn set_context(ctx: &PyContext) -> PyContext {
+    PyContext::new(mode::set_context(ctx.get()))
 }
 
 fn when(before: bool) -> When {
@@ -90,7 +90,7 @@ fn unset_function_hook(before: bool, key: &str) {
 #[pyo3(signature = (variables, clear_buffer=false, clear_no_need_grad=false, function_pre_hook=None, function_post_hook=None))]
 fn forward_all(
     py: Python<'_>,
-    variables: Vec<PyRef<'_, Variable>>,
+    variables: Vec<PyRef<'_, PyVariable>>,
     #[pyo3(from_py_with = flag)] clear_buffer: bool,
     #[pyo3(from_py_with = flag)] clear_no_need_grad: bool,
     function_pre_hook: Option<Py<PyAny>>,

@@ -1,8 +1,8 @@
 //! Operators of Variable and NdArray: arrays, variables and numbers on both sides.
 
-use super::array::NdArray;
+use super::array::PyNdArray;
 use super::convert::word;
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{call, finish};
 use crate::function::Def;
 use crate::functions as f;
@@ -34,21 +34,21 @@ pub(crate) static POW: Operator =
     Operator { two: f::Pow2::DEF, scalar: f::PowScalar::DEF, reversed: f::RPowScalar::DEF, number: |v| v };
 
 /// The other side of an operator.
-enum Operand {
+enum PyOperand {
     Array,
     Number(f64),
     Other,
 }
 
 /// Tells arrays first: a 0-d Variable can be made a float too, but its value is not known yet.
-fn operand(value: &Bound<'_, PyAny>) -> Operand {
-    if value.is_instance_of::<Variable>() || value.is_instance_of::<NdArray>() {
-        return Operand::Array;
+fn operand(value: &Bound<'_, PyAny>) -> PyOperand {
+    if value.is_instance_of::<PyVariable>() || value.is_instance_of::<PyNdArray>() {
+        return PyOperand::Array;
     }
     let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() || is_numpy_number(value);
     match is_number.then(|| value.extract()) {
-        Some(Ok(v)) => Operand::Number(v),
-        _ => Operand::Other,
+        Some(Ok(v)) => PyOperand::Number(v),
+        _ => PyOperand::Other,
     }
 }
 
@@ -60,9 +60,9 @@ fn is_numpy_number(value: &Bound<'_, PyAny>) -> bool {
 /// `a op b` where `a` is a Variable or NdArray.
 pub(crate) fn apply<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: &Operator) -> PyResult<Bound<'py, PyAny>> {
     match operand(b) {
-        Operand::Number(v) => with_number(a, op.scalar, (op.number)(v)),
-        Operand::Array => with_array(a, op.two, b),
-        Operand::Other => refuse(b, op),
+        PyOperand::Number(v) => with_number(a, op.scalar, (op.number)(v)),
+        PyOperand::Array => with_array(a, op.two, b),
+        PyOperand::Other => refuse(b, op),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn reversed<'py>(
     op: &Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
     match operand(b) {
-        Operand::Number(v) => with_number(a, op.reversed, v),
+        PyOperand::Number(v) => with_number(a, op.reversed, v),
         _ => refuse(b, op),
     }
 }
@@ -103,10 +103,10 @@ fn with_array<'py>(a: &Bound<'py, PyAny>, def: &Def, b: &Bound<'py, PyAny>) -> P
 }
 
 /// `a op= b` of an NdArray: the result goes into `a`'s memory.
-pub(crate) fn assign(a: &Bound<'_, NdArray>, b: &Bound<'_, PyAny>, op: &Operator) -> PyResult<()> {
+pub(crate) fn assign(a: &Bound<'_, PyNdArray>, b: &Bound<'_, PyAny>, op: &Operator) -> PyResult<()> {
     let py = a.py();
     let result = apply(a.as_any(), b, op)?;
-    let Ok(result) = result.cast::<NdArray>() else {
+    let Ok(result) = result.cast::<PyNdArray>() else {
         return Err(super::errors::wrong_type(
             py,
             op.two.snake,
@@ -138,13 +138,13 @@ pub(crate) fn compare<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>, op: Com
         CompareOp::Ne => (f::NotEqual::DEF, f::NotEqualScalar::DEF),
     };
     let made = match operand(b) {
-        Operand::Number(v) => with_number(a, scalar, v)?,
-        Operand::Array => with_array(a, two, b)?,
-        Operand::Other => return Ok(a.py().NotImplemented().into_bound(a.py())),
+        PyOperand::Number(v) => with_number(a, scalar, v)?,
+        PyOperand::Array => with_array(a, two, b)?,
+        PyOperand::Other => return Ok(a.py().NotImplemented().into_bound(a.py())),
     };
-    if let Ok(v) = made.cast::<Variable>() {
+    if let Ok(v) = made.cast::<PyVariable>() {
         v.get().is_comparison.store(true, Relaxed);
-    } else if let Ok(v) = made.cast::<NdArray>() {
+    } else if let Ok(v) = made.cast::<PyNdArray>() {
         v.get().is_comparison.store(true, Relaxed);
     }
     Ok(made)

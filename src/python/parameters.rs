@@ -3,7 +3,7 @@
 
 use super::finish::{self, attached};
 use super::parametric::Drawn;
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{convert, errors};
 use crate::graph::Variable as Var;
 use crate::initializer::{Generator, Initializer};
@@ -98,7 +98,7 @@ fn new_dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// What a value in a dict is to Rust; nothing, if it is neither a parameter nor a scope.
 fn item(value: &Bound<'_, PyAny>) -> Option<Item> {
-    match value.cast::<Variable>() {
+    match value.cast::<PyVariable>() {
         Ok(v) => Some(Item::Parameter(v.get().var().clone())),
         Err(_) => value.cast::<PyDict>().ok().map(|d| Item::Scope(scope(d))),
     }
@@ -106,7 +106,7 @@ fn item(value: &Bound<'_, PyAny>) -> Option<Item> {
 
 fn to_object<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAny>> {
     match item {
-        Item::Parameter(v) => Ok(Bound::new(py, Variable::new(v.clone()))?.into_any()),
+        Item::Parameter(v) => Ok(Bound::new(py, PyVariable::new(v.clone()))?.into_any()),
         Item::Scope(s) => Ok(dict_of(py, s)?.into_any()),
     }
 }
@@ -141,7 +141,7 @@ fn put(scope: &Bound<'_, PyDict>, key: &str, value: &Bound<'_, PyAny>) -> PyResu
 }
 
 fn note_change(scope: &Bound<'_, PyDict>, key: &str, value: &Bound<'_, PyAny>, old: Option<Bound<'_, PyAny>>) {
-    if let Ok(v) = value.cast::<Variable>() {
+    if let Ok(v) = value.cast::<PyVariable>() {
         v.get().var().note_name(key);
     }
     let (scope, key, old) = (Dict(scope.clone().unbind()), key.to_string(), old.map(Bound::unbind));
@@ -200,13 +200,13 @@ impl Entries for Dict {
 }
 
 /// A Python initializer: what is called with a shape, or an array; None for zeros.
-pub(super) struct Given(pub(super) Py<PyAny>);
+pub(super) struct PyInitializer(pub(super) Py<PyAny>);
 
-impl Initializer for Given {
+impl Initializer for PyInitializer {
     fn make(&self, shape: &Shape) -> Result<Array> {
         let make = |py: Python<'_>| {
             let values = helper(py, "_initial")?.call1((&self.0, convert::tuple(py, shape)?))?;
-            Ok(values.cast::<Variable>()?.get().var().raw_data())
+            Ok(values.cast::<PyVariable>()?.get().var().raw_data())
         };
         attached(|py| {
             make(py).map_err(|e: PyErr| match e.is_instance_of::<PyMemoryError>(py) {
@@ -218,7 +218,7 @@ impl Initializer for Given {
 
     fn made(&self, parameter: &Var) {
         let note = |py: Python<'_>| {
-            helper(py, "_note_initializer")?.call1((Variable::new(parameter.clone()), &self.0)).map(drop)
+            helper(py, "_note_initializer")?.call1((PyVariable::new(parameter.clone()), &self.0)).map(drop)
         };
         let _ = attached(note);
     }
@@ -238,11 +238,11 @@ fn get_parameter_or_create(
     initializer: &Bound<'_, PyAny>,
     need_grad: bool,
     used_with_grad: bool,
-) -> PyResult<Variable> {
+) -> PyResult<PyVariable> {
     let here = "get_parameter_or_create";
     let shape = convert::shape(here, shape)?;
     errors::run_as(py, here, || {
-        let given = Given(initializer.clone().unbind());
-        use_parameter(name, shape, &given, need_grad, used_with_grad).map(Variable::new)
+        let given = PyInitializer(initializer.clone().unbind());
+        use_parameter(name, shape, &given, need_grad, used_with_grad).map(PyVariable::new)
     })
 }

@@ -1,10 +1,10 @@
 //! Parametric functions: their arguments, and one entry for all generated Python functions.
 
-use super::array::NdArray;
+use super::array::PyNdArray;
 use super::call::{arguments, hint, wrap};
 use super::finish::attached;
-use super::parameters::{Given, helper};
-use super::variable::Variable;
+use super::parameters::{PyInitializer, helper};
+use super::variable::PyVariable;
 use super::{convert, errors, reserve};
 use crate::function::args::Object;
 use crate::function::{ArgKind, ArgValue};
@@ -40,7 +40,7 @@ impl Generator for Drawn {
 struct Later {
     usual: Usual,
     rng: Option<Py<PyAny>>,
-    made: OnceLock<Given>,
+    made: OnceLock<PyInitializer>,
 }
 
 impl Initializer for Later {
@@ -52,7 +52,7 @@ impl Initializer for Later {
             };
             helper(py, "_usual_initializer")?.call1((name, PyTuple::new(py, numbers)?, &self.rng)).map(Bound::unbind)
         };
-        let made = Given(attached(make).map_err(errors::carry)?);
+        let made = PyInitializer(attached(make).map_err(errors::carry)?);
         self.made.get_or_init(|| made).make(shape)
     }
 
@@ -62,7 +62,7 @@ impl Initializer for Later {
 }
 
 fn init(value: &Bound<'_, PyAny>) -> Init {
-    Init::new(Given(value.clone().unbind()))
+    Init::new(PyInitializer(value.clone().unbind()))
 }
 
 /// An argument that only parametric functions have; `None` for a value that does not fit.
@@ -86,8 +86,8 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
 }
 
 fn applied(f: &Bound<'_, PyAny>, v: &Var) -> PyResult<Var> {
-    let made = f.call1((Variable::new(v.clone()),))?;
-    match made.cast::<Variable>() {
+    let made = f.call1((PyVariable::new(v.clone()),))?;
+    match made.cast::<PyVariable>() {
         Ok(v) => Ok(v.get().var().clone()),
         Err(_) => Err(errors::wrong_type(f.py(), "apply", "result", "a Variable", errors::describe(&made))),
     }
@@ -104,7 +104,7 @@ fn parametric<'py>(
     let def = *registry()
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
-    let (x, is_array) = match (inp.cast::<Variable>(), inp.cast::<NdArray>()) {
+    let (x, is_array) = match (inp.cast::<PyVariable>(), inp.cast::<PyNdArray>()) {
         (Ok(v), _) => (v.get().var().clone(), false),
         (_, Ok(a)) => (Var::from_array(a.get().inner().clone()), true),
         _ => {
@@ -119,10 +119,10 @@ fn parametric<'py>(
     let named = || call(&x).map_err(|e| e.function(def.name));
     if is_array {
         let made = errors::run(py, || mode::inner(mode::context(), named))?;
-        return wrap(py, made, |py, v| Ok(Bound::new(py, NdArray::new(v.raw_data()))?.into_any()));
+        return wrap(py, made, |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()));
     }
     let made = errors::run(py, || mode::with_origin(convert::script_line(py), named))?;
-    wrap(py, made, |py, v| Ok(Bound::new(py, Variable::new(v))?.into_any()))
+    wrap(py, made, |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
 }
 
 /// Number of a layer in the registry.

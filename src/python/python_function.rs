@@ -1,9 +1,9 @@
 //! `nnrs.function.PythonFunction`: functions whose setup, forward and backward are Python methods.
 
 use super::finish::{self, attached};
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{call, errors};
-use crate::function::args::{Key, key};
+use crate::function::args::{ArgumentsKey, key};
 use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
 use crate::function::{OnGpu, OutputDef, Shapes};
 use crate::graph::Variable as Var;
@@ -59,13 +59,13 @@ impl UserFunction {
 
     /// Calls a method with lists of variables first.
     fn call<'py>(&self, py: Python<'py>, method: &str, x: &[Var], y: &[Var], more: &[&[bool]]) -> PyResult<()> {
-        let list = |vars: &[Var], of: fn(Var) -> Variable| {
+        let list = |vars: &[Var], of: fn(Var) -> PyVariable| {
             PyList::new(py, vars.iter().map(|v| of(v.clone())).collect::<Vec<_>>()).map(Bound::into_any)
         };
         let mut args = match method {
-            "forward_impl" => vec![list(x, Variable::new)?, list(y, Variable::result)?],
-            "backward_impl" => vec![list(x, Variable::result)?, list(y, Variable::new)?],
-            _ => vec![list(x, Variable::new)?, list(y, Variable::new)?],
+            "forward_impl" => vec![list(x, PyVariable::new)?, list(y, PyVariable::result)?],
+            "backward_impl" => vec![list(x, PyVariable::result)?, list(y, PyVariable::new)?],
+            _ => vec![list(x, PyVariable::new)?, list(y, PyVariable::new)?],
         };
         for flags in more {
             args.push(PyList::new(py, flags.iter())?.into_any());
@@ -134,7 +134,7 @@ impl Described for UserFunction {
     fn arguments(&self) -> Vec<(&'static str, ArgValue)> {
         vec![]
     }
-    fn key(&self) -> Key {
+    fn key(&self) -> ArgumentsKey {
         key(|h| h(self.number))
     }
 }

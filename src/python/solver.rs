@@ -1,7 +1,7 @@
 //! `nnrs.solver.Solver`: the part that is the engine's. python/nnrs/solver.py adds states and files.
 
 use super::finish::{attached, detached};
-use super::variable::Variable;
+use super::variable::PyVariable;
 use super::{collector, convert, errors, reserve};
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
@@ -13,24 +13,24 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use std::sync::Arc;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<Solver>()?;
+    m.add_class::<PySolver>()?;
     m.add_function(wrap_pyfunction!(solver_registry, m)?)?;
     m.add_function(wrap_pyfunction!(set_solver_hook, m)?)?;
     m.add_function(wrap_pyfunction!(unset_solver_hook, m)?)
 }
 
 /// Updates parameters by their gradients.
-#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
-pub(crate) struct Solver {
+#[pyclass(frozen, subclass, weakref, name = "Solver", module = "nnrs._core")]
+pub(crate) struct PySolver {
     solver: Arc<solvers::Solver>,
 }
 
-type Given = Option<Py<PyAny>>;
+type ConstructorArgument = Option<Py<PyAny>>;
 /// A parameter's name, its count of updates, and its state arrays by name.
-type StateTuple = (String, u64, Vec<(String, Py<Variable>)>);
+type StateTuple = (String, u64, Vec<(String, Py<PyVariable>)>);
 
 /// A hook of one call: called without arguments.
-fn hook(f: &Given) -> Option<impl Fn() -> Result<()> + '_> {
+fn hook(f: &ConstructorArgument) -> Option<impl Fn() -> Result<()> + '_> {
     let f = f.as_ref()?;
     Some(move || attached(|py| f.call0(py).map(drop)).map_err(errors::carry))
 }
@@ -45,18 +45,18 @@ fn number(value: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult<f64>
     }
 }
 
-impl Solver {
+impl PySolver {
     /// Runs `f` with the hooks and without the GIL.
     fn hooked<R: Send>(
         &self,
         py: Python<'_>,
-        pre: Given,
-        post: Given,
+        pre: ConstructorArgument,
+        post: ConstructorArgument,
         f: impl FnOnce(&solvers::Solver, Hooks) -> Result<R> + Send,
     ) -> PyResult<R> {
         errors::hook(py, self.solver.name(), "pre_hook", &pre)?;
         errors::hook(py, self.solver.name(), "post_hook", &post)?;
-        let present = |h: Given| h.filter(|h| !h.is_none(py));
+        let present = |h: ConstructorArgument| h.filter(|h| !h.is_none(py));
         let (pre, post) = (present(pre), present(post));
         errors::detached(py, || {
             let (pre, post) = (hook(&pre), hook(&post));
@@ -81,15 +81,15 @@ fn named(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Var)>> {
     let dict = given.cast::<PyDict>().map_err(|_| wrong("a dict of str to Variable", given))?;
     let one = |(name, v): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name = name.cast::<PyString>().map_err(|_| wrong("names as str", &name))?.extract()?;
-        Ok((name, v.cast::<Variable>().map_err(|_| wrong("Variables", &v))?.get().var().clone()))
+        Ok((name, v.cast::<PyVariable>().map_err(|_| wrong("Variables", &v))?.get().var().clone()))
     };
     dict.iter().map(one).collect()
 }
 
 #[pymethods]
-impl Solver {
+impl PySolver {
     #[new]
-    fn py_new(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Solver> {
+    fn py_new(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<PySolver> {
         let def = SOLVERS.iter().find(|d| d.name == name);
         let mut values = Vec::new();
         for (a, value) in def.map_or(&[][..], |d| d.args).iter().zip(args.iter()) {
@@ -101,7 +101,7 @@ impl Solver {
         }
         let solver = Arc::new(errors::run(py, || solvers::create(name, values))?);
         collector::new_solver(&solver);
-        Ok(Solver { solver })
+        Ok(PySolver { solver })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -161,7 +161,7 @@ impl Solver {
     fn get_parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = self.quick(py, |s| s.get_parameters());
         let d = py.import("collections")?.getattr("OrderedDict")?.call0()?;
-        all.into_iter().try_for_each(|(name, v)| d.set_item(name, Bound::new(py, Variable::new(v))?))?;
+        all.into_iter().try_for_each(|(name, v)| d.set_item(name, Bound::new(py, PyVariable::new(v))?))?;
         Ok(d)
     }
 
@@ -187,7 +187,12 @@ impl Solver {
     /// Updates all parameters by their gradients; those that were zeroed and not computed since are left as they are.
     /// The hooks are called without arguments, before and after each parameter.
     #[pyo3(signature = (update_pre_hook=None, update_post_hook=None))]
-    fn update(&self, py: Python<'_>, update_pre_hook: Given, update_post_hook: Given) -> PyResult<()> {
+    fn update(
+        &self,
+        py: Python<'_>,
+        update_pre_hook: ConstructorArgument,
+        update_post_hook: ConstructorArgument,
+    ) -> PyResult<()> {
         self.hooked(py, update_pre_hook, update_post_hook, |s, h| s.update_hooked(h))
     }
 
@@ -197,8 +202,8 @@ impl Solver {
         &self,
         py: Python<'_>,
         decay_rate: &Bound<'_, PyAny>,
-        pre_hook: Given,
-        post_hook: Given,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
     ) -> PyResult<()> {
         let rate = number(decay_rate, "weight_decay", "decay_rate")?;
         self.hooked(py, pre_hook, post_hook, |s, h| s.weight_decay_hooked(rate, h))
@@ -215,8 +220,8 @@ impl Solver {
         &self,
         py: Python<'_>,
         clip_norm: &Bound<'_, PyAny>,
-        pre_hook: Given,
-        post_hook: Given,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
     ) -> PyResult<()> {
         let norm = number(clip_norm, "clip_grad_by_norm", "clip_norm")?;
         self.hooked(py, pre_hook, post_hook, |s, h| s.clip_grad_by_norm_hooked(norm, h))
@@ -224,33 +229,54 @@ impl Solver {
 
     /// Multiplies all gradients by `scale`.
     #[pyo3(signature = (scale, pre_hook=None, post_hook=None))]
-    fn scale_grad(&self, py: Python<'_>, scale: &Bound<'_, PyAny>, pre_hook: Given, post_hook: Given) -> PyResult<()> {
+    fn scale_grad(
+        &self,
+        py: Python<'_>,
+        scale: &Bound<'_, PyAny>,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
+    ) -> PyResult<()> {
         let scale = number(scale, "scale_grad", "scale")?;
         self.hooked(py, pre_hook, post_hook, |s, h| s.scale_grad_hooked(scale, h))
     }
 
     /// Whether a gradient holds an infinity.
     #[pyo3(signature = (pre_hook=None, post_hook=None))]
-    fn check_inf_grad(&self, py: Python<'_>, pre_hook: Given, post_hook: Given) -> PyResult<bool> {
+    fn check_inf_grad(
+        &self,
+        py: Python<'_>,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
+    ) -> PyResult<bool> {
         self.hooked(py, pre_hook, post_hook, |s, h| s.check_inf_grad_hooked(h))
     }
 
     /// Whether a gradient holds a NaN.
     #[pyo3(signature = (pre_hook=None, post_hook=None))]
-    fn check_nan_grad(&self, py: Python<'_>, pre_hook: Given, post_hook: Given) -> PyResult<bool> {
+    fn check_nan_grad(
+        &self,
+        py: Python<'_>,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
+    ) -> PyResult<bool> {
         self.hooked(py, pre_hook, post_hook, |s, h| s.check_nan_grad_hooked(h))
     }
 
     /// Whether a gradient holds an infinity or a NaN.
     #[pyo3(signature = (pre_hook=None, post_hook=None))]
-    fn check_inf_or_nan_grad(&self, py: Python<'_>, pre_hook: Given, post_hook: Given) -> PyResult<bool> {
+    fn check_inf_or_nan_grad(
+        &self,
+        py: Python<'_>,
+        pre_hook: ConstructorArgument,
+        post_hook: ConstructorArgument,
+    ) -> PyResult<bool> {
         self.hooked(py, pre_hook, post_hook, |s, h| s.check_inf_or_nan_grad_hooked(h))
     }
 
     /// States as tuples; solver.py makes objects of them.
     fn _states(&self, py: Python<'_>) -> PyResult<Vec<StateTuple>> {
         let all = self.quick(py, |s| s.get_states());
-        let object = |(name, v)| Ok((name, Py::new(py, Variable::new(v))?));
+        let object = |(name, v)| Ok((name, Py::new(py, PyVariable::new(v))?));
         let one = |(name, s): (String, State)| {
             Ok((name, s.t, s.arrays.into_iter().map(object).collect::<PyResult<Vec<_>>>()?))
         };
@@ -258,7 +284,7 @@ impl Solver {
     }
 
     fn _set_states(&self, py: Python<'_>, states: Vec<StateTuple>) -> PyResult<()> {
-        let array = |(name, v): (String, Py<Variable>)| (name, v.get().var().clone());
+        let array = |(name, v): (String, Py<PyVariable>)| (name, v.get().var().clone());
         let state =
             |(name, t, arrays): StateTuple| (name, State { t, arrays: arrays.into_iter().map(array).collect() });
         let states: Vec<(String, State)> = states.into_iter().map(state).collect();

@@ -5,10 +5,10 @@ mod run;
 
 pub(crate) use run::{call_hook, forward_vars};
 
-use super::array::{NdArray, assign, size_from_axis};
+use super::array::{PyNdArray, assign, size_from_axis};
 use super::collector::{Noted, new_variable};
 use super::errors::flag;
-use super::function::Function;
+use super::function::PyGraphFunction;
 use super::{convert, errors, finish, members};
 use crate::graph::{Variable as Var, mode};
 use nnrs_kernels::array::NdArray as Array;
@@ -19,8 +19,8 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use std::sync::atomic::AtomicBool;
 
 /// A variable of the computation graph: data, gradient, and how it was computed.
-#[pyclass(frozen, subclass, weakref, module = "nnrs._core")]
-pub(crate) struct Variable {
+#[pyclass(frozen, subclass, weakref, name = "Variable", module = "nnrs._core")]
+pub(crate) struct PyVariable {
     var: Var,
     noted: Noted,
     /// What `.d` and `.g` are set to is stored in this type: a PythonFunction's results.
@@ -29,14 +29,14 @@ pub(crate) struct Variable {
     pub(super) is_comparison: AtomicBool,
 }
 
-impl Variable {
-    pub(crate) fn new(var: Var) -> Variable {
-        Variable { noted: new_variable(&var), var, stored: None, is_comparison: AtomicBool::new(false) }
+impl PyVariable {
+    pub(crate) fn new(var: Var) -> PyVariable {
+        PyVariable { noted: new_variable(&var), var, stored: None, is_comparison: AtomicBool::new(false) }
     }
 
     /// What user code that is running writes its results to.
-    pub(crate) fn result(var: Var) -> Variable {
-        Variable { noted: new_variable(&var), var, stored: mode::stored(), is_comparison: AtomicBool::new(false) }
+    pub(crate) fn result(var: Var) -> PyVariable {
+        PyVariable { noted: new_variable(&var), var, stored: mode::stored(), is_comparison: AtomicBool::new(false) }
     }
 
     /// Copies values into data or gradient.
@@ -58,17 +58,17 @@ impl Variable {
 }
 
 #[pymethods]
-impl Variable {
+impl PyVariable {
     #[new]
     #[pyo3(
         signature = (*args, **kwargs),
         text_signature = "(shape=None, need_grad=None, info=None)"
     )]
-    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Variable> {
+    fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyVariable> {
         let parameters = [("shape", "None"), ("need_grad", "None"), ("info", "None")];
         let [shape, need_grad, info] = errors::bind("Variable", parameters, args, kwargs)?.map(errors::given);
         let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", &s))?;
-        let made = Variable::new(Var::new(shape));
+        let made = PyVariable::new(Var::new(shape));
         made.var.set_need_grad(need_grad.map(|v| flag(&v, "Variable", "need_grad")).transpose()?);
         if let Some(info) = info {
             made.set_info(info)?;
@@ -86,7 +86,7 @@ impl Variable {
         data: &Bound<'_, PyAny>,
         grad: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>,
-    ) -> PyResult<Variable> {
+    ) -> PyResult<PyVariable> {
         let py = data.py();
         let var = Var::from_array(convert::from_numpy("Variable.from_numpy_array", "data", data)?);
         if let Some(g) = grad.filter(|g| !g.is_none()) {
@@ -94,7 +94,7 @@ impl Variable {
             errors::run(py, || var.set_grad(g))?;
         }
         var.set_need_grad(need_grad);
-        Ok(Variable::new(var))
+        Ok(PyVariable::new(var))
     }
 
     /// Sizes of the axes, a tuple of int.
@@ -157,8 +157,8 @@ impl Variable {
 
     /// The data as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
-    fn get_data(&self) -> NdArray {
-        NdArray::of_variable(self.var.raw_data())
+    fn get_data(&self) -> PyNdArray {
+        PyNdArray::of_variable(self.var.raw_data())
     }
 
     #[setter]
@@ -169,8 +169,8 @@ impl Variable {
 
     /// The gradient as an NdArray. Assigning another NdArray of the same shape makes both share it.
     #[getter]
-    fn get_grad(&self) -> NdArray {
-        NdArray::new(self.var.grad())
+    fn get_grad(&self) -> PyNdArray {
+        PyNdArray::new(self.var.grad())
     }
 
     #[setter]
@@ -250,8 +250,8 @@ impl Variable {
     /// >>> z.parent == y.parent, z.d
     /// (True, array([1., 1.], dtype=float32))
     #[getter]
-    fn get_parent(&self) -> Option<Function> {
-        self.var.parent().map(Function::new)
+    fn get_parent(&self) -> Option<PyGraphFunction> {
+        self.var.parent().map(PyGraphFunction::new)
     }
 
     #[setter]
@@ -261,8 +261,8 @@ impl Variable {
 
     /// The functions that read this variable and are alive.
     #[getter]
-    fn function_references(&self) -> Vec<Function> {
-        self.var.function_references().into_iter().map(Function::new).collect()
+    fn function_references(&self) -> Vec<PyGraphFunction> {
+        self.var.function_references().into_iter().map(PyGraphFunction::new).collect()
     }
 
     /// A variable that shares data and gradient but has no history: gradients end there. `need_grad` None: as this one's.
@@ -272,14 +272,14 @@ impl Variable {
     /// >>> u.parent is None and u == y
     /// True
     #[pyo3(signature = (need_grad=None))]
-    fn unlinked(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> Variable {
-        Variable::new(self.var.unlinked_with(need_grad))
+    fn unlinked(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> PyVariable {
+        PyVariable::new(self.var.unlinked_with(need_grad))
     }
 
     /// As `unlinked`.
     #[pyo3(signature = (need_grad=None))]
-    fn get_unlinked_variable(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> Variable {
-        Variable::new(self.var.unlinked_with(need_grad))
+    fn get_unlinked_variable(&self, #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>) -> PyVariable {
+        PyVariable::new(self.var.unlinked_with(need_grad))
     }
 
     /// Gives data and gradient another shape in place; with `force` also another size, which drops the content.
@@ -294,7 +294,7 @@ impl Variable {
     /// The same elements in another shape: by a function, or with `unlink` as a variable of its own over the same memory.
     #[pyo3(signature = (shape, unlink=false))]
     fn reshape<'py>(
-        slf: &Bound<'py, Variable>,
+        slf: &Bound<'py, PyVariable>,
         shape: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = convert::flag)] unlink: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -304,7 +304,7 @@ impl Variable {
         }
         let s = convert::shape("Variable.reshape", shape)?;
         let var = errors::run(py, || slf.get().var.view_in("Variable.reshape", s))?;
-        Ok(Bound::new(py, Variable::new(var))?.into_any())
+        Ok(Bound::new(py, PyVariable::new(var))?.into_any())
     }
 
     /// Puts what reads this variable on top of `var`: this variable takes the parent, the arrays and need_grad of `var`.
@@ -315,7 +315,7 @@ impl Variable {
     /// >>> x.rewire_on(y)
     /// >>> x.parent.name, y.parent
     /// ('Exp', None)
-    fn rewire_on(&self, py: Python<'_>, var: &Variable) -> PyResult<()> {
+    fn rewire_on(&self, py: Python<'_>, var: &PyVariable) -> PyResult<()> {
         errors::run(py, || self.var.rewire_on(&var.var))
     }
 
@@ -326,7 +326,10 @@ impl Variable {
 
     /// Sets members by name and gives the variable itself.
     #[pyo3(signature = (**kwargs))]
-    fn apply<'py>(slf: Bound<'py, Variable>, kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Variable>> {
+    fn apply<'py>(
+        slf: Bound<'py, PyVariable>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyVariable>> {
         for (name, _) in kwargs.into_iter().flatten() {
             let name = name.extract::<String>()?;
             if !slf.hasattr(name.as_str())? {
@@ -342,7 +345,7 @@ impl Variable {
 }
 
 fn array_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Array> {
-    let a = value.cast::<NdArray>().map_err(|_| {
+    let a = value.cast::<PyNdArray>().map_err(|_| {
         errors::wrong_type(
             value.py(),
             &format!("Variable.{name}"),

@@ -16,13 +16,13 @@ solver! {
 }
 
 /// Decay of the two means, and the number that keeps the divisor from 0.
-pub(super) struct Moments {
+pub(super) struct AdamCoefficients {
     pub beta1: f64,
     pub beta2: f64,
     pub eps: f64,
 }
 
-impl Moments {
+impl AdamCoefficients {
     /// The numbers of `advance`. The step size makes up for the means' start from zero.
     pub fn scalars(&self, step: &Step) -> [f64; 6] {
         let (b1, b2, t) = (self.beta1, self.beta2, step.t as f64);
@@ -41,7 +41,7 @@ pub(super) fn advance<N: Number>(g: N, [var, mean]: [N; 2], [size, b1, c1, b2, c
 
 impl Rule<2, 6> for Adam {
     fn scalars(&self, step: &Step) -> [f64; 6] {
-        Moments { beta1: self.beta1, beta2: self.beta2, eps: self.eps }.scalars(step)
+        AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps }.scalars(step)
     }
 
     #[inline(always)]

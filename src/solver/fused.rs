@@ -3,7 +3,7 @@
 use super::rule::{Declared, Rule, Scalars, Step};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::{Expr, Formula};
-use nnrs_kernels::kernel::update::{Job, Loop, Update};
+use nnrs_kernels::kernel::update::{Loop, TensorUpdate, Update};
 use nnrs_kernels::simd::Number;
 
 /// A rule without its type.
@@ -13,7 +13,7 @@ pub(super) trait AnyRule: Send + Sync {
     /// Inputs weight, gradient, states; outputs weight, states.
     fn expression(&self) -> Formula;
     /// Does the jobs of `update`, which is of the expression, by the loop where the arrays allow.
-    fn run(&self, update: &Update, jobs: &[Job]) -> Result<()>;
+    fn run(&self, update: &Update, jobs: &[TensorUpdate]) -> Result<()>;
 }
 
 /// A rule with its counts of states and numbers.
@@ -37,7 +37,7 @@ impl<R: Rule<S, K>, const S: usize, const K: usize> AnyRule for Counted<R, S, K>
         })
     }
 
-    fn run(&self, update: &Update, jobs: &[Job]) -> Result<()> {
+    fn run(&self, update: &Update, jobs: &[TensorUpdate]) -> Result<()> {
         update.run_fused::<Self, S, K>(jobs)
     }
 }

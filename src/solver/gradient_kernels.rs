@@ -8,8 +8,8 @@ use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
-use nnrs_kernels::kernel::reduction::cuda::{self, Reduction};
-use nnrs_kernels::kernel::update::{Grid, Job, Update};
+use nnrs_kernels::kernel::reduction::cuda::{self, DeviceReduction};
+use nnrs_kernels::kernel::update::{ChunkList, TensorUpdate, Update};
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::simd::{self, SimdReal};
 use nnrs_kernels::with_real;
@@ -32,12 +32,12 @@ pub(super) fn stored(dtype: DType) -> DType {
     if dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
-fn job_on_gradient(e: &Entry, factor: f64) -> Result<Job> {
+fn job_on_gradient(e: &Entry, factor: f64) -> Result<TensorUpdate> {
     e.check()?;
     e.fetch_gradient()?;
     let g = e.param.grad();
     let dtype = stored(g.dtype());
-    let mut job = Job::new(g.size(), dtype, g.storage().place(), smallvec![factor]);
+    let mut job = TensorUpdate::new(g.size(), dtype, g.storage().place(), smallvec![factor]);
     job.modify(&g, dtype)?;
     Ok(job)
 }
@@ -49,14 +49,14 @@ pub(super) fn decay(entries: &[&Entry], rate: f64) -> Result<()> {
         job.read(&e.param.data()?)?;
         Ok(job)
     };
-    let jobs = entries.iter().map(job).collect::<Result<Vec<Job>>>()?;
+    let jobs = entries.iter().map(job).collect::<Result<Vec<TensorUpdate>>>()?;
     DECAY.run(&jobs)
 }
 
 /// Multiplies each gradient by its own factor.
 fn scale_each(entries: &[&Entry], factors: &[f64]) -> Result<()> {
     let changed = entries.iter().zip(factors).filter(|(_, f)| **f != 1.0);
-    let jobs = changed.map(|(e, &f)| job_on_gradient(e, f)).collect::<Result<Vec<Job>>>()?;
+    let jobs = changed.map(|(e, &f)| job_on_gradient(e, f)).collect::<Result<Vec<TensorUpdate>>>()?;
     SCALE.run(&jobs)
 }
 
@@ -92,7 +92,7 @@ fn is_here(e: &Entry) -> bool {
 }
 
 /// What `op` makes of each gradient that a GPU has. All GPUs have started before the first is waited for, once.
-fn reduced(entries: &[&Entry], op: Reduction) -> Result<Vec<f64>> {
+fn reduced(entries: &[&Entry], op: DeviceReduction) -> Result<Vec<f64>> {
     let gradients: Vec<NdArray> = entries.iter().filter(|e| !is_here(e)).map(|e| e.param.grad()).collect();
     let place = |i: usize| gradients[i].storage().place();
     let (mut rest, mut started) = ((0..gradients.len()).collect::<Vec<usize>>(), Vec::new());
@@ -116,7 +116,7 @@ fn reduced(entries: &[&Entry], op: Reduction) -> Result<Vec<f64>> {
 }
 
 fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {
-    let (here, away) = (host_norms(entries)?, reduced(entries, Reduction::SumSquares)?);
+    let (here, away) = (host_norms(entries)?, reduced(entries, DeviceReduction::SumSquares)?);
     let (mut here, mut away) = (here.into_iter(), away.into_iter().map(f64::sqrt));
     let next = |e: &&Entry| if is_here(e) { here.next() } else { away.next() };
     Ok(entries.iter().filter_map(next).collect())
@@ -124,7 +124,7 @@ fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {
 
 fn host_norms(entries: &[&Entry]) -> Result<Vec<f64>> {
     let data = contents(entries.iter().copied().filter(|e| is_here(e)))?;
-    let grid = Grid::new(data.iter().map(Data::len));
+    let grid = ChunkList::new(data.iter().map(Data::len));
     let sums: Vec<AtomicU64> = grid.parts().iter().map(|_| AtomicU64::new(0)).collect();
     grid.run(1, &|p| {
         let d = &data[p.array];
@@ -154,16 +154,16 @@ pub(super) enum Odd {
 pub(super) fn any(entries: &[&Entry], odd: Odd) -> Result<bool> {
     let entries = touched(entries)?;
     let counted = match odd {
-        Odd::Inf => Reduction::CountInf,
-        Odd::NaN => Reduction::CountNan,
-        Odd::InfOrNaN => Reduction::CountOdd,
+        Odd::Inf => DeviceReduction::CountInf,
+        Odd::NaN => DeviceReduction::CountNan,
+        Odd::InfOrNaN => DeviceReduction::CountOdd,
     };
     if reduced(&entries, counted)?.iter().any(|n| *n > 0.0) {
         return Ok(true);
     }
     let data = contents(entries.into_iter().filter(|e| is_here(e)))?;
     let found = AtomicBool::new(false);
-    Grid::new(data.iter().map(Data::len)).run(1, &|p| {
+    ChunkList::new(data.iter().map(Data::len)).run(1, &|p| {
         let d = &data[p.array];
         let here = || with_real!(d.dtype(), T => has(&d.as_slice::<T>()[p.from..p.to], odd));
         if !found.load(Relaxed) && here() {

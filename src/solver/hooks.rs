@@ -46,11 +46,11 @@ pub struct Hooks<'a> {
 /// ```
 pub type GlobalHook = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-type List = Vec<(String, GlobalHook)>;
-static BEFORE: Mutex<List> = Mutex::new(Vec::new());
-static AFTER: Mutex<List> = Mutex::new(Vec::new());
+type UpdateHookList = Vec<(String, GlobalHook)>;
+static BEFORE: Mutex<UpdateHookList> = Mutex::new(Vec::new());
+static AFTER: Mutex<UpdateHookList> = Mutex::new(Vec::new());
 
-fn list(when: When) -> MutexGuard<'static, List> {
+fn list(when: When) -> MutexGuard<'static, UpdateHookList> {
     let list = if when == When::Before { &BEFORE } else { &AFTER };
     list.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -124,6 +124,6 @@ impl Hooks<'_> {
 }
 
 fn fire(when: When) -> Result<()> {
-    let hooks: List = list(when).clone();
+    let hooks: UpdateHookList = list(when).clone();
     hooks.iter().try_for_each(|(_, hook)| hook())
 }

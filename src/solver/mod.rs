@@ -49,8 +49,8 @@ pub use hooks::Hooks;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use nnrs_kernels::kernel::update::{Job, Update};
-use params::{Entries, Entry};
+use nnrs_kernels::kernel::update::{TensorUpdate, Update};
+use params::{Entry, SolverParameters};
 pub use params::{Keep, State};
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
 pub use sgd::Sgd;
@@ -83,11 +83,11 @@ pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Ada
 pub struct Solver {
     rule: Box<dyn AnyRule>,
     update: Update,
-    inner: Mutex<Inner>,
+    inner: Mutex<SolverState>,
 }
 
-struct Inner {
-    entries: Entries,
+struct SolverState {
+    entries: SolverParameters,
     learning_rate: f64,
     /// Rate for the next update, where weight decay is fused.
     weight_decay: Option<f64>,
@@ -105,11 +105,11 @@ impl Solver {
         let learning_rate = first_rate(&rule);
         let rule = Counted(rule);
         let update = Update::new(rule.expression());
-        let inner = Inner { entries: Entries::default(), learning_rate, weight_decay: None };
+        let inner = SolverState { entries: SolverParameters::default(), learning_rate, weight_decay: None };
         Solver { rule: Box::new(rule), update, inner: Mutex::new(inner) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SolverState> {
         self.inner.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -298,10 +298,10 @@ impl Solver {
         Ok(())
     }
 
-    fn advance(&self, inner: &mut Inner, which: &[usize]) -> Result<()> {
+    fn advance(&self, inner: &mut SolverState, which: &[usize]) -> Result<()> {
         // A gradient that was not kept is made again first: of the parameters as they are.
         which.iter().try_for_each(|&i| inner.entries.list[i].fetch_gradient())?;
-        let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<Job>>>()?;
+        let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<TensorUpdate>>>()?;
         self.rule.run(&self.update, &jobs)?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
@@ -310,7 +310,7 @@ impl Solver {
         Ok(())
     }
 
-    fn job(&self, inner: &Inner, i: usize) -> Result<Job> {
+    fn job(&self, inner: &SolverState, i: usize) -> Result<TensorUpdate> {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
         let dtype = gradient_kernels::stored(w.dtype());
@@ -320,7 +320,7 @@ impl Solver {
             weight_decay: inner.weight_decay,
         };
         let place = e.param.grad().storage().place();
-        let mut job = Job::new(w.size(), dtype, place, self.rule.scalars(&step));
+        let mut job = TensorUpdate::new(w.size(), dtype, place, self.rule.scalars(&step));
         job.modify(&w, dtype)?;
         job.read(&e.param.grad())?;
         (0..e.state.arrays.len()).try_for_each(|k| states::add(&mut job, &e.array(k), dtype))?;
@@ -378,7 +378,7 @@ impl Solver {
     }
 
     /// Calls `body` for the parameters that take part: for all at once, or, if there are hooks, one by one between them.
-    fn each(&self, hooks: Hooks, body: &mut dyn FnMut(&mut Inner, &[usize]) -> Result<()>) -> Result<()> {
+    fn each(&self, hooks: Hooks, body: &mut dyn FnMut(&mut SolverState, &[usize]) -> Result<()>) -> Result<()> {
         let mut inner = self.lock();
         let list = &inner.entries.list;
         let active: Vec<usize> = (0..list.len()).filter(|&i| !list[i].is_idle()).collect();
@@ -392,8 +392,13 @@ impl Solver {
     }
 
     /// The lock is free while hooks run, so they may use the solver, even take the parameter away.
-    fn one(&self, name: &str, hooks: Hooks, body: &mut dyn FnMut(&mut Inner, &[usize]) -> Result<()>) -> Result<()> {
-        let active = |inner: &Inner| inner.entries.position(name).filter(|&i| !inner.entries.list[i].is_idle());
+    fn one(
+        &self,
+        name: &str,
+        hooks: Hooks,
+        body: &mut dyn FnMut(&mut SolverState, &[usize]) -> Result<()>,
+    ) -> Result<()> {
+        let active = |inner: &SolverState| inner.entries.position(name).filter(|&i| !inner.entries.list[i].is_idle());
         if active(&self.lock()).is_none() {
             return Ok(());
         }

@@ -91,14 +91,14 @@ impl Entry {
 
 /// Parameters in the order in which they were added.
 #[derive(Default)]
-pub(super) struct Entries {
+pub(super) struct SolverParameters {
     pub list: Vec<Entry>,
     index: HashMap<String, usize>,
     /// Updates done on parameters that went, for solvers without state arrays: those count on (NNabla's `Sgd`).
     steps: HashMap<String, u64>,
 }
 
-impl Entries {
+impl SolverParameters {
     pub fn position(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }

@@ -1,13 +1,13 @@
 //! States of parameters: made with zeros, checked when they come from outside.
 
 use super::SolverDef;
-use super::params::{Entries, State};
+use super::params::{SolverParameters, State};
 use crate::graph::Variable;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::context::compute_dtype;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use nnrs_kernels::kernel::update::Job;
+use nnrs_kernels::kernel::update::TensorUpdate;
 
 /// The state of a parameter that was never updated.
 pub(super) fn fresh(names: &[&str], param: &Variable) -> State {
@@ -16,7 +16,7 @@ pub(super) fn fresh(names: &[&str], param: &Variable) -> State {
 }
 
 /// Adds a state to the update of a weight of type `weight`. States keep their type; new ones get the one that is computed in.
-pub(super) fn add(job: &mut Job, a: &NdArray, weight: DType) -> Result<()> {
+pub(super) fn add(job: &mut TensorUpdate, a: &NdArray, weight: DType) -> Result<()> {
     let storage = a.storage();
     let is_new = storage.is_empty() || storage.constant().is_some();
     let own = storage.dtype();
@@ -24,7 +24,12 @@ pub(super) fn add(job: &mut Job, a: &NdArray, weight: DType) -> Result<()> {
 }
 
 /// Where a state from outside goes, and the state in the solver's order of names.
-pub(super) fn checked(def: &SolverDef, entries: &Entries, name: &str, state: &State) -> Result<(usize, State)> {
+pub(super) fn checked(
+    def: &SolverDef,
+    entries: &SolverParameters,
+    name: &str,
+    state: &State,
+) -> Result<(usize, State)> {
     let i = entries.position(name).ok_or_else(|| {
         Error::graph(format!("no parameter '{name}', whose state is given"))
             .function("set_states")

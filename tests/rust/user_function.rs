@@ -354,7 +354,7 @@ impl nnrs::function::Described for Unruly {
     fn arguments(&self) -> Vec<(&'static str, nnrs::function::ArgValue)> {
         vec![]
     }
-    fn key(&self) -> nnrs::function::args::Key {
+    fn key(&self) -> nnrs::function::args::ArgumentsKey {
         nnrs::function::args::key(|h| h(self.0 as u64))
     }
 }

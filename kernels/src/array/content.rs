@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::sync::{Arc, Weak};
 
 /// What an array has to read.
-pub enum Found {
+pub enum ReadContent {
     Nothing,
     /// All elements are this number.
     Constant(f64),
@@ -245,9 +245,9 @@ impl NdArray {
     /// As [`NdArray::read`], in the memory of `place`.
     pub fn read_at(&self, place: Place, dtype: DType) -> Result<Data> {
         match self.find(place)? {
-            Found::Data(data) if data.dtype() == dtype => Ok(data),
-            Found::Data(data) => data.converted(dtype),
-            Found::Nothing | Found::Constant(_) => {
+            ReadContent::Data(data) if data.dtype() == dtype => Ok(data),
+            ReadContent::Data(data) => data.converted(dtype),
+            ReadContent::Nothing | ReadContent::Constant(_) => {
                 let (storage, offset, n) = self.located();
                 storage.read(place, dtype, offset, n)
             }
@@ -255,17 +255,19 @@ impl NdArray {
     }
 
     /// What there is to read, in the array's own type.
-    pub fn find(&self, place: Place) -> Result<Found> {
+    pub fn find(&self, place: Place) -> Result<ReadContent> {
         let (mut content, mut dtype, offset, n) = self.look();
         if matches!(content, Content::Empty) {
             self.storage().fetch()?;
             (content, dtype, ..) = self.look();
         }
         match content {
-            Content::Empty => Ok(Found::Nothing),
-            Content::Zero => Ok(Found::Constant(0.0)),
-            Content::Fill(value) => Ok(Found::Constant(value)),
-            Content::Bytes(block) => Ok(Found::Data(Data::over(block, dtype, place, Access::Read)?.part(offset, n))),
+            Content::Empty => Ok(ReadContent::Nothing),
+            Content::Zero => Ok(ReadContent::Constant(0.0)),
+            Content::Fill(value) => Ok(ReadContent::Constant(value)),
+            Content::Bytes(block) => {
+                Ok(ReadContent::Data(Data::over(block, dtype, place, Access::Read)?.part(offset, n)))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::alloc::Block;
 use super::mirror::Access;
 use super::storage::Content;
-use crate::device::{Memory, Place};
+use crate::device::{DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::pool;
@@ -29,7 +29,7 @@ pub struct Data {
     /// Address of the block there.
     base: usize,
     /// The block's memory there, if that is a GPU.
-    _memory: Option<Arc<Memory>>,
+    _memory: Option<Arc<DeviceMemory>>,
 }
 
 /// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.

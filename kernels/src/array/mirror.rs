@@ -3,7 +3,7 @@
 
 use super::alloc::Block;
 use super::storage::now;
-use crate::device::{Device, Memory, Place, capture};
+use crate::device::{Device, DeviceMemory, Place, capture};
 use crate::error::Result;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,7 +26,7 @@ enum Head {
 
 /// The copy on a GPU, and where the truth is.
 pub(super) struct Mirror {
-    copy: Option<Arc<Memory>>,
+    copy: Option<Arc<DeviceMemory>>,
     head: Head,
     /// When the host's memory was copied to the GPU last.
     uploaded: u64,
@@ -44,7 +44,7 @@ impl Head {
 
 /// Whether memory could be reached.
 enum Reached {
-    At(usize, Option<Arc<Memory>>),
+    At(usize, Option<Arc<DeviceMemory>>),
     /// Another thread captures on this GPU, and data would have to move.
     Busy(&'static dyn Device),
 }
@@ -60,7 +60,7 @@ impl Block {
 
     /// Address of the block at `place`, where the content then is; and the memory there, if it is a GPU's: the block itself
     /// may let go of it for another GPU.
-    pub(super) fn at(&self, place: Place, access: Access) -> Result<(usize, Option<Arc<Memory>>)> {
+    pub(super) fn at(&self, place: Place, access: Access) -> Result<(usize, Option<Arc<DeviceMemory>>)> {
         if place == Place::Host && self.mirror.get().is_none() {
             return Ok((self.ptr() as usize, None));
         }
@@ -142,7 +142,7 @@ impl Block {
     }
 
     /// The copy on a GPU, if there is one.
-    pub(super) fn gpu_memory(&self) -> Option<Arc<Memory>> {
+    pub(super) fn gpu_memory(&self) -> Option<Arc<DeviceMemory>> {
         self.mirror.get().and_then(|m| lock(m).copy.clone())
     }
 

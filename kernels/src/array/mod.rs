@@ -4,9 +4,9 @@
 pub mod alloc;
 mod content;
 mod data;
-mod kept;
 mod mirror;
 pub mod scratch;
+mod snapshot;
 mod storage;
 mod strided;
 mod system;
@@ -17,17 +17,17 @@ pub use crate::device::{Place, Site};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::shape::Shape;
-pub use content::Found;
+pub use content::ReadContent;
 pub use data::Data;
 pub use data::shape_changed;
-pub use kept::{Held, Kept};
+pub use snapshot::{ContentSnapshot, PlanContent};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
 pub use strided::{AxisMap, Strided};
 pub use views::Export;
-pub use walk::{Axes, Sink, Source, Walk};
+pub use walk::{Destination, Source, Walk, WalkAxes};
 
 /// What a kernel does with the old values of an array that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub enum Output {
 /// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub struct NdArray {
-    inner: Arc<Inner>,
+    inner: Arc<ArrayInner>,
     /// A handle outside of the engine: it counts.
     is_handle: bool,
 }
 
-struct Inner {
-    layout: Mutex<Layout>,
+struct ArrayInner {
+    layout: Mutex<ArrayLayout>,
     /// Handles outside of the engine: an array that can be observed is not planned away.
     handles: AtomicU32,
     /// Variables that have it as data or gradient.
@@ -62,14 +62,14 @@ struct Inner {
 
 /// Where an array's elements lie.
 #[derive(Clone)]
-struct Layout {
+struct ArrayLayout {
     shape: Shape,
     storage: Arc<Storage>,
     /// First element, for arrays that are a part of another's storage.
     offset: usize,
 }
 
-impl Layout {
+impl ArrayLayout {
     fn is_whole(&self) -> bool {
         self.offset == 0 && self.shape.size() == self.storage.size()
     }
@@ -273,7 +273,7 @@ impl NdArray {
             let want = format!("{} elements as in {}", place.shape.size(), place.shape);
             return Err(Error::shape("shape", want).actual(shape));
         }
-        Ok(NdArray::placed(Layout { shape, ..place }).handle())
+        Ok(NdArray::placed(ArrayLayout { shape, ..place }).handle())
     }
 
     /// The part `start .. start + length` of axis `dim` (which must be the first that is not 1), over the same memory.
@@ -307,7 +307,7 @@ impl NdArray {
         if place.storage.fetch().is_ok() {
             place.storage.lay_out(place.storage.dtype())?;
         }
-        Ok(NdArray::placed(Layout { shape, storage: place.storage, offset }).handle())
+        Ok(NdArray::placed(ArrayLayout { shape, storage: place.storage, offset }).handle())
     }
 }
 
@@ -329,12 +329,12 @@ impl NdArray {
     #[inline]
     pub fn of_engine(shape: Shape) -> NdArray {
         let storage = Arc::new(Storage::new(shape.size()));
-        NdArray::placed(Layout { shape, storage, offset: 0 })
+        NdArray::placed(ArrayLayout { shape, storage, offset: 0 })
     }
 
-    fn placed(layout: Layout) -> NdArray {
+    fn placed(layout: ArrayLayout) -> NdArray {
         let (handles, variables) = (AtomicU32::new(0), AtomicU32::new(0));
-        NdArray { inner: Arc::new(Inner { layout: Mutex::new(layout), handles, variables }), is_handle: false }
+        NdArray { inner: Arc::new(ArrayInner { layout: Mutex::new(layout), handles, variables }), is_handle: false }
     }
 
     /// A handle for a caller outside the engine: while it or a clone of it lives, what is in the array is not planned away.
@@ -350,7 +350,7 @@ impl NdArray {
     }
 
     #[inline]
-    fn layout(&self) -> MutexGuard<'_, Layout> {
+    fn layout(&self) -> MutexGuard<'_, ArrayLayout> {
         self.inner.layout.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -493,17 +493,17 @@ impl Drop for Unset {
 }
 
 /// An array as a variable's data or gradient: it counts.
-pub struct Owned(NdArray);
+pub struct VariableArray(NdArray);
 
-impl Owned {
+impl VariableArray {
     #[inline]
-    pub fn new(array: NdArray) -> Owned {
+    pub fn new(array: NdArray) -> VariableArray {
         array.inner.variables.fetch_add(1, Relaxed);
-        Owned(array.reference())
+        VariableArray(array.reference())
     }
 }
 
-impl std::ops::Deref for Owned {
+impl std::ops::Deref for VariableArray {
     type Target = NdArray;
     #[inline]
     fn deref(&self) -> &NdArray {
@@ -511,7 +511,7 @@ impl std::ops::Deref for Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for VariableArray {
     #[inline]
     fn drop(&mut self) {
         self.0.inner.variables.fetch_sub(1, Relaxed);

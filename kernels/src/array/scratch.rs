@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code)] [u8; 64]);
+struct CacheLine(#[allow(dead_code)] [u8; 64]);
 
 /// Bytes of the largest buffer that a thread keeps; what is larger counts as an array does.
 pub const KEEP: usize = 2 << 20;
@@ -20,17 +20,17 @@ pub const KEEP: usize = 2 << 20;
 const PIECE: usize = 16 << 20;
 
 thread_local! {
-    static FREE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Vec<CacheLine>>> = const { RefCell::new(Vec::new()) };
 }
 
-enum Memory {
-    Own(Vec<Line>),
+enum ScratchMemory {
+    Own(Vec<CacheLine>),
     Block(Block),
 }
 
-impl Memory {
+impl ScratchMemory {
     /// Memory of `bytes` bytes, all of them initialised: zeros, or what earlier work left there.
-    fn new(bytes: usize) -> Memory {
+    fn new(bytes: usize) -> ScratchMemory {
         if bytes > KEEP {
             let block = Block::new(bytes).unwrap_or_else(|e| pool::refuse(e));
             for from in (0..bytes).step_by(PIECE) {
@@ -38,28 +38,28 @@ impl Memory {
                 unsafe { block.ptr().add(from).write_bytes(0, PIECE.min(bytes - from)) };
                 pool::check();
             }
-            return Memory::Block(block);
+            return ScratchMemory::Block(block);
         }
         let mut lines = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().unwrap_or_default();
         let need = bytes.div_ceil(64);
         if lines.len() < need {
             reserve(&mut lines, need);
-            lines.resize(need, Line([0; 64]));
+            lines.resize(need, CacheLine([0; 64]));
         }
-        Memory::Own(lines)
+        ScratchMemory::Own(lines)
     }
 
     fn ptr(&mut self) -> *mut u8 {
         match self {
-            Memory::Own(lines) => lines.as_mut_ptr().cast(),
-            Memory::Block(block) => block.ptr(),
+            ScratchMemory::Own(lines) => lines.as_mut_ptr().cast(),
+            ScratchMemory::Block(block) => block.ptr(),
         }
     }
 }
 
 /// A buffer of numbers, aligned to a cache line. It goes back when it is dropped.
 pub struct Scratch<T: Copy> {
-    memory: ManuallyDrop<Memory>,
+    memory: ManuallyDrop<ScratchMemory>,
     ptr: *mut T,
     len: usize,
 }
@@ -92,7 +92,7 @@ impl<T: Copy> Scratch<T> {
     /// Its numbers may be none that T allows.
     fn new(len: usize) -> Scratch<T> {
         const { assert!(align_of::<T>() <= 64) };
-        let mut memory = Memory::new(len.saturating_mul(size_of::<T>()));
+        let mut memory = ScratchMemory::new(len.saturating_mul(size_of::<T>()));
         let ptr = memory.ptr().cast();
         Scratch { memory: ManuallyDrop::new(memory), ptr, len }
     }
@@ -117,7 +117,7 @@ impl<T: Copy> DerefMut for Scratch<T> {
 impl<T: Copy> Drop for Scratch<T> {
     fn drop(&mut self) {
         // SAFETY: taken once, here.
-        if let Memory::Own(lines) = unsafe { ManuallyDrop::take(&mut self.memory) } {
+        if let ScratchMemory::Own(lines) = unsafe { ManuallyDrop::take(&mut self.memory) } {
             let _ = FREE.try_with(|free| free.borrow_mut().push(lines));
         }
     }

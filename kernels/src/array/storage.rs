@@ -60,7 +60,7 @@ pub fn next_time() -> u64 {
     CLOCK.fetch_add(1, Relaxed) + 1
 }
 
-pub(super) struct State {
+pub(super) struct StorageState {
     pub(super) dtype: DType,
     pub(super) content: Content,
     /// When that came.
@@ -74,22 +74,22 @@ pub(super) struct State {
     /// The memory may belong to another storage too: who writes first gets memory of its own.
     pub(super) shared: bool,
     /// What there was when the memory was last exported, to be read and perhaps written.
-    pub(super) shown: Option<Shown>,
+    pub(super) shown: Option<ExportChecksum>,
     /// Parts (where they begin and end) that were set to 0, and that were not taken for writing since.
     zeroed: Vec<(usize, usize)>,
 }
 
 /// The content's sum at the time of a modification; from then on to another one it was only shown.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct ExportChecksum {
     from: u64,
     to: u64,
     sum: u64,
 }
 
-impl State {
-    pub(super) fn new(dtype: DType, content: Content) -> State {
-        State {
+impl StorageState {
+    pub(super) fn new(dtype: DType, content: Content) -> StorageState {
+        StorageState {
             dtype,
             content,
             absent: Absent::Unset,
@@ -141,7 +141,7 @@ impl State {
 /// ```
 pub struct Storage {
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<StorageState>,
     /// The time of the last modification; 0 without any.
     modified: AtomicU64,
     /// Some run has marked it: only then a sum will be asked for.
@@ -264,7 +264,7 @@ impl Storage {
 impl Storage {
     #[inline]
     pub(super) fn new(size: usize) -> Storage {
-        let state = State::new(DType::F32, Content::Empty);
+        let state = StorageState::new(DType::F32, Content::Empty);
         let (modified, was_marked, was_exported) = Default::default();
         Storage { size, state: Mutex::new(state), modified, was_marked, was_exported }
     }
@@ -278,7 +278,7 @@ impl Storage {
     }
 
     #[inline]
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, StorageState> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -599,7 +599,7 @@ impl Storage {
         let now = self.modification_count();
         let known = self.state().shown.filter(|shown| shown.to == before);
         let shown = known.map(|shown| (shown.from, shown.sum)).or_else(|| Some((before, self.content_sum()?)));
-        self.state().shown = shown.map(|(from, sum)| Shown { from, to: now, sum });
+        self.state().shown = shown.map(|(from, sum)| ExportChecksum { from, to: now, sum });
         Ok(data)
     }
 
@@ -638,7 +638,7 @@ impl Storage {
             time = next_time(); // a view has written it
             self.modified.store(time, Relaxed);
         }
-        s.shown = Some(Shown { from: same.map_or(time, |shown| shown.from), to: time, sum });
+        s.shown = Some(ExportChecksum { from: same.map_or(time, |shown| shown.from), to: time, sum });
     }
 
     /// True if the content is what it was at a time (see [`now`]), as far as one can know: it was not taken for writing since,

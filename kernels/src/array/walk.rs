@@ -15,11 +15,11 @@ pub enum Walk {
     /// A number; there is no array.
     Constant(f64),
     /// Broadcast, or at other places: the first element, sizes and strides of merged axes (stride 0 where the input repeats).
-    Strided(usize, Axes),
+    Strided(usize, WalkAxes),
 }
 
 /// Sizes and strides of axes.
-pub type Axes = SmallVec<[(usize, isize); 4]>;
+pub type WalkAxes = SmallVec<[(usize, isize); 4]>;
 
 impl Walk {
     /// How an input of shape `from` is read in a loop over `over`.
@@ -36,7 +36,7 @@ impl Walk {
     /// How a view of an array is read in a loop over `over`, to which the view's shape broadcasts.
     pub fn over(from: &Strided, over: &Shape) -> Walk {
         let lead = over.ndim() - from.shape.ndim();
-        let mut axes = Axes::new();
+        let mut axes = WalkAxes::new();
         for (i, &n) in over.iter().enumerate().filter(|(_, n)| **n != 1) {
             let stride = if i < lead || from.shape[i - lead] == 1 { 0 } else { from.strides[i - lead] };
             match axes.last_mut() {
@@ -77,7 +77,7 @@ pub struct Source {
 
 /// An output of a run; always dense.
 #[derive(Clone, Copy)]
-pub struct Sink {
+pub struct Destination {
     pub ptr: *mut u8,
     pub dtype: DType,
 }

@@ -60,9 +60,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///     "affine: argument 'weight': expected 2 dimensions, got (2, 3, 4)\n  hint: reshape it"
 /// );
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorFields>);
 
-struct Inner {
+struct ErrorFields {
     kind: ErrorKind,
     function: Option<String>,
     argument: Option<String>,
@@ -83,7 +83,7 @@ impl Error {
     /// assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is full"));
     /// ```
     pub fn new(kind: ErrorKind, expected: impl Into<String>) -> Error {
-        Error(Box::new(Inner {
+        Error(Box::new(ErrorFields {
             kind,
             function: None,
             argument: None,

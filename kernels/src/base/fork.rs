@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-type Held = Box<dyn Any>;
+type ForkGuard = Box<dyn Any>;
 
 /// What a file has to do around each fork.
 pub enum AtFork {
     /// Before it: make what is made on first use, or wait for the thread that does.
     Ready(fn()),
     /// Take a lock, and hold it until the fork is over. None of these is taken while another one is held.
-    Hold(fn() -> Held),
+    Hold(fn() -> ForkGuard),
     /// Take a lock that may be wanted under the others, after them.
-    HoldInner(fn() -> Held),
+    HoldInner(fn() -> ForkGuard),
     /// In the child, under the locks: other threads are gone.
     InChild(fn()),
 }
@@ -141,7 +141,7 @@ fn all_at_rest() -> Option<RwLockWriteGuard<'static, ()>> {
 }
 
 thread_local! {
-    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<ForkGuard>> = const { RefCell::new(Vec::new()) };
 }
 
 extern "C" fn before() {
@@ -154,7 +154,7 @@ extern "C" fn before() {
     // A thread without its locals is at its end, and forks without the locks.
     let _ = HELD.try_with(|held| {
         let mut held = held.borrow_mut();
-        held.extend(all_at_rest().map(|alone| Box::new(alone) as Held));
+        held.extend(all_at_rest().map(|alone| Box::new(alone) as ForkGuard));
         held.push(Box::new(filling()));
         held.extend(all().filter_map(|act| if let AtFork::Hold(take) = act { Some(take()) } else { None }));
         held.extend(all().filter_map(|act| if let AtFork::HoldInner(take) = act { Some(take()) } else { None }));

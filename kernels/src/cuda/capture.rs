@@ -10,9 +10,9 @@ use super::driver::Captured;
 use super::memory::Arena;
 use super::replays::Circumstances;
 use super::{Gpu, vendor};
-use crate::array::{Held, Kept, NdArray};
+use crate::array::{ContentSnapshot, NdArray, PlanContent};
 pub use crate::device::capture::is_capturing;
-use crate::device::{Memory, Turn, capture};
+use crate::device::{DeviceMemory, StreamGuard, capture};
 use crate::error::{Error, Result};
 use crate::random::Draw;
 use crate::saved::{Saved, Saving};
@@ -27,13 +27,13 @@ pub(super) struct Variant {
     settings: u8,
     graph: Captured,
     /// The arrays before it; none where that is of no account: the run makes them anew in other memory.
-    before: Vec<Option<Held>>,
+    before: Vec<Option<PlanContent>>,
     /// The arrays that are written, as they are afterwards, and how often their memory had been shared.
-    after: Vec<Option<(Held, usize)>>,
+    after: Vec<Option<(PlanContent, usize)>>,
     saved: Vec<(Option<Saving>, Option<Saving>)>,
     arena: Arena,
     draws: Draws,
-    _tables: Vec<Arc<Memory>>,
+    _tables: Vec<Arc<DeviceMemory>>,
 }
 
 /// What a function keeps, but for draws: another one in each run, of which a captured run knows nothing.
@@ -46,7 +46,7 @@ struct Recorded {
     graph: Captured,
     arena: Arena,
     draws: Draws,
-    tables: Vec<Arc<Memory>>,
+    tables: Vec<Arc<DeviceMemory>>,
     touched: BTreeSet<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Variant {
     pub(super) fn capture(
         c: &Circumstances,
         made: &[bool],
-        before: Vec<Kept>,
+        before: Vec<ContentSnapshot>,
         compute: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Variant> {
         let counts: Vec<u64> = c.arrays.iter().map(|a| a.modification_count()).collect();
@@ -63,7 +63,7 @@ impl Variant {
         c.arrays.iter().zip(&before).try_for_each(|(a, k)| k.bring(c.gpu, a))?;
         let (done, recorded) = c.gpu.record(c.saved, compute);
         let written = |(a, count): (&&NdArray, &u64)| (a.modification_count() != *count).then(|| a.storage().keep());
-        let after: Vec<Option<Kept>> = c.arrays.iter().zip(&counts).map(written).collect();
+        let after: Vec<Option<ContentSnapshot>> = c.arrays.iter().zip(&counts).map(written).collect();
         // Nothing was computed yet: the run that follows begins with the arrays as they were.
         for ((a, k), after) in c.arrays.iter().zip(&before).zip(&after) {
             if after.is_some() || !a.storage().keep().is(k) {
@@ -83,11 +83,12 @@ impl Variant {
         };
         let saved = saved.into_iter().zip(c.saved.iter().map(|s| saving(s))).collect();
         let (gpu, settings) = (c.gpu, vendor::settings());
-        let of_account = |(i, k): (usize, Kept)| (!made[i] || k.is_among(&touched)).then(|| Held::new(k));
+        let of_account =
+            |(i, k): (usize, ContentSnapshot)| (!made[i] || k.is_among(&touched)).then(|| PlanContent::new(k));
         let before = before.into_iter().enumerate().map(of_account).collect();
-        let with_shares = |k: Kept| {
+        let with_shares = |k: ContentSnapshot| {
             let shares = k.shares();
-            (Held::new(k), shares)
+            (PlanContent::new(k), shares)
         };
         let after = after.into_iter().map(|k| k.map(with_shares)).collect();
         Ok(Variant { gpu, settings, graph, before, after, saved, arena, draws, _tables: tables })
@@ -98,7 +99,7 @@ impl Variant {
     }
 
     /// True if all arrays are what they were when the run was captured.
-    pub(super) fn fits(&self, c: &Circumstances, now: &[Kept]) -> bool {
+    pub(super) fn fits(&self, c: &Circumstances, now: &[ContentSnapshot]) -> bool {
         self.gpu == c.gpu
             && self.settings == vendor::settings()
             && self.before.len() == now.len()
@@ -137,8 +138,8 @@ impl Variant {
 }
 
 /// True if an array is `now` as it was `before` a captured run, whose writing it no other storage will notice.
-fn is_as(before: &Option<Held>, after: &Option<(Held, usize)>, now: &Kept) -> bool {
-    let same = |k: &Held| k.is(now) && (after.is_none() || !now.is_shared() || k.is_shared());
+fn is_as(before: &Option<PlanContent>, after: &Option<(PlanContent, usize)>, now: &ContentSnapshot) -> bool {
+    let same = |k: &PlanContent| k.is(now) && (after.is_none() || !now.is_shared() || k.is_shared());
     before.as_ref().is_none_or(same) && after.as_ref().is_none_or(|(k, shares)| k.shares() == *shares)
 }
 
@@ -164,7 +165,7 @@ thread_local! {
     /// This thread does the last run before one is captured.
     static SETTLED: Cell<bool> = const { Cell::new(false) };
     /// Tables that the kernels of the run read.
-    static TABLES: RefCell<Vec<Arc<Memory>>> = const { RefCell::new(Vec::new()) };
+    static TABLES: RefCell<Vec<Arc<DeviceMemory>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// An ordinary run; `settled`: the next one will be captured.
@@ -184,19 +185,19 @@ pub(super) fn settled() -> bool {
 #[doc(hidden)]
 impl Gpu {
     /// Leave to use the stream: not while another thread captures what goes through it.
-    pub(super) fn turn(&self) -> Result<Option<Turn<'_>>> {
+    pub(super) fn turn(&self) -> Result<Option<StreamGuard<'_>>> {
         self.check_fork()?;
         Ok((!is_capturing()).then(|| self.capturing.read().unwrap_or_else(|e| e.into_inner())))
     }
 
     /// As [`turn`](Gpu::turn), for what waits for the device or brings data from the host: never in a captured run.
-    pub(super) fn turn_with_host(&self) -> Result<Turn<'_>> {
+    pub(super) fn turn_with_host(&self) -> Result<StreamGuard<'_>> {
         self.may_move_data()?;
         Ok(self.capturing.read().unwrap_or_else(|e| e.into_inner()))
     }
 
     /// As [`turn_with_host`](Gpu::turn_with_host), for who holds what the capturing thread may want: `None` while there is one.
-    pub(super) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
+    pub(super) fn try_turn(&self) -> Result<Option<StreamGuard<'_>>> {
         self.may_move_data()?;
         match self.capturing.try_read() {
             Ok(turn) => Ok(Some(turn)),
@@ -214,7 +215,7 @@ impl Gpu {
     }
 
     /// Keeps a table for as long as the run that is being captured.
-    pub(super) fn keep_table(&self, table: &Arc<Memory>) {
+    pub(super) fn keep_table(&self, table: &Arc<DeviceMemory>) {
         if is_capturing() {
             TABLES.with_borrow_mut(|t| t.push(table.clone()));
         }

@@ -1,33 +1,33 @@
 //! Matrix products by cuBLASLt.
 
 use super::library::{Name, functions};
-use super::vendor::{Layout, Prepared, Product, Scales};
+use super::vendor::{MatrixLayout, Prepared, Scales, VendorProduct};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-type Handle = *mut c_void;
-type Status = i32;
+type CublasHandle = *mut c_void;
+type CublasStatus = i32;
 
 functions! {
     /// What is used of cuBLASLt, as its manual has it.
     Functions {
-        create: "cublasLtCreate" (*mut Handle) -> Status;
-        desc_create: "cublasLtMatmulDescCreate" (*mut Handle, i32, i32) -> Status;
-        desc_set: "cublasLtMatmulDescSetAttribute" (Handle, i32, *const c_void, usize) -> Status;
-        desc_destroy: "cublasLtMatmulDescDestroy" (Handle) -> Status;
-        layout_create: "cublasLtMatrixLayoutCreate" (*mut Handle, i32, u64, u64, i64) -> Status;
-        layout_set: "cublasLtMatrixLayoutSetAttribute" (Handle, i32, *const c_void, usize) -> Status;
-        layout_destroy: "cublasLtMatrixLayoutDestroy" (Handle) -> Status;
-        preference_create: "cublasLtMatmulPreferenceCreate" (*mut Handle) -> Status;
-        preference_set: "cublasLtMatmulPreferenceSetAttribute" (Handle, i32, *const c_void, usize) -> Status;
-        preference_destroy: "cublasLtMatmulPreferenceDestroy" (Handle) -> Status;
+        create: "cublasLtCreate" (*mut CublasHandle) -> CublasStatus;
+        desc_create: "cublasLtMatmulDescCreate" (*mut CublasHandle, i32, i32) -> CublasStatus;
+        desc_set: "cublasLtMatmulDescSetAttribute" (CublasHandle, i32, *const c_void, usize) -> CublasStatus;
+        desc_destroy: "cublasLtMatmulDescDestroy" (CublasHandle) -> CublasStatus;
+        layout_create: "cublasLtMatrixLayoutCreate" (*mut CublasHandle, i32, u64, u64, i64) -> CublasStatus;
+        layout_set: "cublasLtMatrixLayoutSetAttribute" (CublasHandle, i32, *const c_void, usize) -> CublasStatus;
+        layout_destroy: "cublasLtMatrixLayoutDestroy" (CublasHandle) -> CublasStatus;
+        preference_create: "cublasLtMatmulPreferenceCreate" (*mut CublasHandle) -> CublasStatus;
+        preference_set: "cublasLtMatmulPreferenceSetAttribute" (CublasHandle, i32, *const c_void, usize) -> CublasStatus;
+        preference_destroy: "cublasLtMatmulPreferenceDestroy" (CublasHandle) -> CublasStatus;
         heuristic: "cublasLtMatmulAlgoGetHeuristic"
-            (Handle, Handle, Handle, Handle, Handle, Handle, Handle, i32, *mut Choice, *mut i32) -> Status;
+            (CublasHandle, CublasHandle, CublasHandle, CublasHandle, CublasHandle, CublasHandle, CublasHandle, i32, *mut MatmulHeuristic, *mut i32) -> CublasStatus;
         matmul: "cublasLtMatmul"
-            (Handle, Handle, *const c_void, *const c_void, Handle, *const c_void, Handle, *const c_void, *const c_void,
-             Handle, *mut c_void, Handle, *const Algorithm, *mut c_void, usize, *mut c_void) -> Status;
+            (CublasHandle, CublasHandle, *const c_void, *const c_void, CublasHandle, *const c_void, CublasHandle, *const c_void, *const c_void,
+             CublasHandle, *mut c_void, CublasHandle, *const Algorithm, *mut c_void, usize, *mut c_void) -> CublasStatus;
     }
 }
 
@@ -39,10 +39,10 @@ struct Algorithm([u64; 8]);
 /// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Choice {
+struct MatmulHeuristic {
     algorithm: Algorithm,
     workspace: usize,
-    state: Status,
+    state: CublasStatus,
     waves: f32,
     reserved: [i32; 4],
 }
@@ -75,7 +75,7 @@ fn data_type(dtype: DType) -> i32 {
 /// The library and its handle, for one device.
 pub(super) struct Cublas {
     f: Functions,
-    handle: Handle,
+    handle: CublasHandle,
     stream: *mut c_void,
 }
 
@@ -97,17 +97,17 @@ impl Cublas {
     }
 
     /// Chooses how to do a product. `None`: the library has nothing for it.
-    pub(super) fn prepare(self: &Arc<Self>, p: &Product) -> Option<Arc<dyn Prepared>> {
+    pub(super) fn prepare(self: &Arc<Self>, p: &VendorProduct) -> Option<Arc<dyn Prepared>> {
         let mut ready = self.describe(p)?;
         ready.choose(p).then(|| Arc::new(ready) as Arc<dyn Prepared>)
     }
 
-    fn describe(self: &Arc<Self>, p: &Product) -> Option<Ready> {
-        let mut ready = Ready {
+    fn describe(self: &Arc<Self>, p: &VendorProduct) -> Option<PreparedProduct> {
+        let mut ready = PreparedProduct {
             lib: self.clone(),
             desc: std::ptr::null_mut(),
             layouts: [std::ptr::null_mut(); 3],
-            choice: Choice::default(),
+            choice: MatmulHeuristic::default(),
             double: p.from == DType::F64,
             accumulate: p.accumulate,
         };
@@ -116,31 +116,31 @@ impl Cublas {
 }
 
 /// A product that is ready; what it is described by goes with it.
-struct Ready {
+struct PreparedProduct {
     lib: Arc<Cublas>,
-    desc: Handle,
+    desc: CublasHandle,
     /// Of A, B and C.
-    layouts: [Handle; 3],
-    choice: Choice,
+    layouts: [CublasHandle; 3],
+    choice: MatmulHeuristic,
     double: bool,
     accumulate: bool,
 }
 
 // SAFETY: descriptions are only read once they are made, which any thread may do.
-unsafe impl Send for Ready {}
+unsafe impl Send for PreparedProduct {}
 // SAFETY: as above.
-unsafe impl Sync for Ready {}
+unsafe impl Sync for PreparedProduct {}
 
-type Setter = unsafe extern "C" fn(Handle, i32, *const c_void, usize) -> Status;
+type Setter = unsafe extern "C" fn(CublasHandle, i32, *const c_void, usize) -> CublasStatus;
 
 /// Sets an attribute.
-fn set<T>(setter: Setter, of: Handle, attribute: i32, value: T) -> bool {
+fn set<T>(setter: Setter, of: CublasHandle, attribute: i32, value: T) -> bool {
     // SAFETY: attributes are read as `T` by the library, here and now.
     unsafe { setter(of, attribute, &value as *const T as *const c_void, size_of::<T>()) == 0 }
 }
 
-impl Ready {
-    fn describe(&mut self, p: &Product) -> bool {
+impl PreparedProduct {
+    fn describe(&mut self, p: &VendorProduct) -> bool {
         let f = &self.lib.f;
         let compute = match (p.from, p.tf32) {
             (DType::F64, _) => COMPUTE_64F,
@@ -159,7 +159,7 @@ impl Ready {
     }
 
     /// Describes a matrix as it lies.
-    fn lay_out(&mut self, i: usize, l: Layout, dtype: DType, [rows, columns]: [usize; 2], batch: usize) -> bool {
+    fn lay_out(&mut self, i: usize, l: MatrixLayout, dtype: DType, [rows, columns]: [usize; 2], batch: usize) -> bool {
         let f = &self.lib.f;
         let [rows, columns] = if l.transposed { [columns, rows] } else { [rows, columns] };
         let layout = &mut self.layouts[i];
@@ -172,7 +172,7 @@ impl Ready {
     }
 
     /// Asks for the best way.
-    fn choose(&mut self, p: &Product) -> bool {
+    fn choose(&mut self, p: &VendorProduct) -> bool {
         let f = &self.lib.f;
         let mut preference = std::ptr::null_mut();
         // SAFETY: a valid place for the preference.
@@ -197,7 +197,7 @@ impl Ready {
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for PreparedProduct {
     fn workspace(&self) -> usize {
         self.choice.workspace
     }
@@ -235,7 +235,7 @@ impl Prepared for Ready {
     }
 }
 
-impl Drop for Ready {
+impl Drop for PreparedProduct {
     fn drop(&mut self) {
         let f = &self.lib.f;
         // SAFETY: they have no other owner.
@@ -263,9 +263,9 @@ mod tests {
         }
         let f = Functions::load(Name::CublasLt.open().unwrap()).unwrap();
         let lib = Arc::new(Cublas { f, handle: std::ptr::null_mut(), stream: std::ptr::null_mut() });
-        let layout = |transposed, lead| Layout { transposed, lead, step: 64, alignment: 16 };
+        let layout = |transposed, lead| MatrixLayout { transposed, lead, step: 64, alignment: 16 };
         for from in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-            let p = Product {
+            let p = VendorProduct {
                 batch: 3,
                 sizes: [4, 5, 6],
                 a: layout(false, 4),
@@ -282,6 +282,6 @@ mod tests {
 
     #[test]
     fn structs_are_those_of_the_headers() {
-        assert_eq!(size_of::<Choice>(), 96);
+        assert_eq!(size_of::<MatmulHeuristic>(), 96);
     }
 }

@@ -1,81 +1,98 @@
 //! Convolutions by cuDNN. Only its deterministic algorithms are used, and TF32 only where it was asked for.
 
 use super::library::{Name, functions};
-use super::vendor::{Convolution, Part, Prepared, Scales};
+use super::vendor::{ConvolutionPass, Prepared, Scales, VendorConvolution};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, Mutex};
 
-type Handle = *mut c_void;
-type Status = i32;
-type Choose = unsafe extern "C" fn(Handle, Handle, Handle, Handle, Handle, i32, *mut i32, *mut Choice) -> Status;
-type Size = unsafe extern "C" fn(Handle, Handle, Handle, Handle, Handle, i32, *mut usize) -> Status;
-type Run = unsafe extern "C" fn(
-    Handle,
+type CudnnHandle = *mut c_void;
+type CudnnStatus = i32;
+type FindAlgorithms = unsafe extern "C" fn(
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    i32,
+    *mut i32,
+    *mut AlgorithmPerformance,
+) -> CudnnStatus;
+type WorkspaceSize = unsafe extern "C" fn(
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    CudnnHandle,
+    i32,
+    *mut usize,
+) -> CudnnStatus;
+type RunConvolution = unsafe extern "C" fn(
+    CudnnHandle,
     *const c_void,
-    Handle,
+    CudnnHandle,
     *const c_void,
-    Handle,
+    CudnnHandle,
     *const c_void,
-    Handle,
+    CudnnHandle,
     i32,
     *mut c_void,
     usize,
     *const c_void,
-    Handle,
+    CudnnHandle,
     *mut c_void,
-) -> Status;
+) -> CudnnStatus;
 
 functions! {
     /// What is used of cuDNN, as its manual has it.
     Functions {
-        create: "cudnnCreate" (*mut Handle) -> Status;
-        set_stream: "cudnnSetStream" (Handle, *mut c_void) -> Status;
-        error: "cudnnGetErrorString" (Status) -> *const c_char;
-        tensor_create: "cudnnCreateTensorDescriptor" (*mut Handle) -> Status;
-        tensor_set: "cudnnSetTensorNdDescriptor" (Handle, i32, i32, *const i32, *const i32) -> Status;
-        tensor_destroy: "cudnnDestroyTensorDescriptor" (Handle) -> Status;
-        filter_create: "cudnnCreateFilterDescriptor" (*mut Handle) -> Status;
-        filter_set: "cudnnSetFilterNdDescriptor" (Handle, i32, i32, i32, *const i32) -> Status;
-        filter_destroy: "cudnnDestroyFilterDescriptor" (Handle) -> Status;
-        conv_create: "cudnnCreateConvolutionDescriptor" (*mut Handle) -> Status;
+        create: "cudnnCreate" (*mut CudnnHandle) -> CudnnStatus;
+        set_stream: "cudnnSetStream" (CudnnHandle, *mut c_void) -> CudnnStatus;
+        error: "cudnnGetErrorString" (CudnnStatus) -> *const c_char;
+        tensor_create: "cudnnCreateTensorDescriptor" (*mut CudnnHandle) -> CudnnStatus;
+        tensor_set: "cudnnSetTensorNdDescriptor" (CudnnHandle, i32, i32, *const i32, *const i32) -> CudnnStatus;
+        tensor_destroy: "cudnnDestroyTensorDescriptor" (CudnnHandle) -> CudnnStatus;
+        filter_create: "cudnnCreateFilterDescriptor" (*mut CudnnHandle) -> CudnnStatus;
+        filter_set: "cudnnSetFilterNdDescriptor" (CudnnHandle, i32, i32, i32, *const i32) -> CudnnStatus;
+        filter_destroy: "cudnnDestroyFilterDescriptor" (CudnnHandle) -> CudnnStatus;
+        conv_create: "cudnnCreateConvolutionDescriptor" (*mut CudnnHandle) -> CudnnStatus;
         conv_set: "cudnnSetConvolutionNdDescriptor"
-            (Handle, i32, *const i32, *const i32, *const i32, i32, i32) -> Status;
-        conv_groups: "cudnnSetConvolutionGroupCount" (Handle, i32) -> Status;
-        conv_math: "cudnnSetConvolutionMathType" (Handle, i32) -> Status;
-        conv_destroy: "cudnnDestroyConvolutionDescriptor" (Handle) -> Status;
+            (CudnnHandle, i32, *const i32, *const i32, *const i32, i32, i32) -> CudnnStatus;
+        conv_groups: "cudnnSetConvolutionGroupCount" (CudnnHandle, i32) -> CudnnStatus;
+        conv_math: "cudnnSetConvolutionMathType" (CudnnHandle, i32) -> CudnnStatus;
+        conv_destroy: "cudnnDestroyConvolutionDescriptor" (CudnnHandle) -> CudnnStatus;
         forward_choose: "cudnnGetConvolutionForwardAlgorithm_v7"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut i32, *mut Choice) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         forward_size: "cudnnGetConvolutionForwardWorkspaceSize"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut usize) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
         forward: "cudnnConvolutionForward"
-            (Handle, *const c_void, Handle, *const c_void, Handle, *const c_void, Handle, i32, *mut c_void, usize,
-             *const c_void, Handle, *mut c_void) -> Status;
+            (CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, i32, *mut c_void, usize,
+             *const c_void, CudnnHandle, *mut c_void) -> CudnnStatus;
         data_choose: "cudnnGetConvolutionBackwardDataAlgorithm_v7"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut i32, *mut Choice) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         data_size: "cudnnGetConvolutionBackwardDataWorkspaceSize"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut usize) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
         data: "cudnnConvolutionBackwardData"
-            (Handle, *const c_void, Handle, *const c_void, Handle, *const c_void, Handle, i32, *mut c_void, usize,
-             *const c_void, Handle, *mut c_void) -> Status;
+            (CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, i32, *mut c_void, usize,
+             *const c_void, CudnnHandle, *mut c_void) -> CudnnStatus;
         weight_choose: "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut i32, *mut Choice) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         weight_size: "cudnnGetConvolutionBackwardFilterWorkspaceSize"
-            (Handle, Handle, Handle, Handle, Handle, i32, *mut usize) -> Status;
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
         weight: "cudnnConvolutionBackwardFilter"
-            (Handle, *const c_void, Handle, *const c_void, Handle, *const c_void, Handle, i32, *mut c_void, usize,
-             *const c_void, Handle, *mut c_void) -> Status;
+            (CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, i32, *mut c_void, usize,
+             *const c_void, CudnnHandle, *mut c_void) -> CudnnStatus;
     }
 }
 
 /// `cudnnConvolutionFwdAlgoPerf_t`, and those of the other parts, which are alike.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Choice {
+struct AlgorithmPerformance {
     algorithm: i32,
-    status: Status,
+    status: CudnnStatus,
     time: f32,
     memory: usize,
     deterministic: i32,
@@ -104,7 +121,7 @@ fn data_type(dtype: DType) -> i32 {
 pub(super) struct Cudnn {
     f: Functions,
     /// One thread at a time may use it.
-    handle: Mutex<Handle>,
+    handle: Mutex<CudnnHandle>,
 }
 
 // SAFETY: any thread may use a handle, one at a time.
@@ -131,13 +148,13 @@ impl Cudnn {
     }
 
     /// Chooses how to do a part of a convolution. `None`: the library has nothing for it.
-    pub(super) fn prepare(self: &Arc<Self>, c: &Convolution) -> Option<Arc<dyn Prepared>> {
+    pub(super) fn prepare(self: &Arc<Self>, c: &VendorConvolution) -> Option<Arc<dyn Prepared>> {
         let mut ready = self.describe(c)?;
         ready.choose(c).then(|| Arc::new(ready) as Arc<dyn Prepared>)
     }
 
-    fn describe(self: &Arc<Self>, c: &Convolution) -> Option<Ready> {
-        let mut ready = Ready {
+    fn describe(self: &Arc<Self>, c: &VendorConvolution) -> Option<PreparedConvolution> {
+        let mut ready = PreparedConvolution {
             lib: self.clone(),
             part: c.part,
             tensors: [std::ptr::null_mut(); 2],
@@ -153,29 +170,29 @@ impl Cudnn {
 }
 
 impl Functions {
-    fn text(&self, status: Status) -> String {
+    fn text(&self, status: CudnnStatus) -> String {
         // SAFETY: the library gives static texts.
         unsafe { CStr::from_ptr((self.error)(status)).to_string_lossy().into_owned() }
     }
 
     /// What chooses, measures and does a part.
-    fn of(&self, part: Part) -> (Choose, Size, Run) {
+    fn of(&self, part: ConvolutionPass) -> (FindAlgorithms, WorkspaceSize, RunConvolution) {
         match part {
-            Part::Forward => (self.forward_choose, self.forward_size, self.forward),
-            Part::Data => (self.data_choose, self.data_size, self.data),
-            Part::Weight => (self.weight_choose, self.weight_size, self.weight),
+            ConvolutionPass::Forward => (self.forward_choose, self.forward_size, self.forward),
+            ConvolutionPass::Data => (self.data_choose, self.data_size, self.data),
+            ConvolutionPass::Weight => (self.weight_choose, self.weight_size, self.weight),
         }
     }
 }
 
 /// A convolution that is ready; what it is described by goes with it.
-struct Ready {
+struct PreparedConvolution {
     lib: Arc<Cudnn>,
-    part: Part,
+    part: ConvolutionPass,
     /// Of x and y.
-    tensors: [Handle; 2],
-    filter: Handle,
-    conv: Handle,
+    tensors: [CudnnHandle; 2],
+    filter: CudnnHandle,
+    conv: CudnnHandle,
     algorithm: i32,
     workspace: usize,
     double: bool,
@@ -183,9 +200,9 @@ struct Ready {
 }
 
 // SAFETY: descriptions are only read once they are made, which any thread may do.
-unsafe impl Send for Ready {}
+unsafe impl Send for PreparedConvolution {}
 // SAFETY: as above.
-unsafe impl Sync for Ready {}
+unsafe impl Sync for PreparedConvolution {}
 
 type Ints = SmallVec<[i32; 5]>;
 
@@ -196,7 +213,7 @@ fn spatial(sizes: &[usize], missing: i32) -> Ints {
 }
 
 /// Sizes and strides of an image: batch, channels, axes.
-fn image(c: &Convolution, channels: usize, sizes: &[usize]) -> (Ints, Ints) {
+fn image(c: &VendorConvolution, channels: usize, sizes: &[usize]) -> (Ints, Ints) {
     let axes = spatial(sizes, 1);
     let points: i32 = axes.iter().product();
     let channels = channels as i32;
@@ -217,8 +234,8 @@ fn image(c: &Convolution, channels: usize, sizes: &[usize]) -> (Ints, Ints) {
     (dims, strides)
 }
 
-impl Ready {
-    fn describe(&mut self, c: &Convolution) -> bool {
+impl PreparedConvolution {
+    fn describe(&mut self, c: &VendorConvolution) -> bool {
         let (f, dtype, format) = (&self.lib.f, data_type(c.dtype), c.channel_last as i32);
         let images = [image(c, c.in_channels, &c.input), image(c, c.out_channels, &c.output)];
         let mut weight = spatial(&c.kernel, 1);
@@ -249,17 +266,17 @@ impl Ready {
     }
 
     /// The descriptions of the arrays in the library's order: the two that are read, then the result.
-    fn order(&self) -> [Handle; 3] {
+    fn order(&self) -> [CudnnHandle; 3] {
         let [x, y] = self.tensors;
         match self.part {
-            Part::Forward => [x, self.filter, y],
-            Part::Data => [self.filter, y, x],
-            Part::Weight => [x, y, self.filter],
+            ConvolutionPass::Forward => [x, self.filter, y],
+            ConvolutionPass::Data => [self.filter, y, x],
+            ConvolutionPass::Weight => [x, y, self.filter],
         }
     }
 
     /// Asks for the best way among those that always give the same bits.
-    fn choose(&mut self, c: &Convolution) -> bool {
+    fn choose(&mut self, c: &VendorConvolution) -> bool {
         let math = match (c.dtype, c.tf32) {
             (DType::F16 | DType::BF16, _) => TENSOR_OP_MATH,
             (DType::F32, false) => FMA_MATH,
@@ -268,13 +285,13 @@ impl Ready {
         let (f, [a, b, to]) = (&self.lib.f, self.order());
         let (choose, size, _) = f.of(self.part);
         let handle = self.lib.handle.lock().unwrap_or_else(|e| e.into_inner());
-        let (mut found, mut choices) = (0, [Choice::default(); CHOICES]);
+        let (mut found, mut choices) = (0, [AlgorithmPerformance::default(); CHOICES]);
         // SAFETY: all of it was made by `describe`; there is room for as many choices.
         let asked = unsafe {
             (f.conv_math)(self.conv, math) == 0
                 && choose(*handle, a, b, self.conv, to, CHOICES as i32, &mut found, choices.as_mut_ptr()) == 0
         };
-        let known = |choice: &&Choice| choice.status == 0 && choice.deterministic == 1;
+        let known = |choice: &&AlgorithmPerformance| choice.status == 0 && choice.deterministic == 1;
         for choice in choices[..found.clamp(0, CHOICES as i32) as usize].iter().filter(known) {
             let mut bytes = 0;
             // Whatever a choice says, the description decides whether TF32 is allowed: by the default type it is.
@@ -294,7 +311,7 @@ impl Ready {
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for PreparedConvolution {
     fn workspace(&self) -> usize {
         self.workspace
     }
@@ -302,7 +319,7 @@ impl Prepared for Ready {
     unsafe fn perform(self: Arc<Self>, arrays: [u64; 3], workspace: u64) -> Result<()> {
         // The weight comes before gradients of y.
         let [first, second, result] = arrays.map(|p| p as *mut c_void);
-        let (one, two) = if self.part == Part::Data { (second, first) } else { (first, second) };
+        let (one, two) = if self.part == ConvolutionPass::Data { (second, first) } else { (first, second) };
         let scales = Scales::new(self.double, self.accumulate);
         let (f, [a, b, to], workspace) = (&self.lib.f, self.order(), workspace as *mut c_void);
         let run = f.of(self.part).2;
@@ -333,10 +350,10 @@ impl Prepared for Ready {
     }
 }
 
-impl Drop for Ready {
+impl Drop for PreparedConvolution {
     fn drop(&mut self) {
         let f = &self.lib.f;
-        let destroy = |g: unsafe extern "C" fn(Handle) -> Status, h: Handle| {
+        let destroy = |g: unsafe extern "C" fn(CudnnHandle) -> CudnnStatus, h: CudnnHandle| {
             if !h.is_null() {
                 // SAFETY: it has no other owner.
                 unsafe { g(h) };
@@ -352,7 +369,7 @@ impl Drop for Ready {
 mod tests {
     use super::*;
 
-    type OutputSize = unsafe extern "C" fn(Handle, Handle, Handle, i32, *mut i32) -> Status;
+    type OutputSize = unsafe extern "C" fn(CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32) -> CudnnStatus;
 
     /// Where NNRS_CUDA_LIBRARY_PATH has the library, it has all that is used of it, takes the descriptions of convolutions
     /// over one to three axes, and finds the output that they say. (What follows them needs a GPU.)
@@ -367,9 +384,9 @@ mod tests {
         // SAFETY: the function has this type.
         let output_size: OutputSize = unsafe { std::mem::transmute(at) };
         for (axes, channel_last) in (1..=3).flat_map(|axes| [(axes, false), (axes, true)]) {
-            let list = |a: [usize; 3]| -> super::super::vendor::Sizes { a[..axes].into() };
-            let c = Convolution {
-                part: Part::Forward,
+            let list = |a: [usize; 3]| -> super::super::vendor::SpatialSizes { a[..axes].into() };
+            let c = VendorConvolution {
+                part: ConvolutionPass::Forward,
                 dtype: DType::F16,
                 batch: 2,
                 group: 2,
@@ -397,6 +414,6 @@ mod tests {
 
     #[test]
     fn structs_are_those_of_the_headers() {
-        assert_eq!(size_of::<Choice>(), 48);
+        assert_eq!(size_of::<AlgorithmPerformance>(), 48);
     }
 }

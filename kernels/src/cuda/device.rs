@@ -2,7 +2,7 @@
 
 use super::{Gpu, convert};
 use crate::array::Data;
-use crate::device::{Backend, Context, Device, Memory, Place, Turn};
+use crate::device::{Backend, Context, Device, DeviceMemory, Place, StreamGuard};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::any::Any;
@@ -17,7 +17,7 @@ fn open(device_id: &str) -> Result<&'static Gpu> {
 }
 
 impl Device for Gpu {
-    fn alloc(&'static self, bytes: usize) -> Result<Memory> {
+    fn alloc(&'static self, bytes: usize) -> Result<DeviceMemory> {
         Gpu::alloc(self, bytes)
     }
 
@@ -25,11 +25,11 @@ impl Device for Gpu {
         self.give(at, bytes);
     }
 
-    fn turn_with_host(&self) -> Result<Turn<'_>> {
+    fn turn_with_host(&self) -> Result<StreamGuard<'_>> {
         Gpu::turn_with_host(self)
     }
 
-    fn try_turn(&self) -> Result<Option<Turn<'_>>> {
+    fn try_turn(&self) -> Result<Option<StreamGuard<'_>>> {
         Gpu::try_turn(self)
     }
 
@@ -37,18 +37,25 @@ impl Device for Gpu {
         drop(self.capturing.read());
     }
 
-    unsafe fn upload(&self, _: &Turn, to: u64, from: *const u8, bytes: usize) -> Result<()> {
+    unsafe fn upload(&self, _: &StreamGuard, to: u64, from: *const u8, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.driver.upload(to, from, bytes) }
     }
 
-    unsafe fn download(&self, _: &Turn, to: *mut u8, from: u64, bytes: usize) -> Result<()> {
+    unsafe fn download(&self, _: &StreamGuard, to: *mut u8, from: u64, bytes: usize) -> Result<()> {
         self.count_waits(1);
         // SAFETY: the caller's promise.
         unsafe { self.driver.download(to, from, bytes) }
     }
 
-    unsafe fn copy_from(&self, _: [&Turn; 2], to: u64, other: &dyn Device, from: u64, bytes: usize) -> Result<()> {
+    unsafe fn copy_from(
+        &self,
+        _: [&StreamGuard; 2],
+        to: u64,
+        other: &dyn Device,
+        from: u64,
+        bytes: usize,
+    ) -> Result<()> {
         self.count_waits(1);
         let other = (other as &dyn Any).downcast_ref::<Gpu>().expect("a GPU");
         // SAFETY: the caller's promise.

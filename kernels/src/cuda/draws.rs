@@ -2,9 +2,9 @@
 //! Before each replay the host makes the draws as an ordinary run does, in the same order, and sends them all at once.
 
 use super::Gpu;
-use crate::device::Memory;
+use crate::device::DeviceMemory;
 use crate::error::{Error, Result};
-use crate::random::Source;
+use crate::random::DrawPolicy;
 use crate::saved::Saved;
 use std::cell::RefCell;
 
@@ -17,8 +17,8 @@ const DRAW: usize = 16;
 #[derive(Default)]
 pub(super) struct Draws {
     /// How to come by each, and which node's it is.
-    sources: Vec<(Source, Option<usize>)>,
-    memory: Vec<Memory>,
+    sources: Vec<(DrawPolicy, Option<usize>)>,
+    memory: Vec<DeviceMemory>,
 }
 
 /// A run that is being captured on this thread.
@@ -45,14 +45,14 @@ pub(super) fn recorded() -> Draws {
 }
 
 /// Where the kernels of a captured run find the draw of `source`, for the node that keeps `saved`; `None` in other runs.
-pub fn in_memory(source: &Source, saved: &Saved) -> Result<Option<u64>> {
+pub fn in_memory(source: &DrawPolicy, saved: &Saved) -> Result<Option<u64>> {
     RECORDING.with_borrow_mut(|r| r.as_mut().map(|r| r.note(source.twin(), saved)).transpose())
 }
 
 impl Recording {
-    fn note(&mut self, source: Source, saved: &Saved) -> Result<u64> {
+    fn note(&mut self, source: DrawPolicy, saved: &Saved) -> Result<u64> {
         let node = self.nodes.iter().position(|n| std::ptr::eq(*n, saved));
-        if node.is_none() && !matches!(source, Source::Last(_)) {
+        if node.is_none() && !matches!(source, DrawPolicy::Last(_)) {
             return Err(Error::graph("a function that is not of the plan draws random numbers"));
         }
         let number = self.draws.sources.len() % TOGETHER;

@@ -3,7 +3,7 @@
 
 use super::Gpu;
 use super::module::Module;
-use super::vendor::{Call, Prepared};
+use super::vendor::{Prepared, VendorCall};
 use crate::error::Result;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Safety
     /// `args` point to values of the types of the kernel's parameters; pointers among them are valid for what it does.
-    unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()>;
+    unsafe fn launch(&self, kernel: Kernel, grid: LaunchGrid, args: &mut [*mut c_void]) -> Result<()>;
 
     /// Does `work` while the device is this thread's, for libraries. The device is open then.
     fn inside(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
@@ -68,7 +68,7 @@ pub trait Driver: Send + Sync {
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>>;
 
     /// Has a library choose how to do a call; `None` if there is none for it. Out of memory: there is none just now.
-    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>>;
+    fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>>;
 
     /// Waits for all work.
     fn synchronize(&self) -> Result<()>;
@@ -131,20 +131,20 @@ pub struct Kernel(pub u64);
 
 /// How many blocks, of how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct LaunchGrid {
     pub blocks: [u32; 3],
     pub threads: [u32; 3],
 }
 
-impl Grid {
-    pub fn new(blocks: usize, threads: usize) -> Grid {
-        Grid { blocks: [blocks as u32, 1, 1], threads: [threads as u32, 1, 1] }
+impl LaunchGrid {
+    pub fn new(blocks: usize, threads: usize) -> LaunchGrid {
+        LaunchGrid { blocks: [blocks as u32, 1, 1], threads: [threads as u32, 1, 1] }
     }
 
     /// Threads for `n` elements that a kernel walks by [`first` and `step`](../../../cuda/common.cuh), enough to fill
     /// `processors`.
-    pub fn over(n: usize, processors: usize) -> Grid {
+    pub fn over(n: usize, processors: usize) -> LaunchGrid {
         const THREADS: usize = 256;
-        Grid::new(n.div_ceil(THREADS).clamp(1, processors.max(1) * 16), THREADS)
+        LaunchGrid::new(n.div_ceil(THREADS).clamp(1, processors.max(1) * 16), THREADS)
     }
 }

@@ -1,13 +1,13 @@
 //! Kernels that are compiled while a program runs, one for each formula over arrays of given types that are walked over in
 //! a given way. Until there is one, and where there is no compiler, `program.cu` reads the formula step by step.
 
-use super::driver::{Grid, Kernel};
+use super::driver::{Kernel, LaunchGrid};
 use super::launch::Launch;
-use super::program::{CHUNK, Job};
+use super::program::{CHUNK, MultiTensorItem};
 use super::{Gpu, capture};
-use crate::array::{Sink, Source, Walk};
+use crate::array::{Destination, Source, Walk};
 use crate::error::Result;
-use crate::expr::cuda::generated::{Form, NAME, Read, Recipe, Strided, THREADS, source};
+use crate::expr::cuda::generated::{BroadcastInput, Form, NAME, Read, Recipe, THREADS, source};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -61,7 +61,7 @@ pub fn set_compiler(on: bool) -> bool {
 }
 
 /// A formula over arrays of one form, and its kernel once it has one.
-pub(super) struct Unit {
+pub(super) struct CompiledFormula {
     recipe: Arc<Recipe>,
     form: Form,
     /// The kernel's handle, or one of the two below.
@@ -75,13 +75,13 @@ const NEVER: u64 = 1;
 /// A device's units.
 #[derive(Default)]
 pub(super) struct Units {
-    known: HashMap<(Arc<Recipe>, Form), Arc<Unit>>,
+    known: HashMap<(Arc<Recipe>, Form), Arc<CompiledFormula>>,
     compiled: usize,
     failures: Vec<String>,
 }
 
 impl Units {
-    fn find(&mut self, recipe: &Arc<Recipe>, form: &Form) -> Arc<Unit> {
+    fn find(&mut self, recipe: &Arc<Recipe>, form: &Form) -> Arc<CompiledFormula> {
         let key = (recipe.clone(), form.clone());
         if let Some(unit) = self.known.get(&key) {
             return unit.clone();
@@ -91,13 +91,13 @@ impl Units {
         }
         let (recipe, form) = key.clone();
         let (kernel, runs) = (AtomicU64::new(UNDECIDED), AtomicU32::new(0));
-        let unit = Arc::new(Unit { recipe, form, kernel, runs });
+        let unit = Arc::new(CompiledFormula { recipe, form, kernel, runs });
         self.known.insert(key, unit.clone());
         unit
     }
 }
 
-impl Unit {
+impl CompiledFormula {
     /// The kernel for a run over `n` elements; `None`: do without.
     fn kernel(&self, gpu: &'static Gpu, n: usize) -> Option<Kernel> {
         match self.kernel.load(Acquire) {
@@ -122,7 +122,7 @@ impl Gpu {
     }
 
     /// Compiles a unit, one at a time. What fails is remembered, and done by the precompiled kernel from now on.
-    fn compile(&'static self, unit: &Unit) -> Option<Kernel> {
+    fn compile(&'static self, unit: &CompiledFormula) -> Option<Kernel> {
         let _one = self.compiling.lock().unwrap_or_else(|e| e.into_inner());
         if unit.kernel.load(Acquire) == UNDECIDED {
             let made = self.make(unit);
@@ -143,7 +143,7 @@ impl Gpu {
         Some(Kernel(unit.kernel.load(Acquire))).filter(|k| k.0 > NEVER)
     }
 
-    fn make(&'static self, unit: &Unit) -> Result<Option<Kernel>> {
+    fn make(&'static self, unit: &CompiledFormula) -> Result<Option<Kernel>> {
         if self.units().compiled >= KNOWN {
             return Ok(None);
         }
@@ -162,13 +162,13 @@ impl Gpu {
 
 /// Units that a program has used, so that they need not be looked for among all.
 #[derive(Default)]
-pub(super) struct Near(Mutex<Vec<(usize, Arc<Unit>)>>);
+pub(super) struct Near(Mutex<Vec<(usize, Arc<CompiledFormula>)>>);
 
 /// How many: a program runs over a few forms of arrays.
 const NEAR: usize = 8;
 
 impl Near {
-    fn find(&self, gpu: &'static Gpu, recipe: &Arc<Recipe>, form: &Form) -> Arc<Unit> {
+    fn find(&self, gpu: &'static Gpu, recipe: &Arc<Recipe>, form: &Form) -> Arc<CompiledFormula> {
         let mut near = self.0.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, unit)) = near.iter().find(|(id, u)| *id == gpu.id && u.form == *form) {
             return unit.clone();
@@ -183,7 +183,7 @@ impl Near {
 }
 
 /// The form of a run; `None` where no kernel is generated for it.
-fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<Form> {
+fn form(n: usize, sources: &[Source], sinks: &[Destination], table: bool) -> Option<Form> {
     let width = width(sources, sinks);
     let fits = |at: u64, size: usize| at.is_multiple_of(16.min(width * size) as u64);
     let mut grids: SmallVec<[Vec<usize>; 2]> = SmallVec::new();
@@ -205,7 +205,7 @@ fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<For
         let moves = axes.iter().map(|a| a.1 != 0).collect();
         let outer = &axes[..axes.len() - 1];
         let packed = !ragged && axes[axes.len() - 1].1 == 1 && outer.iter().all(|a| a.1 % width as isize == 0);
-        Strided { dtype: s.dtype, grid, moves, packed: packed && fits(s.ptr as u64, s.dtype.size()) }
+        BroadcastInput { dtype: s.dtype, grid, moves, packed: packed && fits(s.ptr as u64, s.dtype.size()) }
     };
     let read = |s: &Source| match &s.walk {
         Walk::Dense => Read::Dense(s.dtype),
@@ -227,7 +227,7 @@ fn form(n: usize, sources: &[Source], sinks: &[Sink], table: bool) -> Option<For
 }
 
 /// Elements of a thread: 16 bytes of the arrays with the smallest elements, if a thread can hold as many of all.
-fn width(sources: &[Source], sinks: &[Sink]) -> usize {
+fn width(sources: &[Source], sinks: &[Destination]) -> usize {
     let arrays = sources.iter().filter(|s| matches!(s.walk, Walk::Dense | Walk::Strided(..)));
     let count = arrays.count() + sinks.len();
     let dense = sources.iter().filter(|s| s.walk == Walk::Dense).map(|s| s.dtype);
@@ -252,9 +252,9 @@ pub(super) fn launch(
     (recipe, near): (&Arc<Recipe>, &Near),
     n: usize,
     sources: &[Source],
-    sinks: &[Sink],
+    sinks: &[Destination],
     scalars: &[f64],
-) -> Option<(Launch, Grid)> {
+) -> Option<(Launch, LaunchGrid)> {
     let form = form(n, sources, sinks, false).filter(|_| compiler())?;
     let axes: usize = form.grids.iter().sum();
     if sources.len() + sinks.len() + recipe.scalars() + axes * (3 + sources.len()) > WORDS {
@@ -272,7 +272,7 @@ pub(super) fn launch(
     launch = sinks.iter().fold(launch, |l, s| l.long(s.ptr as i64));
     launch = scalars.iter().take(recipe.scalars()).fold(launch, |l, v| l.real(recipe.double, *v)).size(n);
     let launch = strides(launch, &form, sources);
-    Some((launch, Grid::new(n.div_ceil(form.width * THREADS), THREADS)))
+    Some((launch, LaunchGrid::new(n.div_ceil(form.width * THREADS), THREADS)))
 }
 
 /// Sizes of grids and strides in them.
@@ -296,8 +296,8 @@ fn strides(mut launch: Launch, form: &Form, sources: &[Source]) -> Launch {
 pub(super) fn launch_jobs(
     gpu: &'static Gpu,
     (recipe, near): (&Arc<Recipe>, &Near),
-    jobs: &[&Job],
-) -> Result<Option<(Launch, Grid)>> {
+    jobs: &[&MultiTensorItem],
+) -> Result<Option<(Launch, LaunchGrid)>> {
     let forms: Option<Vec<Form>> = jobs.iter().map(|j| form(j.n, &j.sources, &j.sinks, true)).collect();
     let Some(mut forms) = forms.filter(|_| compiler()) else { return Ok(None) };
     let aligned = forms.iter().all(|f| f.aligned);
@@ -315,7 +315,7 @@ pub(super) fn launch_jobs(
         chunks += j.n.div_ceil(CHUNK);
     }
     let launch = gpu.launch_kernel(kernel).numbers(&table)?.size(jobs.len()).size(CHUNK);
-    Ok(Some((launch, Grid::new(chunks, THREADS))))
+    Ok(Some((launch, LaunchGrid::new(chunks, THREADS))))
 }
 
 #[cfg(test)]

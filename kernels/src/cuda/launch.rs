@@ -1,9 +1,9 @@
 //! Launches: a kernel, its grid, and its arguments one after the other.
 
 use super::Gpu;
-use super::driver::{Grid, Kernel};
+use super::driver::{Kernel, LaunchGrid};
 use crate::array::Data;
-use crate::device::Memory;
+use crate::device::DeviceMemory;
 use crate::dtype::DType;
 use crate::error::Result;
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ pub struct Launch {
     kernel: Kernel,
     args: SmallVec<[u64; 16]>,
     /// Memory that the kernel reads and that is kept for it alone.
-    held: SmallVec<[Arc<Memory>; 1]>,
+    held: SmallVec<[Arc<DeviceMemory>; 1]>,
 }
 
 /// For the engine.
@@ -33,8 +33,8 @@ impl Gpu {
     }
 
     /// Threads for `n` elements.
-    pub fn grid(&self, n: usize) -> Grid {
-        Grid::over(n, self.properties().processors)
+    pub fn grid(&self, n: usize) -> LaunchGrid {
+        LaunchGrid::over(n, self.properties().processors)
     }
 }
 
@@ -122,7 +122,7 @@ impl Launch {
     ///
     /// # Safety
     /// The arguments are the kernel's, and their memory is large enough for what it does on `grid`.
-    pub unsafe fn run(mut self, grid: Grid) -> Result<()> {
+    pub unsafe fn run(mut self, grid: LaunchGrid) -> Result<()> {
         let mut args: SmallVec<[*mut c_void; 16]> =
             self.args.iter_mut().map(|a| a as *mut u64 as *mut c_void).collect();
         let _turn = self.gpu.turn()?;
@@ -146,7 +146,7 @@ impl Gpu {
     ///
     /// They go there in order with the other work, which may still use the memory for something else; or, while a run is
     /// captured, at once: then nothing else is on its way.
-    pub(crate) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<Memory>> {
+    pub(crate) fn constant(&'static self, bytes: &[u8]) -> Result<Arc<DeviceMemory>> {
         if let Some(found) = self.tables().get(bytes) {
             return Ok(found.clone());
         }

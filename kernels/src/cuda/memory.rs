@@ -4,7 +4,7 @@
 use super::Gpu;
 use super::replays;
 use crate::array::alloc::{self, Stats};
-use crate::device::Memory;
+use crate::device::DeviceMemory;
 use crate::device::capture::is_capturing;
 use crate::error::{Error, Result};
 use crate::fork;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Free blocks by size, and statistics.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct DeviceMemoryPool {
     free: BTreeMap<usize, Vec<u64>>,
     /// Size and origin of the blocks in use.
     live: BTreeMap<u64, (usize, alloc::Label)>,
@@ -61,7 +61,7 @@ impl Gpu {
 #[doc(hidden)]
 impl Gpu {
     /// Memory of `bytes` bytes, content undefined.
-    pub fn alloc(&'static self, bytes: usize) -> Result<Memory> {
+    pub fn alloc(&'static self, bytes: usize) -> Result<DeviceMemory> {
         self.check_fork()?;
         if !is_capturing() {
             return self.alloc_apart(bytes);
@@ -76,16 +76,16 @@ impl Gpu {
             arena.owned.insert(at);
         }
         // SAFETY: a block of that size, of the arena or the pool, which do not have it any more.
-        Ok(unsafe { Memory::new(self, at, bytes) })
+        Ok(unsafe { DeviceMemory::new(self, at, bytes) })
     }
 
     /// As [`alloc`](Gpu::alloc), also in a captured run for what is not a part of it: no memory that the run uses otherwise.
-    pub(super) fn alloc_apart(&'static self, bytes: usize) -> Result<Memory> {
+    pub(super) fn alloc_apart(&'static self, bytes: usize) -> Result<DeviceMemory> {
         self.check_fork()?;
         let bytes = self.rounded(bytes);
         let at = self.take(bytes)?;
         // SAFETY: a block of that size, which the pool does not have any more.
-        Ok(unsafe { Memory::new(self, at, bytes) })
+        Ok(unsafe { DeviceMemory::new(self, at, bytes) })
     }
 
     /// A block of the pool. When there is none, others give theirs back.
@@ -159,7 +159,7 @@ impl Gpu {
     }
 }
 
-impl Pool {
+impl DeviceMemoryPool {
     fn take(&mut self, gpu: &Gpu, bytes: usize) -> Result<u64> {
         if self.limit.is_some_and(|limit| self.live_bytes + bytes > limit) {
             return Err(self.out_of_memory(gpu, bytes, "the limit on memory is reached"));

@@ -5,6 +5,7 @@
 #![cfg_attr(not(any(feature = "cuda", feature = "emulate")), allow(dead_code))]
 
 pub mod capture;
+mod capture_policy;
 pub mod convert;
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -16,7 +17,7 @@ mod disk;
 pub mod draws;
 pub(crate) mod driver;
 #[cfg(feature = "cuda")]
-mod faults;
+mod driver_errors;
 mod generated;
 pub mod launch;
 #[cfg(feature = "cuda")]
@@ -25,7 +26,6 @@ mod memory;
 pub(crate) mod module;
 #[cfg(feature = "cuda")]
 mod nvrtc;
-mod patience;
 #[cfg(feature = "cuda")]
 mod probe;
 pub mod program;
@@ -47,10 +47,10 @@ pub use library::set_package_folders;
 pub use replays::{graphs, set_graphs};
 pub use vendor::{set_libraries, set_tf32, tf32};
 
-use crate::device::Memory;
+use crate::device::DeviceMemory;
 use crate::error::{Error, Result};
 use crate::fork;
-use memory::Pool;
+use memory::DeviceMemoryPool;
 use module::Modules;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -60,10 +60,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 pub struct Gpu {
     id: usize,
     driver: Box<dyn Driver>,
-    pool: Mutex<Pool>,
+    pool: Mutex<DeviceMemoryPool>,
     modules: Mutex<Modules>,
     /// Small tables in device memory, by their bytes.
-    tables: Mutex<HashMap<Box<[u8]>, Arc<Memory>>>,
+    tables: Mutex<HashMap<Box<[u8]>, Arc<DeviceMemory>>>,
     calls: Mutex<vendor::Calls>,
     units: Mutex<generated::Units>,
     /// Held while a kernel is compiled.
@@ -224,11 +224,11 @@ impl Gpu {
         self.pool().out_of_memory(self, 0, what)
     }
 
-    fn pool(&self) -> MutexGuard<'_, Pool> {
+    fn pool(&self) -> MutexGuard<'_, DeviceMemoryPool> {
         self.pool.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn tables(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Arc<Memory>>> {
+    fn tables(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Arc<DeviceMemory>>> {
         self.tables.lock().unwrap_or_else(|e| e.into_inner())
     }
 

@@ -9,25 +9,25 @@ use std::ffi::{CString, c_char};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-type Program = *mut std::ffi::c_void;
-type Status = i32;
+type NvrtcProgram = *mut std::ffi::c_void;
+type NvrtcStatus = i32;
 
 functions! {
     /// What is used of NVRTC, as its manual has it.
     Functions {
-        version: "nvrtcVersion" (*mut i32, *mut i32) -> Status;
-        count: "nvrtcGetNumSupportedArchs" (*mut i32) -> Status;
-        architectures: "nvrtcGetSupportedArchs" (*mut i32) -> Status;
+        version: "nvrtcVersion" (*mut i32, *mut i32) -> NvrtcStatus;
+        count: "nvrtcGetNumSupportedArchs" (*mut i32) -> NvrtcStatus;
+        architectures: "nvrtcGetSupportedArchs" (*mut i32) -> NvrtcStatus;
         create: "nvrtcCreateProgram"
-            (*mut Program, *const c_char, *const c_char, i32, *const *const c_char, *const *const c_char) -> Status;
-        compile: "nvrtcCompileProgram" (Program, i32, *const *const c_char) -> Status;
-        log_size: "nvrtcGetProgramLogSize" (Program, *mut usize) -> Status;
-        log: "nvrtcGetProgramLog" (Program, *mut c_char) -> Status;
-        cubin_size: "nvrtcGetCUBINSize" (Program, *mut usize) -> Status;
-        cubin: "nvrtcGetCUBIN" (Program, *mut c_char) -> Status;
-        ptx_size: "nvrtcGetPTXSize" (Program, *mut usize) -> Status;
-        ptx: "nvrtcGetPTX" (Program, *mut c_char) -> Status;
-        destroy: "nvrtcDestroyProgram" (*mut Program) -> Status;
+            (*mut NvrtcProgram, *const c_char, *const c_char, i32, *const *const c_char, *const *const c_char) -> NvrtcStatus;
+        compile: "nvrtcCompileProgram" (NvrtcProgram, i32, *const *const c_char) -> NvrtcStatus;
+        log_size: "nvrtcGetProgramLogSize" (NvrtcProgram, *mut usize) -> NvrtcStatus;
+        log: "nvrtcGetProgramLog" (NvrtcProgram, *mut c_char) -> NvrtcStatus;
+        cubin_size: "nvrtcGetCUBINSize" (NvrtcProgram, *mut usize) -> NvrtcStatus;
+        cubin: "nvrtcGetCUBIN" (NvrtcProgram, *mut c_char) -> NvrtcStatus;
+        ptx_size: "nvrtcGetPTXSize" (NvrtcProgram, *mut usize) -> NvrtcStatus;
+        ptx: "nvrtcGetPTX" (NvrtcProgram, *mut c_char) -> NvrtcStatus;
+        destroy: "nvrtcDestroyProgram" (*mut NvrtcProgram) -> NvrtcStatus;
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Nvrtc {
 
 /// What it is to compile for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
+enum CompileTarget {
     /// This device's machine code: a driver takes it, however much newer the compiler is than itself.
     Real(i32),
     /// PTX for a device that the compiler does not know yet.
     Virtual(i32),
 }
 
-fn checked(what: &str, status: Status) -> Result<(), String> {
+fn checked(what: &str, status: NvrtcStatus) -> Result<(), String> {
     if status == 0 { Ok(()) } else { Err(format!("{what} failed with status {status}")) }
 }
 
@@ -74,12 +74,12 @@ impl Nvrtc {
         Ok(Nvrtc { f, version, known })
     }
 
-    fn target(&self, (major, minor): (u32, u32)) -> Result<Target> {
+    fn target(&self, (major, minor): (u32, u32)) -> Result<CompileTarget> {
         let own = (major * 10 + minor) as i32;
         let below = self.known.iter().copied().filter(|k| *k <= own).max();
         match below {
-            Some(k) if k == own => Ok(Target::Real(k)),
-            Some(k) => Ok(Target::Virtual(k)),
+            Some(k) if k == own => Ok(CompileTarget::Real(k)),
+            Some(k) => Ok(CompileTarget::Virtual(k)),
             None => {
                 let [a, b] = self.version;
                 Err(Error::unsupported(format!("NVRTC {a}.{b} does not know compute capability {major}.{minor}")))
@@ -99,14 +99,14 @@ impl Nvrtc {
     }
 
     /// All that the code depends on.
-    fn key(&self, source: &str, target: Target) -> String {
+    fn key(&self, source: &str, target: CompileTarget) -> String {
         let mut headers = DefaultHasher::new();
         HEADERS.hash(&mut headers);
         let ([a, b], nnrs) = (self.version, env!("CARGO_PKG_VERSION"));
         format!("{target:?} NVRTC {a}.{b} nnrs {nnrs} {OPTIONS:?} {:016x}\n{source}", headers.finish())
     }
 
-    fn compile(&self, source: &str, target: Target) -> Result<Vec<u8>> {
+    fn compile(&self, source: &str, target: CompileTarget) -> Result<Vec<u8>> {
         let made = Compilation::new(&self.f, source).and_then(|c| c.run(target));
         made.map_err(|e| Error::unsupported(format!("NVRTC: {e}")))
     }
@@ -115,7 +115,7 @@ impl Nvrtc {
 /// A program of NVRTC's.
 struct Compilation<'a> {
     f: &'a Functions,
-    program: Program,
+    program: NvrtcProgram,
 }
 
 fn text(s: &str) -> Result<CString, String> {
@@ -137,10 +137,10 @@ impl<'a> Compilation<'a> {
         Ok(Compilation { f, program })
     }
 
-    fn run(&self, target: Target) -> Result<Vec<u8>, String> {
+    fn run(&self, target: CompileTarget) -> Result<Vec<u8>, String> {
         let architecture = match target {
-            Target::Real(k) => format!("sm_{k}"),
-            Target::Virtual(k) => format!("compute_{k}"),
+            CompileTarget::Real(k) => format!("sm_{k}"),
+            CompileTarget::Virtual(k) => format!("compute_{k}"),
         };
         let options = [format!("--gpu-architecture={architecture}"), "--std=c++17".into()];
         let options = options.iter().map(String::as_str).chain(OPTIONS);
@@ -149,8 +149,8 @@ impl<'a> Compilation<'a> {
         // SAFETY: a program, and texts that end with a zero byte.
         match unsafe { (self.f.compile)(self.program, list.len() as i32, list.as_ptr()) } {
             0 => match target {
-                Target::Real(_) => self.bytes(self.f.cubin_size, self.f.cubin),
-                Target::Virtual(_) => self.bytes(self.f.ptx_size, self.f.ptx),
+                CompileTarget::Real(_) => self.bytes(self.f.cubin_size, self.f.cubin),
+                CompileTarget::Virtual(_) => self.bytes(self.f.ptx_size, self.f.ptx),
             },
             status => {
                 let log = self.bytes(self.f.log_size, self.f.log).unwrap_or_default();
@@ -162,8 +162,8 @@ impl<'a> Compilation<'a> {
 
     fn bytes(
         &self,
-        size: unsafe extern "C" fn(Program, *mut usize) -> Status,
-        get: unsafe extern "C" fn(Program, *mut c_char) -> Status,
+        size: unsafe extern "C" fn(NvrtcProgram, *mut usize) -> NvrtcStatus,
+        get: unsafe extern "C" fn(NvrtcProgram, *mut c_char) -> NvrtcStatus,
     ) -> Result<Vec<u8>, String> {
         let mut n = 0;
         // SAFETY: a valid place for the number.

@@ -2,8 +2,8 @@
 //! anything is called, since cudarc panics at the first call of a function that is missing.
 
 use super::driver::Driver;
-use super::faults::wrong;
-use super::real::Device;
+use super::driver_errors::wrong;
+use super::real::GpuDevice;
 use crate::error::{Error, Result};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute, CUresult};
@@ -89,7 +89,7 @@ pub(super) fn open() -> Result<Vec<Box<dyn Driver>>> {
     result::init().map_err(|e| if e.0 == CUresult::CUDA_ERROR_NO_DEVICE { no_gpu() } else { wrong("cuInit", e) })?;
     match result::device::get_count().map_err(|e| wrong("cuDeviceGetCount", e))? {
         0 => Err(no_gpu()),
-        count => (0..count).map(|i| Ok(Box::new(Device::find(i)?) as Box<dyn Driver>)).collect(),
+        count => (0..count).map(|i| Ok(Box::new(GpuDevice::find(i)?) as Box<dyn Driver>)).collect(),
     }
 }
 

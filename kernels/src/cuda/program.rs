@@ -2,9 +2,9 @@
 //! kernels of their own (`generated.rs`).
 
 use super::Gpu;
-use super::driver::Grid;
+use super::driver::LaunchGrid;
 use super::generated::{self, Near};
-use crate::array::{Data, Output, Sink, Source, Walk};
+use crate::array::{Data, Destination, Output, Source, Walk};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// A program over the values of one element, in float or in double.
-pub struct Program {
+pub struct DeviceProgram {
     /// Steps as the kernel reads them.
     code: Vec<u8>,
     steps: usize,
@@ -51,9 +51,9 @@ struct Assembler<'a> {
     used: u16,
 }
 
-impl Program {
+impl DeviceProgram {
     /// The program of the values `outputs`.
-    pub fn compile(double: bool, ssa: &Ssa, outputs: &[Id]) -> Program {
+    pub fn compile(double: bool, ssa: &Ssa, outputs: &[Id]) -> DeviceProgram {
         let (ins, needed) = (ssa.ins(), ssa.needed(outputs.iter().copied()));
         let mut last = vec![0; ins.len()];
         let reads = |(at, i): (usize, &Ins)| i.operands().map(move |o| (o as usize, at)).collect::<Vec<_>>();
@@ -77,11 +77,11 @@ impl Program {
         let kernel = fits.map(|names| names[double as usize]);
         let kernel_jobs = fits.map(|names| names[2 + double as usize]);
         let recipe = Arc::new(Recipe::new(double, ssa, outputs));
-        Program { steps: a.code.len() / STEP, code: a.code, kernel, kernel_jobs, recipe, near: Near::default() }
+        DeviceProgram { steps: a.code.len() / STEP, code: a.code, kernel, kernel_jobs, recipe, near: Near::default() }
     }
 
     /// The program of a formula, from a cache.
-    pub fn of(double: bool, formula: &Formula) -> Arc<Program> {
+    pub fn of(double: bool, formula: &Formula) -> Arc<DeviceProgram> {
         let mut hash = Mix::default();
         formula.hash(&mut hash);
         let hash = hash.finish();
@@ -92,7 +92,7 @@ impl Program {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..formula.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = formula.apply(&mut ssa, &args).into_iter().flatten().collect();
-        let program = Arc::new(Program::compile(double, &ssa, &outputs));
+        let program = Arc::new(DeviceProgram::compile(double, &ssa, &outputs));
         let mut cache = kept();
         if cache.len() >= CACHED {
             cache.clear();
@@ -110,7 +110,7 @@ impl Program {
         gpu: &'static Gpu,
         n: usize,
         sources: &[Source],
-        sinks: &[Sink],
+        sinks: &[Destination],
         scalars: &[f64],
     ) -> Result<()> {
         if n == 0 {
@@ -130,7 +130,7 @@ impl Program {
     }
 }
 
-type Cached = (bool, Formula, Arc<Program>);
+type Cached = (bool, Formula, Arc<DeviceProgram>);
 static PROGRAMS: LazyLock<Mutex<MixMap<u64, Vec<Cached>>>> = LazyLock::new(Default::default);
 /// Programs kept at most; formulas with ever-changing numbers must not fill the memory.
 const CACHED: usize = 1024;
@@ -199,9 +199,10 @@ pub fn apply(formula: &Formula, n: usize, x: &[(&Data, Walk)], y: &[&Data], scal
     let source =
         |(x, walk): &(&Data, Walk)| Source { ptr: x.address() as *const u8, dtype: x.dtype(), walk: walk.clone() };
     let sources: Vec<Source> = x.iter().map(source).collect();
-    let sinks: Vec<Sink> = y.iter().map(|y| Sink { ptr: y.address() as *mut u8, dtype: y.dtype() }).collect();
+    let sinks: Vec<Destination> =
+        y.iter().map(|y| Destination { ptr: y.address() as *mut u8, dtype: y.dtype() }).collect();
     // SAFETY: the arrays have the sizes of their shapes, by the caller's walks.
-    unsafe { Program::of(double, formula).run(gpu, n, &sources, &sinks, scalars) }
+    unsafe { DeviceProgram::of(double, formula).run(gpu, n, &sources, &sinks, scalars) }
 }
 
 /// `y = f(x..)`, or `y += f(x..)`.
@@ -249,7 +250,7 @@ fn source_table(sources: &[Source]) -> Result<Vec<u8>> {
     Ok(table)
 }
 
-fn sink_table(sinks: &[Sink]) -> Vec<u8> {
+fn sink_table(sinks: &[Destination]) -> Vec<u8> {
     sinks.iter().flat_map(|s| [s.ptr as u64, s.dtype as u64]).flat_map(u64::to_le_bytes).collect()
 }
 
@@ -258,10 +259,10 @@ fn number_table(scalars: &[f64]) -> Vec<u8> {
 }
 
 /// One array's part of a pass over many.
-pub struct Job {
+pub struct MultiTensorItem {
     pub n: usize,
     pub sources: Vec<Source>,
-    pub sinks: Vec<Sink>,
+    pub sinks: Vec<Destination>,
     pub scalars: Vec<f64>,
 }
 
@@ -270,14 +271,14 @@ pub(super) const CHUNK: usize = 4096;
 /// Bytes of the kernel's `Job`.
 const JOB: usize = 40;
 
-impl Program {
+impl DeviceProgram {
     /// Runs over all elements of many arrays at once. What tells the arrays is on the device already if it was the same in
     /// a run before; the scalars go there each time.
     ///
     /// # Safety
-    /// As [`Program::run`], for each of them.
-    pub unsafe fn run_jobs(&self, gpu: &'static Gpu, jobs: &[Job]) -> Result<()> {
-        let jobs: SmallVec<[&Job; 8]> = jobs.iter().filter(|j| j.n > 0).collect();
+    /// As [`DeviceProgram::run`], for each of them.
+    pub unsafe fn run_jobs(&self, gpu: &'static Gpu, jobs: &[MultiTensorItem]) -> Result<()> {
+        let jobs: SmallVec<[&MultiTensorItem; 8]> = jobs.iter().filter(|j| j.n > 0).collect();
         if jobs.is_empty() {
             return Ok(());
         }
@@ -306,6 +307,6 @@ impl Program {
         let count = table.len() / JOB;
         let launch = launch.table(&table)?.size(count).size(CHUNK).numbers(&number_table(&scalars))?;
         // SAFETY: the caller's promise; the kernel finds each block's array by its chunk.
-        unsafe { launch.run(Grid::new(chunks, 256)) }
+        unsafe { launch.run(LaunchGrid::new(chunks, 256)) }
     }
 }

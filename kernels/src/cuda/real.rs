@@ -3,14 +3,14 @@
 
 use super::cublas::Cublas;
 use super::cudnn::Cudnn;
-use super::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties};
-use super::faults::{is_shortage, text, wrong};
+use super::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties};
+use super::driver_errors::{is_shortage, text, wrong};
 use super::library::{self, Name};
 use super::module::{Module, older};
 use super::nvrtc::Nvrtc;
 use super::retry::Opening;
 use super::staging::Staging;
-use super::vendor::{Call, Prepared};
+use super::vendor::{Prepared, VendorCall};
 use super::{Gpu, probe};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 /// What the kernels' PTX needs of a GPU.
 const VOLTA: (u32, u32) = (7, 0);
 
-pub(super) struct Device {
+pub(super) struct GpuDevice {
     properties: Properties,
     ordinal: i32,
     device: sys::CUdevice,
@@ -72,9 +72,9 @@ impl Drop for Current<'_> {
     }
 }
 
-impl Device {
+impl GpuDevice {
     /// The device's name and limits. Nothing of it is used yet.
-    pub(super) fn find(ordinal: i32) -> Result<Device> {
+    pub(super) fn find(ordinal: i32) -> Result<GpuDevice> {
         let device = result::device::get(ordinal).map_err(|e| wrong("cuDeviceGet", e))?;
         let name = result::device::get_name(device).map_err(|e| wrong("cuDeviceGetName", e))?;
         let capability = probe::capability(device).map_err(|e| wrong("cuDeviceGetAttribute", e))?;
@@ -86,7 +86,7 @@ impl Device {
         let memory = memory.map_err(|e| wrong("cuDeviceTotalMem", e))?;
         let properties = Properties { name, capability, memory, processors, emulated: false };
         let (opened, opening, gpu) = Default::default();
-        Ok(Device { properties, ordinal, device, opened, opening, gpu })
+        Ok(GpuDevice { properties, ordinal, device, opened, opening, gpu })
     }
 
     /// What the device has, opened when it is first used; its context is then this thread's.
@@ -196,7 +196,7 @@ impl Opened {
     }
 }
 
-impl Driver for Device {
+impl Driver for GpuDevice {
     fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -291,7 +291,7 @@ impl Driver for Device {
         self.enough(&format!("looking for the kernel {name}"), find).map(|f| Kernel(f as u64))
     }
 
-    unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()> {
+    unsafe fn launch(&self, kernel: Kernel, grid: LaunchGrid, args: &mut [*mut c_void]) -> Result<()> {
         let d = self.current()?;
         let ([x, y, z], [i, j, k]) = (grid.blocks, grid.threads);
         let (kernel, args) = (kernel.0 as sys::CUfunction, std::cell::RefCell::new(args));
@@ -353,11 +353,11 @@ impl Driver for Device {
         self.opened().map(|d| d.context as u64)
     }
 
-    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
+    fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
         let d = self.current()?;
         let (name, ready) = match call {
-            Call::Product(p) => (Name::CublasLt, self.cublas(&d).map(|lib| lib.prepare(p))),
-            Call::Convolution(c) => (Name::Cudnn, self.cudnn(&d).map(|lib| lib.prepare(c))),
+            VendorCall::Product(p) => (Name::CublasLt, self.cublas(&d).map(|lib| lib.prepare(p))),
+            VendorCall::Convolution(c) => (Name::Cudnn, self.cudnn(&d).map(|lib| lib.prepare(c))),
         };
         match ready {
             Ok(ready) => Ok(ready),

@@ -2,8 +2,8 @@
 
 use super::Gpu;
 use super::capture::{Variant, is_capturing, run_settled};
-use super::patience::{Advice, Patience};
-use crate::array::{Held, Kept, NdArray};
+use super::capture_policy::{Advice, CapturePolicy};
+use crate::array::{ContentSnapshot, NdArray, PlanContent};
 use crate::error::Result;
 use crate::saved::Saved;
 use crate::switch::Switch;
@@ -32,22 +32,22 @@ pub struct Replays {
     made: Vec<bool>,
     /// Some function of it computes in double.
     double: bool,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CaptureState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct CaptureState {
     variants: Vec<Variant>,
-    patience: Patience,
+    patience: CapturePolicy,
     /// Where the content goes of arrays that had it elsewhere in each run.
-    cells: BTreeMap<usize, Option<Held>>,
+    cells: BTreeMap<usize, Option<PlanContent>>,
     replays: u64,
     /// When the last replay was, in replays of all plans.
     last: u64,
 }
 
 /// The plans that have captured runs, which give their memory back when there is no more.
-static PLANS: Mutex<Vec<Weak<Mutex<State>>>> = Mutex::new(Vec::new());
+static PLANS: Mutex<Vec<Weak<Mutex<CaptureState>>>> = Mutex::new(Vec::new());
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// What a run works on.
@@ -67,7 +67,7 @@ impl Replays {
         Replays { made, double, state: Arc::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CaptureState> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -83,12 +83,12 @@ impl Replays {
             drop(state);
             return compute();
         }
-        let before: Vec<Kept> = c.arrays.iter().map(|a| a.storage().keep()).collect();
+        let before: Vec<ContentSnapshot> = c.arrays.iter().map(|a| a.storage().keep()).collect();
         if let Some(v) = state.variants.iter().position(|v| v.fits(c, &before)) {
             drop(before);
             return replay(state, v, c, compute, finish);
         }
-        let mark = |(i, k): (usize, &Kept)| if self.made[i] { 0 } else { k.mark() };
+        let mark = |(i, k): (usize, &ContentSnapshot)| if self.made[i] { 0 } else { k.mark() };
         let marks: Vec<usize> = before.iter().enumerate().map(mark).collect();
         let left = |i: &usize| !self.made[*i] && before[*i].has_left(state.patience.last()[*i]);
         let left: Vec<usize> = (0..state.patience.last().len()).filter(left).collect();
@@ -119,7 +119,7 @@ impl Replays {
     }
 
     /// Brings arrays that had their content elsewhere in each run to one place.
-    fn settle(&self, state: &mut State, c: &Circumstances) -> Result<()> {
+    fn settle(&self, state: &mut CaptureState, c: &Circumstances) -> Result<()> {
         for (&i, cell) in &mut state.cells {
             if let Some(k) = cell {
                 // What the run makes anew may have been the same memory: a reshaped input.
@@ -145,7 +145,7 @@ impl Replays {
 
 /// Replays a variant that fits, or runs as ever if an array has left for another GPU meanwhile.
 fn replay(
-    mut state: MutexGuard<'_, State>,
+    mut state: MutexGuard<'_, CaptureState>,
     variant: usize,
     c: &Circumstances,
     compute: &mut dyn FnMut() -> Result<()>,
@@ -161,9 +161,9 @@ fn replay(
     state.variants[variant].replay(c, finish)
 }
 
-impl State {
+impl CaptureState {
     /// Adds a captured run; `own` is where this state is.
-    fn add(&mut self, v: Variant, own: &Arc<Mutex<State>>) {
+    fn add(&mut self, v: Variant, own: &Arc<Mutex<CaptureState>>) {
         if self.variants.is_empty() {
             let mut plans = PLANS.lock().unwrap_or_else(|e| e.into_inner());
             plans.retain(|p| p.strong_count() > 0 && !std::ptr::eq(p.as_ptr(), Arc::as_ptr(own)));
@@ -187,9 +187,9 @@ impl State {
 /// Gives back the memory that a plan's captured runs keep on a device: of the plan that was replayed longest ago, and is
 /// not at work now. False if there is none.
 pub(super) fn give_back(gpu: &Gpu) -> bool {
-    let plans: Vec<Arc<Mutex<State>>> =
+    let plans: Vec<Arc<Mutex<CaptureState>>> =
         PLANS.lock().unwrap_or_else(|e| e.into_inner()).iter().filter_map(Weak::upgrade).collect();
-    let last = |p: &Arc<Mutex<State>>| {
+    let last = |p: &Arc<Mutex<CaptureState>>| {
         let state = p.try_lock().ok()?;
         state.variants.iter().any(|v| v.is_of(gpu)).then_some(state.last)
     };

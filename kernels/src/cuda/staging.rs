@@ -31,7 +31,7 @@ pub(super) struct Staging {
 /// Pinned memory for the copies of one stream. Its parts are filled in turn.
 struct Ring {
     stream: sys::CUstream,
-    parts: Vec<Part>,
+    parts: Vec<PinnedBuffer>,
     /// The part that is being filled, and how many of its bytes are.
     now: usize,
     used: usize,
@@ -39,7 +39,7 @@ struct Ring {
     refused: Tries,
 }
 
-struct Part {
+struct PinnedBuffer {
     memory: *mut c_void,
     /// When the last copy from it is done.
     done: sys::CUevent,
@@ -193,13 +193,13 @@ impl Ring {
     }
 
     /// One more part, if there may be one.
-    fn more(&mut self) -> Result<Option<Part>, DriverError> {
+    fn more(&mut self) -> Result<Option<PinnedBuffer>, DriverError> {
         if self.parts.len() == PARTS || !self.refused.again() {
             return Ok(None);
         }
         // SAFETY: pinned memory, kept to the process's end.
         let Ok(memory) = (unsafe { result::malloc_host(PART, 0) }) else { return Ok(None) };
         self.refused = Tries::default();
-        Ok(Some(Part { memory, done: event()? }))
+        Ok(Some(PinnedBuffer { memory, done: event()? }))
     }
 }

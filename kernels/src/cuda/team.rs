@@ -1,7 +1,7 @@
 //! Threads in teams, each of which works on a row: see `cuda/team.cuh`.
 
 use super::Gpu;
-use super::driver::Grid;
+use super::driver::LaunchGrid;
 use crate::array::Data;
 use crate::dtype::DType;
 
@@ -21,8 +21,8 @@ pub(crate) fn size(gpu: &Gpu, rows: usize, n: usize, neighbours: bool) -> usize 
 }
 
 /// Blocks of teams of that size for all rows.
-pub(crate) fn grid(rows: usize, size: usize) -> Grid {
-    Grid::new(rows.div_ceil(THREADS / size), THREADS)
+pub(crate) fn grid(rows: usize, size: usize) -> LaunchGrid {
+    LaunchGrid::new(rows.div_ceil(THREADS / size), THREADS)
 }
 
 /// The kernel of `double` or of float numbers.

@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a library is asked for; everything that decides how it does it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
-    Product(Product),
-    Convolution(Convolution),
+pub enum VendorCall {
+    Product(VendorProduct),
+    Convolution(VendorConvolution),
 }
 
 /// `batch` products C = A B, or C += A B, of matrices that lie column by column: m x k and k x n.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Product {
+pub struct VendorProduct {
     pub batch: usize,
     pub sizes: [usize; 3],
-    pub a: Layout,
-    pub b: Layout,
-    pub c: Layout,
+    pub a: MatrixLayout,
+    pub b: MatrixLayout,
+    pub c: MatrixLayout,
     /// Of A and B.
     pub from: DType,
     pub to: DType,
@@ -37,7 +37,7 @@ pub struct Product {
 
 /// How a matrix lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct MatrixLayout {
     /// It lies row by row.
     pub transposed: bool,
     /// Elements from one column (or row) to the next, and from one matrix of a batch to the next.
@@ -47,31 +47,31 @@ pub struct Layout {
     pub alignment: u32,
 }
 
-/// A part of a convolution. The arrays' axes are as in [`Sizes`](crate::kernel::convolution::Sizes).
+/// A part of a convolution. The arrays' axes are as in [`ConvolutionSizes`](crate::kernel::convolution::ConvolutionSizes).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Convolution {
-    pub part: Part,
+pub struct VendorConvolution {
+    pub part: ConvolutionPass,
     pub dtype: DType,
     pub batch: usize,
     pub group: usize,
     pub in_channels: usize,
     pub out_channels: usize,
-    pub input: Sizes,
-    pub output: Sizes,
-    pub kernel: Sizes,
-    pub stride: Sizes,
-    pub pad: Sizes,
-    pub dilation: Sizes,
+    pub input: SpatialSizes,
+    pub output: SpatialSizes,
+    pub kernel: SpatialSizes,
+    pub stride: SpatialSizes,
+    pub pad: SpatialSizes,
+    pub dilation: SpatialSizes,
     pub channel_last: bool,
     pub accumulate: bool,
     pub tf32: bool,
 }
 
-pub type Sizes = SmallVec<[usize; 3]>;
+pub type SpatialSizes = SmallVec<[usize; 3]>;
 
 /// What is made of what; the call's arrays in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ConvolutionPass {
     /// From x and the weight, y.
     Forward,
     /// From the gradient of y and the weight, that of x.
@@ -121,7 +121,7 @@ impl Scales {
 }
 
 /// The calls of a device that were prepared, or for which there is no library.
-pub(super) type Calls = HashMap<Call, Option<Arc<dyn Prepared>>>;
+pub(super) type Calls = HashMap<VendorCall, Option<Arc<dyn Prepared>>>;
 
 /// How many: each is some descriptions of the library's, and soon made again.
 const CALLS: usize = 4096;
@@ -160,7 +160,7 @@ impl Gpu {
     ///
     /// # Safety
     /// The arrays, in the call's order, have its sizes and types.
-    pub(crate) unsafe fn by_library(&'static self, call: Call, arrays: [&Data; 3]) -> Result<bool> {
+    pub(crate) unsafe fn by_library(&'static self, call: VendorCall, arrays: [&Data; 3]) -> Result<bool> {
         if !ENABLED.load(Relaxed) {
             return Ok(false);
         }
@@ -182,7 +182,7 @@ impl Gpu {
         Ok(true)
     }
 
-    fn prepared(&self, call: Call) -> Result<Option<Arc<dyn Prepared>>> {
+    fn prepared(&self, call: VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
         let mut calls = self.calls.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(known) = calls.get(&call) {
             return Ok(known.clone());

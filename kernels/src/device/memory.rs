@@ -1,22 +1,22 @@
 //! Memory of a device.
 
-use super::{Device, Turn};
+use super::{Device, StreamGuard};
 use crate::error::Result;
 
 /// An owned block of a device's memory; dropped, it returns to the device.
-pub struct Memory {
+pub struct DeviceMemory {
     device: &'static dyn Device,
     at: u64,
     bytes: usize,
 }
 
-impl Memory {
+impl DeviceMemory {
     /// The block at `at`.
     ///
     /// # Safety
     /// The device has allocated it with this size, and it has no other owner.
-    pub unsafe fn new(device: &'static dyn Device, at: u64, bytes: usize) -> Memory {
-        Memory { device, at, bytes }
+    pub unsafe fn new(device: &'static dyn Device, at: u64, bytes: usize) -> DeviceMemory {
+        DeviceMemory { device, at, bytes }
     }
 
     pub fn address(&self) -> u64 {
@@ -37,11 +37,11 @@ impl Memory {
         unsafe { self.upload_in(&turn, from, bytes) }
     }
 
-    /// As [`upload`](Memory::upload), by who has the turn.
+    /// As [`upload`](DeviceMemory::upload), by who has the turn.
     ///
     /// # Safety
     /// As there.
-    pub unsafe fn upload_in(&self, turn: &Turn, from: *const u8, bytes: usize) -> Result<()> {
+    pub unsafe fn upload_in(&self, turn: &StreamGuard, from: *const u8, bytes: usize) -> Result<()> {
         debug_assert!(bytes <= self.bytes);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.device.upload(turn, self.at, from, bytes) }
@@ -51,20 +51,20 @@ impl Memory {
     ///
     /// # Safety
     /// `to` must be writable for `bytes`.
-    pub unsafe fn download(&self, turn: &Turn, to: *mut u8, bytes: usize) -> Result<()> {
+    pub unsafe fn download(&self, turn: &StreamGuard, to: *mut u8, bytes: usize) -> Result<()> {
         debug_assert!(bytes <= self.bytes);
         // SAFETY: the caller's promise, and this memory's size.
         unsafe { self.device.download(turn, to, self.at, bytes) }
     }
 
     /// Copies from another block of the same size, which is on another device, by who has the turn on both.
-    pub fn copy_from(&self, turns: [&Turn; 2], other: &Memory) -> Result<()> {
+    pub fn copy_from(&self, turns: [&StreamGuard; 2], other: &DeviceMemory) -> Result<()> {
         // SAFETY: both have that many bytes.
         unsafe { self.device.copy_from(turns, self.at, other.device, other.at, self.bytes.min(other.bytes)) }
     }
 }
 
-impl Drop for Memory {
+impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // SAFETY: the device has allocated it with this size, and its owner is gone.
         unsafe { self.device.free(self.at, self.bytes) }

@@ -7,7 +7,7 @@ mod memory;
 mod site;
 
 pub use context::Context;
-pub use memory::Memory;
+pub use memory::DeviceMemory;
 pub use site::Site;
 
 use crate::dtype::DType;
@@ -26,13 +26,13 @@ pub enum Place {
 }
 
 /// Leave to use a device's stream: while there is one, no other thread captures what goes through it.
-pub type Turn<'a> = RwLockReadGuard<'a, ()>;
+pub type StreamGuard<'a> = RwLockReadGuard<'a, ()>;
 
 /// A device with memory of its own, which does all its work in order. Addresses are of its memory. What runs on it is known to
 /// who knows which kind it is (`Any`).
 pub trait Device: Any + Send + Sync + Debug + Display {
     /// Memory of `bytes` bytes, content undefined.
-    fn alloc(&'static self, bytes: usize) -> Result<Memory>;
+    fn alloc(&'static self, bytes: usize) -> Result<DeviceMemory>;
 
     /// Takes back what `alloc` gave; work that was asked for so far may still use it.
     ///
@@ -41,10 +41,10 @@ pub trait Device: Any + Send + Sync + Debug + Display {
     unsafe fn free(&self, at: u64, bytes: usize);
 
     /// Leave to move data between the host and the device: waits until no other thread captures.
-    fn turn_with_host(&self) -> Result<Turn<'_>>;
+    fn turn_with_host(&self) -> Result<StreamGuard<'_>>;
 
     /// As [`turn_with_host`](Device::turn_with_host), for who holds what the capturing thread may want: `None` while there is one.
-    fn try_turn(&self) -> Result<Option<Turn<'_>>>;
+    fn try_turn(&self) -> Result<Option<StreamGuard<'_>>>;
 
     /// Waits until no other thread captures.
     fn await_capture(&self);
@@ -53,19 +53,26 @@ pub trait Device: Any + Send + Sync + Debug + Display {
     ///
     /// # Safety
     /// Both sides must be valid for `bytes`.
-    unsafe fn upload(&self, turn: &Turn, to: u64, from: *const u8, bytes: usize) -> Result<()>;
+    unsafe fn upload(&self, turn: &StreamGuard, to: u64, from: *const u8, bytes: usize) -> Result<()>;
 
     /// Copies to the host, by who has the turn, and waits for it.
     ///
     /// # Safety
     /// Both sides must be valid for `bytes`.
-    unsafe fn download(&self, turn: &Turn, to: *mut u8, from: u64, bytes: usize) -> Result<()>;
+    unsafe fn download(&self, turn: &StreamGuard, to: *mut u8, from: u64, bytes: usize) -> Result<()>;
 
     /// Copies from another device of its kind, by who has the turn on both.
     ///
     /// # Safety
     /// Both sides must be valid for `bytes`.
-    unsafe fn copy_from(&self, turns: [&Turn; 2], to: u64, other: &dyn Device, from: u64, bytes: usize) -> Result<()>;
+    unsafe fn copy_from(
+        &self,
+        turns: [&StreamGuard; 2],
+        to: u64,
+        other: &dyn Device,
+        from: u64,
+        bytes: usize,
+    ) -> Result<()>;
 
     /// Sets `n` elements to `value`.
     ///

@@ -1,6 +1,6 @@
 //! NVIDIA's libraries as the emulated GPU has them: plain loops over what the calls say, in double precision.
 
-use crate::cuda::vendor::{Call, Convolution, Layout, Part, Product};
+use crate::cuda::vendor::{ConvolutionPass, MatrixLayout, VendorCall, VendorConvolution, VendorProduct};
 use crate::dtype::{DType, Element};
 use crate::with_dtype;
 use smallvec::SmallVec;
@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 ///
 /// # Safety
 /// The arrays, in the call's order, have its sizes and types, in memory of the host.
-pub(super) unsafe fn perform(call: &Call, arrays: [u64; 3]) {
+pub(super) unsafe fn perform(call: &VendorCall, arrays: [u64; 3]) {
     // SAFETY: the caller's promise.
     unsafe {
         match call {
-            Call::Product(p) => product(p, arrays),
-            Call::Convolution(c) => convolution(c, arrays),
+            VendorCall::Product(p) => product(p, arrays),
+            VendorCall::Convolution(c) => convolution(c, arrays),
         }
     }
 }
@@ -32,14 +32,14 @@ unsafe fn write(at: u64, dtype: DType, i: usize, v: f64, accumulate: bool) {
     }
 }
 
-impl Layout {
+impl MatrixLayout {
     fn at(&self, batch: usize, row: usize, column: usize) -> usize {
         let (minor, major) = if self.transposed { (column, row) } else { (row, column) };
         batch * self.step + minor + major * self.lead
     }
 }
 
-unsafe fn product(p: &Product, [a, b, c]: [u64; 3]) {
+unsafe fn product(p: &VendorProduct, [a, b, c]: [u64; 3]) {
     let [m, n, k] = p.sizes;
     for (at, layout) in [(a, p.a), (b, p.b), (c, p.c)] {
         assert_eq!(at % layout.alignment as u64, 0, "an array is aligned as the call says");
@@ -80,13 +80,13 @@ fn element(last: bool, channels: usize, sizes: &[usize], outer: usize, channel: 
 }
 
 /// All products of a convolution, each added to the element of the result that it belongs to.
-unsafe fn convolution(c: &Convolution, arrays: [u64; 3]) {
+unsafe fn convolution(c: &VendorConvolution, arrays: [u64; 3]) {
     let (each_in, each_out) = (c.in_channels / c.group, c.out_channels / c.group);
     let points = |s: &[usize]| s.iter().product::<usize>();
     let size = match c.part {
-        Part::Forward => c.batch * c.out_channels * points(&c.output),
-        Part::Data => c.batch * c.in_channels * points(&c.input),
-        Part::Weight => c.out_channels * each_in * points(&c.kernel),
+        ConvolutionPass::Forward => c.batch * c.out_channels * points(&c.output),
+        ConvolutionPass::Data => c.batch * c.in_channels * points(&c.input),
+        ConvolutionPass::Weight => c.out_channels * each_in * points(&c.kernel),
     };
     let mut sums = vec![0.0; size];
     for (batch, map) in (0..c.batch).flat_map(|b| (0..c.out_channels).map(move |m| (b, m))) {
@@ -101,9 +101,9 @@ unsafe fn convolution(c: &Convolution, arrays: [u64; 3]) {
                 let x = element(c.channel_last, c.in_channels, &c.input, batch, channel, &from);
                 let w = element(c.channel_last, each_in, &c.kernel, map, own, &tap);
                 let ([a, b], at) = match c.part {
-                    Part::Forward => ([x, w], y),
-                    Part::Data => ([y, w], x),
-                    Part::Weight => ([x, y], w),
+                    ConvolutionPass::Forward => ([x, w], y),
+                    ConvolutionPass::Data => ([y, w], x),
+                    ConvolutionPass::Weight => ([x, y], w),
                 };
                 // SAFETY: the caller's promise.
                 sums[at] += unsafe { read(arrays[0], c.dtype, a) * read(arrays[1], c.dtype, b) };

@@ -3,9 +3,9 @@
 
 mod library;
 
-use crate::cuda::driver::{Captured, Driver, Grid, Kernel, Loaded, Properties, Substitute};
+use crate::cuda::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties, Substitute};
 use crate::cuda::module::{HEADERS, Module};
-use crate::cuda::vendor::{Call, Prepared};
+use crate::cuda::vendor::{Prepared, VendorCall};
 use crate::error::{Error, Result};
 use crate::expr::cuda::generated::NAME;
 use std::collections::HashMap;
@@ -29,27 +29,27 @@ static RUNNING: Mutex<()> = Mutex::new(());
 
 struct Emulated {
     properties: Properties,
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<CapturedWork>>,
 }
 
 /// What is being captured, and what was.
 #[derive(Default)]
-struct Work {
+struct CapturedWork {
     now: Option<Vec<Op>>,
     graphs: HashMap<u64, Arc<Vec<Op>>>,
     next: u64,
 }
 
 enum Op {
-    Launch(Kernel, Grid, Vec<u64>),
+    Launch(Kernel, LaunchGrid, Vec<u64>),
     Copy(u64, u64, usize),
     Library(Arc<LibraryCall>, [u64; 3], u64),
 }
 
 /// A call of a library, which the emulated device has if NNRS_CUDA_LIBRARIES=1.
 struct LibraryCall {
-    call: Call,
-    work: Arc<Mutex<Work>>,
+    call: VendorCall,
+    work: Arc<Mutex<CapturedWork>>,
 }
 
 fn is_set(name: &str) -> bool {
@@ -90,7 +90,7 @@ impl Prepared for LibraryCall {
 }
 
 impl Emulated {
-    fn work(&self) -> MutexGuard<'_, Work> {
+    fn work(&self) -> MutexGuard<'_, CapturedWork> {
         self.work.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -204,15 +204,15 @@ impl Driver for Emulated {
         if at.is_null() { Err(wrong(&format!("there is no kernel {name}"))) } else { Ok(Kernel(at as u64)) }
     }
 
-    unsafe fn launch(&self, kernel: Kernel, grid: Grid, args: &mut [*mut c_void]) -> Result<()> {
+    unsafe fn launch(&self, kernel: Kernel, grid: LaunchGrid, args: &mut [*mut c_void]) -> Result<()> {
         // SAFETY: all arguments are words.
         let words = || args.iter().map(|a| unsafe { *(*a as *const u64) }).collect();
         if self.note(|| Op::Launch(kernel, grid, words())) {
             return Ok(());
         }
-        type Entry = unsafe extern "C" fn(*const u32, *mut *mut c_void) -> *const c_char;
+        type KernelEntry = unsafe extern "C" fn(*const u32, *mut *mut c_void) -> *const c_char;
         // SAFETY: the address of a function that NNRS_ENTRY made, which is of this type.
-        let entry: Entry = unsafe { std::mem::transmute(kernel.0 as *const c_void) };
+        let entry: KernelEntry = unsafe { std::mem::transmute(kernel.0 as *const c_void) };
         let [x, y, z] = grid.blocks;
         let [i, j, k] = grid.threads;
         let _alone = RUNNING.lock().unwrap_or_else(|e| e.into_inner());
@@ -237,7 +237,7 @@ impl Driver for Emulated {
         Ok(["cuBLASLt", "cuDNN", "NVRTC"].map(|name| (name, found.clone())).into())
     }
 
-    fn prepare(&self, call: &Call) -> Result<Option<Arc<dyn Prepared>>> {
+    fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
         let ready = || Arc::new(LibraryCall { call: call.clone(), work: self.work.clone() }) as Arc<dyn Prepared>;
         Ok(has_libraries().then(ready))
     }

@@ -23,13 +23,13 @@ pub const OPTIONS: [&str; 1] = ["--fmad=false"];
 
 /// How values of an element type are stored and computed.
 #[derive(Clone, Copy)]
-struct Real {
+struct CudaType {
     storage: &'static str,
     value: &'static str,
 }
 
-impl Real {
-    fn of(dtype: DType) -> Result<Real> {
+impl CudaType {
+    fn of(dtype: DType) -> Result<CudaType> {
         let (storage, value) = match dtype {
             DType::F32 => ("float", "float"),
             DType::F64 => ("double", "double"),
@@ -37,7 +37,7 @@ impl Real {
             DType::BF16 => ("nnrs::bfloat16", "float"),
             _ => return Err(Error::new(ErrorKind::Dtype, "a float type").argument("dtype").actual(dtype)),
         };
-        Ok(Real { storage, value })
+        Ok(CudaType { storage, value })
     }
 
     fn is_double(self) -> bool {
@@ -46,22 +46,22 @@ impl Real {
 }
 
 /// The names of a kernel's parameters.
-struct Names {
+struct ParameterNames {
     inputs: Vec<String>,
     outputs: Vec<String>,
 }
 
-impl Names {
+impl ParameterNames {
     /// `x0..` to `y0..`
-    fn plain(f: &Formula) -> Names {
-        Names { inputs: numbered("x", f.inputs()), outputs: numbered("y", f.outputs().len()) }
+    fn plain(f: &Formula) -> ParameterNames {
+        ParameterNames { inputs: numbered("x", f.inputs()), outputs: numbered("y", f.outputs().len()) }
     }
 
     /// `x0.., y, gy` to `gx0..`, as derivatives have them.
-    fn backward(f: &Formula) -> Names {
+    fn backward(f: &Formula) -> ParameterNames {
         let mut inputs = numbered("x", f.outputs().len());
         inputs.extend(["y".into(), "gy".into()]);
-        Names { inputs, outputs: numbered("gx", f.outputs().len()) }
+        ParameterNames { inputs, outputs: numbered("gx", f.outputs().len()) }
     }
 }
 
@@ -79,7 +79,7 @@ fn numbered(stem: &str, n: usize) -> Vec<String> {
 /// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn kernel(name: &str, formula: &Formula, dtype: DType) -> Result<String> {
-    Ok(print(name, formula, &Names::plain(formula), Real::of(dtype)?))
+    Ok(print(name, formula, &ParameterNames::plain(formula), CudaType::of(dtype)?))
 }
 
 /// The whole source of a function's kernels, `<name>_forward` and, if it has gradients, `<name>_backward`.
@@ -87,17 +87,17 @@ pub fn kernel(name: &str, formula: &Formula, dtype: DType) -> Result<String> {
 /// # Errors
 /// `dtype` is not a float type.
 pub fn source(name: &str, forward: &Formula, backward: &Formula, dtype: DType) -> Result<String> {
-    let real = Real::of(dtype)?;
+    let real = CudaType::of(dtype)?;
     let mut text = format!("{PRELUDE}\n");
-    text += &print(&format!("{name}_forward"), forward, &Names::plain(forward), real);
+    text += &print(&format!("{name}_forward"), forward, &ParameterNames::plain(forward), real);
     if backward.outputs().iter().any(Option::is_some) {
         text.push('\n');
-        text += &print(&format!("{name}_backward"), backward, &Names::backward(backward), real);
+        text += &print(&format!("{name}_backward"), backward, &ParameterNames::backward(backward), real);
     }
     Ok(text)
 }
 
-fn print(name: &str, f: &Formula, names: &Names, real: Real) -> String {
+fn print(name: &str, f: &Formula, names: &ParameterNames, real: CudaType) -> String {
     let mut body = String::new();
     let wanted = f.wanted();
     for (id, &ins) in f.ins().iter().enumerate().filter(|(id, _)| wanted[*id]) {
@@ -121,7 +121,7 @@ fn print(name: &str, f: &Formula, names: &Names, real: Real) -> String {
 }
 
 /// No pointer is `__restrict__`: the engine writes an output over an input's memory where that cannot be observed.
-fn parameters(f: &Formula, names: &Names, real: Real) -> String {
+fn parameters(f: &Formula, names: &ParameterNames, real: CudaType) -> String {
     let mut list: Vec<String> = names.inputs.iter().map(|x| format!("const {} *{x}", real.storage)).collect();
     let present = names.outputs.iter().zip(f.outputs()).filter(|(_, id)| id.is_some());
     list.extend(present.map(|(y, _)| format!("{} *{y}", real.storage)));
@@ -132,7 +132,7 @@ fn parameters(f: &Formula, names: &Names, real: Real) -> String {
 }
 
 /// The value of an instruction; `load` reads an input.
-fn value(ins: Ins, load: impl Fn(u32) -> String, real: Real) -> String {
+fn value(ins: Ins, load: impl Fn(u32) -> String, real: CudaType) -> String {
     match ins {
         Ins::Input(k) => load(k),
         Ins::Scalar(k) => format!("s{k}"),
@@ -144,7 +144,7 @@ fn value(ins: Ins, load: impl Fn(u32) -> String, real: Real) -> String {
 }
 
 /// A number, to the last bit: whole ones as they are, others in hexadecimal with the decimal beside.
-fn constant(v: f64, real: Real) -> String {
+fn constant(v: f64, real: CudaType) -> String {
     let (decimal, suffix) = (v, if real.is_double() { "" } else { "f" });
     let v = if real.is_double() { v } else { v as f32 as f64 };
     match v {
@@ -170,7 +170,7 @@ fn hexadecimal(v: f64) -> String {
     format!("{sign}0x{lead}.{digits}p{exponent:+}")
 }
 
-fn unary(op: Unary, a: Id, real: Real) -> String {
+fn unary(op: Unary, a: Id, real: CudaType) -> String {
     let word = match op {
         Unary::Neg => return format!("-v{a}"),
         Unary::IsNan => return format!("({})(v{a} != v{a})", real.value),
@@ -206,7 +206,7 @@ fn unary(op: Unary, a: Id, real: Real) -> String {
     format!("{word}(v{a})")
 }
 
-fn binary(op: Binary, a: Id, b: Id, real: Real) -> String {
+fn binary(op: Binary, a: Id, b: Id, real: CudaType) -> String {
     let truth = |condition: String| format!("({})({condition})", real.value);
     match op {
         Binary::Add => format!("v{a} + v{b}"),
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn constants_are_exact() {
-        let (single, double) = (Real::of(DType::F32).unwrap(), Real::of(DType::F64).unwrap());
+        let (single, double) = (CudaType::of(DType::F32).unwrap(), CudaType::of(DType::F64).unwrap());
         assert_eq!(constant(2.0, single), "2.0f");
         assert_eq!(constant(-0.0, double), "-0.0");
         assert_eq!(constant(f64::NEG_INFINITY, single), "-NNRS_INF");

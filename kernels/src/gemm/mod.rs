@@ -112,7 +112,7 @@ pub fn batch_matmul<T: Real>(batch: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, o
     assert!(c.data.len() >= batch * c.rows * c.cols, "the destination is too small for a batch of {batch}");
     a.assert_batch(batch);
     b.assert_batch(batch);
-    let product = Product {
+    let product = GemmProduct {
         m: c.rows,
         n: c.cols,
         k: a.cols,
@@ -138,7 +138,7 @@ pub unsafe fn gemm<T: Real>(
     output: Output,
 ) {
     let product =
-        Product { m, n, k, a: Side { data: a, rs: rsa, cs: csa }, b: Side { data: b, rs: rsb, cs: csb }, c: Dest { data: c, rs: rsc, cs: csc } };
+        GemmProduct { m, n, k, a: Side { data: a, rs: rsa, cs: csa }, b: Side { data: b, rs: rsb, cs: csb }, c: Dest { data: c, rs: rsc, cs: csc } };
     // SAFETY: the caller's promise.
     unsafe { product.run(output) }
 }
@@ -159,7 +159,7 @@ pub(super) struct Dest<T> {
 
 /// One product by pointers. Its unsafe methods ask what [`gemm`] asks.
 #[derive(Clone, Copy)]
-pub(super) struct Product<T> {
+pub(super) struct GemmProduct<T> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -169,9 +169,9 @@ pub(super) struct Product<T> {
 }
 
 // SAFETY: a product is a description; its unsafe methods ask the caller that the memory may be used.
-unsafe impl<T: Sync> Sync for Product<T> {}
+unsafe impl<T: Sync> Sync for GemmProduct<T> {}
 
-impl<T: Real> Product<T> {
+impl<T: Real> GemmProduct<T> {
     fn work(&self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k.max(1))
     }
@@ -214,7 +214,7 @@ impl<T: Real> Product<T> {
     /// The product of rows `i..i + m`, columns `j..j + n`, over all of k.
     fn tile(&self, i: usize, j: usize, m: usize, n: usize) -> Self {
         let (i, j) = (i as isize, j as isize);
-        let mut p = Product { m, n, ..*self };
+        let mut p = GemmProduct { m, n, ..*self };
         p.a.data = p.a.data.wrapping_offset(i * p.a.rs);
         p.b.data = p.b.data.wrapping_offset(j * p.b.cs);
         p.c.data = p.c.data.wrapping_offset(i * p.c.rs + j * p.c.cs);
@@ -264,7 +264,7 @@ impl<T: Real> Product<T> {
         let base = sums.as_mut_ptr() as usize;
         pool::run(parts, &|t| {
             let from = each * t;
-            let mut p = Product { k: each.min(self.k.saturating_sub(from)), ..*self };
+            let mut p = GemmProduct { k: each.min(self.k.saturating_sub(from)), ..*self };
             p.a.data = p.a.data.wrapping_offset(from as isize * p.a.cs);
             p.b.data = p.b.data.wrapping_offset(from as isize * p.b.rs);
             p.c = Dest { data: (base as *mut T).wrapping_add(t * area), rs: self.n as isize, cs: 1 };
@@ -299,7 +299,7 @@ impl<T: Real> Product<T> {
     #[rustfmt::skip]
     unsafe fn crate_gemm(&self, output: Output) {
         // The crate's kernels go along C's columns.
-        let Product { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
+        let GemmProduct { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
         let (read, none) = (output == Output::Accumulate, Parallelism::None);
         let packed = (m.saturating_add(n) + 64).saturating_mul(k.min(PACKED)).saturating_mul(size_of::<T>());
         if packed > LARGE {
@@ -326,13 +326,13 @@ impl<T: Real> Product<T> {
     fn transposed(&self) -> Self {
         let flip = |s: Side<T>| Side { data: s.data, rs: s.cs, cs: s.rs };
         let c = Dest { data: self.c.data, rs: self.c.cs, cs: self.c.rs };
-        Product { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
+        GemmProduct { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
     }
 }
 
 /// A small product on the convolutions' inner loop.
 struct Tiny<T> {
-    p: Product<T>,
+    p: GemmProduct<T>,
     output: Output,
 }
 
@@ -341,7 +341,7 @@ const TINY_SIDE: usize = 64;
 
 impl<T: Real> Choose<T> for Tiny<T> {
     fn with<L: Lanes<T>>(self) {
-        let Product { m, n, k, a, c, .. } = self.p;
+        let GemmProduct { m, n, k, a, c, .. } = self.p;
         let (mut off, mut lane) = ([0; TINY_SIDE], [0; TINY_SIDE]);
         (0..k).for_each(|l| off[l] = l as isize * a.cs);
         (0..m).for_each(|i| lane[i] = i as isize * a.rs);

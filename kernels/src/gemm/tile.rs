@@ -4,7 +4,7 @@
 //! the output in `j` and the window in `i`; the weight gradient swaps the two. Channels are in the vectors.
 
 use crate::dtype::Real;
-use crate::simd::lanes::{Job, Lanes};
+use crate::simd::lanes::{Lanes, WithLanes};
 
 /// Operands of a run of tiles. `off` and `lane` are distances in elements from `x`.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Tiles<'a, T> {
     pub out_stride: usize,
 }
 
-impl<T: Real> Job<T> for Tiles<'_, T> {
+impl<T: Real> WithLanes<T> for Tiles<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         // SAFETY: the caller's promise.

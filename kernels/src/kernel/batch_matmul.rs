@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::shape::Shape;
 
 /// An input: its matrices as they lie in memory, and whether the products take their transposes.
-struct Operand {
+struct MatrixOperand {
     shape: Shape,
     lead: Shape,
     rows: usize,
@@ -24,10 +24,10 @@ struct Laid<'a> {
     each: bool,
 }
 
-impl Operand {
-    fn new(shape: &Shape, transposed: bool) -> Operand {
+impl MatrixOperand {
+    fn new(shape: &Shape, transposed: bool) -> MatrixOperand {
         let (lead, [rows, columns]) = split(shape);
-        Operand { shape: shape.clone(), lead, rows, columns, transposed }
+        MatrixOperand { shape: shape.clone(), lead, rows, columns, transposed }
     }
 
     /// What the products of `over` read. A GPU repeats the matrices of an input that is broadcast, unless there is only one.
@@ -94,9 +94,9 @@ fn split(s: &Shape) -> (Shape, [usize; 2]) {
 
 /// Products of matrices of `a` and `b`: of `m` rows and `n` columns for each position of `over`.
 pub struct BatchMatmul {
-    a: Operand,
-    b: Operand,
-    y: Operand,
+    a: MatrixOperand,
+    b: MatrixOperand,
+    y: MatrixOperand,
     over: Shape,
     /// Of each product.
     work: usize,
@@ -105,7 +105,8 @@ pub struct BatchMatmul {
 impl BatchMatmul {
     /// For inputs and an output of these shapes; the inputs' matrices may be transposed.
     pub fn new([a, b]: [&Shape; 2], [transpose_a, transpose_b]: [bool; 2], y: &Shape) -> BatchMatmul {
-        let (a, b, y) = (Operand::new(a, transpose_a), Operand::new(b, transpose_b), Operand::new(y, false));
+        let (a, b, y) =
+            (MatrixOperand::new(a, transpose_a), MatrixOperand::new(b, transpose_b), MatrixOperand::new(y, false));
         let k = if transpose_a { a.rows } else { a.columns };
         let work = y.rows.saturating_mul(y.columns).saturating_mul(k);
         BatchMatmul { over: y.lead.clone(), a, b, y, work }

@@ -7,18 +7,18 @@ use crate::array::{Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as gather, Absent};
+use crate::kernel::gather::cuda::indices as device_indices;
+use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::gather::rows;
 use crate::with_real;
 
 /// `n` rows of `size` elements.
-pub struct Rows {
+pub struct RowShape {
     pub n: usize,
     pub size: usize,
 }
 
-impl Rows {
+impl RowShape {
     /// Offsets of the rows where the mask is not zero; there must be `n` of them.
     fn chosen(&self, run: &Run, mask: &View) -> Result<Scratch<usize>> {
         let mut at = Scratch::filled(self.n, 0);
@@ -45,16 +45,16 @@ impl Rows {
 }
 
 /// Puts rows where the mask is not zero.
-pub struct BoolScatter(pub Rows);
+pub struct BoolScatter(pub RowShape);
 
 impl Call for BoolScatter {
     /// On a GPU, where counting the places would make the host wait, rows without a place are left out, and places
     /// without a row are as where the mask is zero.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let (&Rows { n, size }, out) = (&self.0, x.get(2).map(|out| &out.data));
+        let (&RowShape { n, size }, out) = (&self.0, x.get(2).map(|out| &out.data));
         if let Place::Gpu(_) = y[0].data.place() {
             ops::begin(&y[0].data, out)?;
-            let at = places::chosen(&x[1].data, n)?;
+            let at = device_indices::chosen(&x[1].data, n)?;
             return gather::put(&at, Some(&x[0].data), size, &y[0].data);
         }
         let at = self.0.chosen(run, &x[1])?;
@@ -70,18 +70,18 @@ impl Call for BoolScatter {
 
 /// Takes the rows where the mask, which has `places` elements, is not zero.
 pub struct BoolGather {
-    pub rows: Rows,
+    pub rows: RowShape,
     pub places: usize,
 }
 
 impl Call for BoolGather {
     /// On a GPU rows without a place are NaN, and places beyond the number of rows are left out.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let Rows { n, size } = self.rows;
+        let RowShape { n, size } = self.rows;
         if let Place::Gpu(_) = y[0].data.place() {
-            let at = places::chosen(&x[1].data, n)?;
+            let at = device_indices::chosen(&x[1].data, n)?;
             let picks = Picks::rows(self.places, size, n);
-            return gather::gather(&picks, &at, &x[0].data, &y[0].data, Absent::Nan);
+            return gather::gather(&picks, &at, &x[0].data, &y[0].data, OutOfRange::Nan);
         }
         let at = self.rows.chosen(run, &x[1])?;
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, size, y[0].slice(), Output::Write));

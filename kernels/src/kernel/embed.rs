@@ -4,7 +4,7 @@ use super::gather::Picks;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::{self as gather, Absent};
+use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::pool;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
@@ -19,7 +19,7 @@ impl Call for Embed {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (rows, width) = (self.0.n, self.0.inner);
         if let Place::Gpu(_) = y[0].data.place() {
-            return gather::gather(&self.0, &x[0].data, &x[1].data, &y[0].data, Absent::Nan);
+            return gather::gather(&self.0, &x[0].data, &x[1].data, &y[0].data, OutOfRange::Nan);
         }
         let indices = x[0].slice::<i64>();
         if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {

@@ -7,8 +7,8 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as gather, Absent};
+use crate::kernel::gather::cuda::indices as device_indices;
+use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::gather::rows;
 use crate::shape::Shape;
 use crate::simd;
@@ -58,7 +58,7 @@ impl Slices {
     /// it is read, and left out when it is written: looking for one would make the host wait.
     fn on_gpu(&self, indices: &View) -> Result<(Picks, Data)> {
         let picks = Picks::rows(self.of.size_to(self.m), self.size, self.count);
-        Ok((picks, places::nd(&indices.data, self.m, self.count, &self.of)?))
+        Ok((picks, device_indices::nd(&indices.data, self.m, self.count, &self.of)?))
     }
 }
 
@@ -69,7 +69,7 @@ impl Call for GatherNd {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
             let (p, at) = self.0.on_gpu(&x[1])?;
-            return gather::gather(&p, &at, &x[0].data, &y[0].data, Absent::Nan);
+            return gather::gather(&p, &at, &x[0].data, &y[0].data, OutOfRange::Nan);
         }
         let at = self.0.offsets(&x[1])?;
         with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, self.0.size, y[0].slice(), Output::Write));
@@ -126,7 +126,7 @@ impl ScatterNd {
         let scratch = |n: usize| Data::new_at(gy.data.place(), gy.dtype(), n);
         if let Some(gx) = &gx[0] {
             let picked = if gx.output == Output::Write { gx.data.clone() } else { scratch(gx.data.len())? };
-            gather::gather(&p, &at, &gy.data, &picked, Absent::Zero)?;
+            gather::gather(&p, &at, &gy.data, &picked, OutOfRange::Zero)?;
             if gx.output == Output::Accumulate {
                 ops::put(&gx.data, &picked, gx.output)?;
             }

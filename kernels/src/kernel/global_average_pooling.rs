@@ -4,7 +4,7 @@ use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cuda::program;
 use crate::error::Result;
-use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
 use crate::pool;
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
@@ -21,7 +21,7 @@ impl Call for GlobalAveragePooling {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let &GlobalAveragePooling { rows, n } = self;
         if let Place::Gpu(_) = y[0].data.place() {
-            let (sum, scale, rows) = (Reduction::Sum, 1.0 / n as f64, Shape::from([rows, n]));
+            let (sum, scale, rows) = (DeviceReduction::Sum, 1.0 / n as f64, Shape::from([rows, n]));
             return reduce(sum, &x[0].data, &rows, &[false, true], &y[0].data, scale, Output::Write);
         }
         with_real!(run.dtype, T => {

@@ -3,7 +3,7 @@
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
-use crate::kernel::gather::cuda::places;
+use crate::kernel::gather::cuda::indices as device_indices;
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -23,7 +23,7 @@ impl OneHot {
 impl Call for OneHot {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
-            return places::one_hot(&x[0].data, &self.0, &y[0].data);
+            return device_indices::one_hot(&x[0].data, &self.0, &y[0].data);
         }
         let places = x[0].slice::<i64>().chunks(self.0.ndim());
         with_real!(run.dtype, T => {

@@ -8,11 +8,11 @@ use crate::expr::Formula;
 use crate::kernel::moves::Moves;
 use crate::kernel::reduction::cpu as cpu_reduce;
 use crate::kernel::reduction::cuda as cuda_reduce;
-use crate::kernel::reduction::cuda::Reduction;
+use crate::kernel::reduction::cuda::DeviceReduction;
 use crate::shape::Shape;
 use crate::simd;
 use crate::tile::Walk;
-use crate::tile::formula::{Operand, apply};
+use crate::tile::formula::{FormulaInput, apply};
 use crate::with_real;
 
 /// Copies a box of elements of `x` to one of `y`, or adds it.
@@ -65,7 +65,7 @@ pub fn begin(y: &Data, given: Option<&Data>) -> Result<()> {
 /// Sums `x` over the axes of `mask` into `y`.
 pub fn sum(x: &View, mask: &[bool], y: &Data, output: Output) -> Result<()> {
     match y.place() {
-        Place::Gpu(_) => cuda_reduce::reduce(Reduction::Sum, &x.data, x.shape, mask, y, 1.0, output)?,
+        Place::Gpu(_) => cuda_reduce::reduce(DeviceReduction::Sum, &x.data, x.shape, mask, y, 1.0, output)?,
         Place::Host => with_real!(y.dtype(), T => {
             cpu_reduce::sum_axes::<T>(x, x.shape, mask, y.as_mut_slice(), output)
         }),
@@ -100,8 +100,8 @@ pub fn formula(f: &Formula, x: &[(&Data, Walk)], y: &Data, output: Output) -> Re
     match y.place() {
         Place::Gpu(_) => cuda::program::apply_to(f, x, y, output),
         Place::Host => with_real!(y.dtype(), T => {
-            let operands = x.iter().map(|(data, walk)| Operand { data: data.as_slice::<T>(), walk: walk.clone() });
-            let operands: Vec<Operand<T>> = operands.collect();
+            let operands = x.iter().map(|(data, walk)| FormulaInput { data: data.as_slice::<T>(), walk: walk.clone() });
+            let operands: Vec<FormulaInput<T>> = operands.collect();
             apply(f, &operands, y.as_mut_slice(), output);
             Ok(())
         }),

@@ -5,8 +5,8 @@ use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::places;
-use crate::kernel::gather::cuda::{self as gather, Absent};
+use crate::kernel::gather::cuda::indices as device_indices;
+use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::with_real;
@@ -39,7 +39,7 @@ impl Scatter {
     /// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the
     /// host wait.
     fn places_on_gpu(&self, indices: &Data) -> Result<(Picks, Data)> {
-        let at = places::along(indices, &self.indices, &self.x0.strides(), self.axis, self.x0[self.axis])?;
+        let at = device_indices::along(indices, &self.indices, &self.x0.strides(), self.axis, self.x0[self.axis])?;
         Ok((Picks::rows(self.x0.size(), 1, at.len()), at))
     }
 
@@ -64,10 +64,10 @@ impl Scatter {
     fn pick_on_gpu(&self, x: &[View], y: &Data) -> Result<()> {
         let (p, at) = self.places_on_gpu(&x[1].data)?;
         if self.indices == self.x1 {
-            return gather::gather(&p, &at, &x[0].data, y, Absent::Zero);
+            return gather::gather(&p, &at, &x[0].data, y, OutOfRange::Zero);
         }
         let picked = Data::new_at(y.place(), y.dtype(), at.len())?;
-        gather::gather(&p, &at, &x[0].data, &picked, Absent::Zero)?;
+        gather::gather(&p, &at, &x[0].data, &picked, OutOfRange::Zero)?;
         ops::fill(y, 0.0)?;
         ops::moves(self.part(), y, &picked, Output::Write)
     }

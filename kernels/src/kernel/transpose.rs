@@ -9,18 +9,18 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 
 /// For each axis of the result the axis of x.
-pub type Order = SmallVec<[usize; 6]>;
+pub type Permutation = SmallVec<[usize; 6]>;
 
 /// Axis i of the result is axis `order[i]` of x.
 pub struct Transpose {
-    pub order: Order,
+    pub order: Permutation,
     axes: AxisMap,
     moves: Moves,
 }
 
 impl Transpose {
     /// Of an array of shape `x`.
-    pub fn new(order: Order, x: &Shape) -> Transpose {
+    pub fn new(order: Permutation, x: &Shape) -> Transpose {
         let start = AxisMap::new(x.iter().map(|_| 0));
         let axes = order.iter().fold(start, |axes, &a| axes.along(x[a], a, 1));
         let moves = Moves::gather(&axes.of(&Strided::dense(x)));

@@ -52,13 +52,13 @@ pub fn unstoppable<R>(f: impl FnOnce() -> R) -> R {
 }
 
 fn with<R>(ask: Option<Ask>, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Ask>);
-    impl Drop for Restore {
+    struct RestoreAsk(Option<Ask>);
+    impl Drop for RestoreAsk {
         fn drop(&mut self) {
             ASK.set(self.0);
         }
     }
-    let _restore = Restore(ASK.replace(ask));
+    let _restore = RestoreAsk(ASK.replace(ask));
     f()
 }
 

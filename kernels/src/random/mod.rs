@@ -71,25 +71,25 @@ impl PartialEq for LastDraw {
 
 /// Where the kernels of a run find their draw.
 #[derive(Clone, Copy, Debug)]
-pub enum Numbers {
+pub enum DrawSource {
     Known(Draw),
     /// Key and number, in the memory of a GPU: the run is being captured, and each replay has a draw of its own.
     At(u64),
 }
 
-impl Numbers {
+impl DrawSource {
     /// The draw, for kernels on the host.
     pub fn known(self) -> Result<Draw> {
         match self {
-            Numbers::Known(draw) => Ok(draw),
-            Numbers::At(_) => Err(Error::graph("random numbers are made on the host in the middle of the run")),
+            DrawSource::Known(draw) => Ok(draw),
+            DrawSource::At(_) => Err(Error::graph("random numbers are made on the host in the middle of the run")),
         }
     }
 }
 
 /// How a run comes by a draw. A captured run does it again before each replay.
 #[derive(Debug)]
-pub enum Source {
+pub enum DrawPolicy {
     /// The next one of the function's stream, or the last one if the run is a repetition.
     Next { seed: Seed, again: bool },
     /// The last one of the function's node.
@@ -98,21 +98,21 @@ pub enum Source {
     Last(LastDraw),
 }
 
-impl Source {
-    pub fn twin(&self) -> Source {
+impl DrawPolicy {
+    pub fn twin(&self) -> DrawPolicy {
         match self {
-            Source::Next { seed, again } => Source::Next { seed: seed.twin(), again: *again },
-            Source::Saved => Source::Saved,
-            Source::Last(last) => Source::Last(last.clone()),
+            DrawPolicy::Next { seed, again } => DrawPolicy::Next { seed: seed.twin(), again: *again },
+            DrawPolicy::Saved => DrawPolicy::Saved,
+            DrawPolicy::Last(last) => DrawPolicy::Last(last.clone()),
         }
     }
 
     /// The draw; `saved` is what the function's node keeps.
     pub fn draw(&self, saved: &Saved) -> Result<Draw> {
         match self {
-            Source::Next { seed, again } => Ok(seed.draw(saved, *again)),
-            Source::Saved => saved.value().ok_or_else(no_forward),
-            Source::Last(last) => (*lock(&last.0)).ok_or_else(no_forward),
+            DrawPolicy::Next { seed, again } => Ok(seed.draw(saved, *again)),
+            DrawPolicy::Saved => saved.value().ok_or_else(no_forward),
+            DrawPolicy::Last(last) => (*lock(&last.0)).ok_or_else(no_forward),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::expr::op::{Binary, Unary};
 
-use super::steps::{Place, Step};
+use super::steps::{RegisterOp, TileAddress};
 use super::vector::{Op1, Op2, Vector};
 
 pub type UnaryFn<T> = unsafe fn(*mut T, *const T, usize);
 pub type BinaryFn<T> = unsafe fn(*mut T, *const T, *const T, usize);
-pub type StepsFn<T> = unsafe fn(&[Step], *const Place<T>, usize);
+pub type StepsFn<T> = unsafe fn(&[RegisterOp], *const TileAddress<T>, usize);
 pub type SelectFn<T> = unsafe fn(*mut T, *const T, *const T, *const T, usize);
 
 /// The loops for one element type. The functions may be called only on a CPU with the instruction set's features.
@@ -120,8 +120,8 @@ macro_rules! kernels {
         }
         $(#[$feature])*
         unsafe fn steps<V: Vector>(
-            steps: &[$crate::simd::steps::Step],
-            places: *const $crate::simd::steps::Place<V::E>,
+            steps: &[$crate::simd::steps::RegisterOp],
+            places: *const $crate::simd::steps::TileAddress<V::E>,
             n: usize,
         ) {
             // SAFETY: the caller's promise.
@@ -134,7 +134,7 @@ macro_rules! kernels {
             unsafe { $crate::simd::kernels::map1::<V>(&o, y, x, n) }
         }
         $(#[$feature])*
-        unsafe fn sum<V: Vector<E: crate::dtype::Real>, R: $crate::simd::reduce::Reduction>(x: &[V::E]) -> V::E {
+        unsafe fn sum<V: Vector<E: crate::dtype::Real>, R: $crate::simd::reduce::VectorReduction>(x: &[V::E]) -> V::E {
             $crate::simd::reduce::blocked::<V, R>(x, x)
         }
         $(#[$feature])*
@@ -142,7 +142,7 @@ macro_rules! kernels {
             $crate::simd::reduce::blocked::<V, $crate::simd::reduce::Dot>(a, b)
         }
         $(#[$feature])*
-        unsafe fn extreme<V: Vector<E: crate::dtype::Real>, R: $crate::simd::reduce::Reduction>(x: &[V::E]) -> V::E {
+        unsafe fn extreme<V: Vector<E: crate::dtype::Real>, R: $crate::simd::reduce::VectorReduction>(x: &[V::E]) -> V::E {
             $crate::simd::reduce::extreme::<V, R>(x)
         }
         pub type V32 = $v32;

@@ -1,6 +1,6 @@
 //! Vectors of one instruction set, as the convolution kernels need them.
 //!
-//! A kernel is a [`Job`]: its body is generic over [`Lanes`] and inlined into a function that has the instruction set
+//! A kernel is a [`WithLanes`]: its body is generic over [`Lanes`] and inlined into a function that has the instruction set
 //! switched on. `dispatch` picks the best set that the machine has.
 
 use crate::dtype::Real;
@@ -23,11 +23,11 @@ pub trait Lanes<T: Real>: 'static {
         p
     }
     /// Runs the job with the instruction set on; the machine must have it.
-    unsafe fn enter<J: Job<T>>(job: J);
+    unsafe fn enter<J: WithLanes<T>>(job: J);
 
     /// `dst[c][r] = src[r][c]`, or `+=`, for at most N rows and columns.
     #[inline(always)]
-    unsafe fn transpose(b: Block<T>, add: bool) {
+    unsafe fn transpose(b: TransposeBlock<T>, add: bool) {
         for c in 0..b.cols {
             for r in 0..b.rows {
                 // SAFETY: the caller's block lies within its memory.
@@ -42,7 +42,7 @@ pub trait Lanes<T: Real>: 'static {
 
 /// A small block to transpose.
 #[derive(Clone, Copy)]
-pub struct Block<T> {
+pub struct TransposeBlock<T> {
     pub src: *const T,
     pub src_stride: usize,
     pub rows: usize,
@@ -52,7 +52,7 @@ pub struct Block<T> {
 }
 
 /// Work that is generic over the instruction set.
-pub trait Job<T: Real> {
+pub trait WithLanes<T: Real> {
     /// # Safety
     /// Called inside `L::enter`; the memory that the job describes is valid.
     unsafe fn call<L: Lanes<T>>(self);
@@ -64,9 +64,9 @@ pub trait Choose<T: Real> {
 }
 
 /// Arrays of four: what the compiler makes of them, on any machine.
-pub struct Plain;
+pub struct ScalarLanes;
 
-impl<T: Real> Lanes<T> for Plain {
+impl<T: Real> Lanes<T> for ScalarLanes {
     type V = [T; 4];
     const N: usize = 4;
     const ROWS: usize = 4;
@@ -88,9 +88,9 @@ impl<T: Real> Lanes<T> for Plain {
     unsafe fn fma(a: [T; 4], b: [T; 4], c: [T; 4]) -> [T; 4] {
         std::array::from_fn(|i| c[i] + a[i] * b[i])
     }
-    unsafe fn enter<J: Job<T>>(job: J) {
+    unsafe fn enter<J: WithLanes<T>>(job: J) {
         // SAFETY: nothing to switch on.
-        unsafe { job.call::<Plain>() }
+        unsafe { job.call::<ScalarLanes>() }
     }
 }
 
@@ -137,12 +137,12 @@ mod x86 {
                     p
                 }
                 #[target_feature(enable = $feature)]
-                unsafe fn enter<J: Job<$t>>(job: J) {
+                unsafe fn enter<J: WithLanes<$t>>(job: J) {
                     // SAFETY: the features are on here.
                     unsafe { job.call::<$name>() }
                 }
                 $(#[inline(always)]
-                unsafe fn transpose(b: Block<$t>, add: bool) {
+                unsafe fn transpose(b: TransposeBlock<$t>, add: bool) {
                     // SAFETY: see above.
                     unsafe { $transpose(b, add) }
                 })?
@@ -211,7 +211,7 @@ mod x86 {
 
     struct Renamed<J, T>(J, std::marker::PhantomData<T>);
 
-    impl<T: Real, U: Real, J: Job<T>> Job<U> for Renamed<J, T> {
+    impl<T: Real, U: Real, J: WithLanes<T>> WithLanes<U> for Renamed<J, T> {
         #[inline(always)]
         unsafe fn call<L: Lanes<U>>(self) {
             // SAFETY: the caller's promise.
@@ -249,22 +249,27 @@ mod x86 {
             // SAFETY: see above.
             unsafe { L::after(p.cast(), v).cast() }
         }
-        unsafe fn enter<J: Job<T>>(job: J) {
+        unsafe fn enter<J: WithLanes<T>>(job: J) {
             // SAFETY: see above.
             unsafe { L::enter(Renamed(job, std::marker::PhantomData)) }
         }
         #[inline(always)]
-        unsafe fn transpose(b: Block<T>, add: bool) {
-            let Block { src, src_stride, rows, cols, dst, dst_stride } = b;
+        unsafe fn transpose(b: TransposeBlock<T>, add: bool) {
+            let TransposeBlock { src, src_stride, rows, cols, dst, dst_stride } = b;
             // SAFETY: see above.
-            unsafe { L::transpose(Block { src: src.cast(), src_stride, rows, cols, dst: dst.cast(), dst_stride }, add) }
+            unsafe {
+                L::transpose(
+                    TransposeBlock { src: src.cast(), src_stride, rows, cols, dst: dst.cast(), dst_stride },
+                    add,
+                )
+            }
         }
     }
 
     /// A block of at most 16 x 16 through registers: four rounds of pairwise exchange.
     #[target_feature(enable = "avx512f,avx2,fma")]
     #[inline]
-    unsafe fn transpose16(b: Block<f32>, add: bool) {
+    unsafe fn transpose16(b: TransposeBlock<f32>, add: bool) {
         let (load, store) = (mask(b.cols), mask(b.rows));
         let mut r = [_mm512_setzero_ps(); 16];
         for (i, v) in r.iter_mut().enumerate().take(b.rows) {
@@ -324,7 +329,7 @@ pub fn dispatch<T: Real, C: Choose<T>>(choose: C) {
         use crate::dtype::DType;
         use crate::simd::{Isa, isa};
         match (T::DTYPE, isa()) {
-            (_, Isa::Portable) => choose.with::<Plain>(),
+            (_, Isa::Portable) => choose.with::<ScalarLanes>(),
             (DType::F32, Isa::Avx512) => choose.with::<x86::Same<f32, x86::Avx512>>(),
             (DType::F32, Isa::Avx2) => choose.with::<x86::Same<f32, x86::Avx2>>(),
             (_, Isa::Avx512) => choose.with::<x86::Same<f64, x86::Avx512>>(),
@@ -332,5 +337,5 @@ pub fn dispatch<T: Real, C: Choose<T>>(choose: C) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    choose.with::<Plain>()
+    choose.with::<ScalarLanes>()
 }

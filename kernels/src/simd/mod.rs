@@ -30,7 +30,7 @@ pub use convert::convert;
 use kernels::Kernels;
 pub use kernels::{BinaryFn, SelectFn, StepsFn, UnaryFn};
 pub use number::Number;
-pub use steps::{Act, Place, Step};
+pub use steps::{Act, RegisterOp, TileAddress};
 pub use vector::{Body, Vector};
 
 /// The element types that have loops: f32 and f64.

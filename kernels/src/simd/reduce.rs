@@ -10,7 +10,7 @@ const LANES: usize = 64;
 pub const BLOCK: usize = 1024;
 
 /// One reduction: where it starts, how a lane takes one more element (of one array or two), how two lanes become one.
-pub trait Reduction {
+pub trait VectorReduction {
     const START: f64;
     fn step<V: Vector>(acc: V, a: V, b: V) -> V;
     fn join<V: Vector>(a: V, b: V) -> V;
@@ -21,7 +21,7 @@ pub trait Reduction {
 macro_rules! sums {
     ($($name:ident($acc:ident, $a:ident, $b:ident) = $step:expr;)*) => {$(
         pub struct $name;
-        impl Reduction for $name {
+        impl VectorReduction for $name {
             const START: f64 = 0.0;
             #[inline(always)]
             fn step<V: Vector>($acc: V, $a: V, $b: V) -> V { $step }
@@ -43,7 +43,7 @@ sums! {
 macro_rules! extremes {
     ($($name:ident $start:expr, $method:ident $op:tt;)*) => {$(
         pub struct $name;
-        impl Reduction for $name {
+        impl VectorReduction for $name {
             const START: f64 = $start;
             #[inline(always)]
             fn step<V: Vector>(acc: V, a: V, _b: V) -> V { a.$method(acc) }
@@ -64,7 +64,7 @@ extremes! {
 /// # Safety
 /// The pointers must be good for LANES elements.
 #[inline(always)]
-unsafe fn step<V: Vector, R: Reduction>(acc: &mut [V; LANES / 4], a: *const V::E, b: *const V::E) {
+unsafe fn step<V: Vector, R: VectorReduction>(acc: &mut [V; LANES / 4], a: *const V::E, b: *const V::E) {
     for (k, acc) in acc[..LANES / V::N].iter_mut().enumerate() {
         // SAFETY: the caller's promise.
         let (a, b) = unsafe { (V::load(a.add(k * V::N)), V::load(b.add(k * V::N))) };
@@ -74,7 +74,7 @@ unsafe fn step<V: Vector, R: Reduction>(acc: &mut [V; LANES / 4], a: *const V::E
 
 /// Folds in lanes: lane i takes every 64th element from i on. b is as long as a.
 #[inline(always)]
-fn lanes<V: Vector<E: Real>, R: Reduction>(a: &[V::E], b: &[V::E]) -> V::E {
+fn lanes<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E {
     // Vectors have four lanes at least; with more, fewer of them are used.
     let mut acc = [V::splat(R::START); LANES / 4];
     let whole = a.len() - a.len() % LANES;
@@ -92,7 +92,7 @@ fn lanes<V: Vector<E: Real>, R: Reduction>(a: &[V::E], b: &[V::E]) -> V::E {
 
 /// The last elements, followed by ones that change nothing.
 #[inline(always)]
-fn padded<T: Real, R: Reduction>(x: &[T]) -> [T; LANES] {
+fn padded<T: Real, R: VectorReduction>(x: &[T]) -> [T; LANES] {
     let mut all = [T::from_f64(R::START); LANES];
     all[..x.len()].copy_from_slice(x);
     all
@@ -100,7 +100,7 @@ fn padded<T: Real, R: Reduction>(x: &[T]) -> [T; LANES] {
 
 /// Lane i with lane i + 32, then with i + 16, and so on.
 #[inline(always)]
-fn fold<V: Vector<E: Real>, R: Reduction>(mut acc: [V; LANES / 4]) -> V::E {
+fn fold<V: Vector<E: Real>, R: VectorReduction>(mut acc: [V; LANES / 4]) -> V::E {
     let mut count = LANES / V::N;
     while count > 1 {
         count /= 2;
@@ -123,7 +123,7 @@ fn fold<V: Vector<E: Real>, R: Reduction>(mut acc: [V; LANES / 4]) -> V::E {
 
 /// A sum in blocks.
 #[inline(always)]
-pub fn blocked<V: Vector<E: Real>, R: Reduction>(a: &[V::E], b: &[V::E]) -> V::E {
+pub fn blocked<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E {
     let mut sum = Pairwise::new();
     let mut i = 0;
     while i < a.len() {
@@ -136,7 +136,7 @@ pub fn blocked<V: Vector<E: Real>, R: Reduction>(a: &[V::E], b: &[V::E]) -> V::E
 
 /// An extreme, for which the order does not matter.
 #[inline(always)]
-pub fn extreme<V: Vector<E: Real>, R: Reduction>(x: &[V::E]) -> V::E {
+pub fn extreme<V: Vector<E: Real>, R: VectorReduction>(x: &[V::E]) -> V::E {
     lanes::<V, R>(x, x)
 }
 

@@ -10,14 +10,14 @@ use super::vector::Vector;
 /// Where a tile lies. Element i is at `ptr + (i & mask)`: a mask of all ones for a tile, a block's length less one for a value
 /// that lives only inside a block.
 #[derive(Clone, Copy)]
-pub struct Place<T> {
+pub struct TileAddress<T> {
     pub ptr: *mut T,
     pub mask: usize,
 }
 
 /// One step: what to do with the registers, and the numbers of the places it reads or writes.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct RegisterOp {
     pub act: Act,
     pub a: u32,
     pub b: u32,
@@ -156,8 +156,8 @@ macro_rules! acts {
         #[inline(always)]
         unsafe fn pass<V: Vector, R: Reach<V>, const B: usize>(
             reach: R,
-            steps: &[Step],
-            places: *const Place<V::E>,
+            steps: &[RegisterOp],
+            places: *const TileAddress<V::E>,
             i: usize,
         ) {
             let mut r = [V::splat(0.0); B];
@@ -218,9 +218,9 @@ trait Reach<V: Vector>: Copy {
 }
 
 #[derive(Clone, Copy)]
-struct Whole;
+struct FullAccess;
 
-impl<V: Vector> Reach<V> for Whole {
+impl<V: Vector> Reach<V> for FullAccess {
     #[inline(always)]
     unsafe fn load(self, p: *const V::E) -> V {
         // SAFETY: the caller's promise.
@@ -234,9 +234,9 @@ impl<V: Vector> Reach<V> for Whole {
 }
 
 #[derive(Clone, Copy)]
-struct Part(usize);
+struct PartialAccess(usize);
 
-impl<V: Vector> Reach<V> for Part {
+impl<V: Vector> Reach<V> for PartialAccess {
     #[inline(always)]
     unsafe fn load(self, p: *const V::E) -> V {
         // SAFETY: the caller's promise.
@@ -254,20 +254,20 @@ impl<V: Vector> Reach<V> for Part {
 /// # Safety
 /// The steps must name places that are good for `n` elements under their masks, and apart or the same.
 #[inline(always)]
-pub unsafe fn run<V: Vector, const B: usize>(steps: &[Step], places: *const Place<V::E>, n: usize) {
+pub unsafe fn run<V: Vector, const B: usize>(steps: &[RegisterOp], places: *const TileAddress<V::E>, n: usize) {
     let mut i = 0;
     // SAFETY: the caller's promise.
     unsafe {
         while i + B * V::N <= n {
-            pass::<V, Whole, B>(Whole, steps, places, i);
+            pass::<V, FullAccess, B>(FullAccess, steps, places, i);
             i += B * V::N;
         }
         while i + 2 * V::N <= n {
-            pass::<V, Whole, 2>(Whole, steps, places, i);
+            pass::<V, FullAccess, 2>(FullAccess, steps, places, i);
             i += 2 * V::N;
         }
         while i < n {
-            pass::<V, Part, 1>(Part(V::N.min(n - i)), steps, places, i);
+            pass::<V, PartialAccess, 1>(PartialAccess(V::N.min(n - i)), steps, places, i);
             i += V::N;
         }
     }

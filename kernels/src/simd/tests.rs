@@ -10,9 +10,9 @@ unsafe extern "C" {
     safe fn atanh(x: f64) -> f64;
 }
 
-pub(super) type Tables = (Isa, &'static Kernels<f32>, &'static Kernels<f64>);
+pub(super) type LoopTables = (Isa, &'static Kernels<f32>, &'static Kernels<f64>);
 
-pub(super) fn tables() -> Vec<Tables> {
+pub(super) fn tables() -> Vec<LoopTables> {
     let mut all = vec![(Isa::Portable, &portable::F32, &portable::F64)];
     #[cfg(target_arch = "x86_64")]
     all.extend([(Isa::Avx2, &avx2::F32, &avx2::F64), (Isa::Avx512, &avx512::F32, &avx512::F64)]);
@@ -313,8 +313,9 @@ fn all_floats() {
 #[ignore = "prints a measurement"]
 fn tile_speed() {
     #[repr(align(64))]
-    struct Tile([f32; 1024]);
-    let (Tile(x), Tile(b), y) = (&Tile([0.7; 1024]), &Tile([1.3; 1024]), &mut Tile([0.0; 1024]).0);
+    struct AlignedTile([f32; 1024]);
+    let (AlignedTile(x), AlignedTile(b), y) =
+        (&AlignedTile([0.7; 1024]), &AlignedTile([1.3; 1024]), &mut AlignedTile([0.0; 1024]).0);
     let show = |isa: Isa, name: String, f: &mut dyn FnMut()| {
         let mut best = f64::INFINITY;
         for _ in 0..30 {

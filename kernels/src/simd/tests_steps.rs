@@ -6,12 +6,12 @@ use super::*;
 use crate::dtype::Real;
 
 /// Three operands and the block-sized fourth, `s`; the value in registers is `x[3]`.
-struct Case<'a, T: 'static> {
+struct StepCase<'a, T: 'static> {
     k: &'a Kernels<T>,
     x: [Vec<T>; 4],
 }
 
-impl<T: Real> Case<'_, T> {
+impl<T: Real> StepCase<'_, T> {
     fn unary(&self, op: Unary, x: &[T]) -> Vec<T> {
         let mut y = vec![T::ZERO; x.len()];
         // SAFETY: `tables` gives only what this CPU can do.
@@ -35,16 +35,16 @@ impl<T: Real> Case<'_, T> {
 
     /// What the steps give after `Load x[3]`, `act`, and storing; for steps aside, what they stored, and the registers.
     fn run(&self, n: usize, acts: &[Act]) -> [Vec<T>; 2] {
-        let step = |act, a, b, c| Step { act, a, b, c };
+        let step = |act, a, b, c| RegisterOp { act, a, b, c };
         let mut steps = vec![step(Act::Load, 2, 0, 0), step(Act::KeepS, 0, 0, 0), step(Act::Load, 3, 0, 0)];
         steps.extend(acts.iter().map(|&act| step(act, 0, 1, 4)));
         steps.push(step(Act::Store, 5, 0, 0));
         let guard = T::from_f64(77.0);
         let mut y = [vec![guard; n + 1], vec![guard; n + 1]];
         let [aside, last] = &mut y;
-        let mut places: Vec<Place<T>> =
-            self.x.iter().map(|x| Place { ptr: x.as_ptr() as *mut T, mask: usize::MAX }).collect();
-        places.extend([aside, last].map(|y| Place { ptr: y.as_mut_ptr(), mask: usize::MAX }));
+        let mut places: Vec<TileAddress<T>> =
+            self.x.iter().map(|x| TileAddress { ptr: x.as_ptr() as *mut T, mask: usize::MAX }).collect();
+        places.extend([aside, last].map(|y| TileAddress { ptr: y.as_mut_ptr(), mask: usize::MAX }));
         // SAFETY: all places have n elements.
         unsafe { (self.k.steps)(&steps, places.as_ptr(), n) };
         assert!(y.iter().all(|y| y[n].to_f64() == 77.0), "written beyond the end");
@@ -93,7 +93,7 @@ fn operands<T: Real>() -> [Vec<T>; 4] {
 }
 
 fn all_steps<T: Real>(k: &Kernels<T>) {
-    let c = Case { k, x: operands() };
+    let c = StepCase { k, x: operands() };
     let [a, b, s, r] = &c.x;
     for op in Unary::ALL {
         if let Some(act) = Act::unary(op) {
@@ -149,12 +149,12 @@ fn blocks_are_their_own() {
         let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.37).collect();
         let (mut y, mut block) = (vec![0.0; n], vec![0.0; k.block]);
         let places = [
-            Place { ptr: x.as_ptr() as *mut f32, mask: usize::MAX },
-            Place { ptr: y.as_mut_ptr(), mask: usize::MAX },
-            Place { ptr: block.as_mut_ptr(), mask: k.block - 1 },
+            TileAddress { ptr: x.as_ptr() as *mut f32, mask: usize::MAX },
+            TileAddress { ptr: y.as_mut_ptr(), mask: usize::MAX },
+            TileAddress { ptr: block.as_mut_ptr(), mask: k.block - 1 },
         ];
         let acts = [(Act::Load, 0), (Act::Square, 0), (Act::Store, 2), (Act::Load, 0), (Act::Sub, 2), (Act::Store, 1)];
-        let steps = acts.map(|(act, a)| Step { act, a, b: 0, c: 0 });
+        let steps = acts.map(|(act, a)| RegisterOp { act, a, b: 0, c: 0 });
         // SAFETY: the places are as long as their masks say.
         unsafe { (k.steps)(&steps, places.as_ptr(), n) };
         let want: Vec<f32> = x.iter().map(|x| x - x * x).collect();

@@ -3,11 +3,11 @@
 //! A step costs about the same whatever it does, so few are better: an operation on the registers and a product, sum or
 //! difference of two tiles is one step, and so is a product that is only added to a running sum (a gradient).
 
-use super::Slot;
+use super::Register;
 use super::compile::Compiler;
 use crate::expr::op::Binary::{self, Add, Mul, Sub};
 use crate::expr::ssa::{Id, Ins};
-use crate::simd::{Act, SimdReal, Step};
+use crate::simd::{Act, RegisterOp, SimdReal};
 use smallvec::SmallVec;
 
 /// What goes on from the value in the registers.
@@ -15,11 +15,11 @@ enum Next {
     /// This operation, whose other operands are there.
     Follow(Id),
     /// This operation; its other operand is not there, but one step does both.
-    Pair(Id, Pair),
+    Pair(Id, FusedPair),
 }
 
 /// `inner`, an operation on a and b, as the other operand; `square` is b times b where that is not there either.
-struct Pair {
+struct FusedPair {
     act: Act,
     inner: Id,
     square: Option<Id>,
@@ -37,7 +37,7 @@ impl<T: SimdReal> Compiler<'_, T> {
             let next = self.next(id);
             if self.values[id as usize].uses > self.taken(&next) {
                 let y = self.place(id);
-                self.push(Step { act: Act::Store, a: y, b: 0, c: 0 });
+                self.push(RegisterOp { act: Act::Store, a: y, b: 0, c: 0 });
             }
             id = match next {
                 Some(Next::Follow(u)) => {
@@ -86,7 +86,7 @@ impl<T: SimdReal> Compiler<'_, T> {
     }
 
     /// The other operand of `u` as part of its step, if it is an operation that is used only there.
-    fn pair_of(&self, u: Id, id: Id) -> Option<Pair> {
+    fn pair_of(&self, u: Id, id: Id) -> Option<FusedPair> {
         let (outer, inner) = match self.ssa.get(u) {
             Ins::Binary(op, a, b) if a == id && b != id => (op, b),
             Ins::Binary(op @ (Add | Mul), a, b) if b == id && a != id => (op, a),
@@ -105,13 +105,13 @@ impl<T: SimdReal> Compiler<'_, T> {
             return None;
         }
         if self.is_there(b, id) {
-            return Some(Pair { act, inner, square: None, a, b });
+            return Some(FusedPair { act, inner, square: None, a, b });
         }
         match self.ssa.get(b) {
             Ins::Binary(Mul, p, q)
                 if p == q && act == Act::MulDiff && self.is_private(b, id) && self.is_there(p, id) =>
             {
-                Some(Pair { act: Act::MulLess, inner, square: Some(b), a, b: p })
+                Some(FusedPair { act: Act::MulLess, inner, square: Some(b), a, b: p })
             }
             _ => None,
         }
@@ -128,7 +128,7 @@ impl<T: SimdReal> Compiler<'_, T> {
         o != id && self.values[o as usize].done
     }
 
-    fn pair(&mut self, u: Id, p: Pair) {
+    fn pair(&mut self, u: Id, p: FusedPair) {
         self.act(p.act, &[p.a, p.b]);
         p.square.into_iter().chain([p.inner, u]).for_each(|o| self.done(o));
     }
@@ -182,7 +182,7 @@ impl<T: SimdReal> Compiler<'_, T> {
         let (a, b) = (of(self, 0), of(self, 1));
         made.iter().for_each(|&o| self.done(o));
         let c = self.place(made[made.len() - 1]);
-        self.push(Step { act, a, b, c });
+        self.push(RegisterOp { act, a, b, c });
     }
 
     /// Computes `id` into the registers.
@@ -236,8 +236,8 @@ impl<T: SimdReal> Compiler<'_, T> {
 
     /// Writes a step that reads the given values.
     fn act(&mut self, act: Act, reads: &[Id]) {
-        let of = |c: &mut Self, k: usize| -> Slot { reads.get(k).map_or(0, |&o| c.read(o)) };
+        let of = |c: &mut Self, k: usize| -> Register { reads.get(k).map_or(0, |&o| c.read(o)) };
         let (a, b) = (of(self, 0), of(self, 1));
-        self.push(Step { act, a, b, c: 0 });
+        self.push(RegisterOp { act, a, b, c: 0 });
     }
 }

@@ -4,9 +4,9 @@
 //! one needs a tile. Steps follow chains: after a value comes an operation that takes it from the registers, if one is ready.
 
 use super::registers;
-use super::{Code, Number, Program, Slot};
+use super::{Code, Register, TileProgram, UniformValue};
 use crate::expr::ssa::{Id, Ins, Ssa};
-use crate::simd::{self, Act, SimdReal, Step};
+use crate::simd::{self, Act, RegisterOp, SimdReal};
 
 /// What the compiler knows about a value.
 #[derive(Clone, Copy, Default)]
@@ -21,9 +21,9 @@ pub(super) struct Value {
     pub uses: u32,
     /// Read by a loop or in another phase, so that it needs a tile.
     tile: bool,
-    slot: Option<Slot>,
+    slot: Option<Register>,
     /// An output that it may be made in directly.
-    home: Option<Slot>,
+    home: Option<Register>,
     /// Where the list of its users begins and ends.
     pub users: (u32, u32),
 }
@@ -32,11 +32,11 @@ pub(super) struct Value {
 pub(super) struct Compiler<'a, T> {
     pub(super) ssa: &'a Ssa,
     outputs: &'a [Id],
-    program: Program<T>,
+    program: TileProgram<T>,
     pub(super) values: Vec<Value>,
     pub(super) users: Vec<Id>,
     /// Slots of blocks are numbered from 0 until all tiles are known, and marked.
-    free: [Vec<Slot>; 2],
+    free: [Vec<Register>; 2],
     /// What is in the registers.
     pub(super) held: Option<Id>,
     /// Counts loops and steps.
@@ -44,7 +44,7 @@ pub(super) struct Compiler<'a, T> {
 }
 
 /// Marks a block's slot while compiling.
-pub(super) const BLOCK: Slot = 1 << 31;
+pub(super) const BLOCK: Register = 1 << 31;
 
 fn is_leaf(ins: Ins) -> bool {
     matches!(ins, Ins::Input(_) | Ins::Const(_) | Ins::Scalar(_))
@@ -61,7 +61,7 @@ fn is_cheap(ins: Ins) -> bool {
 
 impl<'a, T: SimdReal> Compiler<'a, T> {
     pub fn new(ssa: &'a Ssa, inputs: usize, scalars: usize, outputs: &'a [Id]) -> Self {
-        let program = Program {
+        let program = TileProgram {
             code: Vec::new(),
             steps: Vec::new(),
             inputs,
@@ -80,7 +80,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         Compiler { ssa, outputs, program, values, users: Vec::new(), free: Default::default(), held: None, now: 0 }
     }
 
-    pub fn finish(mut self) -> Program<T> {
+    pub fn finish(mut self) -> TileProgram<T> {
         self.survey();
         self.list_users();
         for id in 0..self.values.len() {
@@ -141,7 +141,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
             let v = &mut self.values[id as usize];
             v.uses += 1;
             if !v.done && v.home.is_none() {
-                v.home = Some((self.program.inputs + k) as Slot);
+                v.home = Some((self.program.inputs + k) as Register);
             }
         }
     }
@@ -153,11 +153,11 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
             let number = match ins {
                 _ if !v.needed => continue,
                 Ins::Input(k) => {
-                    self.values[id].slot = Some(k as Slot);
+                    self.values[id].slot = Some(k as Register);
                     continue;
                 }
-                Ins::Const(bits) => Number::Const(T::from_f64(f64::from_bits(bits))),
-                Ins::Scalar(k) => Number::Scalar(k),
+                Ins::Const(bits) => UniformValue::Const(T::from_f64(f64::from_bits(bits))),
+                Ins::Scalar(k) => UniformValue::Scalar(k),
                 _ => continue,
             };
             let slot = self.fresh(v.tile);
@@ -184,7 +184,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         }
     }
 
-    pub(super) fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: RegisterOp) {
         let at = self.program.steps.len() as u32;
         match self.program.code.last_mut() {
             Some(Code::Steps { to, .. }) => *to += 1,
@@ -195,7 +195,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     }
 
     /// The slot of a value that is read now.
-    pub(super) fn read(&mut self, o: Id) -> Slot {
+    pub(super) fn read(&mut self, o: Id) -> Register {
         if let Ins::Input(k) = self.ssa.get(o) {
             self.program.read[k as usize] = Some(self.now);
         }
@@ -220,7 +220,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     }
 
     /// Gives a value that is made now its slot.
-    pub(super) fn place(&mut self, id: Id) -> Slot {
+    pub(super) fn place(&mut self, id: Id) -> Register {
         let v = self.values[id as usize];
         let slot = v.home.unwrap_or_else(|| self.free[v.tile as usize].pop().unwrap_or_else(|| self.fresh(v.tile)));
         let output = (slot as usize).wrapping_sub(self.program.inputs);
@@ -231,10 +231,10 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         slot
     }
 
-    fn fresh(&mut self, tile: bool) -> Slot {
+    fn fresh(&mut self, tile: bool) -> Register {
         let count = if tile { &mut self.program.tiles } else { &mut self.program.blocks };
         *count += 1;
-        (*count - 1) as Slot | if tile { 0 } else { BLOCK }
+        (*count - 1) as Register | if tile { 0 } else { BLOCK }
     }
 
     /// The code that computes `id` has read its operands.
@@ -257,12 +257,12 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     /// Outputs that are an input, a constant, or the same value as another output.
     fn copy_outputs(&mut self) {
         for (k, &id) in self.outputs.iter().enumerate() {
-            let y = (self.program.inputs + k) as Slot;
+            let y = (self.program.inputs + k) as Register;
             if self.values[id as usize].slot != Some(y) {
                 self.hold(id);
                 self.program.made[k] = self.now;
                 self.program.loops += 1;
-                self.push(Step { act: Act::Store, a: y, b: 0, c: 0 });
+                self.push(RegisterOp { act: Act::Store, a: y, b: 0, c: 0 });
             }
         }
     }
@@ -270,7 +270,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     /// Puts the blocks' slots behind the tiles', and chooses the length of a tile.
     fn seal(&mut self) {
         let p = &mut self.program;
-        let last = |s: Slot| if s & BLOCK == 0 { s } else { (s & !BLOCK) + p.tiles as Slot };
+        let last = |s: Register| if s & BLOCK == 0 { s } else { (s & !BLOCK) + p.tiles as Register };
         p.steps.iter_mut().for_each(|s| (s.a, s.b, s.c) = (last(s.a), last(s.b), last(s.c)));
         p.fills.iter_mut().for_each(|f| f.0 = last(f.0));
         p.tile = match p.tiles {

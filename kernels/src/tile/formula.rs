@@ -1,17 +1,17 @@
 //! Runs a formula over slices: for functions with a structure of their own whose work is element-wise all the same.
 
-use super::{Program, Sink, Source, Walk};
+use super::{Destination, Source, TileProgram, Walk};
 use crate::array::Output;
 use crate::expr::Formula;
 use crate::simd::SimdReal;
 
 /// An input of a formula.
-pub struct Operand<'a, T> {
+pub struct FormulaInput<'a, T> {
     pub data: &'a [T],
     pub walk: Walk,
 }
 
-impl<'a, T> Operand<'a, T> {
+impl<'a, T> FormulaInput<'a, T> {
     /// Whether all that is read for `n` elements lies in the data.
     fn reaches(&self, n: usize) -> bool {
         let covers = match &self.walk {
@@ -26,7 +26,7 @@ impl<'a, T> Operand<'a, T> {
 ///
 /// # Panics
 /// If an input is too short.
-pub fn apply<T: SimdReal>(f: &Formula, x: &[Operand<T>], y: &mut [T], output: Output) {
+pub fn apply<T: SimdReal>(f: &Formula, x: &[FormulaInput<T>], y: &mut [T], output: Output) {
     if y.is_empty() {
         return;
     }
@@ -34,13 +34,14 @@ pub fn apply<T: SimdReal>(f: &Formula, x: &[Operand<T>], y: &mut [T], output: Ou
     let k = x.len();
     let with_old = |v: &[crate::expr::Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
     let program = match output {
-        Output::Write => Program::<T>::of(f),
-        Output::Accumulate => Program::<T>::of(&Formula::new(k + 1, with_old)),
+        Output::Write => TileProgram::<T>::of(f),
+        Output::Accumulate => TileProgram::<T>::of(&Formula::new(k + 1, with_old)),
     };
     let ptr = y.as_mut_ptr() as *mut u8;
-    let source = |o: &Operand<T>| Source { ptr: o.data.as_ptr() as *const u8, dtype: T::DTYPE, walk: o.walk.clone() };
+    let source =
+        |o: &FormulaInput<T>| Source { ptr: o.data.as_ptr() as *const u8, dtype: T::DTYPE, walk: o.walk.clone() };
     let old = Source { ptr, dtype: T::DTYPE, walk: Walk::Dense };
     let sources: Vec<Source> = x.iter().map(source).chain((output == Output::Accumulate).then_some(old)).collect();
     // SAFETY: `reaches` says that all reads stay inside; the one input that overlaps the output is the output itself.
-    unsafe { program.run(y.len(), &sources, &[Sink { ptr, dtype: T::DTYPE }], &[]) };
+    unsafe { program.run(y.len(), &sources, &[Destination { ptr, dtype: T::DTYPE }], &[]) };
 }

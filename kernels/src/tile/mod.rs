@@ -8,29 +8,29 @@ mod operands;
 mod registers;
 mod run;
 
-pub use crate::array::{Axes, Sink, Source, Walk};
+pub use crate::array::{Destination, Source, Walk, WalkAxes};
 use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ins, Ssa};
 use crate::pool;
-use crate::simd::{BinaryFn, SelectFn, SimdReal, Step, StepsFn, UnaryFn};
+use crate::simd::{BinaryFn, RegisterOp, SelectFn, SimdReal, StepsFn, UnaryFn};
 use compile::Compiler;
 pub use operands::{AnyProgram, Operands};
-use run::Run;
+use run::TileRun;
 
-type Slot = u32;
+type Register = u32;
 
 /// One loop over a tile, or a run of steps over all its blocks.
 #[derive(Clone, Copy)]
 enum Code<T> {
-    Unary { f: UnaryFn<T>, y: Slot, a: Slot },
-    Binary { f: BinaryFn<T>, y: Slot, a: Slot, b: Slot },
-    Select { f: SelectFn<T>, y: Slot, c: Slot, a: Slot, b: Slot },
+    Unary { f: UnaryFn<T>, y: Register, a: Register },
+    Binary { f: BinaryFn<T>, y: Register, a: Register, b: Register },
+    Select { f: SelectFn<T>, y: Register, c: Register, a: Register, b: Register },
     Steps { f: StepsFn<T>, from: u32, to: u32 },
 }
 
 /// What fills a slot for a whole run.
 #[derive(Clone, Copy)]
-enum Number<T> {
+enum UniformValue<T> {
     Const(T),
     Scalar(u32),
 }
@@ -38,12 +38,12 @@ enum Number<T> {
 /// A compiled program over `T` (f32, also for half types and integers, or f64).
 ///
 /// Slots are numbered: inputs, outputs, other tiles, then blocks.
-pub struct Program<T> {
+pub struct TileProgram<T> {
     code: Vec<Code<T>>,
-    steps: Vec<Step>,
+    steps: Vec<RegisterOp>,
     inputs: usize,
     outputs: usize,
-    fills: Vec<(Slot, Number<T>)>,
+    fills: Vec<(Register, UniformValue<T>)>,
     scalars: usize,
     /// Slots of the length of a tile, inputs and outputs included, and of a block.
     tiles: usize,
@@ -60,18 +60,18 @@ pub struct Program<T> {
 const MIN_PARALLEL: usize = 1 << 17;
 const CHUNK: usize = 1 << 14;
 
-impl<T: SimdReal> Program<T> {
+impl<T: SimdReal> TileProgram<T> {
     /// Compiles the values `outputs` of `ssa`, whose inputs are numbered below `inputs`.
-    pub fn compile(ssa: &Ssa, inputs: usize, scalars: usize, outputs: &[Id]) -> Program<T> {
+    pub fn compile(ssa: &Ssa, inputs: usize, scalars: usize, outputs: &[Id]) -> TileProgram<T> {
         Compiler::new(ssa, inputs, scalars, outputs).finish()
     }
 
     /// Compiles a formula.
-    pub fn of(f: &Formula) -> Program<T> {
+    pub fn of(f: &Formula) -> TileProgram<T> {
         let mut ssa = Ssa::default();
         let args: Vec<Id> = (0..f.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
         let outputs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
-        Program::compile(&ssa, f.inputs(), f.scalars(), &outputs)
+        TileProgram::compile(&ssa, f.inputs(), f.scalars(), &outputs)
     }
 
     /// Runs over `n` elements.
@@ -79,9 +79,9 @@ impl<T: SimdReal> Program<T> {
     /// # Safety
     /// Sources must be readable and sinks writable for `n` elements of their types. A sink may be the same memory as a
     /// dense source of an element type of the same size, but they must not overlap otherwise.
-    pub unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
+    pub unsafe fn run(&self, n: usize, sources: &[Source], sinks: &[Destination], scalars: &[f64]) {
         assert!(self.takes(sources.len(), sinks.len(), scalars.len()));
-        let run = Run { program: self, n, sources, sinks, scalars };
+        let run = TileRun { program: self, n, sources, sinks, scalars };
         if n * (self.loops + 1) < MIN_PARALLEL || n <= CHUNK {
             // SAFETY: the caller's promise.
             unsafe { run.range(0, n) };
@@ -95,15 +95,15 @@ impl<T: SimdReal> Program<T> {
     /// Runs over elements `from .. to` on this thread, for callers that divide the work themselves.
     ///
     /// # Safety
-    /// As [`Program::run`], for `to` elements.
-    pub unsafe fn run_part(&self, from: usize, to: usize, sources: &[Source], sinks: &[Sink], scalars: &[f64]) {
+    /// As [`TileProgram::run`], for `to` elements.
+    pub unsafe fn run_part(&self, from: usize, to: usize, sources: &[Source], sinks: &[Destination], scalars: &[f64]) {
         debug_assert!(self.takes(sources.len(), sinks.len(), scalars.len()));
         // SAFETY: the caller's promise.
-        unsafe { Run { program: self, n: to, sources, sinks, scalars }.range(from, to) }
+        unsafe { TileRun { program: self, n: to, sources, sinks, scalars }.range(from, to) }
     }
 
     /// Gives `f` each run of steps.
-    fn each_run(&mut self, f: fn(&mut [Step])) {
+    fn each_run(&mut self, f: fn(&mut [RegisterOp])) {
         for c in &self.code {
             if let Code::Steps { from, to, .. } = *c {
                 f(&mut self.steps[from as usize..to as usize]);

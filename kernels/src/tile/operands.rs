@@ -1,6 +1,6 @@
 //! Programs over arrays: what is read and written is checked against the number of elements, and kept while it is used.
 
-use super::{Program, Sink, Source, Walk};
+use super::{Destination, Source, TileProgram, Walk};
 use crate::array::Site;
 use crate::array::{Data, Place, shape_changed};
 use crate::cuda::{self, Gpu};
@@ -13,18 +13,18 @@ use std::sync::Arc;
 /// A program in the type it computes in, on its device.
 #[derive(Clone)]
 pub enum AnyProgram {
-    F32(Arc<Program<f32>>),
-    F64(Arc<Program<f64>>),
-    Gpu(&'static Gpu, Arc<cuda::program::Program>),
+    F32(Arc<TileProgram<f32>>),
+    F64(Arc<TileProgram<f64>>),
+    Gpu(&'static Gpu, Arc<cuda::program::DeviceProgram>),
 }
 
 impl AnyProgram {
     pub fn compile(site: Site, ssa: &Ssa, inputs: usize, outputs: &[Id]) -> AnyProgram {
         let double = site.compute_dtype() == DType::F64;
         match site.place.gpu() {
-            Some(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::Program::compile(double, ssa, outputs))),
-            None if double => AnyProgram::F64(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
-            None => AnyProgram::F32(Arc::new(Program::compile(ssa, inputs, 0, outputs))),
+            Some(gpu) => AnyProgram::Gpu(gpu, Arc::new(cuda::program::DeviceProgram::compile(double, ssa, outputs))),
+            None if double => AnyProgram::F64(Arc::new(TileProgram::compile(ssa, inputs, 0, outputs))),
+            None => AnyProgram::F32(Arc::new(TileProgram::compile(ssa, inputs, 0, outputs))),
         }
     }
 
@@ -43,7 +43,7 @@ pub struct Operands {
     dtype: DType,
     place: Place,
     sources: SmallVec<[Source; 8]>,
-    sinks: SmallVec<[Sink; 4]>,
+    sinks: SmallVec<[Destination; 4]>,
     /// Keeps the memory.
     read: SmallVec<[Data; 8]>,
     written: SmallVec<[Data; 4]>,
@@ -99,7 +99,7 @@ impl Operands {
             self.apart.push((data, made.clone()));
             data = made;
         }
-        self.sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
+        self.sinks.push(Destination { ptr: data.address() as *mut u8, dtype: data.dtype() });
         self.written.push(data);
         Ok(())
     }

@@ -1,20 +1,20 @@
 //! The second set of registers: values that a run of steps stores in a block and reads again soon need not go through memory.
 
-use super::Slot;
+use super::Register;
 use super::compile::BLOCK;
-use crate::simd::{Act, Step};
+use crate::simd::{Act, RegisterOp};
 
 /// From the step that stores a value to the last that reads it.
 #[derive(Clone, Copy)]
-struct Span {
-    slot: Slot,
+struct LiveRange {
+    slot: Register,
     from: usize,
     to: usize,
 }
 
 /// Gives values of a run of steps the registers: a linear scan, in which the value that is wanted longer gives way.
-pub(super) fn assign(steps: &mut [Step]) {
-    let mut taken: Option<Span> = None;
+pub(super) fn assign(steps: &mut [RegisterOp]) {
+    let mut taken: Option<LiveRange> = None;
     for span in spans(steps) {
         match taken {
             Some(t) if t.to > span.from && t.to <= span.to => {}
@@ -32,7 +32,7 @@ pub(super) fn assign(steps: &mut [Step]) {
 }
 
 /// Rewrites the steps of a span.
-fn settle(steps: &mut [Step], span: Span) {
+fn settle(steps: &mut [RegisterOp], span: LiveRange) {
     for s in steps[span.from..=span.to].iter_mut().filter(|s| s.a == span.slot) {
         if let Some(act) = s.act.with_register() {
             s.act = act;
@@ -41,8 +41,8 @@ fn settle(steps: &mut [Step], span: Span) {
 }
 
 /// The values that steps could as well find in registers, in order.
-fn spans(steps: &[Step]) -> Vec<Span> {
-    let mut open: Vec<Option<Span>> = Vec::new();
+fn spans(steps: &[RegisterOp]) -> Vec<LiveRange> {
+    let mut open: Vec<Option<LiveRange>> = Vec::new();
     let mut found = Vec::new();
     for (i, s) in steps.iter().enumerate() {
         let fits = s.act.with_register().is_some();
@@ -50,7 +50,7 @@ fn spans(steps: &[Step]) -> Vec<Span> {
             let k = (slot & !BLOCK) as usize;
             open.resize(open.len().max(k + 1), None);
             match &mut open[k] {
-                span if fits && s.act == Act::Store => found.extend(span.replace(Span { slot, from: i, to: i })),
+                span if fits && s.act == Act::Store => found.extend(span.replace(LiveRange { slot, from: i, to: i })),
                 Some(span) if fits => span.to = i,
                 span => *span = None,
             }

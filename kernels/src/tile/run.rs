@@ -1,20 +1,20 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
-use super::{Code, Number, Program, Sink, Slot, Source, Walk};
-use crate::simd::{self, Place, SimdReal};
+use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
+use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
-pub(super) struct Run<'a, T> {
-    pub program: &'a Program<T>,
+pub(super) struct TileRun<'a, T> {
+    pub program: &'a TileProgram<T>,
     pub n: usize,
     pub sources: &'a [Source],
-    pub sinks: &'a [Sink],
+    pub sinks: &'a [Destination],
     pub scalars: &'a [f64],
 }
 
-// SAFETY: the pointers are used for disjoint ranges by each thread, under the contract of `Program::run`.
-unsafe impl<T> Sync for Run<'_, T> {}
+// SAFETY: the pointers are used for disjoint ranges by each thread, under the contract of `TileProgram::run`.
+unsafe impl<T> Sync for TileRun<'_, T> {}
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
@@ -22,15 +22,15 @@ thread_local! {
 
 /// The places of all slots, and which of them move on from tile to tile because they lie in the caller's arrays.
 struct Places<T> {
-    of: SmallVec<[Place<T>; 24]>,
-    moving: SmallVec<[Slot; 8]>,
+    of: SmallVec<[TileAddress<T>; 24]>,
+    moving: SmallVec<[Register; 8]>,
 }
 
-impl<T: SimdReal> Run<'_, T> {
+impl<T: SimdReal> TileRun<'_, T> {
     /// Runs elements `from .. to`.
     ///
     /// # Safety
-    /// As [`Program::run`], for `to` elements.
+    /// As [`TileProgram::run`], for `to` elements.
     pub unsafe fn range(&self, from: usize, to: usize) {
         let p = self.program;
         let tile = p.tile.min((to - from).next_multiple_of(64).max(64));
@@ -92,22 +92,22 @@ impl<T: SimdReal> Run<'_, T> {
         let mut places = Places { of: SmallVec::new(), moving: SmallVec::new() };
         for s in 0..p.tiles {
             let direct = if s < p.inputs + p.outputs { self.direct(s) } else { None };
-            places.moving.extend(direct.map(|_| s as Slot));
+            places.moving.extend(direct.map(|_| s as Register));
             let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
             // SAFETY: inside the array, or inside the scratch.
             let ptr = unsafe { array.add(offset) };
-            places.of.push(Place { ptr, mask: usize::MAX });
+            places.of.push(TileAddress { ptr, mask: usize::MAX });
         }
         for s in 0..p.blocks {
             // SAFETY: inside the scratch.
             let ptr = unsafe { base.add(p.tiles * tile + s * p.block) };
-            places.of.push(Place { ptr, mask: p.block - 1 });
+            places.of.push(TileAddress { ptr, mask: p.block - 1 });
         }
         places
     }
 
     /// Fills the slots that keep their value over all tiles.
-    unsafe fn prepare(&self, places: &[Place<T>], len: usize) {
+    unsafe fn prepare(&self, places: &[TileAddress<T>], len: usize) {
         let p = self.program;
         let fill = |slot: usize, v: T| {
             let n = if slot < p.tiles { len } else { len.min(p.block) };
@@ -116,8 +116,8 @@ impl<T: SimdReal> Run<'_, T> {
         };
         for &(slot, number) in &p.fills {
             let v = match number {
-                Number::Const(v) => v,
-                Number::Scalar(k) => T::from_f64(self.scalars[k as usize]),
+                UniformValue::Const(v) => v,
+                UniformValue::Scalar(k) => T::from_f64(self.scalars[k as usize]),
             };
             fill(slot as usize, v);
         }
@@ -136,7 +136,7 @@ impl<T: SimdReal> Run<'_, T> {
     }
 
     /// Brings the inputs that are not used where they lie into their tiles.
-    unsafe fn load(&self, places: &[Place<T>], at: usize, len: usize) {
+    unsafe fn load(&self, places: &[TileAddress<T>], at: usize, len: usize) {
         for (k, s) in self.sources.iter().enumerate() {
             // SAFETY: elements `at .. at + len` of the input exist by the contract of `run`.
             unsafe {
@@ -153,7 +153,7 @@ impl<T: SimdReal> Run<'_, T> {
     }
 
     unsafe fn execute(&self, places: &Places<T>, tile: usize, len: usize) {
-        let at = |s: Slot| places.of[s as usize].ptr;
+        let at = |s: Register| places.of[s as usize].ptr;
         for (i, code) in self.program.code.iter().enumerate() {
             self.prefetch(places, tile, i);
             // SAFETY: each slot holds at least `len` elements; the loops allow y to be one of the operands.
@@ -188,7 +188,7 @@ impl<T: SimdReal> Run<'_, T> {
         }
     }
 
-    unsafe fn store(&self, places: &[Place<T>], at: usize, len: usize) {
+    unsafe fn store(&self, places: &[TileAddress<T>], at: usize, len: usize) {
         for (k, sink) in self.sinks.iter().enumerate() {
             if self.is_direct_sink(k) {
                 continue;
@@ -206,7 +206,7 @@ impl<T: SimdReal> Run<'_, T> {
 
 impl<T> Places<T> {
     /// True if all inputs and outputs are used where they lie.
-    fn is_direct(&self, p: &Program<T>) -> bool {
+    fn is_direct(&self, p: &TileProgram<T>) -> bool {
         self.moving.len() == p.inputs + p.outputs
     }
 

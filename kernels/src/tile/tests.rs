@@ -11,14 +11,15 @@ fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f
     let mut ssa = Ssa::default();
     let args: Vec<Id> = (0..f.inputs()).map(|k| ssa.push(Ins::Input(k as u32))).collect();
     let outs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
-    let p = Program::<f32>::compile(&ssa, f.inputs(), 0, &outs);
+    let p = TileProgram::<f32>::compile(&ssa, f.inputs(), 0, &outs);
     let sources: Vec<Source> = x
         .iter()
         .zip(shapes)
         .map(|(x, s)| Source { ptr: x.as_ptr() as *const u8, dtype: DType::F32, walk: Walk::new(s, over) })
         .collect();
     let mut y = vec![vec![0f32; over.size()]; outs.len()];
-    let sinks: Vec<Sink> = y.iter_mut().map(|y| Sink { ptr: y.as_mut_ptr() as *mut u8, dtype: DType::F32 }).collect();
+    let sinks: Vec<Destination> =
+        y.iter_mut().map(|y| Destination { ptr: y.as_mut_ptr() as *mut u8, dtype: DType::F32 }).collect();
     // SAFETY: sizes match.
     unsafe { p.run(over.size(), &sources, &sinks, &[]) };
     y
@@ -125,7 +126,7 @@ fn one_by_one<T: SimdReal>(ssa: &Ssa, x: &[Vec<T>]) -> Vec<Vec<T>> {
 fn check_random<T: SimdReal>(seed: u64) {
     let mut dice = Dice(seed);
     let (ssa, outputs) = random(&mut dice);
-    let program = Program::<T>::compile(&ssa, INPUTS, 0, &outputs);
+    let program = TileProgram::<T>::compile(&ssa, INPUTS, 0, &outputs);
     let n = [1, 16, 31, 64, 100, 129, 256, 700, 3000][dice.roll(9)];
     let mut x: Vec<Vec<T>> =
         (0..INPUTS).map(|_| (0..n).map(|_| T::from_f64(dice.roll(1000) as f64 / 300.0 - 1.6)).collect()).collect();
@@ -139,7 +140,8 @@ fn check_random<T: SimdReal>(seed: u64) {
         pointers[0] = x[alias].as_mut_ptr();
     }
     let sources: Vec<Source> = x.iter().map(|x| dense(x.as_ptr())).collect();
-    let sinks: Vec<Sink> = pointers.iter().map(|&p| Sink { ptr: p as *mut u8, dtype: T::DTYPE }).collect();
+    let sinks: Vec<Destination> =
+        pointers.iter().map(|&p| Destination { ptr: p as *mut u8, dtype: T::DTYPE }).collect();
     // SAFETY: all are n long.
     unsafe { program.run(n, &sources, &sinks, &[]) };
     for (k, (&id, &p)) in outputs.iter().zip(&pointers).enumerate() {
@@ -167,6 +169,6 @@ fn gradients_take_few_steps() {
         let h = (x[0].tanh() * 0.5).sigmoid() - &x[0];
         vec![Some(h.gt(0.0).select(&h, &h * 0.1).square())]
     });
-    let p = Program::<f32>::of(&f.derivative());
+    let p = TileProgram::<f32>::of(&f.derivative());
     assert!(p.steps.len() <= p.loops(), "{} steps for {} operations", p.steps.len(), p.loops());
 }

@@ -1,6 +1,6 @@
 //! Activation functions.
 
-mod halves;
+mod concatenated_relu;
 mod leaky_relu;
 mod log_softmax;
 mod prelu;
@@ -10,7 +10,7 @@ mod softmax;
 mod softsign;
 
 use super::Def;
-pub use halves::*;
+pub use concatenated_relu::*;
 pub use leaky_relu::*;
 pub use log_softmax::*;
 pub use prelu::*;

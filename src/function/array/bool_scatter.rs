@@ -5,7 +5,7 @@ use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::Expr;
-use nnrs_kernels::kernel::bool_scatter::{self as kernel, Rows};
+use nnrs_kernels::kernel::bool_scatter::{self as kernel, RowShape};
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -46,7 +46,7 @@ impl Function for BoolScatter {
         match x.get(2).filter(|o| **o != y) {
             Some(o) => Err(Error::shape("output", format!("shape {y}")).actual(o)),
             None => {
-                let rows = Rows { n: x[0][0], size: x[0].size_from(1) };
+                let rows = RowShape { n: x[0][0], size: x[0].size_from(1) };
                 Ok(Resolved::one(y, kernel::BoolScatter(rows)))
             }
         }
@@ -80,7 +80,7 @@ impl Function for BoolGather {
         if n > x[0].ndim() || x[0][..n] != x[1][..] {
             return Err(Error::shape("input", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
         }
-        let rows = Rows { n: self.rows.max(0) as usize, size: x[0].size_from(n) };
+        let rows = RowShape { n: self.rows.max(0) as usize, size: x[0].size_from(n) };
         let row = (n < x[0].ndim()).then_some(rows.size);
         let y: Shape = std::iter::once(rows.n).chain(row).collect();
         Ok(Resolved::one(y, kernel::BoolGather { rows, places: x[1].size() }))

@@ -5,7 +5,7 @@ use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::pad::{self as kernel, Axes, Axis, Borders, Mode};
+use nnrs_kernels::kernel::pad::{self as kernel, Borders, Mode, PadAxes, PadAxis};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -22,7 +22,7 @@ function! {
 }
 
 impl Pad {
-    fn axes(&self, x: &Shape) -> Result<Axes> {
+    fn axes(&self, x: &Shape) -> Result<PadAxes> {
         let widths = &self.pad_width;
         if !widths.len().is_multiple_of(2) || widths.len() > 2 * x.ndim() || widths.iter().any(|w| *w < 0) {
             let expected = format!("pairs of widths, 0 or more, for at most the {} axes of x {x}", x.ndim());
@@ -43,7 +43,7 @@ impl Pad {
 }
 
 /// The shape with the borders.
-fn padded(axes: &[Axis]) -> Shape {
+fn padded(axes: &[PadAxis]) -> Shape {
     axes.iter().map(|(n, before, after)| n.saturating_add(*before).saturating_add(*after)).collect()
 }
 
@@ -53,7 +53,7 @@ impl Function for Pad {
             return Err(Error::arg("mode", "'constant', 'reflect' or 'repeat'").actual(format!("'{}'", self.mode)));
         }
         let borders = Borders::new(&x[0], self.axes(&x[0])?, self.mode());
-        let hollow = |&(n, before, after): &Axis| n == 0 && before + after > 0;
+        let hollow = |&(n, before, after): &PadAxis| n == 0 && before + after > 0;
         if !borders.is_constant() && borders.axes.iter().any(hollow) {
             return Err(Error::shape("x", "elements to fill the border with").actual(&x[0]));
         }

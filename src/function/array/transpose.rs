@@ -5,7 +5,7 @@ use crate::function;
 use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::transpose::{self as kernel, Order};
+use nnrs_kernels::kernel::transpose::{self as kernel, Permutation};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -22,8 +22,8 @@ impl Transpose {
         Transpose { axes: axes.into() }
     }
 
-    fn order(&self, x: &Shape) -> Result<Order> {
-        let order = self.axes.iter().map(|&a| x.axis(a, "axes")).collect::<Result<Order>>()?;
+    fn order(&self, x: &Shape) -> Result<Permutation> {
+        let order = self.axes.iter().map(|&a| x.axis(a, "axes")).collect::<Result<Permutation>>()?;
         if order.len() == x.ndim() && (0..x.ndim()).all(|a| order.contains(&a)) {
             return Ok(order);
         }

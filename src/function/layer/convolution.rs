@@ -6,7 +6,7 @@ use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::convolution::{self as kernel, Sizes};
+use nnrs_kernels::kernel::convolution::{self as kernel, ConvolutionSizes};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -32,7 +32,7 @@ function! {
 
 impl Convolution {
     /// With all arguments as numbers.
-    pub(super) fn of(s: &Sizes) -> Convolution {
+    pub(super) fn of(s: &ConvolutionSizes) -> Convolution {
         sized!(Convolution, s)
     }
 }
@@ -59,7 +59,11 @@ impl Function for Convolution {
 }
 
 /// Adds the gradient of the bias, where there is one: the sum of each channel.
-pub(super) fn with_bias(mut grads: Vec<Option<Variable>>, g: &Grad, s: &Sizes) -> Result<Vec<Option<Variable>>> {
+pub(super) fn with_bias(
+    mut grads: Vec<Option<Variable>>,
+    g: &Grad,
+    s: &ConvolutionSizes,
+) -> Result<Vec<Option<Variable>>> {
     if let Some(&want) = g.want.get(2) {
         let axis = all_but_channels(g.gy[0].ndim(), s.lead.ndim(), s.channel_last);
         let sum = || f::sum(&g.gy[0], f::Sum { axis: Some(axis), keepdims: false });

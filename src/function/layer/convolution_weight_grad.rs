@@ -6,7 +6,7 @@ use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::convolution::{Sizes, WeightGradient};
+use nnrs_kernels::kernel::convolution::{ConvolutionSizes, ConvolutionWeightGradCall};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -27,7 +27,7 @@ function! {
 
 impl ConvolutionWeightGrad {
     /// That of a convolution of the given sizes.
-    pub(super) fn of(s: &Sizes) -> ConvolutionWeightGrad {
+    pub(super) fn of(s: &ConvolutionSizes) -> ConvolutionWeightGrad {
         let weight = s.weight_shape().iter().map(|&n| n as i64).collect();
         sized!(ConvolutionWeightGrad, s, weight: weight)
     }
@@ -39,14 +39,14 @@ impl Function for ConvolutionWeightGrad {
         let s = spec!(self).convolution(&x[0], &weight)?;
         let y = s.output_shape();
         match x[1] == y {
-            true => Ok(Resolved::one(weight, WeightGradient(s))),
+            true => Ok(Resolved::one(weight, ConvolutionWeightGradCall(s))),
             false => Err(Error::shape("gy", format!("shape {y}")).actual(&x[1])),
         }
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (x, gy, ggw) = (&g.x[0], &g.x[1], &g.gy[0]);
-        let s = &g.call::<WeightGradient>().0;
+        let s = &g.call::<ConvolutionWeightGradCall>().0;
         let gx = g.want[0].then(|| f::deconvolution(gy, ggw, None, f::Deconvolution::of(s))).transpose()?;
         let ggy = g.want[1].then(|| f::convolution(x, ggw, None, f::Convolution::of(s))).transpose()?;
         Ok(vec![gx, ggy])

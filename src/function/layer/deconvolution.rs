@@ -7,7 +7,7 @@ use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::convolution::{self as kernel, Sizes};
+use nnrs_kernels::kernel::convolution::{self as kernel, ConvolutionSizes};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -34,7 +34,7 @@ function! {
 
 impl Deconvolution {
     /// The one that turns the output's shape of a convolution into its input's.
-    pub(super) fn of(s: &Sizes) -> Deconvolution {
+    pub(super) fn of(s: &ConvolutionSizes) -> Deconvolution {
         sized!(Deconvolution, s, output_padding: Some(s.output_padding()))
     }
 }

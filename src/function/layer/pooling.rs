@@ -12,7 +12,7 @@ use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use nnrs_kernels::shape::Shape;
 
 /// The arguments of a pooling.
-pub(super) struct Spec<'a> {
+pub(super) struct PoolingArguments<'a> {
     pub kernel: &'a [i64],
     pub stride: Option<&'a [i64]>,
     pub ignore_border: bool,
@@ -20,10 +20,10 @@ pub(super) struct Spec<'a> {
     pub channel_last: bool,
 }
 
-/// The `Spec` of a function with the usual arguments.
+/// The `PoolingArguments` of a function with the usual arguments.
 macro_rules! spec {
     ($f:expr) => {
-        $crate::function::layer::pooling::Spec {
+        $crate::function::layer::pooling::PoolingArguments {
             kernel: &$f.kernel,
             stride: $f.stride.as_deref(),
             ignore_border: $f.ignore_border,
@@ -58,7 +58,7 @@ pub(super) fn used(f: &dyn Described, kernel: &[i64]) -> Vec<(&'static str, ArgV
     f.arguments().into_iter().map(filled).collect()
 }
 
-impl Spec<'_> {
+impl PoolingArguments<'_> {
     /// Sizes for the kernels, and the output's shape.
     pub fn pooling(&self, x: &Shape) -> Result<(Pooling, Shape)> {
         let n = self.kernel.len();

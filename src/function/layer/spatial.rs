@@ -2,7 +2,7 @@
 //! that kernels never see sizes that do not fit.
 
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::convolution::{Dims, Sizes};
+use nnrs_kernels::kernel::convolution::{ConvolutionSizes, Dims};
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
@@ -25,7 +25,7 @@ pub(super) fn numbers(name: &str, given: Option<&[i64]>, default: &[i64], least:
 }
 
 /// The arguments that convolution, deconvolution and the weight's gradient have in common.
-pub(super) struct Spec<'a> {
+pub(super) struct ConvolutionArguments<'a> {
     pub base_axis: i64,
     pub pad: Option<&'a [i64]>,
     pub stride: Option<&'a [i64]>,
@@ -34,10 +34,10 @@ pub(super) struct Spec<'a> {
     pub channel_last: bool,
 }
 
-/// The `Spec` of a function with these arguments.
+/// The `ConvolutionArguments` of a function with these arguments.
 macro_rules! spec {
     ($f:expr) => {
-        $crate::function::layer::spatial::Spec {
+        $crate::function::layer::spatial::ConvolutionArguments {
             base_axis: $f.base_axis,
             pad: $f.pad.as_deref(),
             stride: $f.stride.as_deref(),
@@ -71,9 +71,9 @@ struct Image {
     spatial: Dims,
 }
 
-impl Spec<'_> {
+impl ConvolutionArguments<'_> {
     /// A convolution of `x`.
-    pub fn convolution(&self, x: &Shape, weight: &Shape) -> Result<Sizes> {
+    pub fn convolution(&self, x: &Shape, weight: &Shape) -> Result<ConvolutionSizes> {
         let image = self.image(x)?;
         if image.spatial.contains(&0) {
             return Err(Error::shape("x", "spatial sizes of at least 1").actual(x));
@@ -92,7 +92,7 @@ impl Spec<'_> {
     }
 
     /// The convolution whose gradient the deconvolution of `x` is: x has the place of its output.
-    pub fn deconvolution(&self, x: &Shape, weight: &Shape, output_padding: Option<&[i64]>) -> Result<Sizes> {
+    pub fn deconvolution(&self, x: &Shape, weight: &Shape, output_padding: Option<&[i64]>) -> Result<ConvolutionSizes> {
         let image = self.image(x)?;
         let (out_channels, each, kernel) = self.weight(weight, image.spatial.len())?;
         if out_channels != image.channels {
@@ -163,9 +163,9 @@ impl Spec<'_> {
         Error::shape("weight", want).actual(format!("{each} of shape {w}")).hint(format!("its axes are {form}"))
     }
 
-    fn sizes(&self, lead: Shape, group: usize, kernel: Dims) -> Result<Sizes> {
+    fn sizes(&self, lead: Shape, group: usize, kernel: Dims) -> Result<ConvolutionSizes> {
         let (zeros, ones) = (vec![0; kernel.len()], vec![1; kernel.len()]);
-        Ok(Sizes {
+        Ok(ConvolutionSizes {
             batch: lead.size(),
             lead,
             group,
@@ -183,7 +183,7 @@ impl Spec<'_> {
 }
 
 /// The sizes along all axes, which must be positive.
-fn positive(s: &Sizes, size: impl Fn(usize) -> i128) -> Result<Dims> {
+fn positive(s: &ConvolutionSizes, size: impl Fn(usize) -> i128) -> Result<Dims> {
     let sizes: SmallVec<[i128; 3]> = (0..s.kernel.len()).map(size).collect();
     if sizes.iter().all(|&n| n > 0 && n <= isize::MAX as i128) {
         return Ok(sizes.iter().map(|&n| n as usize).collect());
@@ -201,7 +201,7 @@ fn positive(s: &Sizes, size: impl Fn(usize) -> i128) -> Result<Dims> {
 }
 
 /// Refuses paddings and strides that would make kernels work through gigantic empty images.
-fn check_padding(s: &Sizes) -> Result<()> {
+fn check_padding(s: &ConvolutionSizes) -> Result<()> {
     let size = |d: &Dims| d.iter().try_fold(1i128, |n, &d| n.checked_mul(d as i128));
     let padded: Dims = s.input.iter().zip(&s.pad).map(|(n, p)| n.saturating_add(2 * p)).collect();
     let real = size(&s.input).zip(size(&s.output)).map(|(i, o)| i.saturating_add(o).saturating_mul(64));

@@ -5,7 +5,7 @@ use crate::function::activation::chosen_axis;
 use crate::function::{Call, Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::labels::{Labels, Mask};
+use nnrs_kernels::kernel::labels::{LabelMaskCall, Labels};
 use nnrs_kernels::shape::Shape;
 
 /// A function of x and labels, whose kernels are `call` over the labels; the output's shape is x's with 1 at the axis, which
@@ -55,7 +55,7 @@ impl Function for LabelMask {
             return Err(Error::shape("target", format!("shape {}", with_size(&x[0], axis, 1))).actual(&x[0]));
         }
         let y = with_size(&x[0], axis, self.n as usize);
-        Ok(Resolved::one(y.clone(), Mask(Labels::new(&y, axis))))
+        Ok(Resolved::one(y.clone(), LabelMaskCall(Labels::new(&y, axis))))
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,13 +1,13 @@
 //! `batch_normalization` by the statistics of the batch, or by running ones.
 
 use super::axes::{axes, check_shape, mask, others, sizes_at};
-use super::rule::{Normal, inverse, mul, sub};
+use super::rule::{NormalizationRule, inverse, mul, sub};
 use crate::function;
 use crate::function::array::sum_to;
 use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use nnrs_kernels::kernel::normalization::{self as kernel, Layout};
+use nnrs_kernels::kernel::normalization::{self as kernel, NormalizationLayout};
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -79,7 +79,7 @@ impl Function for BatchNormalization {
         let kept = mask(&x[0], &axes);
         let statistic = sizes_at(&x[0], &kept, true);
         self.check_shapes(x, &statistic)?;
-        let layout = Layout::of_channels(&x[0], &kept);
+        let layout = NormalizationLayout::of_channels(&x[0], &kept);
         if self.batch_stat && layout.count() == 0 {
             return Err(Error::shape("x", "at least one element for each mean").actual(&x[0]));
         }
@@ -144,7 +144,7 @@ impl Function for BatchNormalization {
         let mut grads: Vec<Option<Variable>> = vec![None; g.x.len()];
         let norm = if self.batch_stat {
             let reduced = others(&x.shape(), &g.call::<kernel::BatchNormalization>().axes);
-            let normal = Normal::new(x, reduced, self.eps)?;
+            let normal = NormalizationRule::new(x, reduced, self.eps)?;
             let statistics = self.output_stat.then(|| (&g.gy[1], &g.gy[2]));
             grads[0] = g.want[0].then(|| normal.gradient(&scaled, statistics)).transpose()?;
             normal.norm

@@ -1,13 +1,13 @@
 //! `layer_normalization`: each sample by its own statistics.
 
 use super::axes::{axes, check_shape, mask, others, sizes_at};
-use super::rule::{Normal, mul};
+use super::rule::{NormalizationRule, mul};
 use crate::function;
 use crate::function::array::sum_to;
 use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use nnrs_kernels::kernel::normalization::{self as kernel, Layout};
+use nnrs_kernels::kernel::normalization::{self as kernel, NormalizationLayout};
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -65,7 +65,7 @@ impl Function for LayerNormalization {
             true => smallvec![x[0].clone(), statistic.clone(), statistic],
             false => smallvec![x[0].clone()],
         };
-        let (layout, size) = (Layout::of_rows(&x[0], &batch), x[0].size());
+        let (layout, size) = (NormalizationLayout::of_rows(&x[0], &batch), x[0].size());
         let call = kernel::LayerNormalization { axes, layout, size, beta, gamma, eps: self.eps };
         Ok(Resolved::new(shapes, call))
     }
@@ -78,7 +78,7 @@ impl Function for LayerNormalization {
         let (beta, gamma) = self.places();
         let (x, gy) = (&g.x[0], &g.gy[0]);
         let reduced = others(&x.shape(), &g.call::<kernel::LayerNormalization>().axes);
-        let normal = Normal::new(x, reduced, self.eps)?;
+        let normal = NormalizationRule::new(x, reduced, self.eps)?;
         let scaled = match gamma {
             Some(i) => mul(gy, &g.x[i])?,
             None => gy.clone(),

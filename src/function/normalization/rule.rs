@@ -27,7 +27,7 @@ pub(super) fn inverse(variance: &Variable, eps: f64) -> Result<Variable> {
 }
 
 /// Normalization by the statistics of x over some axes.
-pub(super) struct Normal {
+pub(super) struct NormalizationRule {
     reduced: Vec<i64>,
     count: f64,
     /// x less its mean.
@@ -37,15 +37,15 @@ pub(super) struct Normal {
     pub norm: Variable,
 }
 
-impl Normal {
-    pub fn new(x: &Variable, reduced: Vec<i64>, eps: f64) -> Result<Normal> {
+impl NormalizationRule {
+    pub fn new(x: &Variable, reduced: Vec<i64>, eps: f64) -> Result<NormalizationRule> {
         let shape = x.shape();
         let count = reduced.iter().map(|&a| shape[a as usize]).product::<usize>() as f64;
         let mean = |v: &Variable| average(v, &reduced, count);
         let centred = sub(x, &mean(x)?)?;
         let inverse = inverse(&mean(&mul(&centred, &centred)?)?, eps)?;
         let norm = mul(&centred, &inverse)?;
-        Ok(Normal { reduced, count, centred, inverse, norm })
+        Ok(NormalizationRule { reduced, count, centred, inverse, norm })
     }
 
     /// The gradient of x: `g` is that of the normalized numbers, `statistics` those of mean and variance.

@@ -7,7 +7,7 @@ use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::reduction::{self as kernel, Order};
+use nnrs_kernels::kernel::reduction::{self as kernel, Extremum};
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -58,7 +58,7 @@ fn resolve(call: kernel::Extreme, keepdims: bool, with_index: bool) -> Result<Re
 /// The gradient of the values, at the winners.
 fn rule(g: &Grad, axis: &Option<Vec<i64>>) -> Result<Vec<Option<Variable>>> {
     let call = g.call::<kernel::Extreme>();
-    let smallest = call.order == Order::Smallest;
+    let smallest = call.order == Extremum::Smallest;
     let mask = winner_mask(&g.x[0], WinnerMask { axis: axis.clone(), smallest })?;
     let gy = f::reshape(&g.gy[0], f::Reshape::to(&call.over.kept))?;
     Ok(vec![Some(f::mul2(&mask, &gy, f::Mul2::default())?)])
@@ -67,7 +67,7 @@ fn rule(g: &Grad, axis: &Option<Vec<i64>>) -> Result<Vec<Option<Variable>>> {
 impl Function for Max {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let over = over(&x[0], &self.axis)?;
-        let call = kernel::Extreme { over, order: Order::Largest, only_index: self.only_index };
+        let call = kernel::Extreme { over, order: Extremum::Largest, only_index: self.only_index };
         resolve(call, self.keepdims, self.with_index)
     }
 
@@ -87,7 +87,7 @@ impl Function for Max {
 impl Function for Min {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let over = over(&x[0], &self.axis)?;
-        let call = kernel::Extreme { over, order: Order::Smallest, only_index: self.only_index };
+        let call = kernel::Extreme { over, order: Extremum::Smallest, only_index: self.only_index };
         resolve(call, self.keepdims, self.with_index)
     }
 

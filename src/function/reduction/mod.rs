@@ -13,7 +13,7 @@ pub use cumsum::*;
 pub use max_min::*;
 pub use mean::*;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::reduction::{Mask, Reduced};
+use nnrs_kernels::kernel::reduction::{AxisMask, Reduced};
 use nnrs_kernels::shape::Shape;
 pub use norm::*;
 pub use prod::*;
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF,
 
 /// The axes of `x` that `axis` names (`None`: all).
 fn over(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Reduced> {
-    let mut mask = Mask::from_elem(axis.is_none(), x.ndim());
+    let mut mask = AxisMask::from_elem(axis.is_none(), x.ndim());
     for &a in axis.iter().flatten() {
         let i = x.axis(a, "axis")?;
         if std::mem::replace(&mut mask[i], true) {

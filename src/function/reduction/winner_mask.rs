@@ -5,7 +5,7 @@ use crate::function;
 use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::kernel::reduction::{self as kernel, Order};
+use nnrs_kernels::kernel::reduction::{self as kernel, Extremum};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -22,7 +22,7 @@ function! {
 impl Function for WinnerMask {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let over = over(&x[0], &self.axis)?;
-        let order = if self.smallest { Order::Smallest } else { Order::Largest };
+        let order = if self.smallest { Extremum::Smallest } else { Extremum::Largest };
         Ok(Resolved::one(x[0].clone(), kernel::WinnerMask { over, order }))
     }
 

@@ -1,7 +1,7 @@
 //! Runs one node at once, for auto_forward.
 
 use super::exec::interruptible;
-use super::invoke::{self, How};
+use super::invoke::{self, ForwardMode};
 use crate::function::Setup;
 use crate::graph::node::FnNode;
 use crate::graph::variable::VarRef;
@@ -18,7 +18,7 @@ pub(crate) fn run_single(node: &Arc<FnNode>, outputs: &[VarRef], setup: &Setup) 
     let y: SmallVec<[NdArray; 2]> = outputs.iter().map(|v| v.data()).collect();
     let _label = alloc::label("output of", node.name());
     let keep = !node.no_grad && variables.iter().any(|v| v.need_grad());
-    let how = How { again: false, keep };
+    let how = ForwardMode { again: false, keep };
     let inputs: SmallVec<[&NdArray; 4]> = x.iter().collect();
     let made: SmallVec<[&NdArray; 2]> = y.iter().collect();
     let run = || invoke::run(node, setup, &inputs, &made, how);

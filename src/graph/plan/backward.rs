@@ -6,17 +6,17 @@ mod on_variables;
 mod run;
 mod tile;
 
-use super::build::{self as forward, Forward, PlanNode, Slot, captured_on};
+use super::build::{self as forward, ForwardPlan, PlanNode, PlanSlot, captured_on};
 use super::exec::fusion;
 use super::group::{self, Unit};
-use super::order::{Graph, Node, Order, Var, address, collect};
+use super::order::{ExecutionOrder, Graph, Node, Var, address, collect};
 use super::program::{Input, UnitBackward};
 use super::rematerialize;
 use super::views::Viewed;
 use super::{KEPT, Watch};
 use crate::function::Needs;
 use crate::graph::variable::{VarNode, VarRef};
-use build::Builder;
+use build::BackwardBuilder;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::array::Site;
 use nnrs_kernels::cuda::{Gpu, replays::Replays};
@@ -30,26 +30,26 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct BackwardKey {
     pub(crate) clear_buffer: bool,
     pub(crate) hooked: bool,
     pub(crate) fused: bool,
 }
 
 /// A compiled backward run.
-pub(crate) struct Backward {
-    pub(crate) key: Key,
+pub(crate) struct BackwardPlan {
+    pub(crate) key: BackwardKey,
     watch: Watch,
     /// The forward run whose data is read; not owned: it may belong to a variable further on.
-    forward: Option<(u64, Weak<Forward>)>,
+    forward: Option<(u64, Weak<ForwardPlan>)>,
     pub(crate) nodes: Vec<PlanNode>,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<PlanSlot>,
     pub(crate) grads: Vec<NdArray>,
     /// Shapes of gradients that are kept without repetitions.
     narrow: Vec<Option<Shape>>,
     /// Variables that are read from another one's memory.
     views: Vec<Option<Box<Viewed>>>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<BackwardStep>,
     pub(crate) root: u32,
     /// Variables whose own gradient is where the pass begins.
     given: Vec<u32>,
@@ -82,8 +82,8 @@ pub(crate) struct Backward {
 /// How often backward plans have adopted variables.
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) struct Step {
-    pub(crate) what: What,
+pub(crate) struct BackwardStep {
+    pub(crate) what: BackwardAction,
     /// Elements that it reads, about.
     work: usize,
     /// Slots whose gradient ends here.
@@ -95,74 +95,74 @@ pub(crate) struct Step {
     /// Of these, which are read in place of what a function would make of them, and that function: they have to be what it read.
     viewed: SmallVec<[(u32, u32); 1]>,
     /// What is computed again before it, and the slots made so whose data ends with it.
-    pub(crate) again: Vec<forward::Step>,
+    pub(crate) again: Vec<forward::ForwardStep>,
     pub(crate) forget: SmallVec<[u32; 2]>,
 }
 
-pub(crate) enum What {
-    Call(Call),
-    View(u32, Target),
-    Tile(Box<Tile>),
+pub(crate) enum BackwardAction {
+    Call(BackwardCall),
+    View(u32, GradientTarget),
+    Tile(Box<BackwardTile>),
 }
 
-impl What {
+impl BackwardAction {
     /// Marks targets that have one memory, or that of a gradient that the function reads.
     fn mark_twice(&mut self, grads: &[NdArray], nodes: &[Node]) {
         let mut seen: MixMap<usize, ()> = MixMap::default();
         let storage = |v: u32| address(&grads[v as usize]);
-        if let What::Call(c) = self {
+        if let BackwardAction::Call(c) = self {
             seen.extend(nodes[c.node as usize].y.iter().map(|&y| (storage(y), ())));
         }
-        let mut mark = |t: &mut Target| t.twice = seen.insert(storage(t.slot), ()).is_some();
+        let mut mark = |t: &mut GradientTarget| t.twice = seen.insert(storage(t.slot), ()).is_some();
         match self {
-            What::Call(c) => c.targets.iter_mut().flatten().for_each(mark),
-            What::View(_, t) => mark(t),
-            What::Tile(t) => t.targets.iter_mut().for_each(mark),
+            BackwardAction::Call(c) => c.targets.iter_mut().flatten().for_each(mark),
+            BackwardAction::View(_, t) => mark(t),
+            BackwardAction::Tile(t) => t.targets.iter_mut().for_each(mark),
         }
     }
 
     /// Where it puts gradients.
-    pub(crate) fn targets(&self) -> SmallVec<[Target; 4]> {
+    pub(crate) fn targets(&self) -> SmallVec<[GradientTarget; 4]> {
         match self {
-            What::Call(c) => c.targets.iter().flatten().copied().collect(),
-            What::View(_, t) => SmallVec::from_slice(&[*t]),
-            What::Tile(t) => t.targets.iter().copied().collect(),
+            BackwardAction::Call(c) => c.targets.iter().flatten().copied().collect(),
+            BackwardAction::View(_, t) => SmallVec::from_slice(&[*t]),
+            BackwardAction::Tile(t) => t.targets.iter().copied().collect(),
         }
     }
 
     /// It reads what a forward pass saved.
     fn saves(&self) -> bool {
-        matches!(self, What::Call(c) if c.saves)
+        matches!(self, BackwardAction::Call(c) if c.saves)
     }
 
     pub(crate) fn node(&self) -> u32 {
         match self {
-            What::Call(c) => c.node,
-            What::View(n, _) => *n,
-            What::Tile(t) => t.node,
+            BackwardAction::Call(c) => c.node,
+            BackwardAction::View(n, _) => *n,
+            BackwardAction::Tile(t) => t.node,
         }
     }
 }
 
-pub(crate) struct Call {
+pub(crate) struct BackwardCall {
     pub(crate) node: u32,
     pub(crate) needs: Option<Needs>,
     /// The function reads what its forward pass saved, in place of inputs.
     saves: bool,
     /// Per output: whether a gradient arrives.
     arrives: SmallVec<[bool; 2]>,
-    pub(crate) targets: SmallVec<[Option<Target>; 4]>,
+    pub(crate) targets: SmallVec<[Option<GradientTarget>; 4]>,
     /// An input whose gradient may be written over an output's, which ends here; and that output.
     pub(crate) over: Option<(usize, usize)>,
 }
 
-pub(crate) struct Tile {
+pub(crate) struct BackwardTile {
     pub(crate) node: u32,
     unit: UnitBackward,
     /// What it computes values again from, and the function that read it: it has to be what that has read.
     remade: Vec<(u32, u32)>,
     pub(crate) shape: Shape,
-    pub(crate) targets: SmallVec<[Target; 2]>,
+    pub(crate) targets: SmallVec<[GradientTarget; 2]>,
     /// Programs by which outputs accumulate.
     programs: Mutex<SmallVec<[(Vec<bool>, AnyProgram, Arc<[Input]>); 2]>>,
     site: Site,
@@ -170,15 +170,15 @@ pub(crate) struct Tile {
 
 /// Where a gradient goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct GradientTarget {
     pub(crate) slot: u32,
-    pub(crate) how: How,
+    pub(crate) how: GradientWrite,
     /// An earlier target of the step has the same memory, or a gradient that it reads.
     pub(crate) twice: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum GradientWrite {
     /// The first part of an intermediate gradient.
     Write,
     /// A further part.
@@ -190,11 +190,11 @@ pub(crate) enum How {
 }
 
 /// The backward plan for `root`, from the cache if it is still right.
-pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> Result<Arc<Backward>> {
-    let key = Key { clear_buffer, hooked, fused: fusion() };
+pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> Result<Arc<BackwardPlan>> {
+    let key = BackwardKey { clear_buffer, hooked, fused: fusion() };
     let forward = last_forward(root);
     let id = forward.as_ref().map(|f| f.id);
-    let same = |a: &Option<(u64, Weak<Forward>)>| a.as_ref().map(|f| f.0) == id;
+    let same = |a: &Option<(u64, Weak<ForwardPlan>)>| a.as_ref().map(|f| f.0) == id;
     let roots = std::slice::from_ref(root);
     let found = root.lock().plans.backward.iter().find(|p| p.key == key && same(&p.forward)).cloned();
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots) && p.reads_what_is_there()) {
@@ -203,7 +203,7 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     }
     let order = collect(roots);
     let forward = forward.filter(|f| f.has_run(&order.functions));
-    let plan = Arc::new(Backward::new(order, root, key, forward)?);
+    let plan = Arc::new(BackwardPlan::new(order, root, key, forward)?);
     plan.adopt();
     let mut s = root.lock();
     s.plans.backward.retain(|p| p.key != key);
@@ -214,13 +214,18 @@ pub(crate) fn backward_plan(root: &VarRef, clear_buffer: bool, hooked: bool) -> 
     Ok(plan)
 }
 
-fn last_forward(root: &VarRef) -> Option<Arc<Forward>> {
+fn last_forward(root: &VarRef) -> Option<Arc<ForwardPlan>> {
     root.parent()?.plan()
 }
 
-impl Backward {
+impl BackwardPlan {
     /// `order`: the functions behind `root`. `forward`: the run whose data will be read, which was the last of all of them.
-    pub(crate) fn new(order: Order, root: &VarRef, key: Key, forward: Option<Arc<Forward>>) -> Result<Backward> {
+    pub(crate) fn new(
+        order: ExecutionOrder,
+        root: &VarRef,
+        key: BackwardKey,
+        forward: Option<Arc<ForwardPlan>>,
+    ) -> Result<BackwardPlan> {
         let roots = std::slice::from_ref(root);
         order.check_memory(1152)?;
         let mut g = Graph::new(order, roots)?;
@@ -235,7 +240,7 @@ impl Backward {
             g.find_views();
             g.views.iter_mut().zip(&stored).filter(|(_, stored)| **stored).for_each(|(view, _)| *view = None);
         }
-        let b = Builder::new(&g, key, stored);
+        let b = BackwardBuilder::new(&g, key, stored);
         let writable = writable(&g);
         b.check_labels()?;
         let mut steps = b.steps(&units);
@@ -248,14 +253,14 @@ impl Backward {
         let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
-        let slot = |v| Slot::new(&g, v, in_run, key.clear_buffer);
-        let slots: Vec<Slot> = g.vars.iter().map(slot).collect();
+        let slot = |v| PlanSlot::new(&g, v, in_run, key.clear_buffer);
+        let slots: Vec<PlanSlot> = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
-        let targets = |how: &[How]| {
+        let targets = |how: &[GradientWrite]| {
             let all = steps.iter().flat_map(|s| s.what.targets()).filter(|t| how.contains(&t.how));
             all.map(|t| t.slot).collect::<Vec<u32>>()
         };
-        let (given, adds) = (targets(&[How::Own]), targets(&[How::Leaf]));
+        let (given, adds) = (targets(&[GradientWrite::Own]), targets(&[GradientWrite::Leaf]));
         let grad = |v: u32| match given.contains(&v) {
             true => g.var(v).var.grad(),
             false => grad_array(g.var(v), narrow[v as usize].as_ref(), key),
@@ -267,7 +272,7 @@ impl Backward {
         let is_lost = |v: &u32| unseen[*v as usize] == Some(true) && g.var(*v).observed.grad && !given.contains(v);
         let unreached = unreached(&g, &steps);
         let lost = (0..g.vars.len() as u32).filter(|v| key.clear_buffer && *v != g.roots[0]).filter(is_lost).collect();
-        Ok(Backward {
+        Ok(BackwardPlan {
             key,
             replays,
             watch,
@@ -302,7 +307,7 @@ fn writable(g: &Graph) -> Vec<(u32, bool)> {
     found.filter(|(_, held, written)| *held || *written).map(|(i, _, written)| (i, written)).collect()
 }
 
-impl Backward {
+impl BackwardPlan {
     /// The plan was made for what the script has written, and for nothing else.
     fn reads_what_is_there(&self) -> bool {
         let is_written = |v: u32| self.vars[v as usize].upgrade().is_some_and(|v| v.is_overwritten());
@@ -348,7 +353,7 @@ impl Backward {
 }
 
 /// Leaves those gradients alone that are never arrays of their own, in the middle of a unit: there is nothing to free.
-fn keep_written(g: &Graph, steps: &mut [Step]) {
+fn keep_written(g: &Graph, steps: &mut [BackwardStep]) {
     let mut written = vec![false; g.vars.len()];
     steps.iter().flat_map(|s| s.what.targets()).for_each(|t| written[t.slot as usize] = true);
     steps.iter_mut().for_each(|s| s.free_grads.retain(|v| written[*v as usize]));
@@ -356,7 +361,7 @@ fn keep_written(g: &Graph, steps: &mut [Step]) {
 
 /// Leaves those arrays alone that are the data of one variable and the gradient of another (`bind_grad_output`): what ends in
 /// one of its parts does not in the other.
-fn keep_shared(slots: &[Slot], grads: &[NdArray], steps: &mut [Step]) {
+fn keep_shared(slots: &[PlanSlot], grads: &[NdArray], steps: &mut [BackwardStep]) {
     let shared = slots.iter().map(|s| &s.data).filter(|a| a.is_shared());
     let shared: MixMap<usize, ()> = shared.map(|a| (address(a), ())).collect();
     if shared.is_empty() {
@@ -375,8 +380,8 @@ fn keep_shared(slots: &[Slot], grads: &[NdArray], steps: &mut [Step]) {
 
 /// Outputs that no gradient arrives at, of functions of which another output has one; but those of the function that made the
 /// root.
-fn unreached(g: &Graph, steps: &[Step]) -> Vec<u32> {
-    let calls = steps.iter().filter_map(|s| if let What::Call(c) = &s.what { Some(c) } else { None });
+fn unreached(g: &Graph, steps: &[BackwardStep]) -> Vec<u32> {
+    let calls = steps.iter().filter_map(|s| if let BackwardAction::Call(c) = &s.what { Some(c) } else { None });
     let others =
         calls.flat_map(|c| g.nodes[c.node as usize].y.iter().zip(&c.arrives).map(|(&v, &arrives)| (v, arrives)));
     let maker = g.var(g.roots[0]).producer;
@@ -384,7 +389,7 @@ fn unreached(g: &Graph, steps: &[Step]) -> Vec<u32> {
 }
 
 /// The leaves from which values are computed again, and the functions that read them.
-fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
+fn read_again(g: &Graph, steps: &[BackwardStep]) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     for step in steps {
         for again in &step.again {
@@ -392,7 +397,7 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
             let reads = again.what.reads(&g.nodes[n as usize].reads(g));
             found.extend(reads.into_iter().map(|v| (v, n)));
         }
-        if let What::Tile(t) = &step.what {
+        if let BackwardAction::Tile(t) = &step.what {
             found.extend(&t.remade);
         }
     }
@@ -403,7 +408,7 @@ fn read_again(g: &Graph, steps: &[Step]) -> Vec<(u32, u32)> {
 }
 
 /// What steps read that functions made, and that is `stored`, in the order in which it was made.
-fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
+fn loaded(g: &Graph, stored: &[bool], steps: &[BackwardStep]) -> Vec<u32> {
     let mut is_read = vec![false; g.vars.len()];
     for step in steps {
         let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].reads(g)));
@@ -413,17 +418,19 @@ fn loaded(g: &Graph, stored: &[bool], steps: &[Step]) -> Vec<u32> {
 }
 
 /// Of the data, the gradients and the root's gradient, which a run makes before it reads them.
-fn made(g: &Graph, steps: &[Step]) -> Vec<bool> {
+fn made(g: &Graph, steps: &[BackwardStep]) -> Vec<bool> {
     let n = g.vars.len();
     let mut made: Vec<bool> = (0..=2 * n).map(|i| (n..2 * n).contains(&i) && !g.vars[i - n].twin).collect();
     made[n + g.roots[0] as usize] = false;
     let targets = steps.iter().flat_map(|s| s.what.targets());
-    targets.filter(|t| matches!(t.how, How::Leaf | How::Own)).for_each(|t| made[n + t.slot as usize] = false);
+    targets
+        .filter(|t| matches!(t.how, GradientWrite::Leaf | GradientWrite::Own))
+        .for_each(|t| made[n + t.slot as usize] = false);
     made
 }
 
 /// For each variable that a gradient arrives at, whether it is not observed after the run.
-fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
+fn unseen(g: &Graph, key: BackwardKey) -> Vec<Option<bool>> {
     let mut arrives = vec![false; g.vars.len()];
     let root = g.var(g.roots[0]);
     arrives[g.roots[0] as usize] = root.flows || root.needs_grad;
@@ -437,14 +444,14 @@ fn unseen(g: &Graph, key: Key) -> Vec<Option<bool>> {
 }
 
 /// For each variable of `g` its slot in the forward run.
-fn same_slots(g: &Graph, forward: Option<&Forward>) -> Vec<Option<u32>> {
+fn same_slots(g: &Graph, forward: Option<&ForwardPlan>) -> Vec<Option<u32>> {
     let slots = forward.map_or(&[][..], |f| &f.slots);
     let number: MixMap<u64, u32> = slots.iter().enumerate().map(|(i, s)| (s.var_id, i as u32)).collect();
     g.vars.iter().map(|v| number.get(&v.var.id).copied()).collect()
 }
 
 /// The array for a variable's gradient: the variable's own if it is observed.
-fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
+fn grad_array(v: &Var, narrow: Option<&Shape>, key: BackwardKey) -> NdArray {
     match v.grad_is_visible(key.clear_buffer) || key.hooked {
         true => v.var.grad(),
         false => NdArray::of_engine(narrow.unwrap_or(&v.shape).clone()),
@@ -452,7 +459,7 @@ fn grad_array(v: &Var, narrow: Option<&Shape>, key: Key) -> NdArray {
 }
 
 /// The units of the forward run, as far as they belong to `g`; each function on its own if there was none.
-fn units(g: &Graph, forward: Option<&Forward>) -> Vec<Unit> {
+fn units(g: &Graph, forward: Option<&ForwardPlan>) -> Vec<Unit> {
     let Some(f) = forward else {
         return group::in_order(g, (0..g.nodes.len() as u32).collect());
     };

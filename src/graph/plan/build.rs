@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::exec;
 use super::group::{self, Unit};
-use super::order::{Graph, Node, Order, Var, collect};
+use super::order::{ExecutionOrder, Graph, Node, Var, collect};
 use super::program::{UnitBackward, forward_program};
 use super::recompute::{node, note_made};
 use super::{ForwardOptions, Watch};
@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 
 /// What a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct ForwardKey {
     pub(crate) options: ForwardOptions,
     /// Each function on its own, all data visible while it runs.
     pub(crate) hooked: bool,
@@ -36,17 +36,17 @@ pub(crate) struct Key {
 static ADOPTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// A compiled forward run.
-pub(crate) struct Forward {
+pub(crate) struct ForwardPlan {
     pub(crate) id: u64,
-    pub(crate) key: Key,
+    pub(crate) key: ForwardKey,
     pub(crate) root_ids: Vec<u64>,
     /// The variables whose functions do not belong to the run: an earlier run has made them.
     pub(crate) border: Vec<u64>,
     pub(crate) watch: Watch,
     pub(crate) nodes: Vec<PlanNode>,
     pub(crate) units: Vec<Unit>,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) slots: Vec<PlanSlot>,
+    pub(crate) steps: Vec<ForwardStep>,
     /// Slots whose data is there after the run.
     pub(crate) kept: Vec<bool>,
     /// Leaves that functions read.
@@ -119,7 +119,7 @@ impl PlanNode {
 }
 
 /// A variable's place in a plan.
-pub(crate) struct Slot {
+pub(crate) struct PlanSlot {
     pub(crate) data: NdArray,
     pub(crate) shape: Shape,
     pub(crate) var_id: u64,
@@ -132,13 +132,13 @@ pub(crate) struct Slot {
     is_cleared: bool,
 }
 
-impl Slot {
+impl PlanSlot {
     /// `in_run`: the script is at work in the middle of the run. `is_cleared`: the clear flags drop its data.
-    pub(crate) fn new(g: &Graph, v: &Var, in_run: bool, is_cleared: bool) -> Slot {
+    pub(crate) fn new(g: &Graph, v: &Var, in_run: bool, is_cleared: bool) -> PlanSlot {
         let maker = v.producer.map(|n| maker(&g.nodes[n as usize].f));
         let is_the_scripts = in_run || (v.producer.is_some() && (v.observed.data || v.keeps_data));
         let script = is_the_scripts.then(|| Arc::downgrade(&v.var));
-        Slot {
+        PlanSlot {
             data: v.var.data(),
             shape: v.shape.clone(),
             var_id: v.var.id,
@@ -149,7 +149,7 @@ impl Slot {
         }
     }
 
-    /// As [`Slot::drop_data`], where nothing has failed. What the script has written stays, since no function could make it again,
+    /// As [`PlanSlot::drop_data`], where nothing has failed. What the script has written stays, since no function could make it again,
     /// and so does what it got hold of.
     pub(crate) fn end(&self, clear: bool) {
         let is_held = |v: &VarNode| !self.is_cleared && v.observed().data;
@@ -182,7 +182,7 @@ impl Slot {
     }
 }
 
-impl Slot {
+impl PlanSlot {
     /// It was not written since its function ran; or it is not there.
     pub(super) fn is_as_made(&self) -> bool {
         let storage = self.data.storage();
@@ -198,15 +198,15 @@ impl Slot {
 }
 
 /// One step of a run.
-pub(crate) struct Step {
-    pub(crate) what: What,
+pub(crate) struct ForwardStep {
+    pub(crate) what: ForwardAction,
     /// Elements that it makes.
     pub(super) work: usize,
     /// Slots that no later step reads.
     pub(crate) free: SmallVec<[u32; 2]>,
 }
 
-pub(crate) enum What {
+pub(crate) enum ForwardAction {
     /// An opaque function.
     Call(u32),
     /// An output that is its input's memory.
@@ -214,10 +214,10 @@ pub(crate) enum What {
     /// An output that is never made: its readers read the input's memory.
     Viewed(u32),
     /// A unit of element-wise functions.
-    Tile(Box<Tile>),
+    Tile(Box<ForwardTile>),
 }
 
-pub(crate) struct Tile {
+pub(crate) struct ForwardTile {
     pub(crate) node: u32,
     pub(crate) program: AnyProgram,
     pub(crate) n: usize,
@@ -228,13 +228,18 @@ pub(crate) struct Tile {
     pub(crate) steal: SmallVec<[(u32, u32); 1]>,
 }
 
-impl Forward {
-    pub(crate) fn new(roots: &[VarRef], key: Key) -> Result<Forward> {
-        Forward::of(collect(roots), Vec::new(), roots, key)
+impl ForwardPlan {
+    pub(crate) fn new(roots: &[VarRef], key: ForwardKey) -> Result<ForwardPlan> {
+        ForwardPlan::of(collect(roots), Vec::new(), roots, key)
     }
 
     /// The plan that runs some functions, which begin behind `border`.
-    pub(crate) fn of(order: Order, border: Vec<u64>, roots: &[VarRef], key: Key) -> Result<Forward> {
+    pub(crate) fn of(
+        order: ExecutionOrder,
+        border: Vec<u64>,
+        roots: &[VarRef],
+        key: ForwardKey,
+    ) -> Result<ForwardPlan> {
         order.check_memory(512)?;
         let mut g = Graph::new(order, roots)?;
         if key.fused && !key.hooked {
@@ -248,12 +253,12 @@ impl Forward {
         made.for_each(|v| v.var.sheds.store(false, Relaxed)); // from now on plans decide
         let watch = Watch::new(&g, roots);
         let ranked = key.hooked.then(|| group::ranked(&units));
-        let mut b = Builder::new(&g, ranked.as_ref().unwrap_or(&units), key);
+        let mut b = ForwardBuilder::new(&g, ranked.as_ref().unwrap_or(&units), key);
         b.keep_for_backward();
         let steps = b.steps();
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
-        let slot = |(i, v)| Slot::new(&g, v, b.in_run, b.is_cleared(i as u32));
+        let slot = |(i, v)| PlanSlot::new(&g, v, b.in_run, b.is_cleared(i as u32));
         let slots = g.vars.iter().enumerate().map(slot).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
@@ -267,7 +272,7 @@ impl Forward {
         let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
         let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
         let changes = Changes::new(&marked, is_open, varying, g.has_user_code());
-        Ok(Forward {
+        Ok(ForwardPlan {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {
                 g.vars.iter().map(|v| v.producer.is_some() && !v.twin).collect()
@@ -303,7 +308,7 @@ impl Forward {
     }
 
     /// Adopts the nodes again if another plan has run some of them since, or something was made again.
-    pub(crate) fn adopt_again(self: &Arc<Forward>) {
+    pub(crate) fn adopt_again(self: &Arc<ForwardPlan>) {
         let now = ADOPTIONS.load(Relaxed);
         if self.adopted.swap(now, Relaxed) == now {
             return;
@@ -345,7 +350,7 @@ impl Forward {
     }
 
     /// Tells nodes of their plan, and drops what it does not keep.
-    pub(crate) fn adopt(self: &Arc<Forward>) {
+    pub(crate) fn adopt(self: &Arc<ForwardPlan>) {
         self.adopted.store(ADOPTIONS.fetch_add(1, Relaxed) + 1, Relaxed);
         self.settle_others();
         self.changes.begin_anew();
@@ -366,10 +371,10 @@ pub(crate) fn note_remade(f: &FnNode) {
     ADOPTIONS.fetch_add(1, Relaxed);
 }
 
-struct Builder<'a> {
+struct ForwardBuilder<'a> {
     g: &'a Graph,
     units: &'a [Unit],
-    key: Key,
+    key: ForwardKey,
     /// The script is at work in the middle of the run.
     in_run: bool,
     /// Unit that makes a variable.
@@ -386,10 +391,10 @@ struct Builder<'a> {
     functions: OnceCell<MixMap<u64, ()>>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(g: &'a Graph, units: &'a [Unit], key: Key) -> Builder<'a> {
+impl<'a> ForwardBuilder<'a> {
+    fn new(g: &'a Graph, units: &'a [Unit], key: ForwardKey) -> ForwardBuilder<'a> {
         let n = g.vars.len();
-        let mut b = Builder {
+        let mut b = ForwardBuilder {
             g,
             units,
             key,
@@ -495,11 +500,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<ForwardStep> {
         let step = |(unit, free): (&Unit, _)| {
             let made = unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
             let sinks = made.filter(|&y| self.exists(y)).collect();
-            let mut step = Step::new(self.g, what(self.g, unit, |_| false, sinks), free);
+            let mut step = ForwardStep::new(self.g, what(self.g, unit, |_| false, sinks), free);
             if self.in_run {
                 step.give_back();
             }
@@ -535,13 +540,13 @@ fn named(g: &Graph) -> Vec<bool> {
 }
 
 /// What runs a unit forward so that `sinks` are made; members of the unit that are `stored` are loaded.
-pub(crate) fn what(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> What {
+pub(crate) fn what(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> ForwardAction {
     let n = unit.nodes[0];
     match unit.elementwise {
-        true => What::Tile(Box::new(tile(g, unit, stored, sinks))),
-        false if g.nodes[n as usize].f.function.is_view() => What::View(n),
-        false if is_viewed(g, &g.nodes[n as usize]) => What::Viewed(n),
-        false => What::Call(n),
+        true => ForwardAction::Tile(Box::new(tile(g, unit, stored, sinks))),
+        false if g.nodes[n as usize].f.function.is_view() => ForwardAction::View(n),
+        false if is_viewed(g, &g.nodes[n as usize]) => ForwardAction::Viewed(n),
+        false => ForwardAction::Call(n),
     }
 }
 
@@ -550,7 +555,7 @@ fn is_viewed(g: &Graph, node: &Node) -> bool {
     node.y.iter().all(|&y| g.view(y).is_some())
 }
 
-fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> Tile {
+fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -> ForwardTile {
     let (program, inputs) = forward_program(g, unit, stored, &sinks);
     let node = *unit.nodes.last().expect("units have nodes");
     let last = &g.nodes[node as usize];
@@ -561,13 +566,13 @@ fn tile(g: &Graph, unit: &Unit, stored: impl Fn(u32) -> bool, sinks: Vec<u32>) -
         None => (v, Walk::new(&g.var(v).shape, shape)),
     };
     let sources = inputs.into_iter().map(source).collect();
-    Tile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
+    ForwardTile { node, program, n: shape.size(), sources, sinks, site, steal: SmallVec::new() }
 }
 
-impl Step {
+impl ForwardStep {
     /// A step after which `free` ends; what a loop writes may take over memory that ends with it.
-    pub(crate) fn new(g: &Graph, mut what: What, free: SmallVec<[u32; 2]>) -> Step {
-        if let What::Tile(t) = &mut what {
+    pub(crate) fn new(g: &Graph, mut what: ForwardAction, free: SmallVec<[u32; 2]>) -> ForwardStep {
+        if let ForwardAction::Tile(t) = &mut what {
             let once = |v: &u32| t.sources.iter().filter(|(other, _)| other == v).count() == 1;
             let dies = |(v, w): &&(u32, Walk)| {
                 free.contains(v) && *w == Walk::Dense && g.var(*v).producer.is_some() && once(v)
@@ -576,22 +581,22 @@ impl Step {
             t.steal = t.sinks.iter().copied().zip(dying).collect();
         }
         let work = match &what {
-            What::Tile(t) => t.n,
-            What::Call(n) | What::View(n) => g.var(g.nodes[*n as usize].y[0]).shape.size(),
-            What::Viewed(_) => 1,
+            ForwardAction::Tile(t) => t.n,
+            ForwardAction::Call(n) | ForwardAction::View(n) => g.var(g.nodes[*n as usize].y[0]).shape.size(),
+            ForwardAction::Viewed(_) => 1,
         };
-        Step { what, work, free }
+        ForwardStep { what, work, free }
     }
 
     /// Nothing takes over memory: the script may look at what was read, or have written it.
     fn give_back(&mut self) {
-        if let What::Tile(t) = &mut self.what {
+        if let ForwardAction::Tile(t) = &mut self.what {
             t.steal.clear();
         }
     }
 }
 
 /// The key of a plain run.
-pub(crate) fn key(options: ForwardOptions, hooked: bool) -> Key {
-    Key { options, hooked, fused: exec::fusion() }
+pub(crate) fn key(options: ForwardOptions, hooked: bool) -> ForwardKey {
+    ForwardKey { options, hooked, fused: exec::fusion() }
 }

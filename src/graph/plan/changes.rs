@@ -5,7 +5,7 @@
 //! out on demand (`settle`): when another plan takes functions over, when the plan goes, or when a value is wanted
 //! that was there before a later run.
 
-use super::build::{Forward, PlanNode, Slot};
+use super::build::{ForwardPlan, PlanNode, PlanSlot};
 use super::recompute::{changed, is_unchanged};
 use crate::graph::node::FnNode;
 use nnrs_kernels::array::{NdArray, next_time, now};
@@ -62,7 +62,7 @@ impl Changes {
     }
 }
 
-impl Forward {
+impl ForwardPlan {
     /// Before a run.
     pub(super) fn note_changes(&self) {
         let c = &self.changes;
@@ -119,7 +119,7 @@ impl Forward {
         }
         let writes = |n: &PlanNode, i: usize| n.f.function.updates_input(i) || n.f.rewrites() == Some(i);
         let is_updated = |n: &PlanNode| n.x.iter().enumerate().any(|(i, &x)| x as usize == v && writes(n, i));
-        let is_made = |other: &Slot| other.maker.is_some() && Arc::ptr_eq(&other.data.storage(), &storage);
+        let is_made = |other: &PlanSlot| other.maker.is_some() && Arc::ptr_eq(&other.data.storage(), &storage);
         !self.nodes.iter().any(is_updated) && !self.slots.iter().any(is_made)
     }
 
@@ -196,7 +196,7 @@ impl Forward {
     }
 }
 
-impl Drop for Forward {
+impl Drop for ForwardPlan {
     fn drop(&mut self) {
         self.settle();
     }

@@ -1,6 +1,6 @@
 //! Runs plans: hands data to kernels, converts types, frees what ends, calls hooks.
 
-use super::build::{Forward, PlanNode, Slot, Step, What};
+use super::build::{ForwardAction, ForwardPlan, ForwardStep, PlanNode, PlanSlot};
 use super::invoke;
 use super::turn::Turn;
 use crate::graph::node::FnNode;
@@ -35,37 +35,37 @@ pub fn set_fusion(on: bool) -> bool {
 }
 
 /// Called with a function before or after it runs; an error stops the run.
-pub type Hook<'a> = &'a dyn Fn(&Arc<FnNode>) -> Result<()>;
+pub type NodeHook<'a> = &'a dyn Fn(&Arc<FnNode>) -> Result<()>;
 
 /// The hooks of one run.
 #[derive(Clone, Copy, Default)]
-pub struct Hooks<'a> {
-    pub(crate) pre: Option<Hook<'a>>,
-    pub(crate) post: Option<Hook<'a>>,
+pub struct NodeHooks<'a> {
+    pub(crate) pre: Option<NodeHook<'a>>,
+    pub(crate) post: Option<NodeHook<'a>>,
     /// Backward starts with the root's own gradient: it is not cleared.
     pub(crate) has_own_seed: bool,
 }
 
-impl Hooks<'_> {
+impl NodeHooks<'_> {
     pub(crate) fn any(&self) -> bool {
         self.pre.is_some() || self.post.is_some()
     }
 
     /// Before a function of a run on `slots`.
-    pub(crate) fn before(&self, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+    pub(crate) fn before(&self, f: &Arc<FnNode>, slots: &[PlanSlot]) -> Result<()> {
         self.pre.map_or(Ok(()), |hook| call_hook(hook, f, slots))
     }
 
     /// After it.
-    pub(crate) fn after(&self, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+    pub(crate) fn after(&self, f: &Arc<FnNode>, slots: &[PlanSlot]) -> Result<()> {
         self.post.map_or(Ok(()), |hook| call_hook(hook, f, slots))
     }
 }
 
-fn call_hook(hook: Hook, f: &Arc<FnNode>, slots: &[Slot]) -> Result<()> {
+fn call_hook(hook: NodeHook, f: &Arc<FnNode>, slots: &[PlanSlot]) -> Result<()> {
     let before = exchanges();
     pool::unstoppable(|| hook(f))?;
-    if before == exchanges() { Ok(()) } else { slots.iter().try_for_each(Slot::check_array) }
+    if before == exchanges() { Ok(()) } else { slots.iter().try_for_each(PlanSlot::check_array) }
 }
 
 static INTERRUPT: OnceLock<fn() -> Result<()>> = OnceLock::new();
@@ -135,9 +135,9 @@ impl Interrupt {
     }
 }
 
-impl Forward {
+impl ForwardPlan {
     /// Runs the plan.
-    pub(crate) fn run(&self, hooks: &Hooks) -> Result<()> {
+    pub(crate) fn run(&self, hooks: &NodeHooks) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         self.fetch_leaves()?;
         self.mark(&self.marked); // what views write while it runs shows in the marks after it
@@ -156,7 +156,7 @@ impl Forward {
         Ok(())
     }
 
-    fn compute(&self, hooks: &Hooks) -> Result<()> {
+    fn compute(&self, hooks: &NodeHooks) -> Result<()> {
         let (mut interrupt, at) = (Interrupt::default(), Cell::new(0));
         let run = || {
             self.steps.iter().enumerate().try_for_each(|(i, step)| {
@@ -184,7 +184,7 @@ impl Forward {
         let now = array::now();
         let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);
         match &self.steps[i].what {
-            What::Tile(_) if !self.key.hooked => self.units[i].nodes.iter().for_each(|&n| ran(n)),
+            ForwardAction::Tile(_) if !self.key.hooked => self.units[i].nodes.iter().for_each(|&n| ran(n)),
             what => ran(what.node()),
         }
     }
@@ -195,7 +195,7 @@ impl Forward {
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
         let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: false };
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
-        replays.run(&c, &mut || self.compute(&Hooks::default()), finish)?;
+        replays.run(&c, &mut || self.compute(&NodeHooks::default()), finish)?;
         (0..self.steps.len()).for_each(|i| self.note_ran(i));
         self.note_varying(); // when they read what others write is not known
         Ok(())
@@ -232,7 +232,7 @@ impl Forward {
         done
     }
 
-    fn step(&self, i: usize, step: &Step, hooks: &Hooks) -> Result<()> {
+    fn step(&self, i: usize, step: &ForwardStep, hooks: &NodeHooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         if hooks.any() {
             self.hook(&node.x, || hooks.before(&node.f, &self.slots))?;
@@ -250,14 +250,14 @@ impl Forward {
     }
 }
 
-impl What {
+impl ForwardAction {
     /// Runs on `slots`; `again` where the same values were made before.
-    pub(crate) fn run(&self, node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+    pub(crate) fn run(&self, node: &PlanNode, slots: &[PlanSlot], again: bool) -> Result<()> {
         let done = match self {
-            What::Call(_) => invoke::call(node, slots, again),
-            What::View(_) => slots[node.y[0] as usize].data.share_content(&slots[node.x[0] as usize].data),
-            What::Viewed(_) => Ok(()),
-            What::Tile(t) => invoke::tile(t, slots),
+            ForwardAction::Call(_) => invoke::call(node, slots, again),
+            ForwardAction::View(_) => slots[node.y[0] as usize].data.share_content(&slots[node.x[0] as usize].data),
+            ForwardAction::Viewed(_) => Ok(()),
+            ForwardAction::Tile(t) => invoke::tile(t, slots),
         };
         done.map_err(|e| node.f.explain(e))?;
         if again {
@@ -269,25 +269,25 @@ impl What {
     /// The slots that it writes.
     fn makes<'a>(&'a self, node: &'a PlanNode) -> &'a [u32] {
         match self {
-            What::Tile(t) => &t.sinks,
-            What::Viewed(_) => &[],
-            What::Call(_) | What::View(_) => &node.y,
+            ForwardAction::Tile(t) => &t.sinks,
+            ForwardAction::Viewed(_) => &[],
+            ForwardAction::Call(_) | ForwardAction::View(_) => &node.y,
         }
     }
 
     /// The slots that it reads, where its function reads `x`.
     pub(crate) fn reads(&self, x: &[u32]) -> SmallVec<[u32; 4]> {
         match self {
-            What::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
-            What::Viewed(_) => SmallVec::new(),
-            What::Call(_) | What::View(_) => x.iter().copied().collect(),
+            ForwardAction::Tile(t) => t.sources.iter().map(|(v, _)| *v).collect(),
+            ForwardAction::Viewed(_) => SmallVec::new(),
+            ForwardAction::Call(_) | ForwardAction::View(_) => x.iter().copied().collect(),
         }
     }
 
     pub(crate) fn node(&self) -> u32 {
         match self {
-            What::Call(n) | What::View(n) | What::Viewed(n) => *n,
-            What::Tile(t) => t.node,
+            ForwardAction::Call(n) | ForwardAction::View(n) | ForwardAction::Viewed(n) => *n,
+            ForwardAction::Tile(t) => t.node,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Unit {
     pub(crate) elementwise: bool,
 }
 
-struct Group {
+struct OpenUnit {
     nodes: Vec<u32>,
     shape: Shape,
     site: Site,
@@ -27,18 +27,18 @@ struct Group {
 
 /// Splits the graph into units, in an order that is right for running forward and, reversed, backward.
 pub(crate) fn units(g: &Graph) -> Vec<Unit> {
-    let mut b = Builder { g, groups: Vec::new(), of: vec![None; g.nodes.len()] };
+    let mut b = UnitBuilder { g, groups: Vec::new(), of: vec![None; g.nodes.len()] };
     (0..g.nodes.len() as u32).for_each(|n| b.add(n));
     b.finish()
 }
 
-struct Builder<'a> {
+struct UnitBuilder<'a> {
     g: &'a Graph,
-    groups: Vec<Group>,
+    groups: Vec<OpenUnit>,
     of: Vec<Option<usize>>,
 }
 
-impl Builder<'_> {
+impl UnitBuilder<'_> {
     fn add(&mut self, n: u32) {
         let node = &self.g.nodes[n as usize];
         let producers: Vec<usize> = self.producers(n);
@@ -65,7 +65,7 @@ impl Builder<'_> {
         match joins.first() {
             None => {
                 self.of[n as usize] = Some(self.groups.len());
-                self.groups.push(Group { nodes: vec![n], shape, site, open: !fixed, reduced });
+                self.groups.push(OpenUnit { nodes: vec![n], shape, site, open: !fixed, reduced });
             }
             Some(&into) => {
                 joins[1..].iter().for_each(|&from| self.merge(from, into));
@@ -110,7 +110,7 @@ impl Builder<'_> {
     }
 
     fn merge(&mut self, from: usize, into: usize) {
-        let Group { nodes, reduced, .. } = &mut self.groups[from];
+        let OpenUnit { nodes, reduced, .. } = &mut self.groups[from];
         let (nodes, reduced) = (std::mem::take(nodes), std::mem::take(reduced));
         self.groups[from].open = false;
         nodes.iter().for_each(|&n| self.of[n as usize] = Some(into));

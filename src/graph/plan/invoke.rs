@@ -1,12 +1,12 @@
 //! The one place where functions run: static, dynamic, called directly, made again. Each array is taken for the length of the
 //! call, and handed on in exactly the size that the call was resolved for.
 
-use super::build::{PlanNode, Slot, Tile};
+use super::build::{ForwardTile, PlanNode, PlanSlot};
 use super::{changes, on_variables};
 use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
-use nnrs_kernels::array::{Data, Found, NdArray, Place, Site, Strided};
+use nnrs_kernels::array::{Data, NdArray, Place, ReadContent, Site, Strided};
 use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::{DType, Element};
 use nnrs_kernels::error::Result;
@@ -20,19 +20,19 @@ use std::sync::Arc;
 
 /// How a function runs forward.
 #[derive(Clone, Copy)]
-pub(crate) struct How {
+pub(crate) struct ForwardMode {
     /// For values that were there before: no side effects.
     pub(crate) again: bool,
     /// A backward pass may follow.
     pub(crate) keep: bool,
 }
 
-impl How {
-    pub(crate) const AGAIN: How = How { again: true, keep: false };
+impl ForwardMode {
+    pub(crate) const AGAIN: ForwardMode = ForwardMode { again: true, keep: false };
 }
 
 /// Runs a function on arrays, whatever kind of function it is.
-pub(crate) fn run(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: How) -> Result<()> {
+pub(crate) fn run(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how: ForwardMode) -> Result<()> {
     match f.function.elementwise() {
         _ if f.function.is_view() => y[0].share_content(x[0]),
         Some(formula) => elementwise(&rules(formula, x.len()), x, y[0], setup, f.context.site()),
@@ -41,7 +41,7 @@ pub(crate) fn run(f: &FnNode, setup: &Setup, x: &[&NdArray], y: &[&NdArray], how
 }
 
 /// As [`run`], on arrays as they are.
-pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) -> Result<()> {
+pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: ForwardMode) -> Result<()> {
     let xs: SmallVec<[Shape; 4]> = x.iter().map(|a| a.shape()).collect();
     let ys: SmallVec<[Shape; 2]> = y.iter().map(|a| a.shape()).collect();
     let setup = node.check_call(&xs, &ys)?;
@@ -50,10 +50,10 @@ pub(crate) fn run_arrays(node: &FnNode, x: &[NdArray], y: &[NdArray], how: How) 
 }
 
 /// Runs an opaque function.
-pub(super) fn call(node: &PlanNode, slots: &[Slot], again: bool) -> Result<()> {
+pub(super) fn call(node: &PlanNode, slots: &[PlanSlot], again: bool) -> Result<()> {
     let arrays: SmallVec<[&NdArray; 4]> = node.reads.iter().map(|&x| &slots[x as usize].data).collect();
     let outputs: SmallVec<[&NdArray; 2]> = node.y.iter().map(|&y| &slots[y as usize].data).collect();
-    let how = How { again, keep: node.keep && !again };
+    let how = ForwardMode { again, keep: node.keep && !again };
     forward(&node.f, &node.setup, &arrays, |i| node.view(i), &outputs, how)
 }
 
@@ -64,7 +64,7 @@ fn forward<'a>(
     x: &[&NdArray],
     views: impl Fn(usize) -> Option<&'a Strided>,
     y: &[&NdArray],
-    how: How,
+    how: ForwardMode,
 ) -> Result<()> {
     if let Some(own) = f.function.on_variables() {
         x.iter().for_each(|x| x.storage().watch()); // to look at it is no change
@@ -182,7 +182,7 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
     match (site.place.gpu(), site.dtype) {
         (Some(gpu), _) => {
             let double = site.compute_dtype() == DType::F64;
-            AnyProgram::Gpu(gpu, cuda::program::Program::of(double, &rules.forward))
+            AnyProgram::Gpu(gpu, cuda::program::DeviceProgram::of(double, &rules.forward))
         }
         (None, DType::F64) => fork::fill(&rules.double, make).clone(),
         (None, _) => fork::fill(&rules.single, make).clone(),
@@ -190,7 +190,7 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
 }
 
 /// Runs an element-wise unit.
-pub(super) fn tile(t: &Tile, slots: &[Slot]) -> Result<()> {
+pub(super) fn tile(t: &ForwardTile, slots: &[PlanSlot]) -> Result<()> {
     let took = |(sink, source): &(u32, u32)| {
         steal(&slots[*source as usize].data, &slots[*sink as usize].data, t.site.dtype).then_some((*sink, *source))
     };
@@ -216,12 +216,12 @@ pub(super) fn read(
     walk: impl FnOnce() -> Walk,
 ) -> Result<()> {
     let data = match a.find(at.place)? {
-        Found::Constant(v) => {
+        ReadContent::Constant(v) => {
             operands.constant(v);
             return Ok(());
         }
-        Found::Nothing => a.read_at(at.place, a.dtype())?,
-        Found::Data(data) => data,
+        ReadContent::Nothing => a.read_at(at.place, a.dtype())?,
+        ReadContent::Data(data) => data,
     };
     operands.read(data.of(n)?, walk())
 }

@@ -1,11 +1,11 @@
 //! What a run will need in memory, before it runs: the plans' steps played through with sizes alone.
 
-use super::backward::{self, How, Target};
-use super::build::{self, Forward, PlanNode, Slot};
+use super::backward::{self, GradientTarget, GradientWrite};
+use super::build::{self, ForwardPlan, PlanNode, PlanSlot};
 use super::exec::fusion;
 use super::order::{self, address};
 use super::program::Input;
-use super::{Backward, ForwardOptions};
+use super::{BackwardPlan, ForwardOptions};
 use crate::function::{InputKind, Needs};
 use crate::graph::Variable;
 use nnrs_kernels::array::{NdArray, Place, alloc::rounded};
@@ -37,8 +37,8 @@ const LISTED: usize = 10;
 
 /// A forward and a backward plan that no variable knows of.
 pub(crate) struct Plans {
-    pub(crate) forward: Arc<Forward>,
-    pub(crate) backward: Option<Backward>,
+    pub(crate) forward: Arc<ForwardPlan>,
+    pub(crate) backward: Option<BackwardPlan>,
 }
 
 impl Plans {
@@ -48,10 +48,10 @@ impl Plans {
             return Ok(None);
         }
         let root = y.node();
-        let forward = Arc::new(Forward::new(std::slice::from_ref(root), build::key(options, false))?);
-        let key = backward::Key { clear_buffer, hooked: false, fused: fusion() };
+        let forward = Arc::new(ForwardPlan::new(std::slice::from_ref(root), build::key(options, false))?);
+        let key = backward::BackwardKey { clear_buffer, hooked: false, fused: fusion() };
         let order = || order::collect(std::slice::from_ref(root));
-        let plan = || Backward::new(order(), root, key, Some(forward.clone()));
+        let plan = || BackwardPlan::new(order(), root, key, Some(forward.clone()));
         let backward = y.need_grad_state().then(plan).transpose()?;
         Ok(Some(Plans { forward, backward }))
     }
@@ -122,7 +122,7 @@ struct Play {
 }
 
 /// Bytes of a function's indices as whole numbers.
-fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
+fn indices(node: &PlanNode, slots: &[PlanSlot]) -> usize {
     let def = node.f.function.def();
     let of = |(i, &v): (usize, &u32)| match def.input(i).kind {
         InputKind::Index => rounded(slots[v as usize].shape.size() * 8),
@@ -132,7 +132,7 @@ fn indices(node: &PlanNode, slots: &[Slot]) -> usize {
 }
 
 /// Bytes of the large buffers that a function works in on the host, forward and backward.
-fn scratch(node: &PlanNode, slots: &[Slot]) -> [usize; 2] {
+fn scratch(node: &PlanNode, slots: &[PlanSlot]) -> [usize; 2] {
     match (node.f.context.site().place, node.setup.kernels()) {
         (Place::Host, Some(call)) if !node.f.is_idle(&node.setup) => {
             call.scratch(node.f.context.compute_dtype()).map(|n| n + indices(node, slots))
@@ -202,7 +202,7 @@ impl Play {
         Some(b)
     }
 
-    fn forward(&mut self, plan: &Forward) {
+    fn forward(&mut self, plan: &ForwardPlan) {
         self.data = vec![None; plan.slots.len()];
         self.types = plan.slots.iter().map(|s| s.maker.is_none().then(|| s.data.dtype())).collect();
         self.find_shared(plan.slots.iter().map(|s| &s.data));
@@ -214,16 +214,16 @@ impl Play {
         plan.steps.iter().for_each(|step| self.forward_step(step, &plan.nodes, &plan.slots));
     }
 
-    fn forward_step(&mut self, step: &build::Step, nodes: &[PlanNode], slots: &[Slot]) {
+    fn forward_step(&mut self, step: &build::ForwardStep, nodes: &[PlanNode], slots: &[PlanSlot]) {
         let node = &nodes[step.what.node() as usize];
         let (dtype, name) = (node.f.context.dtype(), node.f.name());
         match &step.what {
-            build::What::View(_) => {
+            build::ForwardAction::View(_) => {
                 self.share(node.x[0], node.y[0]);
                 self.types[node.y[0] as usize] = self.types[node.x[0] as usize];
             }
-            build::What::Viewed(_) => {}
-            build::What::Tile(t) => {
+            build::ForwardAction::Viewed(_) => {}
+            build::ForwardAction::Tile(t) => {
                 for &sink in &t.sinks {
                     match t.steal.iter().find(|(s, from)| *s == sink && self.is_alone(self.data[*from as usize])) {
                         Some(&(_, from)) => self.data[sink as usize] = self.data[from as usize].take(),
@@ -231,7 +231,7 @@ impl Play {
                     }
                 }
             }
-            build::What::Call(_) => {
+            build::ForwardAction::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
                 let converted = self.converted(node, slots, Needs::ALL, false);
                 let [forward, _] = scratch(node, slots);
@@ -252,7 +252,7 @@ impl Play {
         }
     }
 
-    fn output(&mut self, slot: &Slot, v: u32, dtype: DType, name: &str) {
+    fn output(&mut self, slot: &PlanSlot, v: u32, dtype: DType, name: &str) {
         let shape = &slot.shape;
         let b = self.place(&slot.data, shape.size() * dtype.size(), || format!("output of {name} {shape}"));
         let old = self.data[v as usize].replace(b);
@@ -279,7 +279,7 @@ impl Play {
 
     /// Copies of a function's arrays in the type that its kernels compute in: of leaves and their views, which have types of
     /// their own, and of all that is stored as half. `needs`: what is read.
-    fn converted(&mut self, node: &PlanNode, slots: &[Slot], needs: Needs, is_backward: bool) -> Option<usize> {
+    fn converted(&mut self, node: &PlanNode, slots: &[PlanSlot], needs: Needs, is_backward: bool) -> Option<usize> {
         let (stored, compute) = (node.f.context.dtype(), node.f.kernel_dtype(node.f.context.site().place));
         let bytes = |v: &u32| rounded(slots[*v as usize].shape.size() * compute.size());
         let is_copied = |(i, v): &(usize, &u32)| {
@@ -295,10 +295,10 @@ impl Play {
     }
 
     /// Gradients of leaves that have memory before the run, which adds to them.
-    fn gradients_there(&mut self, plan: &Backward) {
+    fn gradients_there(&mut self, plan: &BackwardPlan) {
         self.grads = vec![None; plan.slots.len()];
         self.find_shared(plan.grads.iter());
-        let targets = plan.steps.iter().flat_map(|step| step.what.targets()).filter(|t| t.how == How::Leaf);
+        let targets = plan.steps.iter().flat_map(|step| step.what.targets()).filter(|t| t.how == GradientWrite::Leaf);
         for v in targets.map(|t| t.slot as usize) {
             let bytes = plan.grads[v].storage().bytes();
             if bytes > 0 && self.grads[v].is_none() {
@@ -307,7 +307,7 @@ impl Play {
         }
     }
 
-    fn backward(&mut self, plan: &Backward) {
+    fn backward(&mut self, plan: &BackwardPlan) {
         let old = std::mem::take(&mut self.data);
         self.data = plan.forward_slots.iter().map(|s| s.and_then(|i| old[i as usize])).collect();
         let old = std::mem::take(&mut self.types);
@@ -318,9 +318,9 @@ impl Play {
             let node = &plan.nodes[step.what.node() as usize];
             let dtype = node.f.context.dtype();
             match &step.what {
-                backward::What::View(_, t) => {
+                backward::BackwardAction::View(_, t) => {
                     let ends = step.free_grads.contains(&node.y[0]);
-                    let fresh = t.how != How::Add && self.grads[t.slot as usize].is_none();
+                    let fresh = t.how != GradientWrite::Add && self.grads[t.slot as usize].is_none();
                     match self.grads[node.y[0] as usize].filter(|_| ends && fresh) {
                         Some(b) => {
                             self.buffers[b].owners += 1;
@@ -329,9 +329,9 @@ impl Play {
                         None => self.gradient(plan, t, dtype),
                     }
                 }
-                backward::What::Tile(t) => {
+                backward::BackwardAction::Tile(t) => {
                     let mut ending: Vec<Input> = t.ending(plan, step).collect();
-                    let is_apart = |to: &Target| to.twice || plan.slots[to.slot as usize].shape != t.shape;
+                    let is_apart = |to: &GradientTarget| to.twice || plan.slots[to.slot as usize].shape != t.shape;
                     let bytes = t.shape.size() * dtype.size().max(4);
                     let name = || format!("gradient before summing {}", t.shape);
                     let apart: Vec<usize> =
@@ -343,7 +343,7 @@ impl Play {
                                 Input::Grad(v) => self.grads[v as usize],
                             })
                         };
-                        let fresh = target.how != How::Add && self.grads[target.slot as usize].is_none();
+                        let fresh = target.how != GradientWrite::Add && self.grads[target.slot as usize].is_none();
                         let from = ending.iter().position(fits).filter(|_| fresh && !is_apart(target));
                         match from.map(|i| ending.remove(i)) {
                             Some(i) => self.grads[target.slot as usize] = self.buffer_mut(i).take(),
@@ -356,7 +356,7 @@ impl Play {
                     }
                     apart.into_iter().for_each(|b| self.give(Some(b)));
                 }
-                backward::What::Call(c) => {
+                backward::BackwardAction::Call(c) => {
                     if node.y.contains(&plan.root) {
                         let shape = plan.grad_shape(plan.root);
                         seed = Some(self.take(shape.size() * dtype.size(), || format!("gradient of the root {shape}")));
@@ -409,11 +409,11 @@ impl Play {
         }
     }
 
-    fn gradient(&mut self, plan: &Backward, t: &Target, dtype: DType) {
+    fn gradient(&mut self, plan: &BackwardPlan, t: &GradientTarget, dtype: DType) {
         let shape = plan.grad_shape(t.slot);
         let bytes = shape.size() * dtype.size();
         if let Some(b) = self.grads[t.slot as usize] {
-            if t.how == How::Leaf && self.buffers[b].bytes != rounded(bytes) {
+            if t.how == GradientWrite::Leaf && self.buffers[b].bytes != rounded(bytes) {
                 let converted = self.take(bytes, || format!("gradient {shape}"));
                 let old = self.grads[t.slot as usize].replace(converted);
                 self.give(old);
@@ -423,7 +423,7 @@ impl Play {
         let name = format!("gradient {shape}");
         let array = &plan.grads[t.slot as usize];
         self.grads[t.slot as usize] = match t.how {
-            How::Leaf => self.leaf(array, bytes, name),
+            GradientWrite::Leaf => self.leaf(array, bytes, name),
             _ => Some(self.place(array, bytes, || name)),
         };
     }

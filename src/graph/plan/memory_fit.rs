@@ -2,7 +2,7 @@
 //! forward and backward for each choice and playing the plans through.
 
 use super::ForwardOptions;
-use super::build::{self, Forward, PlanNode, Slot, What};
+use super::build::{self, ForwardAction, ForwardPlan, PlanNode, PlanSlot};
 use super::memory::Plans;
 use crate::graph::variable::{VarRef, Variable};
 use nnrs_kernels::error::{Error, Result};
@@ -55,7 +55,7 @@ pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: b
             Error::graph("the variable has no parent: there is nothing to compute again").function("memory.fit")
         );
     };
-    let mut search = Search { y, budget, options, clear_buffer, least: plans.peak(), marked: Vec::new() };
+    let mut search = BudgetSearch { y, budget, options, clear_buffer, least: plans.peak(), marked: Vec::new() };
     let all = candidates(&plans.forward);
     let found = if search.least <= budget { Ok(Some(Vec::new())) } else { search.run(&all) };
     search.mark(&all, found.as_ref().ok().and_then(Option::as_deref).unwrap_or_default());
@@ -70,7 +70,7 @@ pub fn fit(y: &Variable, budget: usize, options: ForwardOptions, clear_buffer: b
     Ok(Fit { peak: plans.peak(), chosen: names, extra: extra(&plans) })
 }
 
-struct Search<'a> {
+struct BudgetSearch<'a> {
     y: &'a Variable,
     budget: usize,
     options: ForwardOptions,
@@ -80,7 +80,7 @@ struct Search<'a> {
     marked: Vec<usize>,
 }
 
-impl Search<'_> {
+impl BudgetSearch<'_> {
     /// Sets the marks of candidates to just `chosen`.
     fn mark(&mut self, all: &[Candidate], chosen: &[usize]) {
         self.marked.iter().filter(|i| !chosen.contains(i)).for_each(|&i| all[i].var.set_recompute(false));
@@ -158,7 +158,7 @@ impl Candidate {
     }
 }
 
-fn candidates(plan: &Forward) -> Vec<Candidate> {
+fn candidates(plan: &ForwardPlan) -> Vec<Candidate> {
     let mut made_by: MixMap<u32, usize> = MixMap::default();
     let mut list = Vec::new();
     for (n, node) in plan.nodes.iter().enumerate() {
@@ -182,7 +182,7 @@ fn candidates(plan: &Forward) -> Vec<Candidate> {
 }
 
 /// Cost of computing `target` again from what else is kept, and whether products are in it.
-fn closure(plan: &Forward, made_by: &MixMap<u32, usize>, target: u32) -> (f64, bool) {
+fn closure(plan: &ForwardPlan, made_by: &MixMap<u32, usize>, target: u32) -> (f64, bool) {
     let (mut cost, mut heavy, mut todo) = (0.0, false, vec![target]);
     let mut seen: MixMap<usize, ()> = MixMap::default();
     while let Some(v) = todo.pop() {
@@ -198,7 +198,7 @@ fn closure(plan: &Forward, made_by: &MixMap<u32, usize>, target: u32) -> (f64, b
 }
 
 /// Rough nanoseconds of a function: of passing over its arrays, and of its multiplications.
-fn work(node: &PlanNode, slots: &[Slot]) -> (f64, f64) {
+fn work(node: &PlanNode, slots: &[PlanSlot]) -> (f64, f64) {
     let size = |v: &u32| slots[*v as usize].shape.size() as f64;
     let elements: f64 = node.x.iter().chain(&node.y).map(size).sum();
     let products = node.setup.kernels().map_or(0.0, |call| call.multiplications());
@@ -207,18 +207,18 @@ fn work(node: &PlanNode, slots: &[Slot]) -> (f64, f64) {
 
 /// Time of computing again, as a share of forward and backward, which takes twice the time of forward.
 fn extra(plans: &Plans) -> f64 {
-    let once = |what: &What, nodes: &[PlanNode], slots: &[Slot]| match what {
-        What::View(_) | What::Viewed(_) => 0.0,
-        What::Call(n) => {
+    let once = |what: &ForwardAction, nodes: &[PlanNode], slots: &[PlanSlot]| match what {
+        ForwardAction::View(_) | ForwardAction::Viewed(_) => 0.0,
+        ForwardAction::Call(n) => {
             let (passes, products) = work(&nodes[*n as usize], slots);
             passes + products
         }
-        What::Tile(t) => (t.sources.len() + t.sinks.len()) as f64 * t.n as f64 * 0.3,
+        ForwardAction::Tile(t) => (t.sources.len() + t.sinks.len()) as f64 * t.n as f64 * 0.3,
     };
     let Some(back) = &plans.backward else { return 0.0 };
     let f = &plans.forward;
     let forward: f64 = f.steps.iter().map(|s| once(&s.what, &f.nodes, &f.slots)).sum();
     let steps = back.steps.iter().flat_map(|s| &s.again);
-    let again: f64 = steps.map(|s: &build::Step| once(&s.what, &back.nodes, &back.slots)).sum();
+    let again: f64 = steps.map(|s: &build::ForwardStep| once(&s.what, &back.nodes, &back.slots)).sum();
     again / (3.0 * forward).max(1e-9) + 0.0 // an empty sum is -0.0
 }

@@ -18,14 +18,14 @@ mod turn;
 mod views;
 
 pub(crate) use auto_forward::run_single;
-pub(crate) use backward::{Backward, backward_plan};
-pub(crate) use build::{Forward, key};
-pub(crate) use exec::Hooks;
+pub(crate) use backward::{BackwardPlan, backward_plan};
+pub(crate) use build::{ForwardPlan, key};
+pub(crate) use exec::NodeHooks;
 #[cfg(feature = "python")]
 pub(crate) use exec::interruptible;
 pub(crate) use exec::{MANY, ask};
 pub use exec::{set_fusion, set_interrupt};
-pub(crate) use invoke::{How, backward as run_backward, run_arrays};
+pub(crate) use invoke::{ForwardMode, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};
 pub use memory_fit::{Fit, fit as memory_fit};
 pub(crate) use on_variables::{settle, stand_ins};
@@ -63,8 +63,8 @@ pub struct ForwardOptions {
 /// which holds what is behind its roots, never holds the variable that holds the plan.
 #[derive(Default)]
 pub(crate) struct Cache {
-    pub(crate) forward: Vec<Arc<Forward>>,
-    pub(crate) backward: Vec<Arc<Backward>>,
+    pub(crate) forward: Vec<Arc<ForwardPlan>>,
+    pub(crate) backward: Vec<Arc<BackwardPlan>>,
 }
 
 impl Cache {
@@ -153,28 +153,32 @@ impl Loose {
 }
 
 /// The forward plan for `roots`, from the cache if it is still right.
-pub(crate) fn forward_plan(roots: &[VarRef], key: build::Key) -> Result<Arc<Forward>> {
-    cached(roots, key, &[], || Forward::new(roots, key))
+pub(crate) fn forward_plan(roots: &[VarRef], key: build::ForwardKey) -> Result<Arc<ForwardPlan>> {
+    cached(roots, key, &[], || ForwardPlan::new(roots, key))
 }
 
 /// As [`forward_plan`], for the functions that are not `closed`; what these left out is computed first.
-pub(crate) fn forward_plan_after(roots: &[VarRef], key: build::Key, closed: &Closed) -> Result<Arc<Forward>> {
+pub(crate) fn forward_plan_after(
+    roots: &[VarRef],
+    key: build::ForwardKey,
+    closed: &Closed,
+) -> Result<Arc<ForwardPlan>> {
     let order = order::collect_before(roots, |f, _| closed.contains(f.id));
     order.border.iter().try_for_each(|v| v.data().fetch())?;
     let mut ids: Vec<u64> = order.border.iter().map(|v| v.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    cached(roots, key, &ids, || Forward::of(order, ids.clone(), roots, key))
+    cached(roots, key, &ids, || ForwardPlan::of(order, ids.clone(), roots, key))
 }
 
 fn cached(
     roots: &[VarRef],
-    key: build::Key,
+    key: build::ForwardKey,
     border: &[u64],
-    make: impl FnOnce() -> Result<Forward>,
-) -> Result<Arc<Forward>> {
+    make: impl FnOnce() -> Result<ForwardPlan>,
+) -> Result<Arc<ForwardPlan>> {
     let ids: Vec<u64> = roots.iter().map(|r| r.id).collect();
-    let same = |p: &&Arc<Forward>| p.key == key && p.root_ids == ids && p.border == border;
+    let same = |p: &&Arc<ForwardPlan>| p.key == key && p.root_ids == ids && p.border == border;
     let found = roots.iter().find_map(|r| r.lock().plans.forward.iter().find(same).cloned());
     if let Some(p) = found.filter(|p| p.watch.is_fresh(roots)) {
         p.adopt_again();
@@ -207,9 +211,9 @@ fn note_joint(root: &VarRef) {
 
 /// Gives up all plans of several roots, to be freed by the caller: surgery may have made one root part of what another
 /// one's plan owns.
-pub(crate) fn take_joint_plans() -> Vec<Arc<Forward>> {
+pub(crate) fn take_joint_plans() -> Vec<Arc<ForwardPlan>> {
     let roots = std::mem::take(&mut *JOINT.lock().unwrap_or_else(|e| e.into_inner()));
-    let is_joint = |p: &mut Arc<Forward>| p.root_ids.len() > 1;
+    let is_joint = |p: &mut Arc<ForwardPlan>| p.root_ids.len() > 1;
     let of = |r: VarRef| r.lock().plans.forward.extract_if(.., is_joint).collect::<Vec<_>>();
     roots.iter().filter_map(Weak::upgrade).flat_map(of).collect()
 }

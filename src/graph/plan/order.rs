@@ -66,7 +66,7 @@ pub(crate) struct Var {
 }
 
 /// The functions behind some roots, in the order of running.
-pub(crate) struct Order {
+pub(crate) struct ExecutionOrder {
     pub(crate) functions: Vec<Arc<FnNode>>,
     /// The variables behind which functions were left out.
     pub(crate) border: Vec<VarRef>,
@@ -77,7 +77,7 @@ pub(crate) struct Order {
 type Storages = MixMap<usize, ()>;
 
 /// All functions behind `roots`, sorted.
-pub(crate) fn collect(roots: &[VarRef]) -> Order {
+pub(crate) fn collect(roots: &[VarRef]) -> ExecutionOrder {
     collect_before(roots, |_, _| false)
 }
 
@@ -85,8 +85,8 @@ pub(crate) fn collect(roots: &[VarRef]) -> Order {
 ///
 /// Root by root as they are given, each by rank. Where a function writes an array that another one has too (an output that
 /// shares it, an input that is updated), the order shows in the values: then it is NNabla's, which goes in depth first.
-pub(crate) fn collect_before(roots: &[VarRef], closed: impl Fn(&FnNode, &VarNode) -> bool) -> Order {
-    let mut o = Order { functions: Vec::new(), border: Vec::new(), twins: None };
+pub(crate) fn collect_before(roots: &[VarRef], closed: impl Fn(&FnNode, &VarNode) -> bool) -> ExecutionOrder {
+    let mut o = ExecutionOrder { functions: Vec::new(), border: Vec::new(), twins: None };
     let mut seen: MixMap<usize, ()> = MixMap::default();
     let mut starts = Vec::with_capacity(roots.len());
     for root in roots {
@@ -120,7 +120,7 @@ pub(super) fn by_rank(found: &mut [Arc<FnNode>]) {
     }
 }
 
-impl Order {
+impl ExecutionOrder {
     /// An error where the system has no memory for a plan of that many bytes a function: of large graphs it takes as much as
     /// large arrays do.
     pub(crate) fn check_memory(&self, bytes: usize) -> Result<()> {
@@ -316,8 +316,8 @@ impl Graph {
     }
 
     /// Numbers the variables of the functions, brings shapes and inherited flags up to date.
-    pub(crate) fn new(order: Order, roots: &[VarRef]) -> Result<Graph> {
-        let Order { functions, twins, .. } = order;
+    pub(crate) fn new(order: ExecutionOrder, roots: &[VarRef]) -> Result<Graph> {
+        let ExecutionOrder { functions, twins, .. } = order;
         let count = functions.len();
         let mut g = Graph { nodes: Vec::with_capacity(count), vars: Vec::with_capacity(2 * count), ..Graph::default() };
         let mut number: MixMap<usize, u32> = MixMap::with_capacity_and_hasher(2 * count, Default::default());

@@ -83,7 +83,7 @@ impl Local {
     }
 
     /// Equal for units whose programs are the same.
-    fn key(&self, kind: u64, more: &[u32]) -> Key {
+    fn key(&self, kind: u64, more: &[u32]) -> UnitKey {
         let mut key = Vec::with_capacity(3 + 5 * self.nodes.len() + self.flags.len() + more.len());
         key.extend([kind, self.site.dtype as u64, self.nodes.len() as u64]);
         for node in &self.nodes {
@@ -101,27 +101,27 @@ impl Local {
     }
 }
 
-type Key = Box<[u64]>;
+type UnitKey = Box<[u64]>;
 
 /// What is known of units that look alike.
 #[derive(Clone)]
-enum Known {
+enum CachedUnit {
     Forward(Arc<ForwardProgram>),
     Backward(Arc<BackwardProgram>),
 }
 
-static KNOWN: LazyLock<Mutex<MixMap<Key, Known>>> = LazyLock::new(Default::default);
+static KNOWN: LazyLock<Mutex<MixMap<UnitKey, CachedUnit>>> = LazyLock::new(Default::default);
 /// Units kept at most; scripts that make ever-changing functions must not fill the memory.
 const MOST: usize = 2048;
 
-fn known() -> MutexGuard<'static, MixMap<Key, Known>> {
+fn known() -> MutexGuard<'static, MixMap<UnitKey, CachedUnit>> {
     KNOWN.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 at_fork!(Hold, known());
 
 /// What is known of a unit, or what `make` makes of it. Programs for a GPU are made anew: they hold its memory.
-fn remember(site: Site, key: Key, make: impl FnOnce() -> Known) -> Known {
+fn remember(site: Site, key: UnitKey, make: impl FnOnce() -> CachedUnit) -> CachedUnit {
     if site.place != Place::Host {
         return make();
     }
@@ -219,8 +219,8 @@ pub(crate) fn forward_program(
     let place = |v: &u32| local.vars.iter().position(|l| l == v).expect("a member's output") as u32;
     let outputs: SmallVec<[u32; 4]> = sinks.iter().map(place).collect();
     let known =
-        remember(local.site, local.key(0, &outputs), || Known::Forward(Arc::new(make_forward(&local, &outputs))));
-    let Known::Forward(found) = known else { unreachable!("the key says forward") };
+        remember(local.site, local.key(0, &outputs), || CachedUnit::Forward(Arc::new(make_forward(&local, &outputs))));
+    let CachedUnit::Forward(found) = known else { unreachable!("the key says forward") };
     (found.program.clone(), found.inputs.iter().map(|&v| local.vars[v as usize]).collect())
 }
 
@@ -274,8 +274,8 @@ impl UnitBackward {
             flag(stored(v), STORED) | flag(g.var(v).flows, FLOWS) | flag(arrives(v), ARRIVES) | flag(seen(v), SEEN)
         };
         let local = Local::new(g, unit, flags);
-        let known = remember(local.site, local.key(1, &[]), || Known::Backward(Arc::new(make_backward(&local))));
-        let Known::Backward(program) = known else { unreachable!("the key says backward") };
+        let known = remember(local.site, local.key(1, &[]), || CachedUnit::Backward(Arc::new(make_backward(&local))));
+        let CachedUnit::Backward(program) = known else { unreachable!("the key says backward") };
         UnitBackward { program, vars: local.vars, site: local.site }
     }
 

@@ -6,7 +6,7 @@
 use super::build::note_remade;
 use super::changes::made_at;
 use super::exec::interruptible;
-use super::invoke::{How, run_arrays};
+use super::invoke::{ForwardMode, run_arrays};
 use super::order::{by_rank, collect};
 use super::turn::Turn;
 use crate::graph::mode;
@@ -40,7 +40,7 @@ const TRIES: usize = 20;
 /// Makes what `f` has made. Where another thread's run is in the way, which may have cleared something or not have come to
 /// `f` yet, once more when that has ended.
 fn make(f: &Arc<FnNode>, storage: &Arc<Storage>) -> Result<()> {
-    let attempt = || Search::new([f]).map_err(Failure::Found).and_then(|s| s.run(storage));
+    let attempt = || RecomputeSearch::new([f]).map_err(Failure::Found).and_then(|s| s.run(storage));
     let mut done = attempt();
     for _ in 0..TRIES {
         let Err(Failure::Found(_)) = &done else { break };
@@ -56,7 +56,7 @@ fn make(f: &Arc<FnNode>, storage: &Arc<Storage>) -> Result<()> {
 
 /// An error if what these functions have made could not be made again.
 pub(super) fn check_makers<'a>(functions: impl IntoIterator<Item = &'a Arc<FnNode>>) -> Result<()> {
-    Search::new(functions).map(drop)
+    RecomputeSearch::new(functions).map(drop)
 }
 
 /// Why a value was not made again.
@@ -96,18 +96,18 @@ pub(super) fn node(maker: &Weak<dyn Maker>) -> Option<Arc<FnNode>> {
 }
 
 /// The functions to run, and what they read.
-struct Search {
+struct RecomputeSearch {
     functions: Vec<Arc<FnNode>>,
     seen: MixMap<usize, ()>,
     /// Inputs of the functions, and when these ran.
     todo: Vec<(VarRef, u64)>,
 }
 
-impl Search {
+impl RecomputeSearch {
     /// What must run for some functions to run. The values wanted are those of their last runs.
-    fn new<'a>(wanted: impl IntoIterator<Item = &'a Arc<FnNode>>) -> Result<Search> {
+    fn new<'a>(wanted: impl IntoIterator<Item = &'a Arc<FnNode>>) -> Result<RecomputeSearch> {
         let (functions, seen, todo) = (Vec::new(), MixMap::default(), Vec::new());
-        let mut search = Search { functions, seen, todo };
+        let mut search = RecomputeSearch { functions, seen, todo };
         wanted.into_iter().try_for_each(|f| search.function(f))?;
         while let Some((x, time)) = search.todo.pop() {
             search.input(&x, time)?;
@@ -165,7 +165,7 @@ impl Search {
                 outputs.iter().map(|y| if y.is_empty() { y.clone() } else { NdArray::of_engine(y.shape()) }).collect();
             let own = outputs.into_iter().filter(|y| y.is_empty());
             made.extend(own.map(|array| Made { by: f.clone(), is_cleared: array.storage().is_cleared(), array }));
-            let run = || mode::again(|| run_arrays(f, &x, &y, How::AGAIN));
+            let run = || mode::again(|| run_arrays(f, &x, &y, ForwardMode::AGAIN));
             interruptible(run, |e| e).map_err(|e| Failure::Run(f.explain(e)))
         };
         let done = self.functions.iter().try_for_each(&mut run);

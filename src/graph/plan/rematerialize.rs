@@ -1,8 +1,8 @@
 //! What the backward pass computes again: data that forward did not keep, made in the forward way just before it is
 //! read. Everything on the way that a later step reads stays until then, so each value is made again once.
 
-use super::backward::Step;
-use super::build::{self, What};
+use super::backward::BackwardStep;
+use super::build::{self, ForwardAction};
 use super::group::Unit;
 use super::order::Graph;
 use nnrs_kernels::expr::ssa::MixMap;
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Puts the work of computing again before the backward steps that read what is not `stored`.
-pub(crate) fn schedule(g: &Graph, units: &[Unit], stored: &[bool], steps: &mut [Step]) {
+pub(crate) fn schedule(g: &Graph, units: &[Unit], stored: &[bool], steps: &mut [BackwardStep]) {
     let mut last_read = vec![None; g.vars.len()];
     for (s, step) in steps.iter().enumerate() {
         step.reads.iter().for_each(|&v| last_read[v as usize] = Some(s));
@@ -55,14 +55,14 @@ struct Schedule<'a> {
 
 /// A unit that runs again, the outputs wanted of it, and what it reads.
 struct Rerun {
-    what: What,
+    what: ForwardAction,
     outputs: Vec<u32>,
     inputs: SmallVec<[u32; 4]>,
 }
 
 impl Schedule<'_> {
     /// The forward steps that make `missing` before backward step `s`.
-    fn again(&mut self, s: usize, missing: &[u32]) -> Vec<build::Step> {
+    fn again(&mut self, s: usize, missing: &[u32]) -> Vec<build::ForwardStep> {
         let reruns = self.reruns(s, missing);
         let mut last_use: MixMap<u32, usize> = MixMap::default();
         for (i, r) in reruns.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Schedule<'_> {
                 None => free[last_use[&v]].push(v),
             }
         }
-        reruns.into_iter().zip(free).map(|(r, free)| build::Step::new(self.g, r.what, free)).collect()
+        reruns.into_iter().zip(free).map(|(r, free)| build::ForwardStep::new(self.g, r.what, free)).collect()
     }
 
     /// The units to run, in order: from the last to the first, each asks for what it reads.

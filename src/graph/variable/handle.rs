@@ -2,7 +2,7 @@
 
 use super::{Info, VarNode, VarRef};
 use crate::graph::{mode, names};
-use nnrs_kernels::array::{NdArray, Owned};
+use nnrs_kernels::array::{NdArray, VariableArray};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::shape::Shape;
 use std::sync::Arc;
@@ -248,7 +248,7 @@ impl Variable {
         }
         let core = self.node.core();
         let mut arrays = core.lock();
-        let old = std::mem::replace(&mut arrays.data, Owned::new(data));
+        let old = std::mem::replace(&mut arrays.data, VariableArray::new(data));
         drop(arrays);
         core.exchanged();
         drop(core);
@@ -317,7 +317,7 @@ impl Variable {
         let core = self.node.core();
         let mut arrays = core.lock();
         arrays.grad_elided = false;
-        let old = arrays.grad.replace(Owned::new(grad));
+        let old = arrays.grad.replace(VariableArray::new(grad));
         drop(arrays);
         core.changed();
         drop(core);
@@ -502,7 +502,7 @@ impl Variable {
         let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function(function));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad_state()));
-        v.core().lock().grad = Some(Owned::new(grad));
+        v.core().lock().grad = Some(VariableArray::new(grad));
         Ok(Variable::made(v))
     }
 

@@ -1,6 +1,6 @@
 //! A Variable under Python's own protocols: indexing, NumPy, numbers, text, comparison, pickling.
 
-use super::Variable;
+use super::PyVariable;
 use crate::python::array::{as_numpy, scalar};
 use crate::python::{convert, errors, operators};
 use nnrs_kernels::array::NdArray as Array;
@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[pymethods]
-impl Variable {
+impl PyVariable {
     /// NumPy's numbers and arrays leave an operator with a Variable or NdArray to that.
     #[classattr]
     fn __array_priority__() -> f64 {
@@ -80,13 +80,13 @@ impl Variable {
     }
 
     fn __richcmp__<'py>(
-        slf: &Bound<'py, Variable>,
+        slf: &Bound<'py, PyVariable>,
         other: &Bound<'py, PyAny>,
         op: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let same = |o: &Bound<'py, Variable>| o.get().var.identity() == slf.get().var.identity();
-        match (op, other.cast::<Variable>()) {
+        let same = |o: &Bound<'py, PyVariable>| o.get().var.identity() == slf.get().var.identity();
+        match (op, other.cast::<PyVariable>()) {
             (CompareOp::Eq, Ok(o)) => Ok(same(o).into_pyobject(py)?.to_owned().into_any()),
             (CompareOp::Ne, Ok(o)) => Ok((!same(o)).into_pyobject(py)?.to_owned().into_any()),
             _ => operators::compare(slf.as_any(), other, op),
@@ -118,7 +118,7 @@ impl Variable {
         }
         let make = match is_lost {
             true => py.import("nnrs._core")?.getattr("without_gradient")?,
-            false => py.get_type::<Variable>().getattr("from_numpy_array")?,
+            false => py.get_type::<PyVariable>().getattr("from_numpy_array")?,
         };
         (make, args, (py.None(), members)).into_pyobject(py).map(|t| t.into_any())
     }
@@ -130,10 +130,10 @@ pub(crate) fn without_gradient(
     data: &Bound<'_, PyAny>,
     grad: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = convert::choice)] need_grad: Option<bool>,
-) -> PyResult<Variable> {
-    let copy = Variable::from_numpy_array(data, Some(grad), need_grad)?;
+) -> PyResult<PyVariable> {
+    let copy = PyVariable::from_numpy_array(data, Some(grad), need_grad)?;
     copy.var.grad().storage().lose_gradient();
     Ok(copy)
 }
 
-operators::arithmetic!(Variable);
+operators::arithmetic!(PyVariable);

@@ -1,12 +1,12 @@
 //! Runs of a Variable's graph: forward, backward, their hooks and the gradient to start with, visitors.
 
 use super::super::finish::attached;
-use super::Variable;
+use super::PyVariable;
 use crate::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
 use crate::graph::{FunctionRef, Seed, Variable as Var, forward_all as run_all};
-use crate::python::array::NdArray;
+use crate::python::array::PyNdArray;
 use crate::python::convert::flag;
-use crate::python::function::Function;
+use crate::python::function::PyGraphFunction;
 use crate::python::{convert, errors};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::Error;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 #[pymethods]
-impl Variable {
+impl PyVariable {
     /// Computes this variable's data from the leaves of the graph.
     #[pyo3(signature = (clear_buffer=false, clear_no_need_grad=false, function_pre_hook=None, function_post_hook=None))]
     fn forward(
@@ -39,11 +39,11 @@ impl Variable {
     }
 
     /// Computes the gradients of all variables that this one was computed from and that need one.
-    #[pyo3(signature = (grad=Some(Given::Number(1.0)), clear_buffer=false, communicator_callbacks=None, function_pre_hook=None, function_post_hook=None))]
+    #[pyo3(signature = (grad=Some(GradArgument::Number(1.0)), clear_buffer=false, communicator_callbacks=None, function_pre_hook=None, function_post_hook=None))]
     fn backward(
         &self,
         py: Python<'_>,
-        grad: Option<Given>,
+        grad: Option<GradArgument>,
         #[pyo3(from_py_with = flag)] clear_buffer: bool,
         communicator_callbacks: Option<Py<PyAny>>,
         function_pre_hook: Option<Py<PyAny>>,
@@ -53,8 +53,8 @@ impl Variable {
         let callbacks = callbacks(py, communicator_callbacks)?;
         let seed = match grad {
             None => Seed::Own,
-            Some(Given::Number(v)) => Seed::Value(v),
-            Some(Given::Array(a)) => Seed::Array(self.seed(py, a)?),
+            Some(GradArgument::Number(v)) => Seed::Value(v),
+            Some(GradArgument::Array(a)) => Seed::Array(self.seed(py, a)?),
         };
         let options = BackwardOptions { seed, clear_buffer, clear_initial_grad: false };
         errors::detached(py, || {
@@ -81,8 +81,8 @@ impl Variable {
         let mut found = false;
         let check = |node: &FunctionRef| {
             if !found {
-                found =
-                    attached(|py| f.call1(py, (Function::new(node.clone()),))?.is_truthy(py)).map_err(errors::carry)?;
+                found = attached(|py| f.call1(py, (PyGraphFunction::new(node.clone()),))?.is_truthy(py))
+                    .map_err(errors::carry)?;
             }
             Ok(())
         };
@@ -91,11 +91,11 @@ impl Variable {
     }
 }
 
-impl Variable {
+impl PyVariable {
     /// A gradient given as an array of this variable's shape, or as a number for all of it.
     fn seed(&self, py: Python<'_>, given: Py<PyAny>) -> PyResult<Array> {
         let given = given.into_bound(py);
-        let a = match given.cast::<NdArray>() {
+        let a = match given.cast::<PyNdArray>() {
             Ok(a) => a.get().inner().clone(),
             Err(_) => convert::from_numpy("backward", "grad", &given)?,
         };
@@ -116,29 +116,29 @@ impl Variable {
 }
 
 /// The gradient argument of `backward`.
-pub(crate) enum Given {
+pub(crate) enum GradArgument {
     Number(f64),
     Array(Py<PyAny>),
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Given {
+impl<'a, 'py> FromPyObject<'a, 'py> for GradArgument {
     type Error = PyErr;
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Given> {
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<GradArgument> {
         if value.is_instance_of::<pyo3::types::PyFloat>() || value.is_instance_of::<pyo3::types::PyInt>() {
-            return value.extract().map(Given::Number);
+            return value.extract().map(GradArgument::Number);
         }
-        Ok(Given::Array(value.to_owned().unbind()))
+        Ok(GradArgument::Array(value.to_owned().unbind()))
     }
 }
 
-impl<'py> IntoPyObject<'py> for Given {
+impl<'py> IntoPyObject<'py> for GradArgument {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Given::Number(v) => Ok(v.into_pyobject(py)?.into_any()),
-            Given::Array(a) => Ok(a.into_bound(py)),
+            GradArgument::Number(v) => Ok(v.into_pyobject(py)?.into_any()),
+            GradArgument::Array(a) => Ok(a.into_bound(py)),
         }
     }
 }
@@ -148,8 +148,10 @@ struct Callback(Py<PyAny>);
 
 impl CommunicatorBackwardCallback for Callback {
     fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
-        attached(|py| self.0.call_method1(py, "on_finish_function_backward", (Function::new(f.clone()),)).map(drop))
-            .map_err(errors::carry)
+        attached(|py| {
+            self.0.call_method1(py, "on_finish_function_backward", (PyGraphFunction::new(f.clone()),)).map(drop)
+        })
+        .map_err(errors::carry)
     }
 
     fn on_finish_backward(&self) -> crate::Result<()> {
@@ -200,5 +202,5 @@ pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef)
 }
 
 pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
-    attached(|py| f.call1(py, (Function::new(node.clone()),)).map(drop)).map_err(errors::carry)
+    attached(|py| f.call1(py, (PyGraphFunction::new(node.clone()),)).map(drop)).map_err(errors::carry)
 }

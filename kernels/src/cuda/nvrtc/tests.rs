@@ -1,7 +1,7 @@
 use super::*;
 use crate::dtype::DType;
 use crate::expr::Formula;
-use crate::expr::cuda::generated::{Form, Read, Recipe, Strided, source};
+use crate::expr::cuda::generated::{BroadcastInput, Form, Read, Recipe, source};
 use crate::expr::ssa::{Id, Ins, Ssa};
 use smallvec::smallvec;
 
@@ -15,7 +15,8 @@ fn unit(dtype: DType, width: usize, ragged: bool, table: bool) -> String {
     let args: Vec<Id> = (0..3).map(|k| ssa.push(Ins::Input(k))).collect();
     let outputs: Vec<Id> = f.apply(&mut ssa, &args).into_iter().flatten().collect();
     let recipe = Recipe::new(dtype == DType::F64, &ssa, &outputs);
-    let strided = Read::Strided(Strided { dtype, grid: 0, moves: smallvec![true, false, true], packed: !ragged });
+    let strided =
+        Read::Strided(BroadcastInput { dtype, grid: 0, moves: smallvec![true, false, true], packed: !ragged });
     let form = Form {
         reads: smallvec![Read::Dense(dtype), if table { Read::Splat(dtype) } else { strided }, Read::Number],
         writes: smallvec![dtype, DType::F32],
@@ -41,10 +42,10 @@ fn kernels_compile() {
         for (ragged, table) in [(false, false), (true, false), (false, true)] {
             let text = unit(dtype, width, ragged, table);
             for sm in [70, 80, 90].into_iter().filter(|sm| lib.known.contains(sm)) {
-                let cubin = lib.compile(&text, Target::Real(sm)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let cubin = lib.compile(&text, CompileTarget::Real(sm)).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert!(cubin.starts_with(b"\x7fELF"));
             }
-            let ptx = lib.compile(&text, Target::Virtual(lib.known[lib.known.len() - 1])).unwrap();
+            let ptx = lib.compile(&text, CompileTarget::Virtual(lib.known[lib.known.len() - 1])).unwrap();
             assert_eq!(ptx.last(), Some(&0));
             let ptx = String::from_utf8(ptx).unwrap();
             assert!(ptx.contains(".entry generated("), "{ptx}");
@@ -59,16 +60,16 @@ fn kernels_compile() {
 #[test]
 fn devices_that_it_does_not_know() {
     let Some(lib) = nvrtc() else { return };
-    assert_eq!(lib.target((9, 0)).unwrap(), Target::Real(90));
+    assert_eq!(lib.target((9, 0)).unwrap(), CompileTarget::Real(90));
     let newest = lib.known[lib.known.len() - 1];
-    assert_eq!(lib.target((99, 0)).unwrap(), Target::Virtual(newest));
+    assert_eq!(lib.target((99, 0)).unwrap(), CompileTarget::Virtual(newest));
     assert!(lib.target((2, 0)).unwrap_err().to_string().contains("2.0"));
 }
 
 #[test]
 fn errors_are_the_compilers() {
     let Some(lib) = nvrtc() else { return };
-    let e = lib.compile("this is no CUDA", Target::Real(80)).unwrap_err().to_string();
+    let e = lib.compile("this is no CUDA", CompileTarget::Real(80)).unwrap_err().to_string();
     assert!(e.contains("generated.cu(1)"), "{e}");
 }
 
@@ -91,7 +92,7 @@ fn chains_are_short() {
     let grids = smallvec![];
     let form = Form { reads, writes, grids, width: 4, aligned: true, ragged: false, table: false };
     let text = source(&Recipe::new(false, &ssa, &outputs), &form);
-    let ptx = String::from_utf8(lib.compile(&text, Target::Virtual(90)).unwrap()).unwrap();
+    let ptx = String::from_utf8(lib.compile(&text, CompileTarget::Virtual(90)).unwrap()).unwrap();
     let count = |op: &str| ptx.lines().filter(|l| l.trim_start().starts_with(op)).count();
     let counts = ["sub.", "fma.", "mul.rn.f32", "max.", "selp."].map(count);
     assert_eq!(counts, [40, 40, 80, 40, 0], "{ptx}");

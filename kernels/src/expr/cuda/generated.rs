@@ -5,7 +5,7 @@
 
 mod recipe;
 
-use super::{Real, value};
+use super::{CudaType, value};
 use crate::dtype::DType;
 pub use recipe::Recipe;
 use smallvec::SmallVec;
@@ -29,12 +29,12 @@ pub enum Read {
     Splat(DType),
     /// A number of the run; there is no array.
     Number,
-    Strided(Strided),
+    Strided(BroadcastInput),
 }
 
 /// An input that broadcasts: the axes of grid number `grid` that it moves along.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Strided {
+pub struct BroadcastInput {
     pub dtype: DType,
     pub grid: usize,
     pub moves: SmallVec<[bool; 4]>,
@@ -92,7 +92,7 @@ impl Read {
 struct Printer<'a> {
     recipe: &'a Recipe,
     form: &'a Form,
-    real: Real,
+    real: CudaType,
     rolled: bool,
     text: String,
 }
@@ -109,7 +109,7 @@ macro_rules! line {
 /// n, the number of its first chunk, and then as above (numbers as doubles).
 pub fn source(recipe: &Recipe, form: &Form) -> String {
     let value = if recipe.double { "double" } else { "float" };
-    let real = Real { storage: value, value };
+    let real = CudaType { storage: value, value };
     let rolled = form.width > 1 && form.width * recipe.cost() > LARGE;
     let mut p = Printer { recipe, form, real, rolled, text: String::new() };
     line!(p, "#include \"generated.cuh\"\n");
@@ -180,7 +180,7 @@ impl Printer<'_> {
     }
 
     /// Inputs that broadcast.
-    fn strided(&self) -> Vec<(usize, &Strided)> {
+    fn strided(&self) -> Vec<(usize, &BroadcastInput)> {
         let all = self.form.reads.iter().enumerate();
         all.filter_map(|(k, r)| if let Read::Strided(s) = r { Some((k, s)) } else { None }).collect()
     }
@@ -202,7 +202,7 @@ impl Printer<'_> {
     /// Reads what broadcasts.
     fn walks(&mut self) {
         let width = self.form.width;
-        let strided: Vec<(usize, Strided)> = self.strided().into_iter().map(|(k, s)| (k, s.clone())).collect();
+        let strided: Vec<(usize, BroadcastInput)> = self.strided().into_iter().map(|(k, s)| (k, s.clone())).collect();
         let strided: Vec<_> = strided.into_iter().filter(|(k, _)| self.recipe.reads(*k)).collect();
         if strided.is_empty() {
             return;
@@ -236,7 +236,7 @@ impl Printer<'_> {
         line!(self, "    const nnrs::u32 c{g}_0 = {rest};");
     }
 
-    fn walk(&mut self, k: usize, s: &Strided) {
+    fn walk(&mut self, k: usize, s: &BroadcastInput) {
         let (f, last) = (self.form, s.moves.len() - 1);
         // Without rows that end within a pack, the last axis is counted in packs.
         let step = |a: usize| if a == last && !f.ragged { format!(" * {}", f.width) } else { String::new() };
@@ -313,7 +313,7 @@ impl Printer<'_> {
     }
 }
 
-impl Strided {
+impl BroadcastInput {
     /// It moves along the last axis.
     fn inside(&self) -> bool {
         self.moves.last() == Some(&true)

@@ -2,19 +2,19 @@
 
 mod direct;
 
-use super::{Dims, Sizes};
+use super::{ConvolutionSizes, Dims};
 use crate::array::{Data, Output};
-use crate::cuda::driver::Grid;
-use crate::cuda::vendor::{self, Call, Part};
+use crate::cuda::driver::LaunchGrid;
+use crate::cuda::vendor::{self, ConvolutionPass, VendorCall};
 use crate::cuda::{convert, program};
 use crate::dtype::{DType, compute_dtype};
 use crate::error::{Error, Result};
-use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
 use crate::shape::Shape;
 use smallvec::smallvec;
 
 /// Strides of an array, in elements.
-struct Strides {
+struct DeviceStrides {
     /// From one image, or one map of a weight, to the next.
     outer: usize,
     channel: usize,
@@ -23,7 +23,7 @@ struct Strides {
 
 /// From what image to what image a kernel goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum CorrelationDirection {
     /// From x to y.
     Forward,
     /// From the gradient of y to that of x.
@@ -31,30 +31,37 @@ enum Way {
 }
 
 /// y = convolution of x, plus the bias of each map.
-pub(super) fn forward(g: &Sizes, x: &Data, w: &Data, bias: Option<&Data>, y: &Data, output: Output) -> Result<()> {
-    convolve(g, Way::Forward, x, w, bias, y, output)
+pub(super) fn forward(
+    g: &ConvolutionSizes,
+    x: &Data,
+    w: &Data,
+    bias: Option<&Data>,
+    y: &Data,
+    output: Output,
+) -> Result<()> {
+    convolve(g, CorrelationDirection::Forward, x, w, bias, y, output)
 }
 
 /// The gradient of x: the transposed convolution of that of y, plus a bias for each channel of x (a deconvolution's).
 pub(super) fn data_gradient(
-    g: &Sizes,
+    g: &ConvolutionSizes,
     gy: &Data,
     w: &Data,
     bias: Option<&Data>,
     gx: &Data,
     output: Output,
 ) -> Result<()> {
-    convolve(g, Way::Back, gy, w, bias, gx, output)
+    convolve(g, CorrelationDirection::Back, gy, w, bias, gx, output)
 }
 
 /// The gradient of the weight.
-pub(super) fn weight_gradient(g: &Sizes, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
+pub(super) fn weight_gradient(g: &ConvolutionSizes, gy: &Data, x: &Data, gw: &Data, output: Output) -> Result<()> {
     if gw.is_empty() {
         return Ok(());
     }
     g.check()?;
     // SAFETY: the arrays have the sizes of the convolution.
-    if unsafe { by_library(g, Part::Weight, [x, gy, gw], output)? } {
+    if unsafe { by_library(g, ConvolutionPass::Weight, [x, gy, gw], output)? } {
         return Ok(());
     }
     let points = g.batch * g.output.iter().product::<usize>();
@@ -71,7 +78,7 @@ pub(super) fn weight_gradient(g: &Sizes, gy: &Data, x: &Data, gw: &Data, output:
     let sums = Data::new_at(gw.place(), compute_dtype(gw.dtype()), parts * gw.len())?;
     run(&sums, Output::Write)?;
     let shape = Shape::from([parts, gw.len()]);
-    reduce(Reduction::Sum, &sums, &shape, &[true, false], gw, 1.0, output)
+    reduce(DeviceReduction::Sum, &sums, &shape, &[true, false], gw, 1.0, output)
 }
 
 /// Blocks that a weight's gradient aims at: enough to fill any device.
@@ -86,7 +93,7 @@ const AXES: usize = 3;
 /// What sizes and their sums must stay below: kernels count them in 32 bits.
 const MOST: usize = 1 << 30;
 
-impl Sizes {
+impl ConvolutionSizes {
     fn each_in(&self) -> usize {
         self.in_channels / self.group
     }
@@ -101,16 +108,16 @@ impl Sizes {
     }
 
     /// Strides of an image.
-    fn image(&self, channels: usize, spatial: &[usize]) -> Strides {
+    fn image(&self, channels: usize, spatial: &[usize]) -> DeviceStrides {
         self.strides(channels, spatial)
     }
 
     /// Strides of the weight; its channels are those of x.
-    fn weight(&self) -> Strides {
+    fn weight(&self) -> DeviceStrides {
         self.strides(self.each_in(), &self.kernel)
     }
 
-    fn strides(&self, channels: usize, spatial: &[usize]) -> Strides {
+    fn strides(&self, channels: usize, spatial: &[usize]) -> DeviceStrides {
         let mut stride = if self.channel_last { channels } else { 1 };
         let mut axes: Dims = smallvec![0; spatial.len()];
         for (s, n) in axes.iter_mut().zip(spatial).rev() {
@@ -118,13 +125,13 @@ impl Sizes {
             stride *= n;
         }
         let points = spatial.iter().product::<usize>();
-        Strides { outer: channels * points, channel: if self.channel_last { 1 } else { points }, axes }
+        DeviceStrides { outer: channels * points, channel: if self.channel_last { 1 } else { points }, axes }
     }
 
     /// The image that is read and the one that is made: channels and sizes.
-    fn ends(&self, way: Way) -> [(usize, &[usize]); 2] {
+    fn ends(&self, way: CorrelationDirection) -> [(usize, &[usize]); 2] {
         let (x, y) = ((self.in_channels, &self.input[..]), (self.out_channels, &self.output[..]));
-        if way == Way::Forward { [x, y] } else { [y, x] }
+        if way == CorrelationDirection::Forward { [x, y] } else { [y, x] }
     }
 
     /// Refuses what kernels cannot count in 32 bits.
@@ -153,7 +160,7 @@ impl Sizes {
 
 /// Along one axis: groups of places of the result that have the same taps (see `Walk` in `cuda/convolution.cu`), and the
 /// steps within them.
-struct Line {
+struct AxisTaps {
     walks: Vec<[i64; 6]>,
     to_step: usize,
     from_step: usize,
@@ -161,15 +168,21 @@ struct Line {
     shift_step: i64,
 }
 
-impl Line {
-    fn forward(g: &Sizes, i: usize) -> Line {
+impl AxisTaps {
+    fn forward(g: &ConvolutionSizes, i: usize) -> AxisTaps {
         let walk = [g.output[i] as i64, 0, -(g.pad[i] as i64), g.kernel[i] as i64, 0, 0];
-        Line { walks: vec![walk], to_step: 1, from_step: g.stride[i], tap_step: 1, shift_step: g.dilation[i] as i64 }
+        AxisTaps {
+            walks: vec![walk],
+            to_step: 1,
+            from_step: g.stride[i],
+            tap_step: 1,
+            shift_step: g.dilation[i] as i64,
+        }
     }
 
     /// Place q of x meets tap k at place (q + pad - k dilation) / stride of y, if that is a whole number. So the places with
     /// one remainder r of q + pad by the stride have the same taps, `tap_step` apart.
-    fn back(g: &Sizes, i: usize) -> Line {
+    fn back(g: &ConvolutionSizes, i: usize) -> AxisTaps {
         let (stride, pad, dilation) = (g.stride[i], g.pad[i], g.dilation[i]);
         let tap_step = stride / common(stride, dilation);
         let walk = |first: usize| {
@@ -180,7 +193,7 @@ impl Line {
             let (tap, shift) = tap.map_or((0, 0), |k| (k, (k * dilation - r) as i64 / stride as i64));
             [places as i64, first as i64, ((first + pad) / stride) as i64, taps as i64, tap as i64, -shift]
         };
-        Line {
+        AxisTaps {
             walks: (0..stride.min(g.input[i])).map(walk).collect(),
             to_step: stride,
             from_step: 1,
@@ -190,8 +203,8 @@ impl Line {
     }
 
     /// An axis of one place.
-    fn single() -> Line {
-        Line { walks: vec![[1, 0, 0, 1, 0, 0]], to_step: 1, from_step: 1, tap_step: 1, shift_step: 1 }
+    fn single() -> AxisTaps {
+        AxisTaps { walks: vec![[1, 0, 0, 1, 0, 0]], to_step: 1, from_step: 1, tap_step: 1, shift_step: 1 }
     }
 }
 
@@ -201,7 +214,7 @@ fn common(a: usize, b: usize) -> usize {
 }
 
 /// What a kernel is told: `Geometry` and `Walk`s as in `cuda/convolution.cu`.
-struct Tables {
+struct GeometryTables {
     geometry: Vec<u8>,
     walks: Vec<u8>,
     /// Groups of points that have taps of their own, and the points in the largest.
@@ -209,8 +222,8 @@ struct Tables {
     points: usize,
 }
 
-impl Tables {
-    fn new(g: &Sizes, way: Way) -> Tables {
+impl GeometryTables {
+    fn new(g: &ConvolutionSizes, way: CorrelationDirection) -> GeometryTables {
         let [(from_channels, from), (to_channels, to)] = g.ends(way);
         let [f, t] = [g.image(from_channels, from), g.image(to_channels, to)];
         let mut words = header(g, way).to_vec();
@@ -219,9 +232,13 @@ impl Tables {
         let missing = AXES - g.kernel.len();
         for axis in 0..AXES {
             let (line, size, strides) = match axis.checked_sub(missing) {
-                None => (Line::single(), 1, [0; 3]),
+                None => (AxisTaps::single(), 1, [0; 3]),
                 Some(i) => {
-                    let line = if way == Way::Forward { Line::forward(g, i) } else { Line::back(g, i) };
+                    let line = if way == CorrelationDirection::Forward {
+                        AxisTaps::forward(g, i)
+                    } else {
+                        AxisTaps::back(g, i)
+                    };
                     (line, from[i], [t.axes[i], f.axes[i], w.axes[i]])
                 }
             };
@@ -235,15 +252,16 @@ impl Tables {
             walks.extend(line.walks);
         }
         let walks = walks.iter().flatten().flat_map(|v| v.to_le_bytes()).collect();
-        Tables { geometry: words.iter().flat_map(|v| v.to_le_bytes()).collect(), walks, groups, points }
+        GeometryTables { geometry: words.iter().flat_map(|v| v.to_le_bytes()).collect(), walks, groups, points }
     }
 }
 
 /// The words that the tables of all kernels begin with.
-fn header(g: &Sizes, way: Way) -> [i64; 12] {
+fn header(g: &ConvolutionSizes, way: CorrelationDirection) -> [i64; 12] {
     let [(from_channels, from), (to_channels, to)] = g.ends(way);
     let [f, t, w] = [g.image(from_channels, from), g.image(to_channels, to), g.weight()];
-    let [weight_from, weight_to] = if way == Way::Forward { [w.channel, w.outer] } else { [w.outer, w.channel] };
+    let [weight_from, weight_to] =
+        if way == CorrelationDirection::Forward { [w.channel, w.outer] } else { [w.outer, w.channel] };
     let [sizes, images, weights] = [
         [g.batch, g.group, from_channels / g.group, to_channels / g.group],
         [f.outer, t.outer, f.channel, t.channel],
@@ -252,7 +270,15 @@ fn header(g: &Sizes, way: Way) -> [i64; 12] {
     std::array::from_fn(|i| [sizes, images, weights][i / 4][i % 4] as i64)
 }
 
-fn convolve(g: &Sizes, way: Way, from: &Data, w: &Data, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
+fn convolve(
+    g: &ConvolutionSizes,
+    way: CorrelationDirection,
+    from: &Data,
+    w: &Data,
+    bias: Option<&Data>,
+    to: &Data,
+    output: Output,
+) -> Result<()> {
     if to.is_empty() {
         return Ok(());
     }
@@ -261,8 +287,8 @@ fn convolve(g: &Sizes, way: Way, from: &Data, w: &Data, bias: Option<&Data>, to:
         return no_products(g, way, bias, to, output);
     }
     let (part, arrays) = match way {
-        Way::Forward => (Part::Forward, [from, w, to]),
-        Way::Back => (Part::Data, [from, w, to]),
+        CorrelationDirection::Forward => (ConvolutionPass::Forward, [from, w, to]),
+        CorrelationDirection::Back => (ConvolutionPass::Data, [from, w, to]),
     };
     // SAFETY: the arrays have the sizes of the convolution.
     if unsafe { by_library(g, part, arrays, output)? } {
@@ -274,7 +300,7 @@ fn convolve(g: &Sizes, way: Way, from: &Data, w: &Data, bias: Option<&Data>, to:
     if g.is_direct() {
         return direct::convolve(g, way, from, w, bias, to, output);
     }
-    let (gpu, tables) = (to.gpu(), Tables::new(g, way));
+    let (gpu, tables) = (to.gpu(), GeometryTables::new(g, way));
     let channels = g.ends(way)[1].0 / g.group;
     let (wide, tall) = g.tile(channels);
     let blocks = tables.points.div_ceil(wide) * tables.groups * channels.div_ceil(tall) * g.group;
@@ -289,14 +315,14 @@ fn convolve(g: &Sizes, way: Way, from: &Data, w: &Data, bias: Option<&Data>, to:
 ///
 /// # Safety
 /// The arrays have the sizes of the convolution.
-unsafe fn by_library(g: &Sizes, part: Part, arrays: [&Data; 3], output: Output) -> Result<bool> {
+unsafe fn by_library(g: &ConvolutionSizes, part: ConvolutionPass, arrays: [&Data; 3], output: Output) -> Result<bool> {
     let dtype = arrays[2].dtype();
     let known = matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16);
     let small = arrays.iter().all(|a| a.dtype() == dtype && (1..1 << 31).contains(&a.len()));
     if !known || !small || g.kernel.len() > AXES {
         return Ok(false);
     }
-    let call = vendor::Convolution {
+    let call = vendor::VendorConvolution {
         part,
         dtype,
         batch: g.batch,
@@ -314,11 +340,17 @@ unsafe fn by_library(g: &Sizes, part: Part, arrays: [&Data; 3], output: Output) 
         tf32: dtype == DType::F32 && vendor::tf32(),
     };
     // SAFETY: the caller's promise.
-    unsafe { arrays[2].gpu().by_library(Call::Convolution(call), arrays) }
+    unsafe { arrays[2].gpu().by_library(VendorCall::Convolution(call), arrays) }
 }
 
 /// A result without any products: the bias, or zeros.
-fn no_products(g: &Sizes, way: Way, bias: Option<&Data>, to: &Data, output: Output) -> Result<()> {
+fn no_products(
+    g: &ConvolutionSizes,
+    way: CorrelationDirection,
+    bias: Option<&Data>,
+    to: &Data,
+    output: Output,
+) -> Result<()> {
     let Some(bias) = bias else {
         return if output == Output::Write { convert::fill(to, 0.0) } else { Ok(()) };
     };
@@ -329,14 +361,14 @@ fn no_products(g: &Sizes, way: Way, bias: Option<&Data>, to: &Data, output: Outp
 }
 
 fn tiled_weight_gradient(
-    g: &Sizes,
+    g: &ConvolutionSizes,
     gy: &Data,
     x: &Data,
     [parts, part]: [usize; 2],
     gw: &Data,
     output: Output,
 ) -> Result<()> {
-    let (gpu, tables) = (gw.gpu(), Tables::new(g, Way::Forward));
+    let (gpu, tables) = (gw.gpu(), GeometryTables::new(g, CorrelationDirection::Forward));
     let name = name("convolution_weight", g.tile(g.each_out()).0, gw.dtype());
     let launch = gpu.launch("convolution", &name)?.table(&tables.geometry)?.table(&tables.walks)?.array(x).array(gy);
     let launch = launch.size(part).array(gw).flag(output == Output::Accumulate);
@@ -349,9 +381,9 @@ fn name(stem: &str, wide: usize, dtype: DType) -> String {
     format!("{stem}_{flat}{}", if dtype == DType::F64 { "f64" } else { "f32" })
 }
 
-fn grid(blocks: usize, parts: usize) -> Result<Grid> {
+fn grid(blocks: usize, parts: usize) -> Result<LaunchGrid> {
     match u32::try_from(blocks).ok().filter(|&n| n < 1 << 31) {
-        Some(n) => Ok(Grid { blocks: [n, parts as u32, 1], threads: [THREADS, 1, 1] }),
+        Some(n) => Ok(LaunchGrid { blocks: [n, parts as u32, 1], threads: [THREADS, 1, 1] }),
         None => Err(Error::unsupported("a convolution of more than 2^31 tiles has no kernel on a GPU")),
     }
 }

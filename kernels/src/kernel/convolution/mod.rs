@@ -22,7 +22,7 @@ pub fn three(d: &[usize], fill: usize) -> [usize; 3] {
 
 /// All sizes of a convolution from `input` to `output`. A deconvolution is one read backwards: its x has the place of
 /// the output.
-pub struct Sizes {
+pub struct ConvolutionSizes {
     /// The axes that only repeat the convolution, and their size.
     pub lead: Shape,
     pub batch: usize,
@@ -39,7 +39,7 @@ pub struct Sizes {
     pub channel_last: bool,
 }
 
-impl Sizes {
+impl ConvolutionSizes {
     /// Positions that the kernel spans on axis `i`.
     pub fn window(&self, i: usize) -> i128 {
         self.dilation[i] as i128 * (self.kernel[i] as i128 - 1) + 1
@@ -89,7 +89,7 @@ fn data_and_weight(want: &[bool]) -> Option<Needs> {
 }
 
 /// The convolution of x by a weight, and a bias.
-pub struct Convolution(pub Sizes);
+pub struct Convolution(pub ConvolutionSizes);
 
 impl Call for Convolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -133,7 +133,7 @@ impl Call for Convolution {
 }
 
 /// The transpose of a convolution of these sizes.
-pub struct Deconvolution(pub Sizes);
+pub struct Deconvolution(pub ConvolutionSizes);
 
 impl Call for Deconvolution {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -169,9 +169,9 @@ impl Call for Deconvolution {
 }
 
 /// The gradient of the weight from x and the gradient of y.
-pub struct WeightGradient(pub Sizes);
+pub struct ConvolutionWeightGradCall(pub ConvolutionSizes);
 
-impl Call for WeightGradient {
+impl Call for ConvolutionWeightGradCall {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.backward_weight(&x[1].data, &x[0].data, &y[0].data, Output::Write)
     }

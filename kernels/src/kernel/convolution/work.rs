@@ -1,7 +1,7 @@
 //! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::cpu::{Conv, Layout, loops};
-use super::{Dims, Sizes, cuda, three};
+use super::cpu::{ChannelOrder, Conv, loops};
+use super::{ConvolutionSizes, Dims, cuda, three};
 use crate::array::{Data, Output, Place};
 use crate::call::View;
 use crate::dtype::DType;
@@ -10,7 +10,7 @@ use crate::kernel::ops;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
 
-impl Sizes {
+impl ConvolutionSizes {
     /// The sizes as the host's kernels take them, which know three axes at most.
     fn on_host(&self) -> Option<Conv> {
         (self.kernel.len() <= 3).then(|| Conv {
@@ -23,7 +23,7 @@ impl Sizes {
             stride: three(&self.stride, 1),
             pad: three(&self.pad, 0),
             dilation: three(&self.dilation, 1),
-            layout: if self.channel_last { Layout::ChannelLast } else { Layout::ChannelFirst },
+            layout: if self.channel_last { ChannelOrder::ChannelLast } else { ChannelOrder::ChannelFirst },
         })
     }
 

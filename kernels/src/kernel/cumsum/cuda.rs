@@ -2,7 +2,7 @@
 
 use super::CumSum;
 use crate::array::{Data, Output};
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::cuda::team::{is_double, named};
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ pub(super) fn cumsum(c: &CumSum, x: &Data, y: &Data, output: Output) -> Result<(
         return Ok(());
     }
     let (name, grid) = match c.at.inner {
-        1 => ("cumsum_lines", Grid::new(lines.min(BLOCKS), 256)),
+        1 => ("cumsum_lines", LaunchGrid::new(lines.min(BLOCKS), 256)),
         _ => ("cumsum_columns", gpu.grid(lines)),
     };
     let launch = gpu.launch("cumsum", &named(name, is_double(y)))?.array(x).array(y);

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::pool::tasks::{Shared, share};
 use crate::simd::SimdReal;
 use crate::with_real;
-use cuda::Absent;
+use cuda::OutOfRange;
 
 /// How rows are picked: in `batch` batches of `outer` blocks; of each block, which has `n` rows of `inner` elements, the
 /// `picks` rows whose indices the batch has.
@@ -58,7 +58,7 @@ impl Picks {
     /// the host wait.
     pub fn pick(&self, x: &Data, indices: &Data, y: &Data) -> Result<()> {
         match y.place() {
-            Place::Gpu(_) => cuda::gather(self, indices, x, y, Absent::Nan),
+            Place::Gpu(_) => cuda::gather(self, indices, x, y, OutOfRange::Nan),
             Place::Host => {
                 let indices = checked(indices.as_slice(), self.n)?;
                 with_real!(y.dtype(), T => self.pick_on_host(x.as_slice::<T>(), indices, y.as_mut_slice()));

@@ -156,9 +156,9 @@ impl Call for TopErrors {
 }
 
 /// 1 at the labels, 0 elsewhere; the output has the classes.
-pub struct Mask(pub Labels);
+pub struct LabelMaskCall(pub Labels);
 
-impl Call for Mask {
+impl Call for LabelMaskCall {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
             return cuda::mask(self.0.unchecked()?, &x[0].data, &y[0].data);

@@ -2,14 +2,14 @@
 
 use crate::array::Data;
 use crate::array::Output;
-use crate::cuda::driver::Grid;
-use crate::cuda::vendor::{self, Call, Layout, Product};
+use crate::cuda::driver::LaunchGrid;
+use crate::cuda::vendor::{self, MatrixLayout, VendorCall, VendorProduct};
 use crate::dtype::DType;
 use crate::error::Result;
 
 /// A matrix, or for a batch several of one shape, in an array. Strides are in elements.
 #[derive(Clone, Copy)]
-pub struct Matrix<'a> {
+pub struct DeviceMatrix<'a> {
     pub data: &'a Data,
     pub row_stride: usize,
     pub column_stride: usize,
@@ -17,9 +17,9 @@ pub struct Matrix<'a> {
     pub step: usize,
 }
 
-impl Matrix<'_> {
+impl DeviceMatrix<'_> {
     /// How the transpose of this matrix lies, if one of its strides is 1.
-    fn lies(&self, rows: usize, columns: usize) -> Option<Layout> {
+    fn lies(&self, rows: usize, columns: usize) -> Option<MatrixLayout> {
         let (r, c) = (self.row_stride, self.column_stride);
         let (transposed, lead, least) = match (c == 1 || columns == 1, r == 1 || rows == 1) {
             (true, _) => (false, if rows == 1 { columns } else { r }, columns),
@@ -27,7 +27,7 @@ impl Matrix<'_> {
             (false, false) => return None,
         };
         let alignment = 1 << self.data.address().trailing_zeros().min(8);
-        (lead >= least).then_some(Layout { transposed, lead, step: self.step, alignment })
+        (lead >= least).then_some(MatrixLayout { transposed, lead, step: self.step, alignment })
     }
 
     fn words(&self) -> [u64; 5] {
@@ -37,7 +37,14 @@ impl Matrix<'_> {
 }
 
 /// The transposed product, C' = B' A', for a library, if it takes these types and strides.
-fn product(batch: usize, [m, n, k]: [usize; 3], a: Matrix, b: Matrix, c: &Data, output: Output) -> Option<Product> {
+fn product(
+    batch: usize,
+    [m, n, k]: [usize; 3],
+    a: DeviceMatrix,
+    b: DeviceMatrix,
+    c: &Data,
+    output: Output,
+) -> Option<VendorProduct> {
     let (from, to) = (a.data.dtype(), c.dtype());
     let types = matches!(from, DType::F32 | DType::F64 | DType::F16 | DType::BF16);
     let known = types && from == b.data.dtype() && (to == from || (to == DType::F32 && from != DType::F64));
@@ -45,11 +52,11 @@ fn product(batch: usize, [m, n, k]: [usize; 3], a: Matrix, b: Matrix, c: &Data, 
     if !known || !small {
         return None;
     }
-    let c = Matrix { data: c, row_stride: n, column_stride: 1, step: m * n };
+    let c = DeviceMatrix { data: c, row_stride: n, column_stride: 1, step: m * n };
     let accumulate = output == Output::Accumulate;
     let [a, b, c] = [a.lies(m, k)?, b.lies(k, n)?, c.lies(m, n)?];
     let tf32 = from == DType::F32 && vendor::tf32();
-    Some(Product { batch, sizes: [n, m, k], a: b, b: a, c, from, to, accumulate, tf32 })
+    Some(VendorProduct { batch, sizes: [n, m, k], a: b, b: a, c, from, to, accumulate, tf32 })
 }
 
 /// Rows and columns of C that a block makes.
@@ -64,8 +71,8 @@ const LAYER: usize = 1 << 12;
 pub unsafe fn matmul(
     batch: usize,
     [m, n, k]: [usize; 3],
-    a: Matrix,
-    b: Matrix,
+    a: DeviceMatrix,
+    b: DeviceMatrix,
     c: &Data,
     output: Output,
 ) -> Result<()> {
@@ -76,7 +83,7 @@ pub unsafe fn matmul(
     let call = product(batch, [m, n, k], a, b, c, output);
     if let Some(call) = call {
         // SAFETY: the caller's promise.
-        if unsafe { gpu.by_library(Call::Product(call), [b.data, a.data, c])? } {
+        if unsafe { gpu.by_library(VendorCall::Product(call), [b.data, a.data, c])? } {
             return Ok(());
         }
     }
@@ -87,5 +94,5 @@ pub unsafe fn matmul(
     let layers = batch.div_ceil(LAYER);
     let blocks = [(n.div_ceil(TILE) * m.div_ceil(TILE)) as u32, batch.min(LAYER) as u32, layers as u32];
     // SAFETY: the caller's promise.
-    unsafe { launch.flag(output == Output::Accumulate).run(Grid { blocks, threads: [256, 1, 1] }) }
+    unsafe { launch.flag(output == Output::Accumulate).run(LaunchGrid { blocks, threads: [256, 1, 1] }) }
 }

@@ -54,9 +54,9 @@ impl<'a> Matrix<'a> {
         Matrix { starts, first: 0, ..self }
     }
 
-    fn on_gpu(&self) -> cuda::Matrix<'a> {
+    fn on_gpu(&self) -> cuda::DeviceMatrix<'a> {
         let &Matrix { data, row_stride, column_stride, step, .. } = self;
-        cuda::Matrix { data, row_stride, column_stride, step }
+        cuda::DeviceMatrix { data, row_stride, column_stride, step }
     }
 
     fn on_host<T: crate::dtype::Element>(&self) -> Mat<'a, T> {

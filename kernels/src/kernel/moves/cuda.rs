@@ -2,7 +2,7 @@
 
 use crate::array::Data;
 use crate::array::Output;
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 
@@ -13,12 +13,12 @@ const TILE: usize = 32;
 const SHORT: usize = 8;
 
 /// An axis: its size and the strides in `y` and in `x`.
-type Axis = (usize, isize, isize);
+type DeviceAxis = (usize, isize, isize);
 
 /// A box: its axes, the outermost axis of y first, and the first elements in `y` and in `x`.
 #[derive(Clone)]
 struct Box {
-    axes: SmallVec<[Axis; 6]>,
+    axes: SmallVec<[DeviceAxis; 6]>,
     to: isize,
     from: isize,
 }
@@ -79,7 +79,7 @@ impl Box {
 ///
 /// # Safety
 /// The box lies in both arrays, and its elements of `y` are distinct.
-pub unsafe fn run(axes: &[Axis], to: isize, from: isize, y: &Data, x: &Data, output: Output) -> Result<()> {
+pub unsafe fn run(axes: &[DeviceAxis], to: isize, from: isize, y: &Data, x: &Data, output: Output) -> Result<()> {
     if axes.len() > AXES {
         return Err(Error::unsupported(format!("a copy over more than {AXES} separate axes has no kernel on a GPU")));
     }
@@ -123,6 +123,6 @@ unsafe fn run_tiled(b: &Box, y: &Data, x: &Data) -> Result<bool> {
     };
     let launch = y.gpu().launch("moves", name)?.data(y).data(x).table(&b.table())?.size(wide);
     // SAFETY: the caller's promise.
-    unsafe { launch.run(Grid::new(blocks, 8 * TILE))? };
+    unsafe { launch.run(LaunchGrid::new(blocks, 8 * TILE))? };
     Ok(true)
 }

@@ -21,7 +21,7 @@ const TILE: usize = 64;
 const SHORT: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Axis {
+struct CopyAxis {
     n: usize,
     to: isize,
     from: isize,
@@ -30,7 +30,7 @@ struct Axis {
 /// A copy of a box of elements: axes with a stride on each side. Every element of the destination is written once.
 #[derive(Clone, Debug)]
 pub struct Moves {
-    axes: SmallVec<[Axis; 6]>,
+    axes: SmallVec<[CopyAxis; 6]>,
     to: isize,
     from: isize,
 }
@@ -43,7 +43,7 @@ impl Moves {
 
     /// Adds an axis with its strides. A source's stride may be 0 (its elements repeat).
     pub fn axis(mut self, n: usize, to: isize, from: isize) -> Moves {
-        self.axes.push(Axis { n, to, from });
+        self.axes.push(CopyAxis { n, to, from });
         self
     }
 
@@ -93,8 +93,8 @@ impl Moves {
     }
 
     fn check(&self, y: usize, x: usize) {
-        let reach = |first: isize, stride: fn(&Axis) -> isize| {
-            let far = |a: &Axis| (a.n - 1) as isize * stride(a);
+        let reach = |first: isize, stride: fn(&CopyAxis) -> isize| {
+            let far = |a: &CopyAxis| (a.n - 1) as isize * stride(a);
             let (low, high) = self.axes.iter().map(far).fold((first, first), |(l, h), d| (l + d.min(0), h + d.max(0)));
             (low, high)
         };
@@ -111,11 +111,11 @@ impl Moves {
             (a.to, a.from) = (-a.to, -a.from);
         }
         self.axes.sort_by_key(|a| std::cmp::Reverse(a.to));
-        let mut merged: SmallVec<[Axis; 6]> = SmallVec::new();
+        let mut merged: SmallVec<[CopyAxis; 6]> = SmallVec::new();
         for a in &self.axes {
             let n = a.n as isize;
             match merged.last_mut() {
-                Some(m) if m.to == a.to * n && m.from == a.from * n => *m = Axis { n: m.n * a.n, ..*a },
+                Some(m) if m.to == a.to * n && m.from == a.from * n => *m = CopyAxis { n: m.n * a.n, ..*a },
                 _ => merged.push(*a),
             }
         }
@@ -149,7 +149,7 @@ impl Moves {
     /// The box must lie in the arrays, and no other thread may touch its part of the destination.
     unsafe fn serial<T: SimdReal>(&self, ends: &Ends<T>) {
         let mut axes = self.axes.clone();
-        let inner = axes.pop().unwrap_or(Axis { n: 1, to: 1, from: 1 });
+        let inner = axes.pop().unwrap_or(CopyAxis { n: 1, to: 1, from: 1 });
         let across = axes.iter().position(|a| a.from == 1).filter(|_| inner.to == 1 && inner.from > 1);
         let across = across.map(|i| axes.remove(i));
         // SAFETY: the caller's promise.
@@ -177,7 +177,7 @@ unsafe impl<T: Sync> Sync for Ends<T> {}
 ///
 /// # Safety
 /// All positions must lie in the arrays.
-unsafe fn each<T>(axes: &[Axis], y: *mut T, x: *const T, f: &mut impl FnMut(*mut T, *const T)) {
+unsafe fn each<T>(axes: &[CopyAxis], y: *mut T, x: *const T, f: &mut impl FnMut(*mut T, *const T)) {
     let Some((a, rest)) = axes.split_first() else { return f(y, x) };
     for i in 0..a.n as isize {
         // SAFETY: the caller's promise.
@@ -189,7 +189,7 @@ unsafe fn each<T>(axes: &[Axis], y: *mut T, x: *const T, f: &mut impl FnMut(*mut
 ///
 /// # Safety
 /// The axis must lie in the arrays, which must be apart.
-unsafe fn run<T: SimdReal>(a: Axis, y: *mut T, x: *const T, output: Output) {
+unsafe fn run<T: SimdReal>(a: CopyAxis, y: *mut T, x: *const T, output: Output) {
     if a.to == 1 && a.n >= SHORT && (a.from == 1 || a.from == 0) {
         // SAFETY: the caller's promise.
         let y = unsafe { std::slice::from_raw_parts_mut(y, a.n) };
@@ -220,14 +220,14 @@ unsafe fn put<T: SimdReal>(y: *mut T, v: T, output: Output) {
 ///
 /// # Safety
 /// Both axes must lie in the arrays.
-unsafe fn tiles<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Output) {
+unsafe fn tiles<T: SimdReal>(a: CopyAxis, b: CopyAxis, y: *mut T, x: *const T, output: Output) {
     for i in (0..a.n).step_by(TILE) {
         for j in (0..b.n).step_by(TILE) {
             let (h, w) = (TILE.min(a.n - i), TILE.min(b.n - j));
             // SAFETY: the caller's promise.
             unsafe {
                 let (y, x) = (y.offset(i as isize * a.to).add(j), x.add(i).offset(j as isize * b.from));
-                tile(Axis { n: h, ..a }, Axis { n: w, ..b }, y, x, output);
+                tile(CopyAxis { n: h, ..a }, CopyAxis { n: w, ..b }, y, x, output);
             }
         }
     }
@@ -235,7 +235,7 @@ unsafe fn tiles<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: O
 
 /// # Safety
 /// Both axes must lie in the arrays.
-unsafe fn tile<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Output) {
+unsafe fn tile<T: SimdReal>(a: CopyAxis, b: CopyAxis, y: *mut T, x: *const T, output: Output) {
     for i in (0..a.n).step_by(BLOCK) {
         for j in (0..b.n).step_by(BLOCK) {
             let (h, w) = (BLOCK.min(a.n - i), BLOCK.min(b.n - j));
@@ -245,7 +245,7 @@ unsafe fn tile<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Ou
                 if h == BLOCK && w == BLOCK && output == Output::Write {
                     block(a.to, b.from, y, x);
                 } else {
-                    edge(Axis { n: h, ..a }, Axis { n: w, ..b }, y, x, output);
+                    edge(CopyAxis { n: h, ..a }, CopyAxis { n: w, ..b }, y, x, output);
                 }
             }
         }
@@ -271,7 +271,7 @@ unsafe fn block<T: SimdReal>(to: isize, from: isize, y: *mut T, x: *const T) {
 
 /// # Safety
 /// Both axes must lie in the arrays.
-unsafe fn edge<T: SimdReal>(a: Axis, b: Axis, y: *mut T, x: *const T, output: Output) {
+unsafe fn edge<T: SimdReal>(a: CopyAxis, b: CopyAxis, y: *mut T, x: *const T, output: Output) {
     for i in 0..a.n as isize {
         for j in 0..b.n as isize {
             // SAFETY: the caller's promise.

@@ -1,8 +1,8 @@
 //! Normalization of channels, by the statistics of the batch or by running ones.
 
-use super::cpu::{Backward, Moments, Scale};
-use super::layout::Layout;
-use super::{Statistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
+use super::cpu::{InputGradient, Moments, Scale};
+use super::layout::NormalizationLayout;
+use super::{SavedStatistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
@@ -14,7 +14,7 @@ use crate::with_real;
 pub struct BatchNormalization {
     /// Axes with statistics of their own.
     pub axes: Vec<usize>,
-    pub layout: Layout,
+    pub layout: NormalizationLayout,
     /// Elements of x.
     pub size: usize,
     /// Numbers of the inputs beta, gamma and running mean, which the variance comes after.
@@ -59,7 +59,7 @@ impl BatchNormalization {
             for (y, m) in y[1..].iter_mut().zip([&moments.mean, &moments.variance]) {
                 y.slice::<T>().iter_mut().zip(m).for_each(|(y, &m)| *y = m as T);
             }
-            run.save(Statistics::new(moments.mean, &moments.variance, self.eps));
+            run.save(SavedStatistics::new(moments.mean, &moments.variance, self.eps));
         });
         Ok(())
     }
@@ -70,7 +70,7 @@ impl BatchNormalization {
         with_real!(run.dtype, T => {
             let scale = self.scale::<T>(x);
             let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
-            let s = Statistics::new(wide(first), &wide(first + 1), self.eps);
+            let s = SavedStatistics::new(wide(first), &wide(first + 1), self.eps);
             layout.read(x[0].slice::<T>(), |x| {
                 layout.write(y[0].slice::<T>(), Output::Write, |y, _| {
                     layout.channels.scale(x, y, &s.mean, &s.inverse, scale)
@@ -96,7 +96,7 @@ impl BatchNormalization {
         let f = |y0: &Data, _| {
             cuda::forward(
                 layout.channels,
-                cuda::Forward {
+                cuda::NormalizationForward {
                     x: &copy,
                     y: y0,
                     gamma: data(self.gamma),
@@ -116,11 +116,11 @@ impl BatchNormalization {
 
     fn backward_on_gpu(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let layout = &self.layout;
-        let Some(s) = run.saved::<cuda::Statistics>() else { return Err(no_forward()) };
+        let Some(s) = run.saved::<cuda::DeviceStatistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, self.size)? else { return Ok(()) };
         let gy0 = layout.read_on_gpu(&gy0)?;
         let x0 = at(x, Some(0)).map(|x| layout.read_on_gpu(x)).transpose()?;
-        let b = cuda::Backward {
+        let b = cuda::NormalizationBackward {
             gy: &gy0,
             x: x0.as_ref(),
             gamma: at(x, self.gamma),
@@ -134,7 +134,7 @@ impl BatchNormalization {
         match target(gx, Some(0)) {
             None => cuda::backward(layout.channels, &s, b),
             Some((gx, output)) => layout.write_on_gpu(gx, output, |gx, output| {
-                cuda::backward(layout.channels, &s, cuda::Backward { to_x: Some((gx, output)), ..b })
+                cuda::backward(layout.channels, &s, cuda::NormalizationBackward { to_x: Some((gx, output)), ..b })
             }),
         }
     }
@@ -168,14 +168,14 @@ impl Call for BatchNormalization {
             return self.backward_on_gpu(run, gradients);
         }
         let (Gradients { x, gy, gx, .. }, layout) = (gradients, &self.layout);
-        let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
+        let Some(s) = run.saved::<SavedStatistics>() else { return Err(no_forward()) };
         with_real!(run.dtype, T => {
             let over = gx[0].as_ref().is_some_and(|gx| gx.over);
             let zeros = Scratch::filled(if gy[0].is_some() || over { 0 } else { self.size }, 0 as T);
             let (x0, by) = (slice_at::<T>(x, Some(0)), slice_at::<T>(x, self.gamma));
             let sums = layout.read(slice_at(gy, Some(0)).unwrap_or(&zeros), |gy0| {
                 layout.read(x0.unwrap_or(&[]), |copy| {
-                    let b = Backward {
+                    let b = InputGradient {
                         gy: (!over).then_some(gy0),
                         x: x0.map(|_| copy),
                         mean: &s.mean,

@@ -1,9 +1,9 @@
 //! Normalization on a GPU: statistics of channels and of rows, and what is done with them, forward and backward.
 
-use super::cpu::{Channels, Layer};
+use super::cpu::{Channels, LayerRows};
 use crate::array::Data;
 use crate::array::Output;
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::cuda::team::{self, THREADS, is_double, named};
 use crate::cuda::{Gpu, convert};
 use crate::dtype::DType;
@@ -16,21 +16,21 @@ const SHORT: usize = 8;
 const WIDE: usize = 32;
 
 /// What forward keeps for backward: for each channel or row mean and `1 / sqrt(variance + eps)`, in double.
-pub(super) struct Statistics {
+pub(super) struct DeviceStatistics {
     mean: Data,
     inverse: Data,
 }
 
-impl Statistics {
-    fn new(like: &Data, n: usize) -> Result<Statistics> {
+impl DeviceStatistics {
+    fn new(like: &Data, n: usize) -> Result<DeviceStatistics> {
         let new = || Data::new_at(like.place(), DType::F64, n);
-        Ok(Statistics { mean: new()?, inverse: new()? })
+        Ok(DeviceStatistics { mean: new()?, inverse: new()? })
     }
 }
 
 /// A forward pass over channels.
 #[derive(Clone, Copy)]
-pub(super) struct Forward<'a> {
+pub(super) struct NormalizationForward<'a> {
     pub x: &'a Data,
     pub y: &'a Data,
     pub gamma: Option<&'a Data>,
@@ -49,7 +49,7 @@ pub(super) struct Forward<'a> {
 
 /// A backward pass over channels.
 #[derive(Clone, Copy)]
-pub(super) struct Backward<'a> {
+pub(super) struct NormalizationBackward<'a> {
     pub gy: &'a Data,
     pub x: Option<&'a Data>,
     pub gamma: Option<&'a Data>,
@@ -64,20 +64,20 @@ pub(super) struct Backward<'a> {
 }
 
 /// How the elements of channels are shared out: threads for a channel, and parts.
-struct Split {
+struct ThreadSplit {
     size: usize,
     parts: usize,
-    grid: Grid,
+    grid: LaunchGrid,
 }
 
-impl Split {
+impl ThreadSplit {
     /// `rows` sums of `count` elements each, which lie in pieces of `inner` neighbours.
-    fn new(gpu: &Gpu, rows: usize, count: usize, inner: usize) -> Split {
+    fn new(gpu: &Gpu, rows: usize, count: usize, inner: usize) -> ThreadSplit {
         let size = if inner < SHORT { THREADS / WIDE } else { THREADS };
-        let Grid { blocks: [blocks, ..], threads } = team::grid(rows, size);
+        let LaunchGrid { blocks: [blocks, ..], threads } = team::grid(rows, size);
         let wanted = (gpu.properties().processors * 8).div_ceil(blocks.max(1) as usize);
         let parts = count.div_ceil(size * 16).min(wanted).clamp(1, 1024);
-        Split { size, parts, grid: Grid { blocks: [blocks, parts as u32, 1], threads } }
+        ThreadSplit { size, parts, grid: LaunchGrid { blocks: [blocks, parts as u32, 1], threads } }
     }
 
     /// Two numbers for each part and row.
@@ -114,13 +114,13 @@ fn coefficients(like: &Data, c: Channels) -> Result<Data> {
 }
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
-pub(super) fn forward(c: Channels, f: Forward) -> Result<Statistics> {
+pub(super) fn forward(c: Channels, f: NormalizationForward) -> Result<DeviceStatistics> {
     let (gpu, double) = (f.x.gpu(), is_double(f.x));
-    let s = Statistics::new(f.x, c.channels)?;
+    let s = DeviceStatistics::new(f.x, c.channels)?;
     if c.channels == 0 {
         return Ok(s);
     }
-    let split = Split::new(gpu, c.channels, c.count(), c.inner);
+    let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
     let found = if f.own { Some(moments(c, f.x, &split)?) } else { None };
     let (running, own) = (f.running, f.statistics);
     let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
@@ -135,7 +135,7 @@ pub(super) fn forward(c: Channels, f: Forward) -> Result<Statistics> {
     Ok(s)
 }
 
-fn moments(c: Channels, x: &Data, split: &Split) -> Result<Data> {
+fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
     let found = split.found(x, c.channels)?;
     let launch = x.gpu().launch("normalization", &named("moments", is_double(x)))?.array(x);
     let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
@@ -161,12 +161,12 @@ fn adds(to: Option<(&Data, Output)>) -> usize {
 }
 
 /// The gradients of x, beta and gamma. That of x may lie over that of y.
-pub(super) fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
+pub(super) fn backward(c: Channels, s: &DeviceStatistics, b: NormalizationBackward) -> Result<()> {
     let (gpu, double) = (b.gy.gpu(), is_double(b.gy));
     if c.channels == 0 {
         return Ok(());
     }
-    let split = Split::new(gpu, c.channels, c.count(), c.inner);
+    let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
     let found = split.found(b.gy, c.channels)?;
     if c.count() > 0 {
         let launch = gpu.launch("normalization", &named("sums", double))?.array(b.gy).maybe_array(b.x).data(&s.mean);
@@ -191,15 +191,15 @@ pub(super) fn backward(c: Channels, s: &Statistics, b: Backward) -> Result<()> {
 
 /// Normalizes rows, whose elements have a scale and a shift each; mean and variance of the rows go to `statistics`.
 pub(super) fn rows_forward(
-    layer: Layer,
+    layer: LayerRows,
     x: &Data,
     y: &Data,
     [gamma, beta]: [Option<&Data>; 2],
     statistics: Option<[&Data; 2]>,
     eps: f64,
-) -> Result<Statistics> {
+) -> Result<DeviceStatistics> {
     let gpu = x.gpu();
-    let s = Statistics::new(x, layer.rows)?;
+    let s = DeviceStatistics::new(x, layer.rows)?;
     if layer.rows == 0 {
         return Ok(s);
     }
@@ -227,7 +227,7 @@ pub(super) struct RowsBackward<'a> {
 }
 
 /// The gradients of x, beta and gamma. That of x may lie over that of y.
-pub(super) fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
+pub(super) fn rows_backward(layer: LayerRows, s: &DeviceStatistics, b: RowsBackward) -> Result<()> {
     let gpu = b.gy.gpu();
     if b.to_beta.is_some() || b.to_gamma.is_some() {
         sums_of_rows(layer, s, b)?;
@@ -243,7 +243,7 @@ pub(super) fn rows_backward(layer: Layer, s: &Statistics, b: RowsBackward) -> Re
 }
 
 /// The gradients of beta and gamma.
-fn sums_of_rows(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
+fn sums_of_rows(layer: LayerRows, s: &DeviceStatistics, b: RowsBackward) -> Result<()> {
     let (gpu, double, width) = (b.gy.gpu(), is_double(b.gy), layer.width);
     if width == 0 || layer.rows == 0 {
         let zero = |(to, output): (&Data, Output)| match output {
@@ -252,7 +252,7 @@ fn sums_of_rows(layer: Layer, s: &Statistics, b: RowsBackward) -> Result<()> {
         };
         return [b.to_beta, b.to_gamma].into_iter().flatten().try_for_each(zero);
     }
-    let split = Split::new(gpu, width, layer.rows, 1);
+    let split = ThreadSplit::new(gpu, width, layer.rows, 1);
     let found = split.found(b.gy, width)?;
     let x = b.to_gamma.map(|_| b.x);
     let launch = gpu.launch("normalization", &named("rows_sums", double))?.array(b.gy).maybe_array(x);

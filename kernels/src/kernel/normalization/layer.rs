@@ -1,8 +1,8 @@
 //! Normalization of samples, each by its own statistics.
 
-use super::cpu::{Layer, LayerBackward, LayerGradients};
-use super::layout::Layout;
-use super::{Statistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
+use super::cpu::{LayerBackward, LayerGradients, LayerRows};
+use super::layout::NormalizationLayout;
+use super::{SavedStatistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
@@ -14,7 +14,7 @@ use crate::with_real;
 pub struct LayerNormalization {
     /// Axes that number the samples.
     pub axes: Vec<usize>,
-    pub layout: Layout,
+    pub layout: NormalizationLayout,
     /// Elements of x.
     pub size: usize,
     /// Numbers of the inputs beta and gamma.
@@ -24,8 +24,8 @@ pub struct LayerNormalization {
 }
 
 impl LayerNormalization {
-    fn layer(&self) -> Layer {
-        Layer { rows: self.layout.channels.channels, width: self.layout.channels.inner }
+    fn layer(&self) -> LayerRows {
+        LayerRows { rows: self.layout.channels.channels, width: self.layout.channels.inner }
     }
 
     fn forward_on_gpu(&self, run: &Run, x: &[View], y: &[ViewMut]) -> Result<()> {
@@ -40,7 +40,7 @@ impl LayerNormalization {
 
     fn backward_on_gpu(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let (layout, layer) = (&self.layout, self.layer());
-        let Some(s) = run.saved::<cuda::Statistics>() else { return Err(no_forward()) };
+        let Some(s) = run.saved::<cuda::DeviceStatistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, self.size)? else { return Ok(()) };
         let gy0 = layout.read_on_gpu(&gy0)?;
         // Not read where the gradient of beta alone is wanted.
@@ -80,7 +80,7 @@ impl Call for LayerNormalization {
             for (y, m) in y[1..].iter_mut().zip([&moments.mean, &moments.variance]) {
                 y.slice::<T>().iter_mut().zip(m).for_each(|(y, &m)| *y = m as T);
             }
-            run.save(Statistics::new(moments.mean, &moments.variance, self.eps));
+            run.save(SavedStatistics::new(moments.mean, &moments.variance, self.eps));
         });
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Call for LayerNormalization {
             return self.backward_on_gpu(run, gradients);
         }
         let (Gradients { x, gy, gx, .. }, layout, layer) = (gradients, &self.layout, self.layer());
-        let Some(s) = run.saved::<Statistics>() else { return Err(no_forward()) };
+        let Some(s) = run.saved::<SavedStatistics>() else { return Err(no_forward()) };
         let (mut first, mut of_beta, mut of_gamma) = (None, None, None);
         for (i, g) in gx.iter_mut().enumerate() {
             match (i, g) {

@@ -11,40 +11,40 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 
 /// How an array is given to the kernels.
-pub struct Layout {
+pub struct NormalizationLayout {
     pub(super) channels: Channels,
     /// Sizes and strides of the axes with the kept ones first, if a copy is needed.
     order: Option<SmallVec<[(usize, usize); 6]>>,
 }
 
-impl Layout {
+impl NormalizationLayout {
     /// The kept axes as channels, with reduced axes before and after them.
-    pub fn of_channels(x: &Shape, kept: &[bool]) -> Layout {
+    pub fn of_channels(x: &Shape, kept: &[bool]) -> NormalizationLayout {
         let first = kept.iter().position(|k| *k).unwrap_or(0);
         let last = kept.iter().rposition(|k| *k).map_or(0, |i| i + 1);
         if (first..last).any(|i| !kept[i] && x[i] != 1) {
-            return Layout::ordered(x, kept);
+            return NormalizationLayout::ordered(x, kept);
         }
         let channels: usize = x[first..last].iter().product();
         let (outer, inner) = (x.size_to(first), x.size_from(last));
-        Layout { channels: Channels { outer, channels, inner }, order: None }
+        NormalizationLayout { channels: Channels { outer, channels, inner }, order: None }
     }
 
     /// The kept axes as rows, before all reduced axes.
-    pub fn of_rows(x: &Shape, kept: &[bool]) -> Layout {
-        let direct = Layout::of_channels(x, kept);
+    pub fn of_rows(x: &Shape, kept: &[bool]) -> NormalizationLayout {
+        let direct = NormalizationLayout::of_channels(x, kept);
         if direct.order.is_some() || direct.channels.outer == 1 {
             return direct;
         }
-        Layout::ordered(x, kept)
+        NormalizationLayout::ordered(x, kept)
     }
 
-    fn ordered(x: &Shape, kept: &[bool]) -> Layout {
+    fn ordered(x: &Shape, kept: &[bool]) -> NormalizationLayout {
         let strides = x.strides();
         let of = |k: bool| (0..x.ndim()).filter(move |&i| kept[i] == k).map(|i| (x[i], strides[i]));
         let size = |k: bool| of(k).map(|a| a.0).product();
         let channels = Channels { outer: 1, channels: size(true), inner: size(false) };
-        Layout { channels, order: Some(of(true).chain(of(false)).collect()) }
+        NormalizationLayout { channels, order: Some(of(true).chain(of(false)).collect()) }
     }
 
     /// Elements of each channel.

@@ -13,18 +13,18 @@ use crate::error::{Error, Result};
 use crate::kernel::ops;
 pub use batch::BatchNormalization;
 pub use layer::LayerNormalization;
-pub use layout::Layout;
+pub use layout::NormalizationLayout;
 
 /// What forward keeps for backward.
-struct Statistics {
+struct SavedStatistics {
     mean: Vec<f64>,
     /// `1 / sqrt(variance + eps)`
     inverse: Vec<f64>,
 }
 
-impl Statistics {
-    fn new(mean: Vec<f64>, variance: &[f64], eps: f64) -> Statistics {
-        Statistics { mean, inverse: variance.iter().map(|v| 1.0 / (v + eps).sqrt()).collect() }
+impl SavedStatistics {
+    fn new(mean: Vec<f64>, variance: &[f64], eps: f64) -> SavedStatistics {
+        SavedStatistics { mean, inverse: variance.iter().map(|v| 1.0 / (v + eps).sqrt()).collect() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! On the host: borders that are made of the array's elements.
 
-use super::{Axis, Borders, Mode};
+use super::{Borders, Mode, PadAxis};
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::pool::tasks::{Shared, share};
@@ -8,7 +8,7 @@ use crate::simd::{self, SimdReal};
 
 impl Borders {
     /// The position on an axis of x that position `i` on the padded axis shows.
-    fn source(&self, (n, before, _): Axis, i: usize) -> usize {
+    fn source(&self, (n, before, _): PadAxis, i: usize) -> usize {
         if i >= before && i - before < n || n == 1 {
             return if n == 1 { 0 } else { i - before };
         }
@@ -20,7 +20,7 @@ impl Borders {
         at.min(2 * (n - 1) - at) as usize
     }
 
-    fn last(&self) -> Axis {
+    fn last(&self) -> PadAxis {
         self.axes.last().copied().unwrap_or((1, 0, 0))
     }
 

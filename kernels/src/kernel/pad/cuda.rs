@@ -1,6 +1,6 @@
 //! On a GPU.
 
-use super::{Axis, Mode};
+use super::{Mode, PadAxis};
 use crate::array::Data;
 use crate::array::Output;
 use crate::dtype::DType;
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 const AXES: usize = 12;
 
 /// The axes as the kernels read them, neighbours without a border merged.
-fn table(axes: &[Axis]) -> Result<Vec<u8>> {
-    let mut merged: Vec<Axis> = Vec::new();
+fn table(axes: &[PadAxis]) -> Result<Vec<u8>> {
+    let mut merged: Vec<PadAxis> = Vec::new();
     for &(n, before, after) in axes {
         match merged.last_mut() {
             Some((m, 0, 0)) if before + after == 0 => *m *= n,
@@ -34,7 +34,7 @@ fn table(axes: &[Axis]) -> Result<Vec<u8>> {
 }
 
 /// Puts a border around `x`.
-pub(super) fn forward(axes: &[Axis], mode: Mode, value: f64, x: &Data, y: &Data) -> Result<()> {
+pub(super) fn forward(axes: &[PadAxis], mode: Mode, value: f64, x: &Data, y: &Data) -> Result<()> {
     if y.is_empty() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(super) fn forward(axes: &[Axis], mode: Mode, value: f64, x: &Data, y: &Data)
 }
 
 /// Sums what shows the same element.
-pub(super) fn backward(axes: &[Axis], mode: Mode, gy: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn backward(axes: &[PadAxis], mode: Mode, gy: &Data, gx: &Data, output: Output) -> Result<()> {
     if gx.is_empty() {
         return Ok(());
     }

@@ -23,12 +23,12 @@ pub enum Mode {
 }
 
 /// Size of an axis, and of its border on both sides.
-pub type Axis = (usize, usize, usize);
-pub type Axes = SmallVec<[Axis; 6]>;
+pub type PadAxis = (usize, usize, usize);
+pub type PadAxes = SmallVec<[PadAxis; 6]>;
 
 /// The borders of an array.
 pub struct Borders {
-    pub axes: Axes,
+    pub axes: PadAxes,
     mode: Mode,
     strides: SmallVec<[usize; 6]>,
     size: usize,
@@ -36,7 +36,7 @@ pub struct Borders {
 
 impl Borders {
     /// Around arrays of shape `x`.
-    pub fn new(x: &Shape, axes: Axes, mode: Mode) -> Borders {
+    pub fn new(x: &Shape, axes: PadAxes, mode: Mode) -> Borders {
         Borders { axes, mode, strides: x.strides(), size: x.size() }
     }
 

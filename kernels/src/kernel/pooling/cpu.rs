@@ -14,7 +14,7 @@ use crate::array::scratch::{counted, reserve};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use planes::Planes;
 use std::ops::Range;
 
@@ -97,7 +97,7 @@ impl Pooling {
 
     /// The largest number of each window; a window that sees only padding gives minus infinity.
     pub fn max_forward<T: Real>(&self, x: &[T], y: &mut [T]) {
-        self.run(x, y, x, NO_PLACES, Task::Max);
+        self.run(x, y, x, NO_PLACES, PoolingTask::Max);
     }
 
     /// How many places of a window `max_forward_keeping` tells apart.
@@ -134,40 +134,40 @@ impl Pooling {
     }
 
     /// As `max_forward`; keeps where in its window each maximum is. `I` has more than [`Self::places`] values.
-    pub fn max_forward_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+    pub fn max_forward_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         assert_eq!(places.len(), self.output_len(), "one place for each window");
-        self.run(x, y, x, SendPtr(places.as_mut_ptr()), Task::MaxKeeping);
+        self.run(x, y, x, SendPtr(places.as_mut_ptr()), PoolingTask::MaxKeeping);
     }
 
     /// Adds each gradient to that of its window's maximum, where `max_forward_keeping` has found it.
-    pub fn max_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    pub fn max_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         assert_eq!(places.len(), self.output_len(), "one place for each window");
-        self.run(gy, gx, gy, SendPtr::of(places), Task::MaxBackwardTo(output));
+        self.run(gy, gx, gy, SendPtr::of(places), PoolingTask::MaxBackwardTo(output));
     }
 
     /// Adds each gradient to that of its window's first largest number.
     pub fn max_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
-        self.run(gy, gx, x, NO_PLACES, Task::MaxBackward(output));
+        self.run(gy, gx, x, NO_PLACES, PoolingTask::MaxBackward(output));
     }
 
     /// The sum of each window, over the divisor.
     pub fn sum_forward<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
-        self.run(x, y, x, NO_PLACES, Task::Sum(divisor));
+        self.run(x, y, x, NO_PLACES, PoolingTask::Sum(divisor));
     }
 
     /// Adds each gradient, over the divisor, to those of its window.
     pub fn sum_backward<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
-        self.run(gy, gx, gy, NO_PLACES, Task::SumBackward(divisor, output));
+        self.run(gy, gx, gy, NO_PLACES, PoolingTask::SumBackward(divisor, output));
     }
 
-    fn run<T: Real, I: Place>(&self, from: &[T], to: &mut [T], x: &[T], places: SendPtr<I>, task: Task) {
+    fn run<T: Real, I: WindowIndex>(&self, from: &[T], to: &mut [T], x: &[T], places: SendPtr<I>, task: PoolingTask) {
         let mut want = (self.input_len(), self.output_len());
         if task.is_backward() {
             want = (want.1, want.0);
         }
         assert_eq!((from.len(), to.len()), want, "the slices do not have the pooling's sizes");
         assert!(
-            !matches!(task, Task::MaxBackward(_)) || x.len() == self.input_len(),
+            !matches!(task, PoolingTask::MaxBackward(_)) || x.len() == self.input_len(),
             "x does not have the input's size"
         );
         if to.is_empty() {
@@ -175,12 +175,12 @@ impl Pooling {
         }
         let planes = Planes::new(self, task);
         let (from, to, x) = (SendPtr::of(from), SendPtr(to.as_mut_ptr()), SendPtr::of(x));
-        dispatch(Whole { p: self, planes, from, to, x, places });
+        dispatch(ChunkedPooling { p: self, planes, from, to, x, places });
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Task {
+enum PoolingTask {
     Max,
     MaxKeeping,
     MaxBackward(Output),
@@ -189,21 +189,21 @@ enum Task {
     SumBackward(Divisor, Output),
 }
 
-impl Task {
+impl PoolingTask {
     fn is_backward(self) -> bool {
-        matches!(self, Task::MaxBackward(_) | Task::MaxBackwardTo(_) | Task::SumBackward(..))
+        matches!(self, PoolingTask::MaxBackward(_) | PoolingTask::MaxBackwardTo(_) | PoolingTask::SumBackward(..))
     }
 }
 
 /// A place within a window.
-pub trait Place: Copy + Send + Sync {
+pub trait WindowIndex: Copy + Send + Sync {
     /// None: the window sees only padding.
     const NOWHERE: Self;
     fn new(i: u32) -> Self;
     fn get(self) -> u32;
 }
 
-impl Place for u8 {
+impl WindowIndex for u8 {
     const NOWHERE: u8 = u8::MAX;
     #[inline(always)]
     fn new(i: u32) -> u8 {
@@ -215,7 +215,7 @@ impl Place for u8 {
     }
 }
 
-impl Place for u32 {
+impl WindowIndex for u32 {
     const NOWHERE: u32 = u32::MAX;
     #[inline(always)]
     fn new(i: u32) -> u32 {
@@ -232,7 +232,7 @@ const NO_PLACES: SendPtr<u8> = SendPtr(std::ptr::null_mut());
 
 /// One axis: for each output the inputs that it sees, and how many positions there are with padding.
 #[derive(Clone)]
-struct Axis {
+struct PoolingAxis {
     windows: Vec<Window>,
     input: usize,
     stride: usize,
@@ -245,7 +245,7 @@ struct Window {
     padded: usize,
 }
 
-impl Axis {
+impl PoolingAxis {
     fn new(p: &Pooling, i: usize) -> Self {
         let (input, pad, stride) = (p.input[i], p.pad[i], p.stride[i]);
         let window = |o: usize| {
@@ -256,7 +256,7 @@ impl Axis {
         let mut windows = Vec::new();
         reserve(&mut windows, p.output()[i]);
         windows.extend((0..p.output()[i]).map(window));
-        Axis { windows, input, stride }
+        PoolingAxis { windows, input, stride }
     }
 }
 
@@ -264,7 +264,7 @@ impl Axis {
 const TASK: usize = 1 << 15;
 
 /// The whole pooling, cut into chunks of planes.
-struct Whole<'a, T, I> {
+struct ChunkedPooling<'a, T, I> {
     p: &'a Pooling,
     planes: Planes,
     from: SendPtr<T>,
@@ -273,7 +273,7 @@ struct Whole<'a, T, I> {
     places: SendPtr<I>,
 }
 
-impl<T: Real, I: Place> Choose<T> for Whole<'_, T, I> {
+impl<T: Real, I: WindowIndex> Choose<T> for ChunkedPooling<'_, T, I> {
     fn with<L: Lanes<T>>(self) {
         let (x, y) = (self.p.input_len() / self.p.outer.max(1), self.p.output_len() / self.p.outer.max(1));
         let (from, to) = if self.planes.task.is_backward() { (y, x) } else { (x, y) };
@@ -283,8 +283,11 @@ impl<T: Real, I: Place> Choose<T> for Whole<'_, T, I> {
             // SAFETY: the sizes were checked; each task writes its own planes; L is what the machine has.
             unsafe {
                 let (from, to) = (self.from.read(first * from, n * from), self.to.slice(first * to, n * to));
-                let x =
-                    if matches!(self.planes.task, Task::MaxBackward(_)) { self.x.read(first * x, n * x) } else { &[] };
+                let x = if matches!(self.planes.task, PoolingTask::MaxBackward(_)) {
+                    self.x.read(first * x, n * x)
+                } else {
+                    &[]
+                };
                 let places = self.places.add(first * y);
                 L::enter(Some { planes: &self.planes, n, from, to, x, places });
             }
@@ -302,28 +305,28 @@ struct Some<'a, T, I> {
     places: SendPtr<I>,
 }
 
-impl<T: Real, I: Place> Job<T> for Some<'_, T, I> {
+impl<T: Real, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
         for i in 0..self.n {
             let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
             match self.planes.task {
-                Task::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
-                Task::Max => self.planes.max(from, to),
-                Task::MaxKeeping => {
+                PoolingTask::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
+                PoolingTask::Max => self.planes.max(from, to),
+                PoolingTask::MaxKeeping => {
                     // SAFETY: there is a place for each of the task's results, and it is the task's alone.
                     let places = unsafe { self.places.slice(i * t, t) };
                     self.planes.max_keeping(from, to, places)
                 }
-                Task::MaxBackwardTo(o) => {
+                PoolingTask::MaxBackwardTo(o) => {
                     // SAFETY: there is a place for each of the task's gradients.
                     let places = unsafe { self.places.read(i * f, f) };
                     self.planes.max_backward_to(from, places, to, o)
                 }
-                Task::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
-                Task::Sum(d) => self.planes.sum(from, to, d),
-                Task::SumBackward(d, o) => self.planes.sum_backward(from, to, d, o),
+                PoolingTask::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
+                PoolingTask::Sum(d) => self.planes.sum(from, to, d),
+                PoolingTask::SumBackward(d, o) => self.planes.sum_backward(from, to, d, o),
             }
         }
     }

@@ -67,7 +67,7 @@ impl Call for SumPoolingBackward {
 pub struct MaxPooling(pub Pooling);
 
 /// Where a forward pass has found the maxima: numbers within the windows, of [`MaxPooling::place_type`].
-struct Winners(Data);
+struct WindowArgmax(Data);
 
 impl MaxPooling {
     fn place_type(&self) -> DType {
@@ -90,7 +90,7 @@ impl Call for MaxPooling {
             DType::U8 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u8>()),
             _ => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u32>()),
         });
-        run.save(Winners(places));
+        run.save(WindowArgmax(places));
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Call for MaxPooling {
         if let (Place::Gpu(_), Some(x)) = (gx.data.place(), &x[0]) {
             return cuda::max_backward(p, &gy.data, &x.data, &gx.data, output);
         }
-        let saved = run.saved::<Winners>().ok_or_else(no_forward)?;
+        let saved = run.saved::<WindowArgmax>().ok_or_else(no_forward)?;
         with_real!(run.dtype, T => match saved.0.dtype() {
             DType::U8 => p.max_backward_to(gy.slice::<T>(), saved.0.as_slice::<u8>(), gx.slice(), output),
             _ => p.max_backward_to(gy.slice::<T>(), saved.0.as_slice::<u32>(), gx.slice(), output),

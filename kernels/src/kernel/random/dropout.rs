@@ -5,11 +5,11 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::random::philox;
-use crate::random::{LastDraw, Numbers, Seed, Source};
+use crate::random::{DrawPolicy, DrawSource, LastDraw, Seed};
 use crate::with_real;
 
 /// Drops elements of `x` on their way to `y`.
-fn drop_out(run: &Run, numbers: Numbers, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
+fn drop_out(run: &Run, numbers: DrawSource, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
     if let Place::Gpu(_) = y.place() {
         return cuda::dropout(numbers, p, y, x, output);
     }
@@ -36,7 +36,7 @@ impl Call for Dropout {
 
     fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
-        drop_out(run, numbers(Source::Saved, run)?, self.p, &gx.data, &gy.data, gx.output)
+        drop_out(run, numbers(DrawPolicy::Saved, run)?, self.p, &gx.data, &gy.data, gx.output)
     }
 }
 
@@ -48,7 +48,7 @@ pub struct DropoutAgain {
 
 impl Call for DropoutAgain {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let numbers = numbers(Source::Last(self.draw.clone()), run)?;
+        let numbers = numbers(DrawPolicy::Last(self.draw.clone()), run)?;
         drop_out(run, numbers, self.p, &y[0].data, &x[0].data, Output::Write)
     }
 }

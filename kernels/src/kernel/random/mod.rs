@@ -7,19 +7,19 @@ mod rand;
 use crate::call::Run;
 use crate::cuda::draws;
 use crate::error::Result;
-use crate::random::{Numbers, Seed, Source};
+use crate::random::{DrawPolicy, DrawSource, Seed};
 pub use dropout::{Dropout, DropoutAgain};
 pub use rand::{Kind, Rand};
 
 /// The draw of a run; in a captured run, of each replay.
-fn numbers(source: Source, run: &Run) -> Result<Numbers> {
+fn numbers(source: DrawPolicy, run: &Run) -> Result<DrawSource> {
     match draws::in_memory(&source, run.saved)? {
-        Some(address) => Ok(Numbers::At(address)),
-        None => source.draw(run.saved).map(Numbers::Known),
+        Some(address) => Ok(DrawSource::At(address)),
+        None => source.draw(run.saved).map(DrawSource::Known),
     }
 }
 
 /// The next draw of a function's stream.
-fn next(seed: &Seed, run: &Run) -> Result<Numbers> {
-    numbers(Source::Next { seed: seed.twin(), again: run.again }, run)
+fn next(seed: &Seed, run: &Run) -> Result<DrawSource> {
+    numbers(DrawPolicy::Next { seed: seed.twin(), again: run.again }, run)
 }

@@ -7,11 +7,11 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 
 /// Sizes of merged axes, and whether an axis is reduced.
-pub struct Axes(SmallVec<[(usize, bool); 6]>);
+pub struct ReductionAxes(SmallVec<[(usize, bool); 6]>);
 
-impl Axes {
+impl ReductionAxes {
     /// The axes of `shape`; `reduced` says which of them are reduced.
-    pub fn new(shape: &Shape, reduced: &[bool]) -> Axes {
+    pub fn new(shape: &Shape, reduced: &[bool]) -> ReductionAxes {
         let mut merged: SmallVec<[(usize, bool); 6]> = SmallVec::new();
         for (&n, &r) in shape.iter().zip(reduced).filter(|(n, _)| **n != 1) {
             match merged.last_mut() {
@@ -19,7 +19,7 @@ impl Axes {
                 _ => merged.push((n, r)),
             }
         }
-        Axes(merged)
+        ReductionAxes(merged)
     }
 
     /// Size of the innermost axis if that is reduced.
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn offsets_of_rows_and_of_what_they_reduce() {
-        let a = Axes::new(&[2, 3, 1, 4, 5].into(), &[true, false, false, true, true]);
+        let a = ReductionAxes::new(&[2, 3, 1, 4, 5].into(), &[true, false, false, true, true]);
         assert_eq!((a.count(true), a.count(false), a.inner(), a.reduced_last()), (40, 3, 1, Some(20)));
         assert_eq!((a.reduced_offset(21), a.row_offset(2)), (61, 40));
-        let b = Axes::new(&[2, 3, 4].into(), &[false, true, false]);
+        let b = ReductionAxes::new(&[2, 3, 4].into(), &[false, true, false]);
         assert_eq!((b.inner(), b.row_offset(1), b.reduced_offset(2)), (4, 12, 8));
     }
 }

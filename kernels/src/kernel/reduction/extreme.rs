@@ -1,6 +1,6 @@
 //! Largest and smallest elements over axes, with their places: the first of equal ones. NaN is left out.
 
-use super::cpu::{Index, Order, mark, spread, winners};
+use super::cpu::{Extremum, Index, mark, spread, winners};
 use super::{Reduced, cuda};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
@@ -14,12 +14,12 @@ use crate::with_real;
 /// The values of the winners, or the values and the indices, or the indices.
 pub struct Extreme {
     pub over: Reduced,
-    pub order: Order,
+    pub order: Extremum,
     pub only_index: bool,
 }
 
 /// The winners of a forward pass: numbers among the reduced elements, as [`Extreme::index_type`].
-struct Winners(Data);
+struct ReductionArgmax(Data);
 
 /// Runs `$body` with `$I` = the type of the indices.
 macro_rules! with_index {
@@ -79,7 +79,7 @@ impl Call for Extreme {
         if let Place::Gpu(_) = y[0].data.place() {
             let mut outs = y.iter().map(|y| &y.data);
             let values = if self.only_index { None } else { outs.next() };
-            let to = cuda::Winners { values, indices: outs.next() };
+            let to = cuda::ArgmaxOutputs { values, indices: outs.next() };
             return cuda::search(self.order, &x[0].data, &self.over.shape, &self.over.mask, to);
         }
         let index = self.index_type();
@@ -88,7 +88,7 @@ impl Call for Extreme {
             self.write::<T, I>(x[0].slice(), y, saved.as_ref().map(|s| s.as_mut_slice()));
         }));
         if let Some(index) = saved {
-            run.save(Winners(index));
+            run.save(ReductionArgmax(index));
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Call for Extreme {
         if shape.size() == 0 {
             return Ok(());
         }
-        let winners = run.saved::<Winners>().ok_or_else(no_forward)?;
+        let winners = run.saved::<ReductionArgmax>().ok_or_else(no_forward)?;
         let index = &winners.0;
         with_real!(run.dtype, T => with_index!(index.dtype(), I => match gy {
             Some(gy) => spread::<T, I>(index.as_slice(), shape, mask, gy.slice(), gx.slice(), output),
@@ -130,7 +130,7 @@ fn no_forward() -> Error {
 /// 1 at the winners, 0 elsewhere.
 pub struct WinnerMask {
     pub over: Reduced,
-    pub order: Order,
+    pub order: Extremum,
 }
 
 impl Call for WinnerMask {

@@ -9,7 +9,7 @@ use crate::cuda::program;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::reduction::cpu::{broadcast, sum_axes};
-use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
 use crate::shape::Shape;
 use crate::simd::SimdReal;
 use crate::with_real;
@@ -21,7 +21,7 @@ impl Call for Mean {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (Reduced { shape, mask, .. }, n) = (&self.0, self.0.count());
         if let Place::Gpu(_) = y[0].data.place() {
-            return reduce(Reduction::Sum, &x[0].data, shape, mask, &y[0].data, 1.0 / n as f64, Output::Write);
+            return reduce(DeviceReduction::Sum, &x[0].data, shape, mask, &y[0].data, 1.0 / n as f64, Output::Write);
         }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();

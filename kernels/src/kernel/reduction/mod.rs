@@ -10,7 +10,7 @@ mod prod;
 mod sum;
 
 use crate::shape::Shape;
-pub use cpu::Order;
+pub use cpu::Extremum;
 pub use extreme::{Extreme, WinnerMask};
 pub use mean::Mean;
 pub use norm::Norm;
@@ -19,20 +19,20 @@ use smallvec::SmallVec;
 pub use sum::Sum;
 
 /// Which axes of a shape are meant.
-pub type Mask = SmallVec<[bool; 6]>;
+pub type AxisMask = SmallVec<[bool; 6]>;
 
 /// An array of which some axes are reduced.
 pub struct Reduced {
     /// The array's shape.
     pub shape: Shape,
     /// The reduced axes.
-    pub mask: Mask,
+    pub mask: AxisMask,
     /// The shape with size 1 at them.
     pub kept: Shape,
 }
 
 impl Reduced {
-    pub fn new(shape: &Shape, mask: Mask) -> Reduced {
+    pub fn new(shape: &Shape, mask: AxisMask) -> Reduced {
         let kept = shape.iter().zip(&mask).map(|(&n, &m)| if m { 1 } else { n }).collect();
         Reduced { shape: shape.clone(), mask, kept }
     }

@@ -1,19 +1,19 @@
 //! The p-norm over axes.
 
 use super::Reduced;
-use super::cpu::{Order, winners};
+use super::cpu::{Extremum, winners};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
 use crate::expr::Formula;
 use crate::kernel::ops;
-use crate::kernel::reduction::axes::Axes;
+use crate::kernel::reduction::axes::ReductionAxes;
 use crate::kernel::reduction::cpu::sum_axes;
-use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
 use crate::pool::tasks::{Shared, share};
 use crate::simd::{self, SimdReal};
-use crate::tile::{Program, Sink, Source, Walk};
+use crate::tile::{Destination, Source, TileProgram, Walk};
 use crate::with_real;
 
 /// `y = (sum |x|^p)^(1/p)` over axes; for `p = inf` the largest `|x|`.
@@ -36,7 +36,7 @@ impl Call for Norm {
 
 impl Norm {
     fn on_host<T: SimdReal>(&self, x: &[T], y: &mut [T]) -> Result<()> {
-        let axes = Axes::new(&self.over.shape, &self.over.mask);
+        let axes = ReductionAxes::new(&self.over.shape, &self.over.mask);
         let plain = axes.reduced_last().filter(|&n| n == axes.count(true) && !x.is_empty());
         match (plain, self.p) {
             (Some(n), 1.0) => sum_rows(x, n, y, simd::sum_abs),
@@ -60,7 +60,7 @@ impl Norm {
         // The sum tells where there is a NaN, which the largest element leaves out.
         let shared = Shared(y.as_mut_ptr());
         let shared = &shared;
-        winners(powers, shape, mask, Order::Largest, move |r, v, _| {
+        winners(powers, shape, mask, Extremum::Largest, move |r, v, _| {
             // SAFETY: r is one of the results, and each is written once.
             let y = unsafe { &mut *shared.0.add(r) };
             *y = if y.is_nan() { *y } else { v };
@@ -76,15 +76,15 @@ impl Norm {
             return ops::fill(y, 0.0);
         }
         if p == 1.0 {
-            return join(Reduction::SumAbs, x, y);
+            return join(DeviceReduction::SumAbs, x, y);
         }
         let sums = scratch(y.len())?;
         if p == 2.0 {
-            join(Reduction::SumSquares, x, &sums)?;
+            join(DeviceReduction::SumSquares, x, &sums)?;
         } else {
             let powers = scratch(shape.size())?;
             ops::formula(&power_formula(p), &[(x, Walk::Dense)], &powers, Output::Write)?;
-            let op = if p == f64::INFINITY { Reduction::Max } else { Reduction::Sum };
+            let op = if p == f64::INFINITY { DeviceReduction::Max } else { DeviceReduction::Sum };
             join(op, &powers, &sums)?;
         }
         let root = Formula::new(1, |v| {
@@ -125,9 +125,9 @@ fn power_formula(p: f64) -> Formula {
 
 fn power<T: SimdReal>(x: &[T], p: f64, y: &mut [T]) {
     let source = Source { ptr: x.as_ptr().cast(), dtype: T::DTYPE, walk: Walk::Dense };
-    let sink = Sink { ptr: y.as_mut_ptr().cast(), dtype: T::DTYPE };
+    let sink = Destination { ptr: y.as_mut_ptr().cast(), dtype: T::DTYPE };
     // SAFETY: both have x's length, and they are apart.
-    unsafe { Program::<T>::of(&power_formula(p)).run(x.len(), &[source], &[sink], &[]) };
+    unsafe { TileProgram::<T>::of(&power_formula(p)).run(x.len(), &[source], &[sink], &[]) };
 }
 
 fn root<T: SimdReal>(y: &mut [T], p: f64) {

@@ -5,7 +5,7 @@ use super::{Reduced, cuda};
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
-use crate::kernel::reduction::cuda::{Reduction, reduce};
+use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
 use crate::with_real;
 
 /// The product over axes.
@@ -15,7 +15,7 @@ impl Call for Prod {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let Reduced { shape, mask, .. } = &self.0;
         if let Place::Gpu(_) = y[0].data.place() {
-            return reduce(Reduction::Product, &x[0].data, shape, mask, &y[0].data, 1.0, Output::Write);
+            return reduce(DeviceReduction::Product, &x[0].data, shape, mask, &y[0].data, 1.0, Output::Write);
         }
         with_real!(run.dtype, T => prod_axes(x[0].slice::<T>(), shape, mask, y[0].slice()));
         Ok(())

@@ -12,7 +12,7 @@ use crate::expr::op::{Binary, Unary};
 use crate::kernel::axis::Axis;
 use crate::pool;
 use crate::simd::{self, SimdReal};
-use block::{Block, Rows};
+use block::{BlockOutput, ColumnBlock};
 
 /// Columns of a block at most.
 const WIDTH: usize = 256;
@@ -33,7 +33,7 @@ impl Axis {
     }
 
     /// Calls `f` with each block.
-    fn each(&self, f: &(dyn Fn(Block) + Sync)) {
+    fn each(&self, f: &(dyn Fn(ColumnBlock) + Sync)) {
         let (width, across) = self.blocks();
         let blocks = self.outer * across;
         if blocks == 0 {
@@ -43,7 +43,7 @@ impl Axis {
         pool::run(blocks.div_ceil(per_task), &|task| {
             (task * per_task..blocks.min((task + 1) * per_task)).for_each(|b| {
                 let (o, column) = (b / across, b % across * width);
-                f(Block {
+                f(ColumnBlock {
                     first: o * self.n * self.inner + column,
                     at: o * self.inner + column,
                     n: self.n,
@@ -56,17 +56,17 @@ impl Axis {
 }
 
 /// An output that several threads write to, each its own part.
-struct Shared<T> {
+struct SharedOutput<T> {
     ptr: *mut T,
     len: usize,
 }
 
 // SAFETY: `part` leaves it to the caller that parts do not overlap.
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for SharedOutput<T> {}
 
-impl<T> Shared<T> {
-    fn new(y: &mut [T]) -> Shared<T> {
-        Shared { ptr: y.as_mut_ptr(), len: y.len() }
+impl<T> SharedOutput<T> {
+    fn new(y: &mut [T]) -> SharedOutput<T> {
+        SharedOutput { ptr: y.as_mut_ptr(), len: y.len() }
     }
 
     /// # Safety
@@ -123,7 +123,7 @@ pub fn log_softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
 
 /// `y = -log_softmax(x)[label]`; 0 where the label is negative. Labels must be less than n.
 pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) {
-    let y = Shared::new(y);
+    let y = SharedOutput::new(y);
     a.each(&|b| {
         // SAFETY: blocks do not overlap.
         let y = unsafe { y.part(b.at, b.width) };
@@ -143,10 +143,11 @@ pub fn cross_entropy_keeping<T: SimdReal>(
     terms: &mut [T],
     sums: &mut [T],
 ) {
-    let (y, sums, terms) = (Shared::new(y), Shared::new(sums), Shared::new(terms));
+    let (y, sums, terms) = (SharedOutput::new(y), SharedOutput::new(sums), SharedOutput::new(terms));
     a.each(&|b| {
         // SAFETY: blocks do not overlap.
-        let (y, sums, mut terms) = unsafe { (y.part(b.at, b.width), sums.part(b.at, b.width), Rows::of(&b, &terms)) };
+        let (y, sums, mut terms) =
+            unsafe { (y.part(b.at, b.width), sums.part(b.at, b.width), BlockOutput::of(&b, &terms)) };
         match a.inner {
             1 => (y[0], sums[0]) = row::cross_entropy_keeping(b.row(x), label[b.at], terms.row()),
             _ => block::cross_entropy_keeping(&b, x, &label[b.at..][..b.width], y, &mut terms, sums),
@@ -174,18 +175,23 @@ pub fn cross_entropy_backward<T: SimdReal>(
 }
 
 /// Runs a kernel that writes a block; what is to be added goes through a buffer.
-fn written<T: SimdReal>(a: Axis, y: &mut [T], output: Output, kernel: &(dyn Fn(&Block, &mut Rows<T>) + Sync)) {
-    let y = Shared::new(y);
+fn written<T: SimdReal>(
+    a: Axis,
+    y: &mut [T],
+    output: Output,
+    kernel: &(dyn Fn(&ColumnBlock, &mut BlockOutput<T>) + Sync),
+) {
+    let y = SharedOutput::new(y);
     a.each(&|b| {
         // SAFETY: the only one for this block.
-        let mut target = unsafe { Rows::of(&b, &y) };
+        let mut target = unsafe { BlockOutput::of(&b, &y) };
         if output == Output::Write {
             return kernel(&b, &mut target);
         }
         let mut buffer = Scratch::filled(b.n * b.width, T::ZERO);
-        let shared = Shared::new(&mut buffer);
+        let shared = SharedOutput::new(&mut buffer);
         // SAFETY: the buffer is used through this alone until it is read.
-        kernel(&b, &mut unsafe { Rows::buffer(&b, &shared) });
+        kernel(&b, &mut unsafe { BlockOutput::buffer(&b, &shared) });
         if a.inner == 1 {
             return simd::add_assign(target.row(), &buffer);
         }

@@ -1,7 +1,7 @@
 //! A formula that is compiled into a loop of its own. It does the same operations in the same order as the formula's tile
 //! program, so both give the same bits.
 
-use super::{Job, Part};
+use super::{Chunk, TensorUpdate};
 use crate::dtype::DType;
 use crate::simd::{self, Body, Number, SimdReal, Vector};
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ pub trait Loop<const S: usize, const K: usize>: 'static {
 
 /// Whether the job's arrays are those of such a loop (weight, gradient, states; all but the gradient are written), in memory of
 /// the type that is computed in.
-pub(super) fn fits<const S: usize, const K: usize>(job: &Job) -> bool {
+pub(super) fn fits<const S: usize, const K: usize>(job: &TensorUpdate) -> bool {
     let written = job.sources.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, s)| s.ptr);
     job.is_plain()
         && job.sources.len() == 2 + S
@@ -26,18 +26,18 @@ pub(super) fn fits<const S: usize, const K: usize>(job: &Job) -> bool {
 ///
 /// # Safety
 /// The job [fits](fits), the part is of its elements, and no other thread works on them.
-pub(super) unsafe fn run<L: Loop<S, K>, const S: usize, const K: usize>(job: &Job, part: Part) {
+pub(super) unsafe fn run<L: Loop<S, K>, const S: usize, const K: usize>(job: &TensorUpdate, part: Chunk) {
     // SAFETY: the caller's promise.
     unsafe {
         match job.dtype {
-            DType::F64 => simd::run(&Elements::<f64, L, S, K>::new(job, part)),
-            _ => simd::run(&Elements::<f32, L, S, K>::new(job, part)),
+            DType::F64 => simd::run(&UpdatePointers::<f64, L, S, K>::new(job, part)),
+            _ => simd::run(&UpdatePointers::<f32, L, S, K>::new(job, part)),
         }
     }
 }
 
 /// Elements of a job as pointers: weight, gradient, states.
-struct Elements<T, L, const S: usize, const K: usize> {
+struct UpdatePointers<T, L, const S: usize, const K: usize> {
     w: *mut T,
     g: *const T,
     states: [*mut T; S],
@@ -46,15 +46,15 @@ struct Elements<T, L, const S: usize, const K: usize> {
     formula: PhantomData<L>,
 }
 
-impl<T: SimdReal, L: Loop<S, K>, const S: usize, const K: usize> Elements<T, L, S, K> {
+impl<T: SimdReal, L: Loop<S, K>, const S: usize, const K: usize> UpdatePointers<T, L, S, K> {
     /// # Safety
     /// As for [`run`]; `T` is the job's type.
-    unsafe fn new(job: &Job, part: Part) -> Self {
+    unsafe fn new(job: &TensorUpdate, part: Chunk) -> Self {
         // SAFETY: the elements lie inside the job's arrays, which are of type T.
         let at = |i: usize| unsafe { (job.sources[i].ptr as *mut T).add(part.from) };
         let scalars = std::array::from_fn(|i| job.scalars[i]);
         let (states, n) = (std::array::from_fn(|i| at(2 + i)), part.to - part.from);
-        Elements { w: at(0), g: at(1), states, scalars, n, formula: PhantomData }
+        UpdatePointers { w: at(0), g: at(1), states, scalars, n, formula: PhantomData }
     }
 
     /// Elements `i .. i + n`, a whole vector or a part of one.
@@ -92,7 +92,7 @@ unsafe fn store<V: Vector>(v: V, p: *mut V::E, n: usize) {
     unsafe { if n == V::N { v.store(p) } else { v.store_part(p, n) } }
 }
 
-impl<T: SimdReal, L: Loop<S, K>, const S: usize, const K: usize> Body<T> for Elements<T, L, S, K> {
+impl<T: SimdReal, L: Loop<S, K>, const S: usize, const K: usize> Body<T> for UpdatePointers<T, L, S, K> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {
         let mut scalars = [V::splat(0.0); K];

@@ -10,7 +10,7 @@ const MIN_PARALLEL: usize = 1 << 17;
 
 /// Elements `from .. to` of one array.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct Chunk {
     pub array: usize,
     pub from: usize,
     pub to: usize,
@@ -19,29 +19,29 @@ pub struct Part {
 }
 
 /// The elements of several arrays as parts of one size (the last of each array may be shorter).
-pub struct Grid {
-    parts: Vec<Part>,
+pub struct ChunkList {
+    parts: Vec<Chunk>,
     elements: usize,
 }
 
-impl Grid {
-    pub fn new(sizes: impl Iterator<Item = usize>) -> Grid {
+impl ChunkList {
+    pub fn new(sizes: impl Iterator<Item = usize>) -> ChunkList {
         let (mut parts, mut elements) = (Vec::new(), 0);
         for (array, n) in sizes.enumerate() {
             for from in (0..n).step_by(CHUNK) {
-                parts.push(Part { array, from, to: n.min(from + CHUNK), index: parts.len() });
+                parts.push(Chunk { array, from, to: n.min(from + CHUNK), index: parts.len() });
             }
             elements += n;
         }
-        Grid { parts, elements }
+        ChunkList { parts, elements }
     }
 
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[Chunk] {
         &self.parts
     }
 
     /// Calls `f` for each part, in parallel if the work (`loops` an element) is worth it.
-    pub fn run(&self, loops: usize, f: &(dyn Fn(Part) + Sync)) {
+    pub fn run(&self, loops: usize, f: &(dyn Fn(Chunk) + Sync)) {
         if self.elements.saturating_mul(loops) < MIN_PARALLEL {
             return self.parts.iter().for_each(|&part| f(part));
         }

@@ -1,18 +1,18 @@
 //! Updates: one parallel pass of a formula over many arrays, which are parameters, their gradients and states. The elements of
-//! all of them lie on one [`Grid`].
+//! all of them lie on one [`ChunkList`].
 
 mod fused;
 mod grid;
 
-use crate::array::{Data, NdArray, Place, Sink, Source, Walk};
+use crate::array::{Data, Destination, NdArray, Place, Source, Walk};
 use crate::cuda;
 use crate::dtype::{DType, compute_dtype};
 use crate::error::Result;
 use crate::expr::Formula;
 use crate::fork;
-use crate::tile::Program;
+use crate::tile::TileProgram;
 pub use fused::Loop;
-pub use grid::{Grid, Part};
+pub use grid::{Chunk, ChunkList};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
@@ -22,33 +22,33 @@ pub type Scalars = SmallVec<[f64; 8]>;
 /// A formula ready to run in single and in double precision.
 pub struct Update {
     formula: Formula,
-    single: OnceLock<Program<f32>>,
-    double: OnceLock<Program<f64>>,
+    single: OnceLock<TileProgram<f32>>,
+    double: OnceLock<TileProgram<f64>>,
     /// The same for a GPU.
-    gpu_single: OnceLock<Arc<cuda::program::Program>>,
-    gpu_double: OnceLock<Arc<cuda::program::Program>>,
+    gpu_single: OnceLock<Arc<cuda::program::DeviceProgram>>,
+    gpu_double: OnceLock<Arc<cuda::program::DeviceProgram>>,
 }
 
 /// One parameter's part of an update: memory to read, memory to write, and the numbers of this step.
-pub struct Job {
+pub struct TensorUpdate {
     n: usize,
     dtype: DType,
     place: Place,
     sources: SmallVec<[Source; 4]>,
-    sinks: SmallVec<[Sink; 3]>,
+    sinks: SmallVec<[Destination; 3]>,
     scalars: Scalars,
     /// Keeps the memory alive.
     held: SmallVec<[Data; 4]>,
 }
 
 // SAFETY: the pointers belong to `held`, which may be used by any thread.
-unsafe impl Sync for Job {}
+unsafe impl Sync for TensorUpdate {}
 
-impl Job {
+impl TensorUpdate {
     /// A job over `n` elements at `place` that computes as fits results of type `dtype`.
-    pub fn new(n: usize, dtype: DType, place: Place, scalars: Scalars) -> Job {
+    pub fn new(n: usize, dtype: DType, place: Place, scalars: Scalars) -> TensorUpdate {
         let (sources, sinks, held) = Default::default();
-        Job { n, dtype: compute_dtype(dtype), place, sources, sinks, scalars, held }
+        TensorUpdate { n, dtype: compute_dtype(dtype), place, sources, sinks, scalars, held }
     }
 
     /// Adds an array to read; constant ones are not laid out in memory.
@@ -72,11 +72,11 @@ impl Job {
     /// Adds an array to read and to write as `dtype`, which is floating point.
     ///
     /// # Errors
-    /// As [`Job::read`].
+    /// As [`TensorUpdate::read`].
     pub fn modify(&mut self, a: &NdArray, dtype: DType) -> Result<()> {
         let data = a.modify_at(self.place, dtype)?.of(self.n)?;
         self.sources.push(Source { ptr: data.address() as *const u8, dtype: data.dtype(), walk: Walk::Dense });
-        self.sinks.push(Sink { ptr: data.address() as *mut u8, dtype: data.dtype() });
+        self.sinks.push(Destination { ptr: data.address() as *mut u8, dtype: data.dtype() });
         self.held.push(data);
         Ok(())
     }
@@ -105,12 +105,12 @@ impl Update {
     ///
     /// # Panics
     /// If a job's arrays or numbers are not as many as the formula's.
-    pub fn run(&self, jobs: &[Job]) -> Result<()> {
+    pub fn run(&self, jobs: &[TensorUpdate]) -> Result<()> {
         self.run_parts(jobs, &|job, part| self.part(job, part))
     }
 
     /// As [`Update::run`], by the loop `L` of the formula's own where the arrays allow.
-    pub fn run_fused<L: Loop<S, K>, const S: usize, const K: usize>(&self, jobs: &[Job]) -> Result<()> {
+    pub fn run_fused<L: Loop<S, K>, const S: usize, const K: usize>(&self, jobs: &[TensorUpdate]) -> Result<()> {
         self.run_parts(jobs, &|job, part| match fused::fits::<S, K>(job) {
             // SAFETY: it fits; the job holds the memory, parts do not overlap, nor do jobs (see `run_parts`).
             true => unsafe { fused::run::<L, S, K>(job, part) },
@@ -119,13 +119,13 @@ impl Update {
     }
 
     /// Calls `f` for parts of all jobs on the host, and runs those of GPUs. What is done at the same time writes no memory twice.
-    fn run_parts(&self, jobs: &[Job], f: &(dyn Fn(&Job, Part) + Sync)) -> Result<()> {
+    fn run_parts(&self, jobs: &[TensorUpdate], f: &(dyn Fn(&TensorUpdate, Chunk) + Sync)) -> Result<()> {
         let program = self.single();
-        let fits = |j: &Job| program.takes(j.sources.len(), j.sinks.len(), j.scalars.len());
+        let fits = |j: &TensorUpdate| program.takes(j.sources.len(), j.sinks.len(), j.scalars.len());
         assert!(jobs.iter().all(fits), "the formula's arrays and numbers");
-        let apart = |jobs: &[Job]| {
-            let here: SmallVec<[&Job; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
-            let grid = Grid::new(here.iter().map(|j| j.n));
+        let apart = |jobs: &[TensorUpdate]| {
+            let here: SmallVec<[&TensorUpdate; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
+            let grid = ChunkList::new(here.iter().map(|j| j.n));
             grid.run(program.loops() + 1, &|part| f(here[part.array], part));
             self.run_on_gpus(jobs)
         };
@@ -133,12 +133,12 @@ impl Update {
     }
 
     /// The jobs of GPUs: one launch for all that one of them does in one type.
-    fn run_on_gpus(&self, jobs: &[Job]) -> Result<()> {
-        let mut rest: Vec<&Job> = jobs.iter().filter(|j| j.place != Place::Host).collect();
+    fn run_on_gpus(&self, jobs: &[TensorUpdate]) -> Result<()> {
+        let mut rest: Vec<&TensorUpdate> = jobs.iter().filter(|j| j.place != Place::Host).collect();
         while let Some((gpu, dtype)) = rest.first().and_then(|j| Some((j.place.gpu()?, j.dtype))) {
-            let (now, later): (Vec<&Job>, Vec<&Job>) =
+            let (now, later): (Vec<&TensorUpdate>, Vec<&TensorUpdate>) =
                 rest.into_iter().partition(|j| j.place == Place::Gpu(gpu) && j.dtype == dtype);
-            let table = |j: &&Job| cuda::program::Job {
+            let table = |j: &&TensorUpdate| cuda::program::MultiTensorItem {
                 n: j.n,
                 sources: j.sources.to_vec(),
                 sinks: j.sinks.to_vec(),
@@ -147,7 +147,7 @@ impl Update {
             let tables: Vec<_> = now.iter().map(table).collect();
             let double = dtype == DType::F64;
             let program = if double { &self.gpu_double } else { &self.gpu_single };
-            let program = program.get_or_init(|| cuda::program::Program::of(double, &self.formula));
+            let program = program.get_or_init(|| cuda::program::DeviceProgram::of(double, &self.formula));
             // SAFETY: each job holds memory of n elements for each array; none overlap (see `run_parts`).
             unsafe { program.run_jobs(gpu, &tables)? };
             rest = later;
@@ -155,7 +155,7 @@ impl Update {
         Ok(())
     }
 
-    fn part(&self, job: &Job, part: Part) {
+    fn part(&self, job: &TensorUpdate, part: Chunk) {
         // SAFETY: the job holds memory of n elements for each array; parts do not overlap, nor do jobs (see `run_parts`).
         unsafe {
             match job.dtype {
@@ -165,17 +165,17 @@ impl Update {
         }
     }
 
-    fn single(&self) -> &Program<f32> {
-        fork::fill(&self.single, || Program::of(&self.formula))
+    fn single(&self) -> &TileProgram<f32> {
+        fork::fill(&self.single, || TileProgram::of(&self.formula))
     }
 
-    fn double(&self) -> &Program<f64> {
-        fork::fill(&self.double, || Program::of(&self.formula))
+    fn double(&self) -> &TileProgram<f64> {
+        fork::fill(&self.double, || TileProgram::of(&self.formula))
     }
 }
 
-fn overlap(jobs: &[Job]) -> bool {
-    let mut written: Vec<(usize, usize)> = jobs.iter().flat_map(Job::written).filter(|(a, b)| a < b).collect();
+fn overlap(jobs: &[TensorUpdate]) -> bool {
+    let mut written: Vec<(usize, usize)> = jobs.iter().flat_map(TensorUpdate::written).filter(|(a, b)| a < b).collect();
     written.sort_unstable();
     written.windows(2).any(|w| w[1].0 < w[0].1)
 }

@@ -6,7 +6,7 @@ use super::{BLOCKS, Draw, GROUP, MULTIPLIERS, ROUNDS, WEYL};
 ///
 /// # Safety
 /// The methods may be called only on a CPU that has the instruction set.
-pub(super) trait Lanes: Copy {
+pub(super) trait WordLanes: Copy {
     const N: usize;
     unsafe fn splat(v: u32) -> Self;
     /// `first`, `first + 1`, and so on.
@@ -25,7 +25,7 @@ pub(super) trait Lanes: Copy {
 /// # Safety
 /// The CPU must have the instruction set of V.
 #[inline(always)]
-pub(super) unsafe fn group<V: Lanes>(d: &Draw, group: u64, words: &mut [u32; GROUP]) {
+pub(super) unsafe fn group<V: WordLanes>(d: &Draw, group: u64, words: &mut [u32; GROUP]) {
     let first = group * BLOCKS as u64;
     let mut i = 0;
     while i < BLOCKS {
@@ -40,7 +40,7 @@ pub(super) unsafe fn group<V: Lanes>(d: &Draw, group: u64, words: &mut [u32; GRO
 /// # Safety
 /// As for `group`; words must have room for a group, and 2 N blocks must be left from block i on.
 #[inline(always)]
-unsafe fn pair<V: Lanes>(d: &Draw, first: u64, i: usize, words: *mut u32) {
+unsafe fn pair<V: WordLanes>(d: &Draw, first: u64, i: usize, words: *mut u32) {
     // SAFETY: the caller's promise.
     unsafe {
         // The first block of a group is a multiple of 32: counting within a group never carries.
@@ -66,7 +66,7 @@ unsafe fn pair<V: Lanes>(d: &Draw, first: u64, i: usize, words: *mut u32) {
 /// # Safety
 /// As for `group`.
 #[inline(always)]
-unsafe fn round<V: Lanes>(x: [V; 4], m: [V; 2], k: [V; 2]) -> [V; 4] {
+unsafe fn round<V: WordLanes>(x: [V; 4], m: [V; 2], k: [V; 2]) -> [V; 4] {
     // SAFETY: the caller's promise.
     unsafe {
         let (p, q) = (x[0].mul(m[0]), x[2].mul(m[1]));
@@ -76,18 +76,18 @@ unsafe fn round<V: Lanes>(x: [V; 4], m: [V; 2], k: [V; 2]) -> [V; 4] {
 
 /// Without vector instructions.
 #[derive(Clone, Copy)]
-pub(super) struct Plain([u64; 4]);
+pub(super) struct ScalarWords([u64; 4]);
 
-impl Lanes for Plain {
+impl WordLanes for ScalarWords {
     const N: usize = 4;
     #[inline(always)]
     unsafe fn splat(v: u32) -> Self {
-        Plain([v as u64; 4])
+        ScalarWords([v as u64; 4])
     }
     #[inline(always)]
     unsafe fn count(first: u32) -> Self {
         let v = first as u64;
-        Plain([v, v + 1, v + 2, v + 3])
+        ScalarWords([v, v + 1, v + 2, v + 3])
     }
     #[inline(always)]
     unsafe fn mul(self, o: Self) -> Self {
@@ -95,11 +95,11 @@ impl Lanes for Plain {
         for (y, o) in y.iter_mut().zip(o.0) {
             *y = (*y as u32 as u64) * (o as u32 as u64);
         }
-        Plain(y)
+        ScalarWords(y)
     }
     #[inline(always)]
     unsafe fn high(self) -> Self {
-        Plain(self.0.map(|v| v >> 32))
+        ScalarWords(self.0.map(|v| v >> 32))
     }
     #[inline(always)]
     unsafe fn xor(self, o: Self) -> Self {
@@ -107,7 +107,7 @@ impl Lanes for Plain {
         for (y, o) in y.iter_mut().zip(o.0) {
             *y ^= o;
         }
-        Plain(y)
+        ScalarWords(y)
     }
     #[inline(always)]
     unsafe fn store(self, p: *mut u32) {
@@ -124,40 +124,40 @@ macro_rules! instruction_set {
     ($module:ident, $features:literal, $raw:ident, $n:literal, $splat:ident, $mul:ident, $shift:ident, $xor:ident,
      |$v:ident, $p:ident| $store:expr, $iota:expr, $add:ident) => {
         pub(super) mod $module {
-            use super::{Draw, GROUP, Lanes};
-            use crate::random::philox::numbers::{Dropout, Float};
+            use super::{Draw, GROUP, WordLanes};
+            use crate::random::philox::numbers::{DropoutMask, Float};
             use std::arch::x86_64::*;
 
             #[derive(Clone, Copy)]
-            struct Vector($raw);
+            struct VectorWords($raw);
 
             // SAFETY (all methods): the CPU has the features, says the trait's contract.
-            impl Lanes for Vector {
+            impl WordLanes for VectorWords {
                 const N: usize = $n;
                 #[inline(always)]
                 unsafe fn splat(v: u32) -> Self {
                     // SAFETY: as above.
-                    Vector(unsafe { $splat(v as i64) })
+                    VectorWords(unsafe { $splat(v as i64) })
                 }
                 #[inline(always)]
                 unsafe fn count(first: u32) -> Self {
                     // SAFETY: as above.
-                    Vector(unsafe { $add($splat(first as i64), $iota) })
+                    VectorWords(unsafe { $add($splat(first as i64), $iota) })
                 }
                 #[inline(always)]
                 unsafe fn mul(self, o: Self) -> Self {
                     // SAFETY: as above.
-                    Vector(unsafe { $mul(self.0, o.0) })
+                    VectorWords(unsafe { $mul(self.0, o.0) })
                 }
                 #[inline(always)]
                 unsafe fn high(self) -> Self {
                     // SAFETY: as above.
-                    Vector(unsafe { $shift::<32>(self.0) })
+                    VectorWords(unsafe { $shift::<32>(self.0) })
                 }
                 #[inline(always)]
                 unsafe fn xor(self, o: Self) -> Self {
                     // SAFETY: as above.
-                    Vector(unsafe { $xor(self.0, o.0) })
+                    VectorWords(unsafe { $xor(self.0, o.0) })
                 }
                 #[inline(always)]
                 unsafe fn store(self, $p: *mut u32) {
@@ -172,15 +172,15 @@ macro_rules! instruction_set {
             #[target_feature(enable = $features)]
             pub unsafe fn group(d: &Draw, group: u64, words: &mut [u32; GROUP]) {
                 // SAFETY: the caller's promise.
-                unsafe { super::group::<Vector>(d, group, words) }
+                unsafe { super::group::<VectorWords>(d, group, words) }
             }
 
             /// # Safety
             /// The CPU must have the features.
             #[target_feature(enable = $features)]
-            pub unsafe fn dropout<T: Float>(f: &Dropout<T>, group: u64, y: &mut [T], x: &[T]) {
+            pub unsafe fn dropout<T: Float>(f: &DropoutMask<T>, group: u64, y: &mut [T], x: &[T]) {
                 // SAFETY: the caller's promise.
-                unsafe { f.run::<Vector>(group, y, x) }
+                unsafe { f.run::<VectorWords>(group, y, x) }
             }
         }
     };

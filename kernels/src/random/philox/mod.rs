@@ -48,7 +48,7 @@ impl Draw {
                 Isa::Avx512 => lanes::avx512::group(self, group, &mut words),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => lanes::avx2::group(self, group, &mut words),
-                _ => lanes::group::<lanes::Plain>(self, group, &mut words),
+                _ => lanes::group::<lanes::ScalarWords>(self, group, &mut words),
             }
         }
         words
@@ -90,7 +90,7 @@ mod tests {
                 assert_eq!(d.group(group).to_vec(), want);
                 let mut plain = [0; GROUP];
                 // SAFETY: plain words need no feature.
-                unsafe { lanes::group::<lanes::Plain>(&d, group, &mut plain) };
+                unsafe { lanes::group::<lanes::ScalarWords>(&d, group, &mut plain) };
                 assert_eq!(plain.to_vec(), want);
                 #[cfg(target_arch = "x86_64")]
                 if isa() >= Isa::Avx2 {

@@ -1,7 +1,7 @@
 //! Numbers made of random words: uniform, normal, integers, and dropout's mask. Element i depends on the draw and on i alone, so the
 //! numbers are the same however the work is split.
 
-use super::lanes::{self, Lanes};
+use super::lanes::{self, WordLanes};
 use super::{BLOCKS, Draw, GROUP};
 use crate::dtype::Element;
 use crate::expr::op::Unary;
@@ -138,7 +138,7 @@ pub fn integers<T: Element>(d: Draw, y: &mut [T], low: i64, high: i64) {
 
 /// What becomes of the destination.
 #[derive(Clone, Copy)]
-pub(super) struct Dropout<T> {
+pub(super) struct DropoutMask<T> {
     d: Draw,
     /// Words below it drop their element.
     threshold: u32,
@@ -149,7 +149,7 @@ pub(super) struct Dropout<T> {
 /// `y = x / (1 - p)` where the draw keeps an element, `x * 0` elsewhere; with `add`, added to y. Makes the same mask at every call.
 pub fn dropout<T: Float>(d: Draw, p: f64, y: &mut [T], x: &[T], add: bool) {
     let threshold = (p * (1u64 << 32) as f64) as u32;
-    let f = Dropout { d, threshold, scale: T::from_f64(1.0 / (1.0 - p)), add };
+    let f = DropoutMask { d, threshold, scale: T::from_f64(1.0 / (1.0 - p)), add };
     parts(y, GROUP * TASK, |task, y| {
         let x = &x[task * GROUP * TASK..][..y.len()];
         let group = (task * TASK) as u64;
@@ -160,19 +160,19 @@ pub fn dropout<T: Float>(d: Draw, p: f64, y: &mut [T], x: &[T], add: bool) {
                 Isa::Avx512 => lanes::avx512::dropout(&f, group, y, x),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => lanes::avx2::dropout(&f, group, y, x),
-                _ => f.run::<lanes::Plain>(group, y, x),
+                _ => f.run::<lanes::ScalarWords>(group, y, x),
             }
         }
     });
 }
 
-impl<T: Float> Dropout<T> {
+impl<T: Float> DropoutMask<T> {
     /// Works on the elements of whole groups from `group` on.
     ///
     /// # Safety
     /// The CPU must have the instruction set of V.
     #[inline(always)]
-    pub(super) unsafe fn run<V: Lanes>(&self, group: u64, y: &mut [T], x: &[T]) {
+    pub(super) unsafe fn run<V: WordLanes>(&self, group: u64, y: &mut [T], x: &[T]) {
         let mut words = [0; GROUP];
         let mut first = 0;
         while first < y.len() {

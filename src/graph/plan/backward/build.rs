@@ -1,6 +1,8 @@
 //! Builds the steps of a backward plan: which gradients each unit makes, where they go, what ends with it.
 
-use super::{Call, Forward, How, Key, Step, Target, Tile, What};
+use super::{
+    BackwardAction, BackwardCall, BackwardKey, BackwardStep, BackwardTile, ForwardPlan, GradientTarget, GradientWrite,
+};
 use crate::function::Part;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var, storage};
@@ -12,7 +14,7 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 
 /// For each variable whether its data is there. `forward`: the run whose data is read, and its slots of `g`'s variables.
-pub(super) fn stored(g: &Graph, forward: Option<(&Forward, &[Option<u32>])>) -> Vec<bool> {
+pub(super) fn stored(g: &Graph, forward: Option<(&ForwardPlan, &[Option<u32>])>) -> Vec<bool> {
     let kept = |v: usize| match forward {
         Some((f, slots)) => slots[v].is_some_and(|slot| f.kept[slot as usize]),
         None => !g.vars[v].var.is_lost(),
@@ -21,9 +23,9 @@ pub(super) fn stored(g: &Graph, forward: Option<(&Forward, &[Option<u32>])>) -> 
     g.vars.iter().enumerate().map(|(i, v)| kept(i) || is_there(v)).collect()
 }
 
-pub(super) struct Builder<'a> {
+pub(super) struct BackwardBuilder<'a> {
     g: &'a Graph,
-    key: Key,
+    key: BackwardKey,
     /// Data that forward kept, or that the script has put in the place of what forward made.
     stored: Vec<bool>,
     /// Data that some step reads.
@@ -32,20 +34,20 @@ pub(super) struct Builder<'a> {
     rewritten: Vec<usize>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> BackwardBuilder<'a> {
     /// `stored`: the data that is there.
-    pub(super) fn new(g: &'a Graph, key: Key, stored: Vec<bool>) -> Builder<'a> {
+    pub(super) fn new(g: &'a Graph, key: BackwardKey, stored: Vec<bool>) -> BackwardBuilder<'a> {
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
         opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
-        Builder { g, key, stored, read: RefCell::new(read), rewritten: g.rewritten() }
+        BackwardBuilder { g, key, stored, read: RefCell::new(read), rewritten: g.rewritten() }
     }
 
     pub(super) fn stored(&self) -> &[bool] {
         &self.stored
     }
 
-    pub(super) fn steps(&self, units: &[Unit]) -> Vec<Step> {
+    pub(super) fn steps(&self, units: &[Unit]) -> Vec<BackwardStep> {
         let mut reached = vec![false; self.g.vars.len()];
         let root = self.g.roots[0] as usize;
         reached[root] = self.g.vars[root].flows;
@@ -74,11 +76,11 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn unit(&self, unit: &Unit, reached: &mut [bool]) -> Option<What> {
+    fn unit(&self, unit: &Unit, reached: &mut [bool]) -> Option<BackwardAction> {
         let n = unit.nodes[0];
         let node = &self.g.nodes[n as usize];
         if unit.elementwise {
-            return self.tile(unit, reached).map(|t| What::Tile(Box::new(t)));
+            return self.tile(unit, reached).map(|t| BackwardAction::Tile(Box::new(t)));
         }
         let wants = node.wants(self.g);
         if !node.y.iter().any(|&y| reached[y as usize]) || !wants.contains(&true) {
@@ -87,55 +89,55 @@ impl<'a> Builder<'a> {
         let arrives: SmallVec<[bool; 2]> = node.y.iter().map(|&y| reached[y as usize]).collect();
         let mut target = |(i, &x): (usize, &u32)| match node.f.function.gradient_of(i) {
             Part::Added => self.target(x, reached),
-            Part::Instead => self.begin(x, How::Write, reached),
-            Part::Given => self.begin(x, How::Own, reached),
+            Part::Instead => self.begin(x, GradientWrite::Write, reached),
+            Part::Given => self.begin(x, GradientWrite::Own, reached),
         };
-        let targets: SmallVec<[Option<Target>; 4]> =
+        let targets: SmallVec<[Option<GradientTarget>; 4]> =
             node.x.iter().enumerate().zip(&wants).map(|(x, &wanted)| wanted.then(|| target(x))).collect();
         if node.f.function.is_view() {
-            return targets[0].map(|t| What::View(n, t));
+            return targets[0].map(|t| BackwardAction::View(n, t));
         }
         let needs = node.f.needs(&node.setup, &wants);
         let over = needs.and_then(|_| self.over(node, &arrives, &targets));
         let saves = node.f.saves(&node.setup).is_some();
-        Some(What::Call(Call { node: n, needs, saves, arrives, targets, over }))
+        Some(BackwardAction::Call(BackwardCall { node: n, needs, saves, arrives, targets, over }))
     }
 
     /// The input whose gradient can be written over that of an output: both of one size, computed in the type in which
     /// they are stored, on the host, and the old one is not observed. And that output.
-    fn over(&self, node: &Node, arrives: &[bool], targets: &[Option<Target>]) -> Option<(usize, usize)> {
+    fn over(&self, node: &Node, arrives: &[bool], targets: &[Option<GradientTarget>]) -> Option<(usize, usize)> {
         let context = &node.f.context;
         if self.key.hooked || context.gpu().is_some() || context.dtype() != context.compute_dtype() {
             return None;
         }
         let (call, x, y) = (node.setup.kernels()?, &node.setup.x, &node.setup.y);
         let ends = |v: u32| !self.g.var(v).root && !self.g.var(v).grad_is_visible(self.key.clear_buffer);
-        let alone = |t: &Target| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
+        let alone = |t: &GradientTarget| targets.iter().flatten().filter(|other| other.slot == t.slot).count() == 1;
         let at = |i: usize| {
             let from = call.grad_over(i)?;
-            targets[i].filter(|t| t.how == How::Write && alone(t))?;
+            targets[i].filter(|t| t.how == GradientWrite::Write && alone(t))?;
             (arrives[from] && ends(node.y[from]) && y[from].size() == x[i].size()).then_some((i, from))
         };
         (0..targets.len()).find_map(at)
     }
 
-    fn target(&self, v: u32, reached: &mut [bool]) -> Target {
+    fn target(&self, v: u32, reached: &mut [bool]) -> GradientTarget {
         let first = !std::mem::replace(&mut reached[v as usize], true);
         let how = match self.g.var(v).producer {
-            None => How::Leaf,
-            Some(_) if first => How::Write,
-            Some(_) => How::Add,
+            None => GradientWrite::Leaf,
+            Some(_) if first => GradientWrite::Write,
+            Some(_) => GradientWrite::Add,
         };
-        Target { slot: v, how, twice: false }
+        GradientTarget { slot: v, how, twice: false }
     }
 
     /// A gradient that begins here, whatever others gave.
-    fn begin(&self, v: u32, how: How, reached: &mut [bool]) -> Target {
+    fn begin(&self, v: u32, how: GradientWrite, reached: &mut [bool]) -> GradientTarget {
         reached[v as usize] = true;
-        Target { slot: v, how, twice: false }
+        GradientTarget { slot: v, how, twice: false }
     }
 
-    fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<Tile> {
+    fn tile(&self, unit: &Unit, reached: &mut [bool]) -> Option<BackwardTile> {
         let arrives = |v: u32| reached[v as usize];
         let seen = |v: u32| !self.g.var(v).root && self.g.var(v).grad_is_visible(self.key.clear_buffer);
         let mut read = self.read.borrow_mut();
@@ -147,13 +149,13 @@ impl<'a> Builder<'a> {
         let shape = self.g.var(self.g.nodes[last as usize].y[0]).shape.clone();
         let made = |v: u32| unit.nodes.iter().any(|&n| self.g.nodes[n as usize].y[0] == v);
         let target = |v: u32, reached: &mut [bool]| match made(v) {
-            true => Target { slot: v, how: How::Write, twice: false },
+            true => GradientTarget { slot: v, how: GradientWrite::Write, twice: false },
             false => self.target(v, reached),
         };
         let targets = back.outputs().map(|v| target(v, reached)).collect();
         let site = back.site;
         let remade = self.remade(unit, &back);
-        Some(Tile { node: last, unit: back, remade, shape, targets, programs: Mutex::default(), site })
+        Some(BackwardTile { node: last, unit: back, remade, shape, targets, programs: Mutex::default(), site })
     }
 
     /// What the program of a unit computes values again from, and the functions that read it.
@@ -169,7 +171,7 @@ impl<'a> Builder<'a> {
             .collect()
     }
 
-    fn step(&self, unit: &Unit, what: What) -> Step {
+    fn step(&self, unit: &Unit, what: BackwardAction) -> BackwardStep {
         let made = || unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
         let free_grads = made().filter(|&v| !self.g.var(v).grad_is_visible(self.key.clear_buffer)).collect();
         let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
@@ -180,24 +182,24 @@ impl<'a> Builder<'a> {
         let reads = self.reads(&what);
         let work = self.g.nodes[what.node() as usize].x.first().map_or(1, |&x| self.g.var(x).shape.size());
         let viewed = self.viewed(&what);
-        Step { what, work, free_grads, free_data, reads, viewed, again: Vec::new(), forget: SmallVec::new() }
+        BackwardStep { what, work, free_grads, free_data, reads, viewed, again: Vec::new(), forget: SmallVec::new() }
     }
 
     /// What is read from the memory of another variable: that, and the function that would have read it.
-    fn viewed(&self, what: &What) -> SmallVec<[(u32, u32); 1]> {
+    fn viewed(&self, what: &BackwardAction) -> SmallVec<[(u32, u32); 1]> {
         let all = match what {
-            What::View(..) => Vec::new(),
-            What::Tile(t) => t.unit.loads(),
-            What::Call(c) => self.g.nodes[c.node as usize].x.to_vec(),
+            BackwardAction::View(..) => Vec::new(),
+            BackwardAction::Tile(t) => t.unit.loads(),
+            BackwardAction::Call(c) => self.g.nodes[c.node as usize].x.to_vec(),
         };
         all.into_iter().filter_map(|v| self.g.view(v)).map(|w| (w.source, w.node)).collect()
     }
 
-    fn reads(&self, what: &What) -> SmallVec<[u32; 4]> {
+    fn reads(&self, what: &BackwardAction) -> SmallVec<[u32; 4]> {
         match what {
-            What::View(..) => SmallVec::new(),
-            What::Tile(t) => t.unit.reads(self.g).into_iter().collect(),
-            What::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
+            BackwardAction::View(..) => SmallVec::new(),
+            BackwardAction::Tile(t) => t.unit.reads(self.g).into_iter().collect(),
+            BackwardAction::Call(c) => self.g.nodes[c.node as usize].backward_reads(self.g),
         }
     }
 }

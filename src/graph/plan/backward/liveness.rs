@@ -1,13 +1,13 @@
 //! What the memory of a backward run can be saved by: data that ends before the step of the function that made it, and
 //! gradients that repeat themselves and are kept without the repetitions.
 
-use super::{Call, How, Step, What};
+use super::{BackwardAction, BackwardCall, BackwardStep, GradientWrite};
 use crate::graph::plan::order::Graph;
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
 /// Frees data right after its last reading.
-pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
+pub(super) fn bring_forward(g: &Graph, steps: &mut [BackwardStep]) {
     let mut last_read: Vec<Option<usize>> = vec![None; g.vars.len()];
     for (s, step) in steps.iter().enumerate() {
         let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].reads(g)));
@@ -25,14 +25,16 @@ pub(super) fn bring_forward(g: &Graph, steps: &mut [Step]) {
 
 /// For each variable the shape of its gradient without repetitions, if one function gives it, it is not observed, and the
 /// one unit that reads it is a loop over elements, which repeats it on the way.
-pub(super) fn narrow(g: &Graph, clear_buffer: bool, steps: &[Step]) -> Vec<Option<Shape>> {
+pub(super) fn narrow(g: &Graph, clear_buffer: bool, steps: &[BackwardStep]) -> Vec<Option<Shape>> {
     let mut shapes = vec![None; g.vars.len()];
     let mut parts = vec![0; g.vars.len()];
     steps.iter().flat_map(|s| s.what.targets()).for_each(|t| parts[t.slot as usize] += 1);
     let looped = |v: u32| g.var(v).producer.is_some_and(|n| g.nodes[n as usize].f.function.elementwise().is_some());
     for step in steps {
-        let What::Call(Call { node, needs: Some(_), targets, .. }) = &step.what else { continue };
-        let Some(t) = targets[0].filter(|t| t.how == How::Write && parts[t.slot as usize] == 1) else { continue };
+        let BackwardAction::Call(BackwardCall { node, needs: Some(_), targets, .. }) = &step.what else { continue };
+        let Some(t) = targets[0].filter(|t| t.how == GradientWrite::Write && parts[t.slot as usize] == 1) else {
+            continue;
+        };
         let v = g.var(t.slot);
         if !v.root && !v.grad_is_visible(clear_buffer) && looped(t.slot) {
             shapes[t.slot as usize] = g.nodes[*node as usize].setup.kernels().and_then(|call| call.grad_repeats());

@@ -1,6 +1,6 @@
 //! The gradient by functions that work on whole variables: they are given stand-ins over data and gradients.
 
-use super::{Backward, Call, How, Target};
+use super::{BackwardCall, BackwardPlan, GradientTarget, GradientWrite};
 use crate::function::OnVariables;
 use crate::graph::mode;
 use crate::graph::plan::build::PlanNode;
@@ -11,7 +11,7 @@ use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
 use std::sync::Arc;
 
-impl Backward {
+impl BackwardPlan {
     /// What the plan keeps alive beside its functions.
     #[cfg(feature = "python")]
     pub(crate) fn watch(&self) -> &crate::graph::plan::Watch {
@@ -19,7 +19,13 @@ impl Backward {
     }
 
     /// The gradient by a function over variables.
-    pub(super) fn variables(&self, node: &PlanNode, c: &Call, f: &dyn OnVariables, seed: &NdArray) -> Result<()> {
+    pub(super) fn variables(
+        &self,
+        node: &PlanNode,
+        c: &BackwardCall,
+        f: &dyn OnVariables,
+        seed: &NdArray,
+    ) -> Result<()> {
         let gx = self.arrays(&node.x, |i| c.targets[i].map(|t| self.grads[t.slot as usize].clone()));
         let _unset = Unset::new(gx.iter());
         let gy = self.arrays(&node.y, |i| c.arrives[i].then(|| self.grad(node.y[i], seed).clone()));
@@ -56,13 +62,13 @@ impl Backward {
     /// Which gradients are added to, as NNabla says it: those of leaves unless they are zeroed, others after their first
     /// part, and those of an input that is given several times, be it as a copy that shares the gradient (user code may
     /// write them in any order).
-    fn accumulate(&self, targets: &[Option<Target>]) -> Result<Vec<bool>> {
-        let memory = |t: &Target| Arc::as_ptr(&self.grads[t.slot as usize].storage()) as usize;
+    fn accumulate(&self, targets: &[Option<GradientTarget>]) -> Result<Vec<bool>> {
+        let memory = |t: &GradientTarget| Arc::as_ptr(&self.grads[t.slot as usize].storage()) as usize;
         let at: Vec<Option<usize>> = targets.iter().map(|t| t.as_ref().map(memory)).collect();
-        let adds = |t: &Target| match t.how {
-            How::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
-            How::Write => false,
-            How::Add | How::Own => true,
+        let adds = |t: &GradientTarget| match t.how {
+            GradientWrite::Leaf => !self.grads[t.slot as usize].storage().is_zero(),
+            GradientWrite::Write => false,
+            GradientWrite::Add | GradientWrite::Own => true,
         };
         let mut list: Vec<bool> = targets.iter().map(|t| t.as_ref().is_some_and(adds)).collect();
         for (i, t) in targets.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! Runs backward plans: hands data and gradients to kernels and rules, frees what ends.
 
-use super::{Backward, Call, How, Step, Target, What};
+use super::{BackwardAction, BackwardCall, BackwardPlan, BackwardStep, GradientTarget, GradientWrite};
 use crate::function::{Grad, GradMut, Needs, Output};
 use crate::graph::grad::own_rule;
 use crate::graph::mode;
 use crate::graph::node::FnNode;
 use crate::graph::plan::Turn;
 use crate::graph::plan::build::{self as forward, PlanNode};
-use crate::graph::plan::exec::{Hooks, Interrupt, interruptible};
-use crate::graph::plan::invoke::{self, How as Forward, run_arrays};
+use crate::graph::plan::exec::{Interrupt, NodeHooks, interruptible};
+use crate::graph::plan::invoke::{self, ForwardMode, run_arrays};
 use crate::graph::plan::order::address;
 use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::variable::Variable;
@@ -23,9 +23,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-impl Backward {
+impl BackwardPlan {
     /// Runs the plan; `seed` is the gradient of the root, dropped after its last reading with `clear_seed`.
-    pub(crate) fn run(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
+    pub(crate) fn run(&self, seed: &NdArray, hooks: &NodeHooks, clear_seed: bool) -> Result<()> {
         let _turn = Turn::take(self.nodes.iter().map(|n| &*n.f))?;
         let lost = self.make_ready()?;
         self.clear_unreached()?;
@@ -61,7 +61,7 @@ impl Backward {
                 }
             }
         };
-        replays.run(&c, &mut || self.compute(seed, &Hooks::default(), clear_seed), finish)
+        replays.run(&c, &mut || self.compute(seed, &NodeHooks::default(), clear_seed), finish)
     }
 
     /// Before anything is written: what forward kept and another backward run has cleared is made again, likewise what it
@@ -119,7 +119,7 @@ impl Backward {
         recompute::check_makers(&makers).map_err(|e| node.f.explain(e))
     }
 
-    fn compute(&self, seed: &NdArray, hooks: &Hooks, clear_seed: bool) -> Result<()> {
+    fn compute(&self, seed: &NdArray, hooks: &NodeHooks, clear_seed: bool) -> Result<()> {
         let (mut interrupt, at) = (Interrupt::default(), Cell::new(0));
         let run = || {
             self.steps.iter().enumerate().try_for_each(|(i, step)| {
@@ -144,7 +144,7 @@ impl Backward {
         if v == self.root { seed } else { &self.grads[v as usize] }
     }
 
-    fn step(&self, step: &Step, seed: &NdArray, hooks: &Hooks) -> Result<()> {
+    fn step(&self, step: &BackwardStep, seed: &NdArray, hooks: &NodeHooks) -> Result<()> {
         let node = &self.nodes[step.what.node() as usize];
         hooks.before(&node.f, &self.slots)?;
         self.again(step)?;
@@ -152,9 +152,9 @@ impl Backward {
         let again = self.restore(&step.reads)?;
         step.viewed.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let done = match &step.what {
-            What::Call(c) => self.call(c, seed),
-            What::View(n, t) => self.view(*n, *t, seed, step),
-            What::Tile(t) => self.tile(t, seed, step),
+            BackwardAction::Call(c) => self.call(c, seed),
+            BackwardAction::View(n, t) => self.view(*n, *t, seed, step),
+            BackwardAction::Tile(t) => self.tile(t, seed, step),
         };
         done.map_err(|e| node.f.explain(e))?;
         hooks.after(&node.f, &self.slots)?;
@@ -170,7 +170,7 @@ impl Backward {
     }
 
     /// Frees what ends with a step.
-    fn end(&self, step: &Step) {
+    fn end(&self, step: &BackwardStep) {
         step.forget.iter().for_each(|&v| self.forget(v));
         step.free_grads.iter().filter(|&&v| v != self.root).for_each(|&v| self.drop_grad(v));
         step.free_data.iter().for_each(|&v| self.drop_data(v));
@@ -224,12 +224,12 @@ impl Backward {
     }
 
     /// Runs the planned recomputation before a step. What is there all the same stays as it is.
-    fn again(&self, step: &Step) -> Result<()> {
+    fn again(&self, step: &BackwardStep) -> Result<()> {
         let is_there = |v: &u32| !self.slots[*v as usize].data.is_empty();
         for again in &step.again {
             let node = &self.nodes[again.what.node() as usize];
             let missing = match &again.what {
-                forward::What::Tile(t) => !t.sinks.iter().all(is_there),
+                forward::ForwardAction::Tile(t) => !t.sinks.iter().all(is_there),
                 _ => !node.y.iter().all(is_there),
             };
             if missing {
@@ -278,7 +278,7 @@ impl Backward {
         check_input(&slot.data, slot.maker.as_ref(), &reader.f).map_err(|e| reader.f.explain(e))
     }
 
-    fn call(&self, c: &Call, seed: &NdArray) -> Result<()> {
+    fn call(&self, c: &BackwardCall, seed: &NdArray) -> Result<()> {
         let node = &self.nodes[c.node as usize];
         if let Some(own) = node.f.function.on_variables() {
             return self.variables(node, c, own, seed);
@@ -289,7 +289,7 @@ impl Backward {
         }
     }
 
-    fn kernel(&self, node: &PlanNode, c: &Call, needs: Needs, seed: &NdArray) -> Result<()> {
+    fn kernel(&self, node: &PlanNode, c: &BackwardCall, needs: Needs, seed: &NdArray) -> Result<()> {
         if c.saves {
             self.save_again(node)?;
         }
@@ -299,9 +299,9 @@ impl Backward {
         let data = |v: u32| &self.slots[v as usize].data;
         let arrives = |i: usize| c.arrives[i] && over.is_none_or(|(_, from)| from != i);
         let gy = |i: usize| arrives(i).then(|| self.grad(node.y[i], seed));
-        let mut late: SmallVec<[(Target, Data); 2]> = SmallVec::new();
-        let gx = |(i, t): (usize, &Option<Target>)| match t {
-            Some(t) if t.how == How::Own => Ok(None),
+        let mut late: SmallVec<[(GradientTarget, Data); 2]> = SmallVec::new();
+        let gx = |(i, t): (usize, &Option<GradientTarget>)| match t {
+            Some(t) if t.how == GradientWrite::Own => Ok(None),
             Some(t) if over.is_some_and(|(at, _)| at == i) => self.gradient_over(t, compute).map(Some),
             Some(t) => self.gradient(t, node, seed, place, &mut late).map(Some),
             None => Ok(None),
@@ -323,7 +323,7 @@ impl Backward {
         let x: SmallVec<[NdArray; 4]> = node.x.iter().map(data).collect();
         let y: SmallVec<[NdArray; 2]> =
             node.y.iter().map(|&v| NdArray::of_engine(self.slots[v as usize].shape.clone())).collect();
-        mode::again(|| run_arrays(&node.f, &x, &y, Forward { again: true, keep: true }))?;
+        mode::again(|| run_arrays(&node.f, &x, &y, ForwardMode { again: true, keep: true }))?;
         more.iter().for_each(|&v| self.forget(v));
         Ok(())
     }
@@ -343,11 +343,11 @@ impl Backward {
     /// function goes too or lies, goes through `late`.
     fn gradient(
         &self,
-        t: &Target,
+        t: &GradientTarget,
         node: &PlanNode,
         seed: &NdArray,
         place: Place,
-        late: &mut SmallVec<[(Target, Data); 2]>,
+        late: &mut SmallVec<[(GradientTarget, Data); 2]>,
     ) -> Result<GradMut<'_>> {
         let shape = self.grad_shape(t.slot);
         let target = &self.grads[t.slot as usize];
@@ -367,22 +367,22 @@ impl Backward {
     }
 
     /// A gradient in the memory that it has taken over, with what is there.
-    fn gradient_over(&self, t: &Target, compute: DType) -> Result<GradMut<'_>> {
+    fn gradient_over(&self, t: &GradientTarget, compute: DType) -> Result<GradMut<'_>> {
         let shape = &self.slots[t.slot as usize].shape;
         let data = self.grads[t.slot as usize].modify(compute)?.of(shape.size())?;
         Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
-    pub(super) fn output(&self, t: &Target) -> Output {
+    pub(super) fn output(&self, t: &GradientTarget) -> Output {
         match t.how {
-            How::Write => Output::Write,
-            How::Leaf if self.grads[t.slot as usize].is_nothing() => Output::Write,
-            How::Leaf | How::Add | How::Own => Output::Accumulate,
+            GradientWrite::Write => Output::Write,
+            GradientWrite::Leaf if self.grads[t.slot as usize].is_nothing() => Output::Write,
+            GradientWrite::Leaf | GradientWrite::Add | GradientWrite::Own => Output::Accumulate,
         }
     }
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
-    pub(super) fn deliver(&self, t: Target, part: &Data, dtype: DType) -> Result<()> {
+    pub(super) fn deliver(&self, t: GradientTarget, part: &Data, dtype: DType) -> Result<()> {
         let (target, place) = (&self.grads[t.slot as usize], part.place());
         let output = self.output(&t);
         if output == Output::Write {
@@ -403,7 +403,7 @@ impl Backward {
     }
 
     /// The gradient by the function's rule: a graph that runs at once and is forgotten.
-    fn rule(&self, node: &PlanNode, c: &Call, seed: &NdArray) -> Result<()> {
+    fn rule(&self, node: &PlanNode, c: &BackwardCall, seed: &NdArray) -> Result<()> {
         let f = &node.f;
         // In the shapes of the call, which fit together: an array may have got another one meanwhile.
         let variable = |a: NdArray, v: u32| -> Result<Variable> {
@@ -437,7 +437,7 @@ impl Backward {
     }
 
     /// A view's gradient is its output's, under the input's shape.
-    fn view(&self, n: u32, t: Target, seed: &NdArray, step: &Step) -> Result<()> {
+    fn view(&self, n: u32, t: GradientTarget, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         let node = &self.nodes[n as usize];
         let gy = self.grad(node.y[0], seed);
         let ends = !self.key.hooked && step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;

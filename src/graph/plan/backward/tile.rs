@@ -1,6 +1,6 @@
 //! Runs the backward pass of an element-wise unit as one program over tiles.
 
-use super::{Backward, Step, Target, Tile};
+use super::{BackwardPlan, BackwardStep, BackwardTile, GradientTarget};
 use crate::function::Output;
 use crate::graph::plan::invoke::{read, steal};
 use crate::graph::plan::program::Input;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Inputs whose memory a gradient takes over: the input, the gradient's slot.
 type Stolen = SmallVec<[(Input, u32); 1]>;
 
-impl Backward {
-    pub(super) fn tile(&self, t: &Tile, seed: &NdArray, step: &Step) -> Result<()> {
+impl BackwardPlan {
+    pub(super) fn tile(&self, t: &BackwardTile, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         t.remade.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
         let adds: SmallVec<[bool; 4]> =
@@ -30,7 +30,7 @@ impl Backward {
         for &input in inputs.iter() {
             self.read(t, input, &stolen, seed, &mut operands)?;
         }
-        let mut temps: SmallVec<[(Target, Data); 2]> = SmallVec::new();
+        let mut temps: SmallVec<[(GradientTarget, Data); 2]> = SmallVec::new();
         for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
@@ -49,12 +49,19 @@ impl Backward {
 
     /// The gradient of target `i` is made beside its array and then added: it must be summed first, or the array is
     /// another target's too (copies of one variable that share it).
-    fn is_apart(&self, t: &Tile, i: usize) -> bool {
+    fn is_apart(&self, t: &BackwardTile, i: usize) -> bool {
         t.targets[i].twice || self.slots[t.targets[i].slot as usize].shape != t.shape
     }
 
     /// An input of the program, from where it is now.
-    fn read(&self, t: &Tile, input: Input, stolen: &Stolen, seed: &NdArray, operands: &mut Operands) -> Result<()> {
+    fn read(
+        &self,
+        t: &BackwardTile,
+        input: Input,
+        stolen: &Stolen,
+        seed: &NdArray,
+        operands: &mut Operands,
+    ) -> Result<()> {
         let (own, shape) = match input {
             Input::Data(v) if let Some(w) = self.views.get(v as usize).and_then(Option::as_deref) => {
                 let slot = &self.slots[w.source as usize];
@@ -69,7 +76,7 @@ impl Backward {
     }
 
     /// Sums a full-size gradient down to its variable's shape.
-    fn reduce(&self, x: Target, full: &Data, t: &Tile) -> Result<()> {
+    fn reduce(&self, x: GradientTarget, full: &Data, t: &BackwardTile) -> Result<()> {
         let shape = &self.slots[x.slot as usize].shape;
         let compute = full.dtype();
         let part = Data::new_at(full.place(), compute, shape.size())?;
@@ -78,7 +85,13 @@ impl Backward {
     }
 
     /// Lets gradients that begin here (`fresh`) take the memory of what is read and ends here: gradients, then data.
-    fn stolen(&self, t: &Tile, step: &Step, fresh: impl Iterator<Item = u32>, inputs: &[Input]) -> Stolen {
+    fn stolen(
+        &self,
+        t: &BackwardTile,
+        step: &BackwardStep,
+        fresh: impl Iterator<Item = u32>,
+        inputs: &[Input],
+    ) -> Stolen {
         let is_viewed = |i: &Input| step.viewed.iter().any(|(source, _)| *i == Input::Data(*source));
         let ending = t.ending(self, step).filter(|i| inputs.contains(i) && !is_viewed(i));
         let mut ending: SmallVec<[Input; 4]> = ending.collect();
@@ -98,9 +111,13 @@ impl Backward {
     }
 }
 
-impl Tile {
+impl BackwardTile {
     /// What ends with its step and is as large as what it makes: gradients first, then data.
-    pub(crate) fn ending<'a>(&self, plan: &'a Backward, step: &'a Step) -> impl Iterator<Item = Input> + use<'a> {
+    pub(crate) fn ending<'a>(
+        &self,
+        plan: &'a BackwardPlan,
+        step: &'a BackwardStep,
+    ) -> impl Iterator<Item = Input> + use<'a> {
         let shape = self.shape.clone();
         let grads = step.free_grads.iter().filter(|&&v| v != plan.root).map(|&v| Input::Grad(v));
         let data = step.forget.iter().chain(&step.free_data).map(|&v| Input::Data(v));

@@ -1,6 +1,6 @@
 //! The bias gradient: sums of gy over everything but the channels.
 
-use super::{Conv, Layout};
+use super::{ChannelOrder, Conv};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
@@ -31,15 +31,15 @@ pub(super) fn gradient<T: Real>(c: &Conv, gy: &[T], gb: &mut [T], output: Output
     })
 }
 
-fn add<T: Real>(layout: Layout, points: usize, gy: &[T], sums: &mut [T]) {
+fn add<T: Real>(layout: ChannelOrder, points: usize, gy: &[T], sums: &mut [T]) {
     if gy.is_empty() {
         return;
     }
     match layout {
-        Layout::ChannelFirst => {
+        ChannelOrder::ChannelFirst => {
             gy.chunks_exact(points).enumerate().for_each(|(i, row)| sums[i % sums.len()] += sum(row));
         }
-        Layout::ChannelLast => {
+        ChannelOrder::ChannelLast => {
             let n = sums.len();
             gy.chunks_exact(n).for_each(|row| sums.iter_mut().zip(row).for_each(|(s, &v)| *s += v));
         }

@@ -1,7 +1,7 @@
 //! Forward and the data gradient: panels of weights against bands of the source.
 
-use super::geometry::{Bands, Geometry, Item, Order};
-use super::pack::{How, Move, band, weights};
+use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
+use super::pack::{Move, PackingMode, band, weights};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
@@ -63,12 +63,12 @@ impl Bands {
 }
 
 /// Adds up the bytes of the large buffers that a correlation works in.
-pub(super) struct Buffers<'a> {
+pub(super) struct CorrelationScratch<'a> {
     pub g: &'a Geometry,
     pub bytes: &'a Cell<usize>,
 }
 
-impl<T: Real> Choose<T> for Buffers<'_> {
+impl<T: Real> Choose<T> for CorrelationScratch<'_> {
     fn with<L: Lanes<T>>(self) {
         let bands = Bands::of_channels::<T>(self.g, block::<T, L>(self.g).min(self.g.channels));
         let (copy, sums) = bands.work::<T, L>();
@@ -82,19 +82,19 @@ impl<T: Real> Choose<T> for Correlate<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let each = block::<T, L>(self.g);
         for first in (0..self.g.channels.max(1)).step_by(each) {
-            Part::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
+            ChannelContribution::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
         }
     }
 }
 
 /// Columns of taps where at least a fifth of the products would be with padding.
-fn order(g: &Geometry) -> Order {
+fn order(g: &Geometry) -> PanelOrder {
     let ((h, all_h), (w, all_w)) = (g.axes[1].share(), g.axes[2].share());
-    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { Order::Column } else { Order::Row }
+    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { PanelOrder::Column } else { PanelOrder::Row }
 }
 
 /// The contribution of some of the summed channels.
-struct Part<'a, T, L> {
+struct ChannelContribution<'a, T, L> {
     c: &'a Correlate<'a, T>,
     first: usize,
     channels: usize,
@@ -102,20 +102,20 @@ struct Part<'a, T, L> {
     weights: Vec<usize>,
     taps: Vec<isize>,
     points: Scratch<isize>,
-    order: Order,
+    order: PanelOrder,
     output: Output,
     lanes: std::marker::PhantomData<L>,
 }
 
 // SAFETY: pointers are behind SendPtr; L is a name only.
-unsafe impl<T: Sync, L> Sync for Part<'_, T, L> {}
+unsafe impl<T: Sync, L> Sync for ChannelContribution<'_, T, L> {}
 
-impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
+impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
     fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
         let g = c.g;
         let bands = Bands::of_channels::<T>(g, channels);
         let order = order(g);
-        Part {
+        ChannelContribution {
             weights: g.weight_table(channels, order),
             taps: bands.tap_table(g, channels, order),
             points: bands.point_table(g),
@@ -201,7 +201,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     }
 
     /// All points of a band for one panel.
-    fn points(&self, item: Item, x: *const T, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
+    fn points(&self, item: RowBand, x: *const T, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
         let width = self.c.g.axes[2].points;
         for q in (0..item.rows * width).step_by(RUN) {
             pace.step(RUN * self.taps.len());
@@ -210,7 +210,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     }
 
     /// The points `q` of a band: their sums, then the store.
-    fn block(&self, item: Item, x: *const T, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
+    fn block(&self, item: RowBand, x: *const T, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
         let (vectors, lane) = self.panel(panel);
         let width = vectors * L::N;
         let lanes = (self.c.g.lanes - lane).min(width);
@@ -233,8 +233,8 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         };
         match self.order {
             // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
-            Order::Row => unsafe { L::enter(tiles) },
-            Order::Column => {
+            PanelOrder::Row => unsafe { L::enter(tiles) },
+            PanelOrder::Column => {
                 out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
                 let tiles = Tiles { init: out.as_ptr(), init_stride: width, ..tiles };
                 let points = self.c.g.axes[2].points;
@@ -248,7 +248,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
     }
 
     /// Points of one row, of a block that starts at `start`: for each column of taps only the points and the taps that do not meet padding.
-    fn columns(&self, item: Item, q: Range<usize>, start: usize, tiles: Tiles<T>) {
+    fn columns(&self, item: RowBand, q: Range<usize>, start: usize, tiles: Tiles<T>) {
         let [_, h, w] = &self.c.g.axes;
         let (row, first) = (q.start / w.points, q.start % w.points);
         let seen = h.seen(item.first + row);
@@ -270,7 +270,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
         }
     }
 
-    fn store(&self, item: Item, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
+    fn store(&self, item: RowBand, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
         let g = self.c.g;
         let [_, h, w] = &g.axes;
         let whole = h.stride == 1 && w.stride == 1 && w.points == w.target;
@@ -282,7 +282,7 @@ impl<'a, T: Real, L: Lanes<T>> Part<'a, T, L> {
             runs[n] = (from - q.start, count, item.target(g, r, c));
             (from, n) = (from + count, n + 1);
         }
-        let how = if self.output == Output::Accumulate { How::Add } else { How::Write };
+        let how = if self.output == Output::Accumulate { PackingMode::Add } else { PackingMode::Write };
         let tensor = SendPtr(self.c.y.0.wrapping_add(lane * g.y.channel));
         let point = w.stride * g.y.at[2];
         let to =

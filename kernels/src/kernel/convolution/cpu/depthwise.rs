@@ -1,13 +1,13 @@
 //! Convolutions of each channel by itself: rows times one weight, where a tile of channels would be nearly empty.
 
 use super::geometry::Geometry;
-use super::{Conv, Layout};
+use super::{ChannelOrder, Conv};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
-use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 
 /// Channels of a task where they lie side by side.
 const BLOCK: usize = 64;
@@ -40,7 +40,7 @@ impl<T: Real> Depthwise<'_, T> {
 
     /// Channels that are done together.
     fn block(&self) -> usize {
-        if self.c.layout == Layout::ChannelFirst { 1 } else { BLOCK.min(self.c.group) }
+        if self.c.layout == ChannelOrder::ChannelFirst { 1 } else { BLOCK.min(self.c.group) }
     }
 
     /// Calls `f` with the kernel's position, places in y and x, count and distance in x of each stretch of numbers.
@@ -62,7 +62,7 @@ impl<T: Real> Depthwise<'_, T> {
                     if range.is_empty() {
                         continue;
                     }
-                    if self.c.layout == Layout::ChannelFirst {
+                    if self.c.layout == ChannelOrder::ChannelFirst {
                         f(k, y + range.start, x + column(range.start), range.len(), aw.step);
                         continue;
                     }
@@ -114,7 +114,7 @@ impl<T: Real> Choose<T> for &Depthwise<'_, T> {
                 let (sample, first) = (i / blocks, i % blocks * each);
                 let samples = if weight { 0..self.c.batch } else { sample..sample + 1 };
                 // SAFETY: L is what the machine has; the block's channels of the samples are inside the tensors.
-                unsafe { L::enter(Part { a: self, first, block: each.min(groups - first), samples }) }
+                unsafe { L::enter(ChannelRange { a: self, first, block: each.min(groups - first), samples }) }
             }
         });
     }
@@ -129,14 +129,14 @@ impl<T: Real> Depthwise<'_, T> {
 }
 
 /// Some channels of some samples.
-struct Part<'a, 'b, T> {
+struct ChannelRange<'a, 'b, T> {
     a: &'a Depthwise<'b, T>,
     first: usize,
     block: usize,
     samples: std::ops::Range<usize>,
 }
 
-impl<T: Real> Job<T> for Part<'_, '_, T> {
+impl<T: Real> WithLanes<T> for ChannelRange<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let taps = self.a.g.kernel.iter().product::<usize>();
@@ -157,7 +157,7 @@ impl<T: Real> Job<T> for Part<'_, '_, T> {
     }
 }
 
-impl<T: Real> Part<'_, '_, T> {
+impl<T: Real> ChannelRange<'_, '_, T> {
     #[inline(always)]
     unsafe fn sample(&self, n: usize, w: &mut [T]) {
         let (a, block) = (self.a, self.block);

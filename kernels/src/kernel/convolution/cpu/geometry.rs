@@ -3,12 +3,12 @@
 //! Forward, the weight gradient and each phase of the data gradient are one operation on different geometry: point
 //! `p` of an axis reads the source at `p * step + tap` for each tap and is stored at `start + p * stride`.
 
-use super::{Conv, Layout};
+use super::{ChannelOrder, Conv};
 use crate::array::scratch::Scratch;
 
 /// One spatial axis.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub(super) struct SpatialAxis {
     pub points: usize,
     pub step: usize,
     /// Position relative to `p * step`, and index in the kernel; in order of the position, up or down.
@@ -20,25 +20,25 @@ pub(super) struct Axis {
     pub target: usize,
 }
 
-impl Axis {
+impl SpatialAxis {
     pub fn forward(source: usize, points: usize, kernel: usize, step: usize, pad: usize, dilation: usize) -> Self {
         let taps = (0..kernel).map(|k| ((k * dilation) as isize - pad as isize, k)).collect();
-        Axis { points, step, taps, source, start: 0, stride: 1, target: points }
+        SpatialAxis { points, step, taps, source, start: 0, stride: 1, target: points }
     }
 
     /// The data gradient at the positions that share a remainder modulo the stride, so the taps that reach them.
-    pub fn phases(forward: &Axis) -> Vec<Axis> {
+    pub fn phases(forward: &SpatialAxis) -> Vec<SpatialAxis> {
         let step = forward.step;
-        (0..step.min(forward.source)).map(|start| Axis::phase(forward, start)).collect()
+        (0..step.min(forward.source)).map(|start| SpatialAxis::phase(forward, start)).collect()
     }
 
-    fn phase(forward: &Axis, start: usize) -> Axis {
+    fn phase(forward: &SpatialAxis, start: usize) -> SpatialAxis {
         let step = forward.step as isize;
         let reach = |&(t, k): &(isize, usize)| {
             let from = start as isize - t;
             (from.rem_euclid(step) == 0).then(|| (from.div_euclid(step), k))
         };
-        Axis {
+        SpatialAxis {
             points: (forward.source - start).div_ceil(forward.step),
             step: 1,
             taps: forward.taps.iter().filter_map(reach).collect(),
@@ -77,7 +77,7 @@ impl Axis {
     }
 }
 
-impl Axis {
+impl SpatialAxis {
     /// Points that tap `t` takes to a place inside the source.
     pub fn reached(&self, t: usize) -> std::ops::Range<usize> {
         let (tap, step) = (self.taps[t].0, self.step as isize);
@@ -94,20 +94,20 @@ impl Axis {
 
 /// Distances in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Strides {
+pub(super) struct ImageStrides {
     pub sample: usize,
     pub channel: usize,
     pub at: [usize; 3],
 }
 
-impl Strides {
-    pub fn new(layout: Layout, channels: usize, size: [usize; 3]) -> Self {
+impl ImageStrides {
+    pub fn new(layout: ChannelOrder, channels: usize, size: [usize; 3]) -> Self {
         let [d, h, w] = size;
         let (channel, one) = match layout {
-            Layout::ChannelFirst => (d * h * w, 1),
-            Layout::ChannelLast => (1, channels),
+            ChannelOrder::ChannelFirst => (d * h * w, 1),
+            ChannelOrder::ChannelLast => (1, channels),
         };
-        Strides { sample: channels * d * h * w, channel, at: [h * w * one, w * one, one] }
+        ImageStrides { sample: channels * d * h * w, channel, at: [h * w * one, w * one, one] }
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) struct WeightStrides {
 
 /// Order of the rows of a panel, outermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum PanelOrder {
     /// Depth, height, then what lies together in the source.
     Row,
     /// Width, height, channels: one column of taps at a time. Depth has one tap.
@@ -134,22 +134,23 @@ pub(super) struct Geometry {
     pub batch: usize,
     pub channels: usize,
     pub lanes: usize,
-    pub axes: [Axis; 3],
+    pub axes: [SpatialAxis; 3],
     pub kernel: [usize; 3],
-    pub layout: Layout,
-    pub x: Strides,
-    pub y: Strides,
+    pub layout: ChannelOrder,
+    pub x: ImageStrides,
+    pub y: ImageStrides,
     pub w: WeightStrides,
 }
 
 impl Geometry {
     pub fn forward(c: &Conv) -> Self {
         let out = c.output();
-        let axis = |i: usize| Axis::forward(c.input[i], out[i], c.kernel[i], c.stride[i], c.pad[i], c.dilation[i]);
+        let axis =
+            |i: usize| SpatialAxis::forward(c.input[i], out[i], c.kernel[i], c.stride[i], c.pad[i], c.dilation[i]);
         let (channels, taps) = (c.in_channels / c.group, c.kernel.iter().product::<usize>());
         let (channel, kernel) = match c.layout {
-            Layout::ChannelFirst => (taps, 1),
-            Layout::ChannelLast => (1, channels),
+            ChannelOrder::ChannelFirst => (taps, 1),
+            ChannelOrder::ChannelLast => (1, channels),
         };
         Geometry {
             batch: c.batch,
@@ -158,8 +159,8 @@ impl Geometry {
             axes: [axis(0), axis(1), axis(2)],
             kernel: c.kernel,
             layout: c.layout,
-            x: Strides::new(c.layout, c.in_channels, c.input),
-            y: Strides::new(c.layout, c.out_channels, out),
+            x: ImageStrides::new(c.layout, c.in_channels, c.input),
+            y: ImageStrides::new(c.layout, c.out_channels, out),
             w: WeightStrides { lane: channels * taps, channel, kernel },
         }
     }
@@ -169,7 +170,7 @@ impl Geometry {
         let f = Geometry::forward(c);
         let w = WeightStrides { lane: f.w.channel, channel: f.w.lane, kernel: f.w.kernel };
         let of = |axes| Geometry { channels: f.lanes, lanes: f.channels, axes, x: f.y, y: f.x, w, ..f.clone() };
-        let [d, h, w] = [0, 1, 2].map(|i| Axis::phases(&f.axes[i]));
+        let [d, h, w] = [0, 1, 2].map(|i| SpatialAxis::phases(&f.axes[i]));
         let mut all = Vec::new();
         for d in &d {
             for h in &h {
@@ -194,22 +195,24 @@ impl Geometry {
     }
 
     /// Calls `f` with each summed channel, the taps of the three axes and their numbers, in the panels' order.
-    fn each_tap(&self, channels: usize, order: Order, mut f: impl FnMut(usize, [(isize, usize); 3], [usize; 3])) {
+    fn each_tap(&self, channels: usize, order: PanelOrder, mut f: impl FnMut(usize, [(isize, usize); 3], [usize; 3])) {
         let [ad, ah, aw] = &self.axes;
         let [nd, nh, nw] = [ad, ah, aw].map(|a| a.taps.len());
         let mut one = |c: usize, i: usize, j: usize, k: usize| f(c, [ad.taps[i], ah.taps[j], aw.taps[k]], [i, j, k]);
-        let first = self.layout == Layout::ChannelFirst;
+        let first = self.layout == ChannelOrder::ChannelFirst;
         for e in 0..nd * nh * nw * channels {
             match order {
-                Order::Column => one(e % channels, 0, e / channels % nh, e / channels / nh),
-                Order::Row if first => one(e / nw % channels, e / nw / channels / nh, e / nw / channels % nh, e % nw),
-                Order::Row => one(e % channels, e / channels / nw / nh, e / channels / nw % nh, e / channels % nw),
+                PanelOrder::Column => one(e % channels, 0, e / channels % nh, e / channels / nh),
+                PanelOrder::Row if first => {
+                    one(e / nw % channels, e / nw / channels / nh, e / nw / channels % nh, e % nw)
+                }
+                PanelOrder::Row => one(e % channels, e / channels / nw / nh, e / channels / nw % nh, e / channels % nw),
             }
         }
     }
 
     /// The place of each row of a panel within the weights of one lane and channel block.
-    pub fn weight_table(&self, channels: usize, order: Order) -> Vec<usize> {
+    pub fn weight_table(&self, channels: usize, order: PanelOrder) -> Vec<usize> {
         let mut table = Vec::with_capacity(channels * self.taps());
         let [_, kh, kw] = self.kernel;
         self.each_tap(channels, order, |c, [d, h, w], _| {
@@ -252,19 +255,19 @@ impl Bands {
         let rows = h.points.div_ceil(count);
         let height = h.extent(rows);
         let count = h.points.div_ceil(rows.max(1));
-        let near = g.layout == Layout::ChannelLast || g.channels * g.x.channel <= 1 << 16;
-        if near && g.axes.iter().all(Axis::inside) {
+        let near = g.layout == ChannelOrder::ChannelLast || g.channels * g.x.channel <= 1 << 16;
+        if near && g.axes.iter().all(SpatialAxis::inside) {
             return Bands { rows, count, copied: false, height, width, channel: g.x.channel, at: g.x.at, len: 0 };
         }
         let (channel, at) = match g.layout {
-            Layout::ChannelFirst => (slices * height * width, [height * width, width, 1]),
-            Layout::ChannelLast => (1, [height * width * channels, width * channels, channels]),
+            ChannelOrder::ChannelFirst => (slices * height * width, [height * width, width, 1]),
+            ChannelOrder::ChannelLast => (1, [height * width * channels, width * channels, channels]),
         };
         Bands { rows, count, copied: true, height, width, channel, at, len: channels * slices * height * width }
     }
 
     /// The distance of each row of a panel from the band's origin.
-    pub fn tap_table(&self, g: &Geometry, channels: usize, order: Order) -> Vec<isize> {
+    pub fn tap_table(&self, g: &Geometry, channels: usize, order: PanelOrder) -> Vec<isize> {
         let mut table = Vec::with_capacity(channels * g.taps());
         let low = if self.copied { [0, g.axes[1].lowest(), g.axes[2].lowest()] } else { [0; 3] };
         g.each_tap(channels, order, |c, taps, index| {
@@ -289,29 +292,29 @@ impl Bands {
     }
 
     /// Sample, slice, first row and number of rows of a band.
-    pub fn item(&self, g: &Geometry, i: usize) -> Item {
+    pub fn item(&self, g: &Geometry, i: usize) -> RowBand {
         let depth = g.axes[0].points;
         let first = i % self.count * self.rows;
         let rows = self.rows.min(g.axes[1].points - first);
-        Item { sample: i / self.count / depth, slice: i / self.count % depth, first, rows }
+        RowBand { sample: i / self.count / depth, slice: i / self.count % depth, first, rows }
     }
 
     /// The band's origin in x, for bands that are read in place.
-    pub fn origin(&self, g: &Geometry, it: Item) -> usize {
+    pub fn origin(&self, g: &Geometry, it: RowBand) -> usize {
         let [d, h, _] = &g.axes;
         it.sample * g.x.sample + it.slice * d.step * self.at[0] + it.first * h.step * self.at[1]
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
+pub(super) struct RowBand {
     pub sample: usize,
     pub slice: usize,
     pub first: usize,
     pub rows: usize,
 }
 
-impl Item {
+impl RowBand {
     /// The place in y of point `column` of the item's row `row`.
     pub fn target(&self, g: &Geometry, row: usize, column: usize) -> usize {
         let at = [self.slice, self.first + row, column];

@@ -2,14 +2,14 @@
 
 use crate::array::Output;
 use crate::dtype::Real;
-use crate::kernel::convolution::Sizes;
+use crate::kernel::convolution::ConvolutionSizes;
 use crate::pool::Pace;
 use smallvec::SmallVec;
 
 type At = SmallVec<[usize; 6]>;
 
 /// Calls `f(input, weight, output)` with the places of every product.
-pub fn each_product(s: &Sizes, mut f: impl FnMut(usize, usize, usize)) {
+pub fn each_product(s: &ConvolutionSizes, mut f: impl FnMut(usize, usize, usize)) {
     let (each_in, each_out) = (s.in_channels / s.group, s.out_channels / s.group);
     let count = |d: &[usize]| d.iter().product::<usize>();
     let (inputs, outputs, taps) = (count(&s.input), count(&s.output), count(&s.kernel));
@@ -50,7 +50,7 @@ fn position(mut i: usize, sizes: &[usize]) -> At {
 }
 
 /// The place in the input that tap `k` of output point `p` reads; none in the padding.
-fn source(s: &Sizes, p: &At, k: &At) -> Option<usize> {
+fn source(s: &ConvolutionSizes, p: &At, k: &At) -> Option<usize> {
     (0..p.len()).try_fold(0, |place, i| {
         let at = (p[i] * s.stride[i] + k[i] * s.dilation[i]).checked_sub(s.pad[i])?;
         (at < s.input[i]).then(|| place * s.input[i] + at)

@@ -23,14 +23,14 @@ use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use std::cell::Cell;
-use weight::WeightGradient;
+use weight::GroupWeightGradient;
 
 /// Elements of gradients that are copied at a time where one is written over another.
 const OVER: usize = 1 << 18;
 
 /// Where the channels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum ChannelOrder {
     /// x (N, C, D, H, W), w (OC, C / group, kernel).
     ChannelFirst,
     /// x (N, D, H, W, C), w (OC, kernel, C / group).
@@ -49,7 +49,7 @@ pub struct Conv {
     pub stride: [usize; 3],
     pub pad: [usize; 3],
     pub dilation: [usize; 3],
-    pub layout: Layout,
+    pub layout: ChannelOrder,
 }
 
 impl Conv {
@@ -81,13 +81,13 @@ impl Conv {
             return [0; 2];
         }
         let correlate = |g: &Geometry| {
-            lanes::dispatch::<T, _>(correlate::Buffers { g, bytes: &bytes });
+            lanes::dispatch::<T, _>(correlate::CorrelationScratch { g, bytes: &bytes });
             bytes.get()
         };
         let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
         let over = scratch::counted(over * size_of::<T>());
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
-        lanes::dispatch::<T, _>(weight::Buffers { g: &forward, bytes: &bytes });
+        lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let backward = data.max(bytes.get());
         [correlate(&forward), backward]
     }
@@ -168,7 +168,7 @@ impl Conv {
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             // SAFETY: the sizes were checked.
-            unsafe { WeightGradient { g: &g, x, gy, gw: gw.add(i * g.lanes * g.w.lane), output }.run() }
+            unsafe { GroupWeightGradient { g: &g, x, gy, gw: gw.add(i * g.lanes * g.w.lane), output }.run() }
         }
     }
 

@@ -1,20 +1,21 @@
 //! Copies into the order that the inner loop reads: padded bands of the source, panels of weights and of gradients.
 
-use super::Layout;
-use super::geometry::{Bands, Geometry, Item};
+use super::ChannelOrder;
+use super::geometry::{Bands, Geometry, RowBand};
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Block, Job, Lanes};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes};
 
 /// The band `it` of `x`, which starts at the first of `channels` channels, with zeros for the padding.
 ///
 /// # Safety
 /// `x` points into a tensor of the geometry's source, `channels` channels from there exist.
-pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: Item, x: *const T, channels: usize, out: &mut [T]) {
+pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: RowBand, x: *const T, channels: usize, out: &mut [T]) {
     let [d, h, _] = &g.axes;
     let x = x.wrapping_add(it.sample * g.x.sample);
     let top = (it.first * h.step) as isize + h.taps.iter().map(|t| t.0).min().unwrap_or(0);
-    let (planes, row) = if g.layout == Layout::ChannelFirst { (channels, b.width) } else { (1, b.width * channels) };
+    let (planes, row) =
+        if g.layout == ChannelOrder::ChannelFirst { (channels, b.width) } else { (1, b.width * channels) };
     for c in 0..planes {
         for s in 0..d.taps.len() {
             let z = (it.slice * d.step) as isize + d.taps[s].0;
@@ -40,7 +41,7 @@ unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &
         return;
     }
     let axis = &g.axes[2];
-    let each = if g.layout == Layout::ChannelFirst { 1 } else { channels };
+    let each = if g.layout == ChannelOrder::ChannelFirst { 1 } else { channels };
     let width = (out.len() / each) as isize;
     let low = axis.taps.iter().map(|t| t.0).min().unwrap_or(0);
     let from = (-low).clamp(0, width);
@@ -95,11 +96,11 @@ pub(super) struct Move<'a, T> {
     pub point: usize,
     /// First row, number of rows, and place in the tensor.
     pub runs: &'a [(usize, usize, usize)],
-    pub how: How,
+    pub how: PackingMode,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum PackingMode {
     /// From the tensor to the rows.
     Gather,
     /// To the tensor.
@@ -108,7 +109,7 @@ pub(super) enum How {
     Add,
 }
 
-impl<T: Real> Job<T> for Move<'_, T> {
+impl<T: Real> WithLanes<T> for Move<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         for &(row, count, at) in self.runs {
@@ -152,9 +153,9 @@ impl<T: Real> Move<'_, T> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.how {
-                How::Gather => *row = *tensor,
-                How::Write => *tensor = *row,
-                How::Add => *tensor += *row,
+                PackingMode::Gather => *row = *tensor,
+                PackingMode::Write => *tensor = *row,
+                PackingMode::Add => *tensor += *row,
             }
         }
     }
@@ -167,7 +168,7 @@ impl<T: Real> Move<'_, T> {
                 let points = L::N.min(count - q);
                 let (a, b) = (rows.wrapping_add(q * self.width + l), tensor.wrapping_add(l * self.channel + q));
                 let block = match self.how {
-                    How::Gather => Block {
+                    PackingMode::Gather => TransposeBlock {
                         src: b.cast_const(),
                         src_stride: self.channel,
                         rows: lanes,
@@ -175,7 +176,7 @@ impl<T: Real> Move<'_, T> {
                         dst: a,
                         dst_stride: self.width,
                     },
-                    _ => Block {
+                    _ => TransposeBlock {
                         src: a.cast_const(),
                         src_stride: self.width,
                         rows: points,
@@ -185,7 +186,7 @@ impl<T: Real> Move<'_, T> {
                     },
                 };
                 // SAFETY: the caller's promise.
-                unsafe { L::transpose(block, self.how == How::Add) }
+                unsafe { L::transpose(block, self.how == PackingMode::Add) }
             }
         }
     }

@@ -20,8 +20,8 @@ fn each_product(c: &Conv, mut f: impl FnMut(usize, usize, usize)) {
     let count = |s: [usize; 3]| s.iter().product::<usize>();
     let point = |i: usize, s: [usize; 3]| [i / s[2] / s[1], i / s[2] % s[1], i % s[2]];
     let place = |n: usize, ch: usize, channels: usize, p: usize, size: usize| match c.layout {
-        Layout::ChannelFirst => (n * channels + ch) * size + p,
-        Layout::ChannelLast => (n * size + p) * channels + ch,
+        ChannelOrder::ChannelFirst => (n * channels + ch) * size + p,
+        ChannelOrder::ChannelLast => (n * size + p) * channels + ch,
     };
     for n in 0..c.batch {
         for o in 0..c.out_channels {
@@ -61,8 +61,8 @@ fn check<T: Real>(c: &Conv, eps: f64) {
     let gy = noise::<T>(c.output_len(), 4);
     let points = c.output().iter().product::<usize>();
     let channel = |i: usize| match c.layout {
-        Layout::ChannelFirst => i / points % c.out_channels,
-        Layout::ChannelLast => i % c.out_channels,
+        ChannelOrder::ChannelFirst => i / points % c.out_channels,
+        ChannelOrder::ChannelLast => i % c.out_channels,
     };
     let (old_x, old_w, old_b) = (noise::<T>(x.len(), 5), noise::<T>(w.len(), 6), noise::<T>(b.len(), 7));
     let (mut y0, mut gx0, mut gw0) = (vec![0.0; gy.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
@@ -102,11 +102,11 @@ fn check<T: Real>(c: &Conv, eps: f64) {
 }
 
 /// (batch, group, in, out, input, kernel, stride, pad, dilation)
-type Case = (usize, usize, usize, usize, [usize; 3], [usize; 3], [usize; 3], [usize; 3], [usize; 3]);
+type ConvolutionCase = (usize, usize, usize, usize, [usize; 3], [usize; 3], [usize; 3], [usize; 3], [usize; 3]);
 
-fn cases(all: &[Case]) {
+fn cases(all: &[ConvolutionCase]) {
     for &(batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation) in all {
-        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+        for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
             let c = Conv { batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation, layout };
             check::<f32>(&c, 1e-5);
             check::<f64>(&c, 1e-13);
@@ -180,7 +180,7 @@ fn results_do_not_depend_on_the_thread_count() {
     let sizes = [(9, 3, 34, 24, 0, 1), (2, 40, 70, 20, 1, 1), (4, 16, 16, 33, 1, 2), (16, 16, 16, 12, 4, 1)];
     let before = crate::pool::num_threads();
     for (batch, in_channels, out_channels, n, p, s) in sizes {
-        for layout in [Layout::ChannelFirst, Layout::ChannelLast] {
+        for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
             let (input, kernel, stride, pad) = ([1, n, n], [1, 3, 3], [1, s, s], [0, p, p]);
             let c =
                 Conv { batch, group: 1, in_channels, out_channels, input, kernel, stride, pad, dilation: ONE, layout };

@@ -1,7 +1,7 @@
 //! The weight gradient: for each tap and channel, the sum over points of source times output gradient.
 
-use super::geometry::{Bands, Geometry, Item, Order};
-use super::pack::{How, Move, band};
+use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
+use super::pack::{Move, PackingMode, band};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
@@ -24,7 +24,7 @@ const PARTS: usize = 8;
 const TASK: usize = 1 << 20;
 
 /// The weight gradient of one group.
-pub(super) struct WeightGradient<'a, T> {
+pub(super) struct GroupWeightGradient<'a, T> {
     pub g: &'a Geometry,
     pub x: SendPtr<T>,
     pub gy: SendPtr<T>,
@@ -32,7 +32,7 @@ pub(super) struct WeightGradient<'a, T> {
     pub output: Output,
 }
 
-impl<T: Real> WeightGradient<'_, T> {
+impl<T: Real> GroupWeightGradient<'_, T> {
     /// # Safety
     /// The pointers are to a group's first channel of tensors that have the geometry's sizes.
     pub unsafe fn run(self) {
@@ -40,7 +40,7 @@ impl<T: Real> WeightGradient<'_, T> {
     }
 }
 
-impl<T: Real> Choose<T> for WeightGradient<'_, T> {
+impl<T: Real> Choose<T> for GroupWeightGradient<'_, T> {
     fn with<L: Lanes<T>>(self) {
         Panels::<T, L>::new(&self).run();
     }
@@ -48,7 +48,7 @@ impl<T: Real> Choose<T> for WeightGradient<'_, T> {
 
 /// The weights cut into panels: some channels of the source by two vectors of lanes.
 struct Panels<'a, T, L> {
-    a: &'a WeightGradient<'a, T>,
+    a: &'a GroupWeightGradient<'a, T>,
     channels: usize,
     bands: Bands,
     points: Scratch<isize>,
@@ -84,12 +84,12 @@ fn bands<T: Real>(g: &Geometry, channels: usize) -> Bands {
 }
 
 /// Adds up the bytes of the large buffers that a weight gradient works in.
-pub(super) struct Buffers<'a> {
+pub(super) struct WeightGradientScratch<'a> {
     pub g: &'a Geometry,
     pub bytes: &'a Cell<usize>,
 }
 
-impl<T: Real> Choose<T> for Buffers<'_> {
+impl<T: Real> Choose<T> for WeightGradientScratch<'_> {
     fn with<L: Lanes<T>>(self) {
         let bands = bands::<T>(self.g, block::<T, L>(self.g));
         let points = bands.rows * self.g.axes[2].points;
@@ -101,7 +101,7 @@ impl<T: Real> Choose<T> for Buffers<'_> {
 }
 
 impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
-    fn new(a: &'a WeightGradient<'a, T>) -> Self {
+    fn new(a: &'a GroupWeightGradient<'a, T>) -> Self {
         let g = a.g;
         let channels = block::<T, L>(g);
         let across = g.lanes.div_ceil(2 * L::N);
@@ -155,7 +155,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     fn task(&self, p: &Panel, items: std::ops::Range<usize>, sums: &mut [T]) {
         let g = self.a.g;
         let (copy, rows) = (scratch::line::<T>(self.bands.len), self.points.len() * p.width);
-        let taps = self.bands.tap_table(g, p.channels, Order::Row);
+        let taps = self.bands.tap_table(g, p.channels, PanelOrder::Row);
         scratch::with(copy + rows, |buffer: &mut [T]| {
             let (copy, rows) = buffer.split_at_mut(copy);
             let mut pace = Pace::new();
@@ -177,18 +177,18 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     }
 
     /// The item's gradients as rows of lanes.
-    fn gather(&self, p: &Panel, item: Item, rows: &mut [T]) {
+    fn gather(&self, p: &Panel, item: RowBand, rows: &mut [T]) {
         let g = self.a.g;
         let runs = [(0, item.rows * g.axes[2].points, item.target(g, 0, 0))];
         let tensor = SendPtr(self.a.gy.0.wrapping_add(p.lane * g.y.channel));
-        let (channel, point, how) = (g.y.channel, g.y.at[2], How::Gather);
+        let (channel, point, how) = (g.y.channel, g.y.at[2], PackingMode::Gather);
         let from =
             Move { rows: rows.as_mut_ptr(), width: p.width, lanes: p.lanes, tensor, channel, point, runs: &runs, how };
         // SAFETY: the points of a forward geometry lie one after another in gy.
         unsafe { L::enter(from) }
     }
 
-    fn add(&self, p: &Panel, item: Item, x: *const T, taps: &[isize], rows: &[T], sums: &mut [T]) {
+    fn add(&self, p: &Panel, item: RowBand, x: *const T, taps: &[isize], rows: &[T], sums: &mut [T]) {
         let tiles = Tiles {
             x,
             off: &self.points[..item.rows * self.a.g.axes[2].points],
@@ -212,7 +212,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
             total.iter_mut().zip(part).for_each(|(t, &v)| *t += v);
         }
         let base = self.a.gw.0.wrapping_add(p.channel * g.w.channel + p.lane * g.w.lane);
-        for (row, at) in total.chunks_exact(p.width).zip(g.weight_table(p.channels, Order::Row)) {
+        for (row, at) in total.chunks_exact(p.width).zip(g.weight_table(p.channels, PanelOrder::Row)) {
             for (l, &v) in row[..p.lanes].iter().enumerate() {
                 // SAFETY: channels, taps and lanes of the panel are inside the weights, and no other panel has them.
                 unsafe {

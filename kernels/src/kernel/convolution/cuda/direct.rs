@@ -1,6 +1,6 @@
 //! Convolutions on a GPU without tiles: those of few channels a group, and those over more than three axes.
 
-use super::{Sizes, Way, grid, header};
+use super::{ConvolutionSizes, CorrelationDirection, grid, header};
 use crate::array::{Data, Output};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ const FEW: usize = 3;
 const WIDTH: usize = 32;
 
 /// `Direct` as in `cuda/convolution_direct.cu`.
-fn table(g: &Sizes, way: Way) -> Result<Vec<u8>> {
+fn table(g: &ConvolutionSizes, way: CorrelationDirection) -> Result<Vec<u8>> {
     if g.kernel.len() > AXES {
         let what = format!("a convolution over more than {AXES} axes has no kernel on a GPU");
         return Err(Error::unsupported(what));
@@ -21,7 +21,7 @@ fn table(g: &Sizes, way: Way) -> Result<Vec<u8>> {
     let [f, t, w] = [g.image(from_channels, from), g.image(to_channels, to), g.weight()];
     let count = |d: &[usize]| d.iter().product::<usize>() as i64;
     let mut words = header(g, way).to_vec();
-    words.extend([(way == Way::Back) as i64, count(to), count(&g.kernel)]);
+    words.extend([(way == CorrelationDirection::Back) as i64, count(to), count(&g.kernel)]);
     let room = if g.kernel.len() <= FEW { FEW } else { AXES };
     (g.kernel.len()..room).for_each(|_| words.extend([1, 1, 1, 1, 0, 1, 0, 0, 0]));
     for i in 0..g.kernel.len() {
@@ -31,14 +31,14 @@ fn table(g: &Sizes, way: Way) -> Result<Vec<u8>> {
     Ok(words.iter().flat_map(|v| v.to_le_bytes()).collect())
 }
 
-fn name(stem: &str, g: &Sizes, dtype: DType) -> String {
+fn name(stem: &str, g: &ConvolutionSizes, dtype: DType) -> String {
     let many = if g.kernel.len() <= FEW { "" } else { "many_" };
     format!("{stem}_{many}{}", if dtype == DType::F64 { "f64" } else { "f32" })
 }
 
 pub(super) fn convolve(
-    g: &Sizes,
-    way: Way,
+    g: &ConvolutionSizes,
+    way: CorrelationDirection,
     from: &Data,
     w: &Data,
     bias: Option<&Data>,
@@ -54,17 +54,17 @@ pub(super) fn convolve(
 }
 
 /// Maps that a block of the weight's gradient makes.
-fn width(g: &Sizes) -> usize {
+fn width(g: &ConvolutionSizes) -> usize {
     if g.channel_last { WIDTH } else { 1 }
 }
 
 /// Blocks of the weight's gradient.
-pub(super) fn weight_blocks(g: &Sizes) -> usize {
+pub(super) fn weight_blocks(g: &ConvolutionSizes) -> usize {
     g.out_channels.div_ceil(width(g)) * g.weight().outer
 }
 
 pub(super) fn weight_gradient(
-    g: &Sizes,
+    g: &ConvolutionSizes,
     gy: &Data,
     x: &Data,
     [parts, part]: [usize; 2],
@@ -73,7 +73,8 @@ pub(super) fn weight_gradient(
 ) -> Result<()> {
     let gpu = gw.gpu();
     let name = name("direct_weight", g, gw.dtype());
-    let launch = gpu.launch("convolution_direct", &name)?.table(&table(g, Way::Forward)?)?.array(x).array(gy);
+    let launch =
+        gpu.launch("convolution_direct", &name)?.table(&table(g, CorrelationDirection::Forward)?)?.array(x).array(gy);
     let launch = launch.size(width(g)).size(part).array(gw).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the convolution, gw that of a weight for each part.
     unsafe { launch.run(grid(weight_blocks(g), parts)?) }

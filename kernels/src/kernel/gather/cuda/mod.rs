@@ -1,13 +1,13 @@
 //! Rows of a table by their numbers on a GPU, and the gradient of the table: also for `gather` and its kin.
 
-pub mod places;
+pub mod indices;
 mod sort;
 
 use super::Picks;
 use crate::array::Data;
 use crate::array::Output;
 use crate::cuda::convert;
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// What becomes of a row whose number is none of the table's: looking for one would have the host wait for the device.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Absent {
+pub enum OutOfRange {
     Nan,
     Zero,
 }
@@ -28,7 +28,7 @@ fn word(bytes: usize, arrays: &[&Data]) -> usize {
 }
 
 /// The rows of `w` that the numbers `x` name, one after the other.
-pub fn gather(p: &Picks, x: &Data, w: &Data, y: &Data, absent: Absent) -> Result<()> {
+pub fn gather(p: &Picks, x: &Data, w: &Data, y: &Data, absent: OutOfRange) -> Result<()> {
     if y.is_empty() {
         return Ok(());
     }
@@ -36,7 +36,7 @@ pub fn gather(p: &Picks, x: &Data, w: &Data, y: &Data, absent: Absent) -> Result
     let size = word(bytes, &[w, y]);
     let n = y.len() * w.dtype().size() / size;
     let launch = gpu.launch("gather", "gather")?.data(x).data(w).size(p.outer).size(p.n).size(p.picks);
-    let launch = launch.size(bytes / size).data(y).size(size).flag(absent == Absent::Nan);
+    let launch = launch.size(bytes / size).data(y).size(size).flag(absent == OutOfRange::Nan);
     // SAFETY: y has a row for each number and block, and w rows of that many words.
     unsafe { launch.size(n).run(gpu.grid(n)) }
 }
@@ -83,7 +83,7 @@ pub fn scatter(p: &Picks, x: &Data, gy: &Data, gw: &Data, output: Output) -> Res
     let (n, rows, width) = (x.len(), p.batch * p.n, p.outer * p.inner);
     let numbers = match p.batch {
         1 => Cow::Borrowed(x),
-        _ => Cow::Owned(places::along(x, &[p.batch, p.picks], &[p.n, 1], 1, p.n)?),
+        _ => Cow::Owned(indices::along(x, &[p.batch, p.picks], &[p.n, 1], 1, p.n)?),
     };
     let (gpu, sorted) = (gw.gpu(), sort::rows(&numbers, rows)?);
     // Chunks that one thread sums on its own: so many that summing the chunks of one number does not take longer.
@@ -92,7 +92,7 @@ pub fn scatter(p: &Picks, x: &Data, gy: &Data, gw: &Data, output: Output) -> Res
     let wide = width.next_power_of_two().min(THREADS);
     let kept = if chunks == 1 { 1 } else { 2 * chunks * width };
     let parts = Data::new_at(gw.place(), compute_dtype(gw.dtype()), kept)?;
-    let grid = Grid::new(chunks.div_ceil(THREADS / wide) * width.div_ceil(wide), THREADS);
+    let grid = LaunchGrid::new(chunks.div_ceil(THREADS / wide) * width.div_ceil(wide), THREADS);
     let double = gw.dtype() == DType::F64;
     let add = output == Output::Accumulate;
     let name = if double { "gather_runs_f64" } else { "gather_runs_f32" };

@@ -1,7 +1,7 @@
 //! Sorting on a GPU: stable, so the result does not depend on timing.
 
 use crate::array::Data;
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -29,12 +29,14 @@ pub fn rows(x: &Data, rows: usize) -> Result<Sorted> {
     unsafe { launch.run(gpu.grid(n))? };
     let bits = (usize::BITS - rows.leading_zeros()) as usize;
     for shift in (0..bits).step_by(8) {
-        let tiles = Grid::new(blocks, 256);
+        let tiles = LaunchGrid::new(blocks, 256);
         let launch = gpu.launch("gather_sort", "sort_count")?.data(&from.keys).size(n).size(shift).data(&counts);
         // SAFETY: a count for each digit and block; n keys.
         unsafe { launch.run(tiles)? };
         // SAFETY: that many counts.
-        unsafe { gpu.launch("gather_sort", "sort_scan")?.data(&counts).size(counts.len()).run(Grid::new(1, 1024))? };
+        unsafe {
+            gpu.launch("gather_sort", "sort_scan")?.data(&counts).size(counts.len()).run(LaunchGrid::new(1, 1024))?
+        };
         let launch = gpu.launch("gather_sort", "sort_place")?.data(&from.keys).data(&from.order).size(n).size(shift);
         // SAFETY: n keys and places on both sides; the counts lead to each of them once.
         unsafe { launch.data(&counts).data(&to.keys).data(&to.order).run(tiles)? };

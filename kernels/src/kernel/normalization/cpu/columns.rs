@@ -3,7 +3,7 @@
 // Loops run over many arrays side by side.
 #![allow(clippy::needless_range_loop)]
 
-use super::{Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use super::{ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments};
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
@@ -17,13 +17,13 @@ const ROWS: usize = 32;
 /// # Safety
 /// The unit lies within the slices of the work.
 #[inline(always)]
-pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &Unit, work: Work<T>) {
+pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &ChannelTile, work: ChannelWork<T>) {
     let columns = Columns { c, unit, width: unit.channels.len() * c.inner };
     match work {
-        Work::Moments { x, out } => columns.moments(x, out),
+        ChannelWork::Moments { x, out } => columns.moments(x, out),
         // SAFETY: the caller's promise.
-        Work::Sums { gy, x, mean, out } => unsafe { columns.sums(gy, x, mean, out) },
-        Work::Map { a, x, y, output, by } => {
+        ChannelWork::Sums { gy, x, mean, out } => unsafe { columns.sums(gy, x, mean, out) },
+        ChannelWork::Map { a, x, y, output, by } => {
             let by = columns.spread_all(by);
             for o in unit.outer.clone() {
                 let at = columns.start(o);
@@ -42,7 +42,7 @@ pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &Unit, work: Work<T>) {
 /// A unit as rows of `width` neighbouring numbers.
 struct Columns<'a> {
     c: &'a Channels,
-    unit: &'a Unit,
+    unit: &'a ChannelTile,
     width: usize,
 }
 
@@ -64,7 +64,7 @@ impl Columns<'_> {
     }
 
     #[inline(always)]
-    fn moments<T: Real>(&self, x: &[T], out: &mut [Pair]) {
+    fn moments<T: Real>(&self, x: &[T], out: &mut [ChannelPair]) {
         let (mut mean, mut rest, mut squares) = (self.zeros(), self.zeros(), self.zeros());
         let (mut total, mut deviation) = (Scratch::filled(self.width, 0.0), Scratch::filled(self.width, 0.0));
         let mut before = 0.0;
@@ -80,7 +80,7 @@ impl Columns<'_> {
             for o in self.block(first) {
                 deviate(&mean, self.row(x, o), &mut rest, &mut squares);
             }
-            let block = Block { before, n, mean: &mean, rest: &rest, squares: &squares };
+            let block = ColumnSums { before, n, mean: &mean, rest: &rest, squares: &squares };
             block.merge(&mut total, &mut deviation);
             before += n;
         }
@@ -96,7 +96,7 @@ impl Columns<'_> {
     /// # Safety
     /// gy has the unit's numbers, and no other thread writes them meanwhile.
     #[inline(always)]
-    unsafe fn sums<T: Real>(&self, gy: SendPtr<T>, x: Option<&[T]>, mean: &[T], out: &mut [Pair]) {
+    unsafe fn sums<T: Real>(&self, gy: SendPtr<T>, x: Option<&[T]>, mean: &[T], out: &mut [ChannelPair]) {
         let mean = self.spread(mean);
         let (mut sum, mut product) = (self.zeros(), self.zeros());
         out.fill([0.0; 2]);
@@ -139,7 +139,7 @@ impl Columns<'_> {
 }
 
 /// What a block of `n` rows has found for each column.
-struct Block<'a, T> {
+struct ColumnSums<'a, T> {
     before: f64,
     n: f64,
     mean: &'a [T],
@@ -147,7 +147,7 @@ struct Block<'a, T> {
     squares: &'a [T],
 }
 
-impl<T: Real> Block<'_, T> {
+impl<T: Real> ColumnSums<'_, T> {
     /// As `merge_moments`, for all columns.
     #[inline(always)]
     fn merge(&self, total: &mut [f64], deviation: &mut [f64]) {

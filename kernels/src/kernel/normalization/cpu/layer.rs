@@ -4,17 +4,17 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::rows::add_moments;
-use super::vectors::{self, Sum};
+use super::vectors::{self, VectorAccumulator};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::pool;
-use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
 /// An array of rows, each of which is normalized by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct LayerRows {
     pub rows: usize,
     pub width: usize,
 }
@@ -45,7 +45,7 @@ pub struct LayerGradients<'a, T> {
 /// Tasks of the backward pass at most: each has sums of its own.
 const PARTS: usize = 16;
 
-impl Layer {
+impl LayerRows {
     fn size(&self) -> usize {
         self.rows * self.width
     }
@@ -76,7 +76,7 @@ impl Layer {
                 (y.slice(first * self.width, n * self.width), mean.slice(first, n), variance.slice(first, n))
             };
             let x = &x[first * self.width..][..n * self.width];
-            dispatch(Forward { width: self.width, x, y, gamma, beta, eps, mean, variance });
+            dispatch(LayerForwardPart { width: self.width, x, y, gamma, beta, eps, mean, variance });
         });
         m
     }
@@ -99,7 +99,7 @@ impl Layer {
                 let beta = has_beta.then(|| pb.slice(p * width, width));
                 let gamma = has_gamma.then(|| pg.slice(p * width, width));
                 let gx = gx.map(|(gx, output)| (gx.slice(first * width, (end - first) * width), output));
-                dispatch(Part { width, first, rows: end - first, b: &b, gx, beta, gamma });
+                dispatch(LayerBackwardPart { width, first, rows: end - first, b: &b, gx, beta, gamma });
             }
         });
         deliver(g.beta, &beta);
@@ -117,7 +117,7 @@ fn deliver<T: SimdReal>(to: Option<(&mut [T], Output)>, parts: &[T]) {
 }
 
 /// Some rows forward.
-struct Forward<'a, T> {
+struct LayerForwardPart<'a, T> {
     width: usize,
     x: &'a [T],
     y: &'a mut [T],
@@ -128,14 +128,14 @@ struct Forward<'a, T> {
     variance: &'a mut [f64],
 }
 
-impl<T: Real> Choose<T> for Forward<'_, T> {
+impl<T: Real> Choose<T> for LayerForwardPart<'_, T> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: the machine has these lanes.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: Real> Job<T> for Forward<'_, T> {
+impl<T: Real> WithLanes<T> for LayerForwardPart<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let n = self.width;
@@ -178,7 +178,7 @@ impl<T: Real> Job<T> for Forward<'_, T> {
 }
 
 /// Some rows backward.
-struct Part<'a, T> {
+struct LayerBackwardPart<'a, T> {
     width: usize,
     first: usize,
     rows: usize,
@@ -188,14 +188,14 @@ struct Part<'a, T> {
     gamma: Option<&'a mut [T]>,
 }
 
-impl<T: Real> Choose<T> for Part<'_, T> {
+impl<T: Real> Choose<T> for LayerBackwardPart<'_, T> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: the machine has these lanes.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: Real> Job<T> for Part<'_, T> {
+impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(mut self) {
         let n = self.width;
@@ -254,7 +254,7 @@ impl<T: Real> LayerBackward<'_, T> {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
             unsafe {
-                let (mut s, mut p) = (Sum::new::<L>(), Sum::new::<L>());
+                let (mut s, mut p) = (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
                 vectors::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
                 sum += s.total::<L>();
                 product += p.total::<L>();

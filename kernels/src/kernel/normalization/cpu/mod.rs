@@ -17,8 +17,8 @@ use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Job, Lanes, dispatch};
-pub use layer::{Layer, LayerBackward, LayerGradients};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+pub use layer::{LayerBackward, LayerGradients, LayerRows};
 use std::ops::Range;
 
 /// Inner axes shorter than this are columns: loops run along the channels.
@@ -58,7 +58,7 @@ pub struct Scale<'a, T> {
 
 /// What the gradient of x is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Backward<'a, T> {
+pub struct InputGradient<'a, T> {
     /// `None`: it is in the place of the gradient of x, to be written over.
     pub gy: Option<&'a [T]>,
     /// Needed for anything but the sums of gy and fixed statistics.
@@ -81,17 +81,17 @@ pub struct Sums {
 }
 
 /// Two numbers for each channel: what units find.
-type Pair = [f64; 2];
+type ChannelPair = [f64; 2];
 
 /// Some channels and some outer rows.
 #[derive(Clone)]
-struct Unit {
+struct ChannelTile {
     channels: Range<usize>,
     outer: Range<usize>,
 }
 
 /// How an array is cut: groups of channels, each in parts of outer rows.
-struct Grid {
+struct ChannelTiling {
     c: Channels,
     group: usize,
     groups: usize,
@@ -99,8 +99,8 @@ struct Grid {
     parts: usize,
 }
 
-impl Grid {
-    fn new(c: Channels) -> Grid {
+impl ChannelTiling {
+    fn new(c: Channels) -> ChannelTiling {
         let group = match c.size() < SMALL {
             true => c.channels.max(1),
             false => (PIECE / c.inner).clamp(1, c.channels),
@@ -108,20 +108,20 @@ impl Grid {
         let groups = c.channels.div_ceil(group);
         let wanted = if groups >= UNITS { 1 } else { UNITS.div_ceil(groups.max(1)) };
         let rows = c.outer.div_ceil(wanted.min(group * c.count() / UNIT).max(1)).max(1);
-        Grid { c, group, groups, rows, parts: c.outer.div_ceil(rows).max(1) }
+        ChannelTiling { c, group, groups, rows, parts: c.outer.div_ceil(rows).max(1) }
     }
 
-    fn unit(&self, i: usize) -> Unit {
+    fn unit(&self, i: usize) -> ChannelTile {
         let (g, p) = (i % self.groups * self.group, i / self.groups * self.rows);
-        Unit { channels: g..self.c.channels.min(g + self.group), outer: p..self.c.outer.min(p + self.rows) }
+        ChannelTile { channels: g..self.c.channels.min(g + self.group), outer: p..self.c.outer.min(p + self.rows) }
     }
 
     /// Runs `find` on every unit, merges what it finds for each channel, and then runs `write` with that.
-    fn run(&self, find: &Find, merge: &Merge, write: &Write) -> Vec<Pair> {
+    fn run(&self, find: &Find, merge: &Merge, write: &Write) -> Vec<ChannelPair> {
         let mut totals = list(self.c.channels, [0.0; 2]);
         let all = SendPtr(totals.as_mut_ptr());
         // SAFETY: units of different groups have different channels.
-        let of = |u: &Unit| unsafe { all.slice(u.channels.start, u.channels.len()) };
+        let of = |u: &ChannelTile| unsafe { all.slice(u.channels.start, u.channels.len()) };
         if self.parts == 1 {
             pool::run(self.groups, &|i| {
                 let unit = self.unit(i);
@@ -138,7 +138,7 @@ impl Grid {
         totals
     }
 
-    fn find_parts(&self, find: &Find, merge: &Merge, totals: &mut [Pair]) {
+    fn find_parts(&self, find: &Find, merge: &Merge, totals: &mut [ChannelPair]) {
         let n = self.c.channels;
         let mut found = Scratch::filled(self.parts * n, [0.0; 2]);
         let all = SendPtr(found.as_mut_ptr());
@@ -157,19 +157,19 @@ impl Grid {
     }
 }
 
-type Find<'a> = dyn Fn(&Unit, &mut [Pair]) + Sync + 'a;
-type Merge<'a> = dyn Fn(&mut Pair, f64, &Pair, f64) + 'a;
-type Write<'a> = dyn Fn(&Unit, &[Pair]) + Sync + 'a;
+type Find<'a> = dyn Fn(&ChannelTile, &mut [ChannelPair]) + Sync + 'a;
+type Merge<'a> = dyn Fn(&mut ChannelPair, f64, &ChannelPair, f64) + 'a;
+type Write<'a> = dyn Fn(&ChannelTile, &[ChannelPair]) + Sync + 'a;
 
 /// Merges mean and squared deviation of `b` more elements into those of `a`.
 #[inline(always)]
-fn merge_moments(total: &mut Pair, a: f64, more: &Pair, b: f64) {
+fn merge_moments(total: &mut ChannelPair, a: f64, more: &ChannelPair, b: f64) {
     let (delta, part) = (more[0] - total[0], b / (a + b));
     total[0] += delta * part;
     total[1] += more[1] + delta * delta * a * part;
 }
 
-fn add(total: &mut Pair, _a: f64, more: &Pair, _b: f64) {
+fn add(total: &mut ChannelPair, _a: f64, more: &ChannelPair, _b: f64) {
     (total[0], total[1]) = (total[0] + more[0], total[1] + more[1]);
 }
 
@@ -190,19 +190,21 @@ impl Channels {
             return Moments { mean: list(self.channels, f64::NAN), variance: list(self.channels, f64::NAN) };
         }
         let (to, n) = (SendPtr(y.as_mut_ptr()), self.count() as f64);
-        let find = |unit: &Unit, out: &mut [Pair]| dispatch(Task { c: self, unit, work: Work::Moments { x, out } });
-        let write = |unit: &Unit, found: &[Pair]| {
+        let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
+            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Moments { x, out } })
+        };
+        let write = |unit: &ChannelTile, found: &[ChannelPair]| {
             let moments = found.iter().map(|f| (f[0], 1.0 / (f[1] / n + scale.eps).sqrt()));
             self.apply(x, to, unit, &Coefficients::forward(unit, moments, scale));
         };
-        let found = Grid::new(*self).run(&find, &merge_moments, &write);
+        let found = ChannelTiling::new(*self).run(&find, &merge_moments, &write);
         Moments { mean: found.iter().map(|f| f[0]).collect(), variance: found.iter().map(|f| f[1] / n).collect() }
     }
 
     /// `y = (x - mean) * inverse * gamma + beta` with given statistics.
     pub fn scale<T: Real>(&self, x: &[T], y: &mut [T], mean: &[f64], inverse: &[f64], scale: Scale<T>) {
         assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
-        let (to, g) = (SendPtr(y.as_mut_ptr()), Grid::new(*self));
+        let (to, g) = (SendPtr(y.as_mut_ptr()), ChannelTiling::new(*self));
         if x.is_empty() {
             return;
         }
@@ -213,13 +215,17 @@ impl Channels {
         });
     }
 
-    fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &Unit, by: &Coefficients<T>) {
-        dispatch(Task { c: self, unit, work: Work::Map { a: Some(x), x: None, y, output: Output::Write, by } });
+    fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &ChannelTile, by: &Coefficients<T>) {
+        dispatch(NormalizationTask {
+            c: self,
+            unit,
+            work: ChannelWork::Map { a: Some(x), x: None, y, output: Output::Write, by },
+        });
     }
 
     /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x. A unit reads gy of no
     /// other unit while x's gradient is written.
-    pub fn backward<T: Real>(&self, b: Backward<T>, gx: Option<(&mut [T], Output)>) -> Sums {
+    pub fn backward<T: Real>(&self, b: InputGradient<T>, gx: Option<(&mut [T], Output)>) -> Sums {
         let right = |s: &[T]| s.len() == self.size();
         assert!(b.gy.is_none_or(right) && b.x.is_none_or(right), "the slices do not have the sizes");
         assert!(gx.as_ref().is_none_or(|g| right(g.0)), "the slices do not have the sizes");
@@ -232,20 +238,20 @@ impl Channels {
             (None, Some((place, Output::Write))) => place,
             (None, _) => panic!("there is no gradient of y"),
         };
-        let find = |unit: &Unit, out: &mut [Pair]| {
+        let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
             let mean: Vec<T> = b.mean[unit.channels.clone()].iter().map(|&m| T::from_f64(m)).collect();
-            dispatch(Task { c: self, unit, work: Work::Sums { gy, x: b.x, mean: &mean, out } });
+            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Sums { gy, x: b.x, mean: &mean, out } });
             // What the rounding of the mean has left out.
             let rest = |c: usize, m: &T| b.mean[c] - m.to_f64();
             unit.channels.clone().zip(&mean).zip(out).for_each(|((c, m), s)| s[1] -= rest(c, m) * s[0]);
         };
-        let write = |unit: &Unit, sums: &[Pair]| {
+        let write = |unit: &ChannelTile, sums: &[ChannelPair]| {
             let Some((y, output)) = to else { return };
             let by = Coefficients::backward(unit, &b, sums, self.count() as f64);
             let x = b.x.filter(|_| b.own);
-            dispatch(Task { c: self, unit, work: Work::Map { a: b.gy, x, y, output, by: &by } });
+            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Map { a: b.gy, x, y, output, by: &by } });
         };
-        let found = Grid::new(*self).run(&find, &add, &write);
+        let found = ChannelTiling::new(*self).run(&find, &add, &write);
         Sums { gy: found.iter().map(|f| f[0]).collect(), product: found.iter().map(|f| f[1]).collect() }
     }
 }
@@ -271,7 +277,7 @@ impl<T: Real> Coefficients<T> {
     }
 
     /// From mean and inverse deviation. What rounding takes from the mean is added in the end.
-    fn forward(unit: &Unit, moments: impl Iterator<Item = (f64, f64)>, s: Scale<T>) -> Self {
+    fn forward(unit: &ChannelTile, moments: impl Iterator<Item = (f64, f64)>, s: Scale<T>) -> Self {
         let gamma = |c: usize| s.gamma.map_or(1.0, |g| g[c].to_f64());
         let beta = |c: usize| s.beta.map_or(0.0, |b| b[c].to_f64());
         Self::new(unit.channels.clone().zip(moments).map(|(c, (mean, inverse))| {
@@ -281,7 +287,7 @@ impl<T: Real> Coefficients<T> {
     }
 
     /// From the sums of gy and of gy * (x - mean) over n elements.
-    fn backward(unit: &Unit, b: &Backward<T>, sums: &[Pair], n: f64) -> Self {
+    fn backward(unit: &ChannelTile, b: &InputGradient<T>, sums: &[ChannelPair], n: f64) -> Self {
         let at = |list: Option<&[T]>, c: usize, default: f64| list.map_or(default, |l| l[c].to_f64());
         Self::new(unit.channels.clone().zip(sums).map(|(c, &[sum, product])| {
             let (mean, inverse) = (b.mean[c], b.inverse[c]);
@@ -297,29 +303,29 @@ impl<T: Real> Coefficients<T> {
 }
 
 /// What is done to a unit.
-enum Work<'a, T> {
+enum ChannelWork<'a, T> {
     /// Mean and squared deviation.
-    Moments { x: &'a [T], out: &'a mut [Pair] },
+    Moments { x: &'a [T], out: &'a mut [ChannelPair] },
     /// Sums of gy and of gy * (x - mean). No other thread writes the unit's part of gy meanwhile.
-    Sums { gy: SendPtr<T>, x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [Pair] },
+    Sums { gy: SendPtr<T>, x: Option<&'a [T]>, mean: &'a [T], out: &'a mut [ChannelPair] },
     /// See `Coefficients`. Without `a`, y has it and is written over.
     Map { a: Option<&'a [T]>, x: Option<&'a [T]>, y: SendPtr<T>, output: Output, by: &'a Coefficients<T> },
 }
 
-struct Task<'a, T> {
+struct NormalizationTask<'a, T> {
     c: &'a Channels,
-    unit: &'a Unit,
-    work: Work<'a, T>,
+    unit: &'a ChannelTile,
+    work: ChannelWork<'a, T>,
 }
 
-impl<T: Real> Choose<T> for Task<'_, T> {
+impl<T: Real> Choose<T> for NormalizationTask<'_, T> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: the machine has these lanes; units lie within the slices, whose sizes were checked.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: Real> Job<T> for Task<'_, T> {
+impl<T: Real> WithLanes<T> for NormalizationTask<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         // SAFETY: the caller's promise.

@@ -3,8 +3,8 @@
 // Loops run over many arrays side by side.
 #![allow(clippy::needless_range_loop)]
 
-use super::vectors::{self, Sum};
-use super::{BLOCK, Channels, Coefficients, Pair, Unit, Work, merge_moments};
+use super::vectors::{self, VectorAccumulator};
+use super::{BLOCK, ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments};
 use crate::array::Output;
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
@@ -14,21 +14,21 @@ use std::ops::Range;
 /// # Safety
 /// Inside `enter`; the unit lies within the slices of the work.
 #[inline(always)]
-pub(super) unsafe fn run<T: Real, L: Lanes<T>>(c: &Channels, unit: &Unit, work: Work<T>) {
+pub(super) unsafe fn run<T: Real, L: Lanes<T>>(c: &Channels, unit: &ChannelTile, work: ChannelWork<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         match work {
-            Work::Moments { x, out } => {
+            ChannelWork::Moments { x, out } => {
                 for (i, total) in out.iter_mut().enumerate() {
                     moments::<T, L>(&Strip::new(c, unit, i), x, total);
                 }
             }
-            Work::Sums { gy, x, mean, out } => {
+            ChannelWork::Sums { gy, x, mean, out } => {
                 for (i, total) in out.iter_mut().enumerate() {
                     sums::<T, L>(&Strip::new(c, unit, i), gy, x, mean[i], total);
                 }
             }
-            Work::Map { a, x, y, output, by } => {
+            ChannelWork::Map { a, x, y, output, by } => {
                 for o in 0..unit.outer.len() {
                     for i in 0..unit.channels.len() {
                         let at = Strip::new(c, unit, i).row(o);
@@ -55,7 +55,7 @@ struct Strip {
 
 impl Strip {
     #[inline(always)]
-    fn new(c: &Channels, unit: &Unit, i: usize) -> Strip {
+    fn new(c: &Channels, unit: &ChannelTile, i: usize) -> Strip {
         let first = (unit.outer.start * c.channels + unit.channels.start + i) * c.inner;
         Strip { first, stride: c.channels * c.inner, rows: unit.outer.len(), width: c.inner }
     }
@@ -81,7 +81,7 @@ impl Strip {
 
 /// Mean and squared deviation, in two passes over blocks of whole rows, or of a part of one row.
 #[inline(always)]
-unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut Pair) {
+unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut ChannelPair) {
     *total = [0.0; 2];
     for first in (0..s.rows).step_by(s.per_block()) {
         let before = (first * s.width) as f64;
@@ -92,7 +92,8 @@ unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut Pair) {
                 continue;
             }
             let n = (s.block(first).len() * s.width) as f64;
-            let (mut sum, mut rest, mut squares) = (Sum::new::<L>(), Sum::new::<L>(), Sum::new::<L>());
+            let (mut sum, mut rest, mut squares) =
+                (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
             for o in s.block(first) {
                 vectors::add::<T, L>(&x[s.row(o)], &mut sum);
             }
@@ -108,12 +109,13 @@ unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut Pair) {
 
 /// Adds mean and squared deviation of neighbouring numbers to those of the `before` elements before them.
 #[inline(always)]
-pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64, total: &mut Pair) {
+pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64, total: &mut ChannelPair) {
     for x in x.chunks(BLOCK) {
         let n = x.len() as f64;
         // SAFETY: the caller is inside `enter`.
         let found = unsafe {
-            let (mut sum, mut rest, mut squares) = (Sum::new::<L>(), Sum::new::<L>(), Sum::new::<L>());
+            let (mut sum, mut rest, mut squares) =
+                (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
             vectors::add::<T, L>(x, &mut sum);
             let mean = T::from_f64(sum.total::<L>() / n);
             vectors::deviate::<T, L>(x, mean, &mut rest, &mut squares);
@@ -130,13 +132,13 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
 /// # Safety
 /// Inside `enter`; gy has the strip's numbers, and no other thread writes them meanwhile.
 #[inline(always)]
-unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>, mean: T, total: &mut Pair) {
+unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>, mean: T, total: &mut ChannelPair) {
     *total = [0.0; 2];
     for first in (0..s.rows).step_by(s.per_block()) {
         for from in (0..s.width).step_by(BLOCK) {
             // SAFETY: the caller's promise.
             unsafe {
-                let (mut sum, mut product) = (Sum::new::<L>(), Sum::new::<L>());
+                let (mut sum, mut product) = (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
                 for o in s.block(first) {
                     let row = s.row(o);
                     let at = row.start + from..row.end.min(row.start + from + BLOCK);

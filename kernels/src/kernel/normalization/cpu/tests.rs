@@ -102,7 +102,7 @@ fn backward<T: Real>(c: Channels, eps: f64) {
                 old + through * inverse[k] * gamma[k].to_f64() + if own { stat } else { 0.0 }
             };
             let mut gx = vec![T::from_f64(0.5); c.size()];
-            let given: Backward<T> = Backward {
+            let given: InputGradient<T> = InputGradient {
                 gy: Some(&gy[..]),
                 x: Some(&x[..]),
                 mean: &mean,
@@ -115,7 +115,7 @@ fn backward<T: Real>(c: Channels, eps: f64) {
             let s = c.backward(given, Some((&mut gx, output)));
             if output == Output::Write {
                 let mut over = gy.clone();
-                c.backward(Backward { gy: None, ..given }, Some((&mut over, output)));
+                c.backward(InputGradient { gy: None, ..given }, Some((&mut over, output)));
                 assert!(wide(&over) == wide(&gx), "written over gy");
             }
             close("gx", &wide(&gx), &(0..c.size()).map(want).collect::<Vec<_>>(), eps);
@@ -136,7 +136,7 @@ fn channels_backward() {
 }
 
 fn layer<T: SimdReal>(rows: usize, width: usize, eps: f64) {
-    let (l, size) = (Layer { rows, width }, rows * width);
+    let (l, size) = (LayerRows { rows, width }, rows * width);
     let (x, gy): (Vec<T>, Vec<T>) =
         (of(&noise(size, 1).iter().map(|v| v + 3.0).collect::<Vec<_>>()), of(&noise(size, 4)));
     let (x64, g64) = (wide(&x), wide(&gy));

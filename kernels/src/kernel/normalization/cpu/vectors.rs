@@ -4,16 +4,16 @@ use crate::dtype::Real;
 use crate::simd::lanes::Lanes;
 
 /// A sum in the making: four vectors, and what did not fill one.
-pub(super) struct Sum<T, V> {
+pub(super) struct VectorAccumulator<T, V> {
     lanes: [V; 4],
     rest: T,
 }
 
-impl<T: Real, V: Copy> Sum<T, V> {
+impl<T: Real, V: Copy> VectorAccumulator<T, V> {
     #[inline(always)]
     pub(super) unsafe fn new<L: Lanes<T, V = V>>() -> Self {
         // SAFETY: the caller is inside `enter`.
-        Sum { lanes: [unsafe { L::splat(T::ZERO) }; 4], rest: T::ZERO }
+        VectorAccumulator { lanes: [unsafe { L::splat(T::ZERO) }; 4], rest: T::ZERO }
     }
 
     #[inline(always)]
@@ -42,7 +42,7 @@ fn ends<T: Real, L: Lanes<T>>(n: usize) -> (usize, usize) {
 
 /// Adds the numbers of x.
 #[inline(always)]
-pub(super) unsafe fn add<T: Real, L: Lanes<T>>(x: &[T], s: &mut Sum<T, L::V>) {
+pub(super) unsafe fn add<T: Real, L: Lanes<T>>(x: &[T], s: &mut VectorAccumulator<T, L::V>) {
     let (fours, ones) = ends::<T, L>(x.len());
     // SAFETY: all vectors lie within x.
     unsafe {
@@ -63,7 +63,12 @@ pub(super) unsafe fn add<T: Real, L: Lanes<T>>(x: &[T], s: &mut Sum<T, L::V>) {
 
 /// Adds x - m and its square.
 #[inline(always)]
-pub(super) unsafe fn deviate<T: Real, L: Lanes<T>>(x: &[T], m: T, s: &mut Sum<T, L::V>, q: &mut Sum<T, L::V>) {
+pub(super) unsafe fn deviate<T: Real, L: Lanes<T>>(
+    x: &[T],
+    m: T,
+    s: &mut VectorAccumulator<T, L::V>,
+    q: &mut VectorAccumulator<T, L::V>,
+) {
     let (fours, ones) = ends::<T, L>(x.len());
     // SAFETY: all vectors lie within x.
     unsafe {
@@ -94,8 +99,8 @@ pub(super) unsafe fn multiply<T: Real, L: Lanes<T>>(
     g: &[T],
     x: &[T],
     m: T,
-    s: &mut Sum<T, L::V>,
-    q: &mut Sum<T, L::V>,
+    s: &mut VectorAccumulator<T, L::V>,
+    q: &mut VectorAccumulator<T, L::V>,
 ) {
     let g = &g[..x.len()];
     let (fours, ones) = ends::<T, L>(x.len());

@@ -1,18 +1,18 @@
 //! 2 x 2 maxima with their places, and the gradient, for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
 //! compilers make a long scalar loop of it.
 
-use super::{Place, larger, wins};
+use super::{WindowIndex, larger, wins};
 use crate::array::Output;
 use crate::dtype::Real;
 
 /// Two input rows of `2 n` numbers, their gradients, and the gradients of `n` windows.
-pub(super) struct Row<'a, T> {
+pub(super) struct RowPair<'a, T> {
     pub x: [&'a [T]; 2],
     pub gx: [&'a mut [T]; 2],
     pub gy: &'a [T],
 }
 
-impl<T: Real> Row<'_, T> {
+impl<T: Real> RowPair<'_, T> {
     /// Each number of gy goes to the first largest number of its window.
     #[inline(always)]
     pub fn share(self, output: Output) {
@@ -47,7 +47,7 @@ pub(super) struct Maxima<'a, T, I> {
     pub places: &'a mut [I],
 }
 
-impl<T: Real, I: Place> Maxima<'_, T, I> {
+impl<T: Real, I: WindowIndex> Maxima<'_, T, I> {
     #[inline(always)]
     pub fn find(self) {
         let n = self.y.len();
@@ -70,13 +70,13 @@ impl<T: Real, I: Place> Maxima<'_, T, I> {
 }
 
 /// The places of `n` maxima, the gradients of their two input rows, and their own.
-pub(super) struct Gradients<'a, T, I> {
+pub(super) struct PairGradients<'a, T, I> {
     pub places: &'a [I],
     pub gx: [&'a mut [T]; 2],
     pub gy: &'a [T],
 }
 
-impl<T: Real, I: Place> Gradients<'_, T, I> {
+impl<T: Real, I: WindowIndex> PairGradients<'_, T, I> {
     /// Each number of gy goes to the place of its maximum.
     #[inline(always)]
     pub fn share(self, output: Output) {
@@ -111,7 +111,7 @@ fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Gradients, Maxima, Row};
+    use super::{Maxima, PairGradients, RowPair};
     use crate::simd::{Isa, isa};
     use std::arch::x86_64::*;
 
@@ -123,7 +123,7 @@ mod avx512 {
     /// # Safety
     /// T is f32; the machine has the instructions; rows of x and gx are twice as long as gy.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn share<T>(mut row: Row<T>, add: bool) {
+    pub unsafe fn share<T>(mut row: RowPair<T>, add: bool) {
         let [a, b] = row.x.map(|x| x.as_ptr().cast::<f32>());
         let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
         let gy = row.gy.as_ptr().cast::<f32>();
@@ -164,7 +164,7 @@ mod avx512 {
     /// # Safety
     /// T is f32, I one byte; the machine has the instructions; rows of gx are twice as long as gy and places.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn share_to<T, I>(mut row: Gradients<T, I>, add: bool) {
+    pub unsafe fn share_to<T, I>(mut row: PairGradients<T, I>, add: bool) {
         let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
         let (gy, places) = (row.gy.as_ptr().cast::<f32>(), row.places.as_ptr().cast::<u8>());
         for i in (0..row.gy.len()).step_by(16) {

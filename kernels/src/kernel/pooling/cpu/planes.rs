@@ -1,6 +1,6 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Axis, Divisor, Place, Pooling, Task, Window, larger, pairs, wins};
+use super::{Divisor, Pooling, PoolingAxis, PoolingTask, Window, WindowIndex, larger, pairs, wins};
 use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
@@ -10,17 +10,17 @@ use std::ops::Range;
 /// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
 /// compiled without the vectors.
 pub(super) struct Planes {
-    pub axes: [Axis; 3],
+    pub axes: [PoolingAxis; 3],
     pub inner: usize,
     pub kernel: [usize; 3],
     pub pad: [usize; 3],
-    pub task: Task,
+    pub task: PoolingTask,
     /// How a row's windows meet an input row.
-    spans: Vec<Span>,
+    spans: Vec<RowSpan>,
 }
 
 /// A stretch of one output row and the input row's numbers that meet it.
-struct Span {
+struct RowSpan {
     y: usize,
     x: usize,
     count: usize,
@@ -30,7 +30,7 @@ struct Span {
 }
 
 /// An output row: its number and its windows in depth and height.
-type Row = (usize, Window, Window);
+type OutputRow = (usize, Window, Window);
 
 /// Runs `$body` for each `$i < $n` with `$v` = every `$step`-th of `$x`.
 macro_rules! each_of {
@@ -59,8 +59,8 @@ macro_rules! each_of {
 }
 
 impl Planes {
-    pub fn new(p: &Pooling, task: Task) -> Self {
-        let axes = [0, 1, 2].map(|i| Axis::new(p, i));
+    pub fn new(p: &Pooling, task: PoolingTask) -> Self {
+        let axes = [0, 1, 2].map(|i| PoolingAxis::new(p, i));
         let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, pad: p.pad, task, spans: Vec::new() };
         p.runs().for_each(|(k, outputs, first)| planes.add_spans(p, k, outputs, first));
         planes
@@ -72,11 +72,11 @@ impl Planes {
         let x = |o: usize| (o * s + k - pad) * c;
         if p.is_one_span() {
             let (y, x, count) = (range.start * c, x(range.start), range.len() * c);
-            return self.spans.push(Span { y, x, count, step: s, first });
+            return self.spans.push(RowSpan { y, x, count, step: s, first });
         }
         let n = self.spans.len() + range.len();
         reserve(&mut self.spans, n);
-        self.spans.extend(range.map(|o| Span { y: o * c, x: x(o), count: c, step: 1, first }));
+        self.spans.extend(range.map(|o| RowSpan { y: o * c, x: x(o), count: c, step: 1, first }));
     }
 
     /// Numbers of an output row.
@@ -91,7 +91,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    fn rows(&self) -> impl Iterator<Item = Row> {
+    fn rows(&self) -> impl Iterator<Item = OutputRow> {
         let [d, h, _] = &self.axes;
         let n = h.windows.len();
         (0..d.windows.len() * n).map(move |i| (i, d.windows[i / n], h.windows[i % n]))
@@ -159,7 +159,7 @@ impl Planes {
 
     /// As `max`, and the number of the meeting of a source row and a span that each comes from.
     #[inline(always)]
-    pub fn max_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+    pub fn max_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         if self.pairs() {
             return self.max_pairs_keeping(x, y, places);
         }
@@ -187,7 +187,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn max_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    pub fn max_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         if self.pairs() {
             return self.max_pairs_backward_to(gy, places, gx, output);
         }
@@ -267,7 +267,7 @@ impl Planes {
     /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
     pub fn pairs(&self) -> bool {
         let [d, h, w] = &self.axes;
-        let whole = |a: &Axis| a.stride == 2 && a.windows.iter().all(|w| w.to - w.from == 2);
+        let whole = |a: &PoolingAxis| a.stride == 2 && a.windows.iter().all(|w| w.to - w.from == 2);
         self.inner == 1 && self.kernel == [1, 2, 2] && self.pad == [0; 3] && d.stride == 1 && whole(h) && whole(w)
     }
 
@@ -285,7 +285,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    fn max_pairs_keeping<T: Real, I: Place>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+    fn max_pairs_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         let (width, row) = (self.width(), self.axes[2].input);
         for (r, d, h) in self.rows() {
             let at = (d.from * self.axes[1].input + h.from) * row;
@@ -296,7 +296,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    fn max_pairs_backward_to<T: Real, I: Place>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    fn max_pairs_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         let (width, row) = (self.width(), self.axes[2].input);
         if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
             gx.fill(T::ZERO);
@@ -306,7 +306,7 @@ impl Planes {
             let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
             let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
             let part = r * width..(r + 1) * width;
-            pairs::Gradients { places: &places[part.clone()], gx, gy: &gy[part] }.share(output);
+            pairs::PairGradients { places: &places[part.clone()], gx, gy: &gy[part] }.share(output);
         }
     }
 
@@ -321,7 +321,7 @@ impl Planes {
             let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
             let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
             let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
-            pairs::Row { x: [a, b], gx, gy: &gy[r * width..][..width] }.share(output);
+            pairs::RowPair { x: [a, b], gx, gy: &gy[r * width..][..width] }.share(output);
         }
     }
 }

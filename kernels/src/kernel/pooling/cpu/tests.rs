@@ -42,13 +42,13 @@ fn first_largest(places: &[usize], x: &[f64]) -> Option<usize> {
     places.iter().copied().reduce(|m, v| if x[v] > x[m] { v } else { m })
 }
 
-fn kept<T: Real, I: Place>(p: &Pooling, x: &[T]) -> Vec<T> {
+fn kept<T: Real, I: WindowIndex>(p: &Pooling, x: &[T]) -> Vec<T> {
     let mut y = vec![T::ONE; p.output_len()];
     p.max_forward_keeping(x, &mut y, &mut vec![I::new(0); p.output_len()]);
     y
 }
 
-fn by_places<T: Real, I: Place>(p: &Pooling, x: &[T], gy: &[T], mut gx: Vec<T>, output: Output) -> Vec<T> {
+fn by_places<T: Real, I: WindowIndex>(p: &Pooling, x: &[T], gy: &[T], mut gx: Vec<T>, output: Output) -> Vec<T> {
     let mut places = vec![I::new(0); gy.len()];
     p.max_forward_keeping(x, &mut gy.to_vec(), &mut places);
     p.max_backward_to(gy, &places, &mut gx, output);

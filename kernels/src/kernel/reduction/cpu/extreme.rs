@@ -2,7 +2,7 @@
 
 use crate::array::Output;
 use crate::array::scratch::Scratch;
-use crate::kernel::reduction::axes::Axes;
+use crate::kernel::reduction::axes::ReductionAxes;
 use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -15,7 +15,7 @@ const COLUMNS: usize = 256;
 
 /// Which element wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Extremum {
     Largest,
     Smallest,
 }
@@ -25,14 +25,14 @@ pub fn winners<T: SimdReal>(
     x: &[T],
     shape: &Shape,
     reduced: &[bool],
-    order: Order,
+    order: Extremum,
     f: impl Fn(usize, T, usize) + Sync,
 ) {
     if x.is_empty() {
         return;
     }
-    let axes = Axes::new(shape, reduced);
-    let s = Search { x, axes: &axes, order };
+    let axes = ReductionAxes::new(shape, reduced);
+    let s = ExtremumSearch { x, axes: &axes, order };
     let count = axes.count(true);
     match axes.reduced_last() {
         Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),
@@ -49,10 +49,10 @@ pub fn winners<T: SimdReal>(
 }
 
 /// 1 at each result's winner, 0 elsewhere.
-pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Order, y: &mut [T]) {
+pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Extremum, y: &mut [T]) {
     assert_eq!(x.len(), y.len(), "mark: slices of one length expected");
     y.fill(T::ZERO);
-    let axes = Axes::new(shape, reduced);
+    let axes = ReductionAxes::new(shape, reduced);
     let shared = Shared(y.as_mut_ptr());
     let (shared, inner) = (&shared, axes.inner());
     winners(x, shape, reduced, order, move |r, _, k| {
@@ -98,7 +98,7 @@ pub fn spread<T: SimdReal, I: Index>(
     if output == Output::Write {
         gx.fill(T::ZERO);
     }
-    let axes = Axes::new(shape, reduced);
+    let axes = ReductionAxes::new(shape, reduced);
     let (inner, results, count, n) = (axes.inner(), axes.count(false), axes.count(true), gx.len());
     assert!(results * count == n && winners.len() == results && gy.len() == results, "the slices have the sizes");
     let shared = Shared(gx.as_mut_ptr());
@@ -114,23 +114,23 @@ pub fn spread<T: SimdReal, I: Index>(
     });
 }
 
-struct Search<'a, T> {
+struct ExtremumSearch<'a, T> {
     x: &'a [T],
-    axes: &'a Axes,
-    order: Order,
+    axes: &'a ReductionAxes,
+    order: Extremum,
 }
 
-impl<T: SimdReal> Search<'_, T> {
+impl<T: SimdReal> ExtremumSearch<'_, T> {
     /// True if v wins over the best so far.
     #[inline(always)]
     fn beats(&self, v: T, best: T) -> bool {
-        let holds = if self.order == Order::Largest { best >= v } else { best <= v };
+        let holds = if self.order == Extremum::Largest { best >= v } else { best <= v };
         !holds && !v.is_nan()
     }
 
     /// The best of neighbours, -inf or inf where there are only NaN.
     fn best(&self, x: &[T]) -> T {
-        if self.order == Order::Largest { simd::max(x) } else { simd::min(x) }
+        if self.order == Extremum::Largest { simd::max(x) } else { simd::min(x) }
     }
 
     fn base(&self, r: usize) -> usize {
@@ -229,7 +229,7 @@ mod tests {
     use std::sync::Mutex;
 
     /// By the definition, over the whole index space.
-    fn slow(x: &[f64], shape: &Shape, reduced: &[bool], order: Order) -> Vec<(f64, usize)> {
+    fn slow(x: &[f64], shape: &Shape, reduced: &[bool], order: Extremum) -> Vec<(f64, usize)> {
         let strides = shape.strides();
         let number = |i: usize, which: bool| {
             (0..shape.ndim()).filter(|&a| reduced[a] == which).fold(0, |n, a| n * shape[a] + i / strides[a] % shape[a])
@@ -238,7 +238,7 @@ mod tests {
         let mut winners = vec![(f64::NAN, 0); results];
         for (i, &v) in x.iter().enumerate() {
             let w = &mut winners[number(i, false)];
-            let better = if order == Order::Largest { v > w.0 } else { v < w.0 };
+            let better = if order == Extremum::Largest { v > w.0 } else { v < w.0 };
             if better || w.0.is_nan() && !v.is_nan() {
                 *w = (v, number(i, true));
             }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn check(x: &[f64], shape: &Shape, reduced: &[bool]) {
-        for order in [Order::Largest, Order::Smallest] {
+        for order in [Extremum::Largest, Extremum::Smallest] {
             let want = slow(x, shape, reduced, order);
             let got = Mutex::new(vec![(0.0, usize::MAX); want.len()]);
             winners(x, shape, reduced, order, |r, v, k| got.lock().unwrap()[r] = (v, k));
@@ -302,7 +302,7 @@ mod tests {
         for reduced in [[false, true], [true, false], [true, true]] {
             let search = || {
                 // SAFETY: r is one of at most n results.
-                winners(&x, &[n, n].into(), &reduced, Order::Largest, move |r, v, _| unsafe { *shared.0.add(r) = v })
+                winners(&x, &[n, n].into(), &reduced, Extremum::Largest, move |r, v, _| unsafe { *shared.0.add(r) = v })
             };
             let best = (0..50).map(|_| (std::time::Instant::now(), search()).0.elapsed()).min();
             println!("{reduced:?}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / (n * n) as f64);

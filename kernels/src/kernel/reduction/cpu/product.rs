@@ -3,7 +3,7 @@
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
-use crate::kernel::reduction::axes::Axes;
+use crate::kernel::reduction::axes::ReductionAxes;
 use crate::pool::tasks::{Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
@@ -31,7 +31,7 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
     if x.is_empty() {
         return y.fill(T::ONE);
     }
-    let axes = Axes::new(shape, reduced);
+    let axes = ReductionAxes::new(shape, reduced);
     match axes.reduced_last() {
         Some(n) => rows(x, &axes, n, y),
         None => columns(x, &axes, y),
@@ -39,7 +39,7 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
 }
 
 /// Results over runs of `n` neighbours; the runs are multiplied in parts of a fixed size.
-fn rows<T: SimdReal>(x: &[T], axes: &Axes, n: usize, y: &mut [T]) {
+fn rows<T: SimdReal>(x: &[T], axes: &ReductionAxes, n: usize, y: &mut [T]) {
     let (runs, parts) = (axes.count(true) / n, n.div_ceil(PART));
     let mut products = Scratch::filled(y.len() * runs * parts, T::ONE);
     let shared = Shared(products.as_mut_ptr());
@@ -54,7 +54,7 @@ fn rows<T: SimdReal>(x: &[T], axes: &Axes, n: usize, y: &mut [T]) {
 }
 
 /// Neighbouring results, some columns at a time.
-fn columns<T: SimdReal>(x: &[T], axes: &Axes, y: &mut [T]) {
+fn columns<T: SimdReal>(x: &[T], axes: &ReductionAxes, y: &mut [T]) {
     let (inner, rows) = (axes.inner(), y.len() / axes.inner());
     let blocks = inner.div_ceil(COLUMNS);
     let shared = Shared(y.as_mut_ptr());
@@ -79,7 +79,7 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
     if x.is_empty() {
         return;
     }
-    let axes = Axes::new(shape, reduced);
+    let axes = ReductionAxes::new(shape, reduced);
     let (inner, count) = (axes.inner(), axes.count(true));
     let mut offsets = Scratch::filled(count, 0);
     offsets.iter_mut().enumerate().for_each(|(k, o)| *o = axes.reduced_offset(k));

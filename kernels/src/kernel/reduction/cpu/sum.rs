@@ -2,7 +2,7 @@
 
 use crate::array::Output;
 use crate::array::scratch::Scratch;
-use crate::kernel::reduction::axes::{Axes, Runs};
+use crate::kernel::reduction::axes::{ReductionAxes, Runs};
 use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -22,7 +22,7 @@ pub fn sum_axes<'a, T: SimdReal>(
     y: &mut [T],
     output: Output,
 ) {
-    let (axes, x, size) = (Axes::new(from, summed), x.into(), from.size());
+    let (axes, x, size) = (ReductionAxes::new(from, summed), x.into(), from.size());
     if size == 0 || y.is_empty() {
         if output == Output::Write {
             y.fill(T::ZERO);
@@ -30,7 +30,7 @@ pub fn sum_axes<'a, T: SimdReal>(
         return;
     }
     let inner = axes.inner();
-    let out = Rows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
+    let out = ResultRows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
     let rows = y.len() / inner;
     if size < MIN_PARALLEL {
         return (0..rows).for_each(|r| out.row(r, 0, inner));
@@ -56,7 +56,7 @@ pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, outpu
 
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
 pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
-    let axes = Axes::new(to, &repeated(to, from));
+    let axes = ReductionAxes::new(to, &repeated(to, from));
     if y.is_empty() {
         return;
     }
@@ -90,18 +90,18 @@ fn repeated(to: &Shape, from: &Shape) -> SmallVec<[bool; 6]> {
 }
 
 /// A result as rows of `inner` neighbouring elements.
-struct Rows<'a, T> {
+struct ResultRows<'a, T> {
     y: *mut T,
     x: Runs<'a, T>,
-    axes: &'a Axes,
+    axes: &'a ReductionAxes,
     inner: usize,
     output: Output,
 }
 
 // SAFETY: each row part is written by one thread alone.
-unsafe impl<T: Sync> Sync for Rows<'_, T> {}
+unsafe impl<T: Sync> Sync for ResultRows<'_, T> {}
 
-impl<T: SimdReal> Rows<'_, T> {
+impl<T: SimdReal> ResultRows<'_, T> {
     /// Columns `from .. to` of row `r`.
     fn row(&self, r: usize, from: usize, to: usize) {
         // SAFETY: inside the result; rows and columns of different calls do not overlap.

@@ -4,17 +4,17 @@ mod extreme;
 
 use crate::array::Data;
 use crate::array::Output;
-use crate::cuda::driver::Grid;
+use crate::cuda::driver::LaunchGrid;
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
-pub(super) use extreme::{Winners, product_backward, search, spread};
+pub(super) use extreme::{ArgmaxOutputs, product_backward, search, spread};
 use smallvec::SmallVec;
 
 /// What is made of the elements; the numbers are those of `Reduction` in `cuda/reduction.cu`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Reduction {
+pub enum DeviceReduction {
     Sum,
     Product,
     Max,
@@ -27,7 +27,7 @@ pub enum Reduction {
 }
 
 /// Sizes and strides.
-pub type Walk = SmallVec<[(usize, usize); 8]>;
+pub type ReductionWalk = SmallVec<[(usize, usize); 8]>;
 
 /// Axes that a kernel has room for, on each side.
 const AXES: usize = 8;
@@ -37,8 +37,8 @@ const SHORT: usize = 32;
 const PART: usize = 1 << 14;
 
 /// The axes of `shape` that stay and those that are reduced, neighbours merged.
-pub fn split(shape: &Shape, mask: &[bool]) -> (Walk, Walk) {
-    let (mut kept, mut reduced) = (Walk::new(), Walk::new());
+pub fn split(shape: &Shape, mask: &[bool]) -> (ReductionWalk, ReductionWalk) {
+    let (mut kept, mut reduced) = (ReductionWalk::new(), ReductionWalk::new());
     let mut before = None;
     for ((&n, stride), &r) in shape.iter().zip(shape.strides()).zip(mask).filter(|((n, _), _)| **n != 1) {
         let list = if r { &mut reduced } else { &mut kept };
@@ -51,13 +51,13 @@ pub fn split(shape: &Shape, mask: &[bool]) -> (Walk, Walk) {
     (kept, reduced)
 }
 
-pub fn table(kept: &Walk, reduced: &Walk) -> Result<Vec<u8>> {
+pub fn table(kept: &ReductionWalk, reduced: &ReductionWalk) -> Result<Vec<u8>> {
     if kept.len().max(reduced.len()) > AXES {
         return Err(Error::unsupported(format!(
             "a reduction over more than {AXES} separate axes has no kernel on a GPU"
         )));
     }
-    let column = |walk: &Walk, pick: fn(&(usize, usize)) -> usize| -> Vec<u64> {
+    let column = |walk: &ReductionWalk, pick: fn(&(usize, usize)) -> usize| -> Vec<u64> {
         walk.iter().map(|a| pick(a) as u64).chain(std::iter::repeat(0)).take(AXES).collect()
     };
     let mut words = vec![kept.len() as u64, reduced.len() as u64];
@@ -70,7 +70,7 @@ pub fn table(kept: &Walk, reduced: &Walk) -> Result<Vec<u8>> {
 
 /// Reduces `x` of `shape` over the axes of `mask` into `y`, times `scale`; in double if `y` is.
 pub fn reduce(
-    op: Reduction,
+    op: DeviceReduction,
     x: &Data,
     shape: &Shape,
     mask: &[bool],
@@ -91,7 +91,7 @@ pub fn reduce(
     // The sums of the parts lie one after the other: outputs as rows.
     let sums = Data::new_at(x.place(), compute_dtype(y.dtype()), parts * outputs)?;
     launch(op, x, &table(&kept, &reduced)?, n, outputs, parts, &sums, 1.0, Output::Write)?;
-    let whole = if op as usize > Reduction::Min as usize { Reduction::Sum } else { op };
+    let whole = if op as usize > DeviceReduction::Min as usize { DeviceReduction::Sum } else { op };
     let rows = table(&[(outputs, 1)].into_iter().collect(), &[(parts, outputs)].into_iter().collect())?;
     launch(whole, &sums, &rows, parts, outputs, 1, y, scale, output)
 }
@@ -103,7 +103,7 @@ fn parts(x: &Data, outputs: usize, n: usize) -> usize {
 }
 
 fn launch(
-    op: Reduction,
+    op: DeviceReduction,
     x: &Data,
     axes: &[u8],
     n: usize,
@@ -129,7 +129,7 @@ fn launch(
     let grid = if short {
         gpu.grid(outputs)
     } else {
-        Grid { blocks: [outputs as u32, parts as u32, 1], threads: [threads as u32, 1, 1] }
+        LaunchGrid { blocks: [outputs as u32, parts as u32, 1], threads: [threads as u32, 1, 1] }
     };
     // SAFETY: x has the elements that the axes walk over, y one for each output and part.
     unsafe { launch.run(grid) }
@@ -139,5 +139,5 @@ fn launch(
 pub fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     let lead = from.ndim() - to.ndim();
     let mask: SmallVec<[bool; 6]> = (0..from.ndim()).map(|i| i < lead || (to[i - lead] == 1 && from[i] != 1)).collect();
-    reduce(Reduction::Sum, x, from, &mask, y, 1.0, output)
+    reduce(DeviceReduction::Sum, x, from, &mask, y, 1.0, output)
 }

@@ -1,11 +1,11 @@
 //! Along an axis that is not the last: blocks of neighbouring columns, one vector loop a place of the axis.
 
-use super::{Shared, WIDTH, combine, map, update};
+use super::{SharedOutput, WIDTH, combine, map, update};
 use crate::expr::op::{Binary, Unary};
 use crate::simd::{self, SimdReal};
 
 /// Some neighbouring columns of the array.
-pub(super) struct Block {
+pub(super) struct ColumnBlock {
     /// Index of the first element in the whole array.
     pub(super) first: usize,
     /// Index of the first column in an array without the axis.
@@ -16,7 +16,7 @@ pub(super) struct Block {
     pub(super) width: usize,
 }
 
-impl Block {
+impl ColumnBlock {
     /// The columns at place `k` of the axis.
     fn columns<'a, T>(&self, x: &'a [T], k: usize) -> &'a [T] {
         &x[self.first + k * self.stride..][..self.width]
@@ -29,29 +29,29 @@ impl Block {
 }
 
 /// Where a block's results go.
-pub(super) struct Rows<'a, T> {
-    y: &'a Shared<T>,
+pub(super) struct BlockOutput<'a, T> {
+    y: &'a SharedOutput<T>,
     first: usize,
     n: usize,
     stride: usize,
     width: usize,
 }
 
-impl<'a, T> Rows<'a, T> {
+impl<'a, T> BlockOutput<'a, T> {
     /// The block's place in an output.
     ///
     /// # Safety
-    /// Only one `Rows` of a block may be in use.
-    pub(super) unsafe fn of(b: &Block, y: &'a Shared<T>) -> Rows<'a, T> {
-        Rows { y, first: b.first, n: b.n, stride: b.stride, width: b.width }
+    /// Only one `BlockOutput` of a block may be in use.
+    pub(super) unsafe fn of(b: &ColumnBlock, y: &'a SharedOutput<T>) -> BlockOutput<'a, T> {
+        BlockOutput { y, first: b.first, n: b.n, stride: b.stride, width: b.width }
     }
 
     /// A buffer for one block.
     ///
     /// # Safety
     /// No other thread may use the buffer.
-    pub(super) unsafe fn buffer(b: &Block, y: &'a Shared<T>) -> Rows<'a, T> {
-        Rows { y, first: 0, n: b.n, stride: b.width, width: b.width }
+    pub(super) unsafe fn buffer(b: &ColumnBlock, y: &'a SharedOutput<T>) -> BlockOutput<'a, T> {
+        BlockOutput { y, first: 0, n: b.n, stride: b.width, width: b.width }
     }
 
     /// The columns at place `k` of the axis.
@@ -69,15 +69,15 @@ impl<'a, T> Rows<'a, T> {
 }
 
 /// A number for each column.
-type Numbers<T> = [T; WIDTH];
+type PerColumn<T> = [T; WIDTH];
 
-pub(super) fn softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
+pub(super) fn softmax<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) {
     let (_, mut factor) = exponentials(b, x, y);
     factor[..b.width].iter_mut().for_each(|f| *f = T::ONE / *f);
     (0..b.n).for_each(|k| update(Binary::Mul, y.columns(k), &factor));
 }
 
-pub(super) fn log_softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
+pub(super) fn log_softmax<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) {
     let (max, log) = log_sum(b, x);
     for k in 0..b.n {
         let y = y.columns(k);
@@ -86,7 +86,7 @@ pub(super) fn log_softmax<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) {
     }
 }
 
-pub(super) fn softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &mut Rows<T>) {
+pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
     let mut mean = [T::ZERO; WIDTH];
     for k in 0..b.n {
         let product = gx.columns(k);
@@ -100,7 +100,7 @@ pub(super) fn softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &m
     }
 }
 
-pub(super) fn log_softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx: &mut Rows<T>) {
+pub(super) fn log_softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
     let mut sum = [T::ZERO; WIDTH];
     (0..b.n).for_each(|k| simd::add_assign(&mut sum[..b.width], b.columns(gy, k)));
     let negative = sum.map(|s| -s);
@@ -112,7 +112,7 @@ pub(super) fn log_softmax_backward<T: SimdReal>(b: &Block, y: &[T], gy: &[T], gx
     }
 }
 
-pub(super) fn cross_entropy<T: SimdReal>(b: &Block, x: &[T], label: &[i64], y: &mut [T]) {
+pub(super) fn cross_entropy<T: SimdReal>(b: &ColumnBlock, x: &[T], label: &[i64], y: &mut [T]) {
     let (max, log) = log_sum(b, x);
     for (j, (y, &label)) in y.iter_mut().zip(label).enumerate() {
         *y = if label < 0 { T::ZERO } else { log[j] - (b.columns(x, label as usize)[j] - max[j]) };
@@ -121,11 +121,11 @@ pub(super) fn cross_entropy<T: SimdReal>(b: &Block, x: &[T], label: &[i64], y: &
 
 /// As `cross_entropy`; keeps `exp(x - max)` and the sums.
 pub(super) fn cross_entropy_keeping<T: SimdReal>(
-    b: &Block,
+    b: &ColumnBlock,
     x: &[T],
     label: &[i64],
     y: &mut [T],
-    terms: &mut Rows<T>,
+    terms: &mut BlockOutput<T>,
     sums: &mut [T],
 ) {
     let (max, sum) = exponentials(b, x, terms);
@@ -138,12 +138,12 @@ pub(super) fn cross_entropy_keeping<T: SimdReal>(
 }
 
 pub(super) fn cross_entropy_backward<T: SimdReal>(
-    b: &Block,
+    b: &ColumnBlock,
     terms: &[T],
     sums: &[T],
     label: &[i64],
     gy: &[T],
-    gx: &mut Rows<T>,
+    gx: &mut BlockOutput<T>,
 ) {
     let mut factor = [T::ZERO; WIDTH];
     factor.iter_mut().zip(gy.iter().zip(sums)).for_each(|(f, (&gy, &sum))| *f = gy / sum);
@@ -159,7 +159,7 @@ pub(super) fn cross_entropy_backward<T: SimdReal>(
 }
 
 /// `y = exp(x - max)`; gives the maxima and the sums.
-fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> (Numbers<T>, Numbers<T>) {
+fn exponentials<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
     let mut sum = [T::ZERO; WIDTH];
     for k in 0..b.n {
@@ -171,7 +171,7 @@ fn exponentials<T: SimdReal>(b: &Block, x: &[T], y: &mut Rows<T>) -> (Numbers<T>
 }
 
 /// The maximum, and the logarithm of `sum(exp(x - max))`.
-fn log_sum<T: SimdReal>(b: &Block, x: &[T]) -> (Numbers<T>, Numbers<T>) {
+fn log_sum<T: SimdReal>(b: &ColumnBlock, x: &[T]) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
     let (mut sum, mut term) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
     for k in 0..b.n {
@@ -183,7 +183,7 @@ fn log_sum<T: SimdReal>(b: &Block, x: &[T]) -> (Numbers<T>, Numbers<T>) {
 }
 
 /// NaN left out, as `simd::max` does; the sums find it again.
-fn maximum<T: SimdReal>(b: &Block, x: &[T]) -> Numbers<T> {
+fn maximum<T: SimdReal>(b: &ColumnBlock, x: &[T]) -> PerColumn<T> {
     let mut max = [-T::INFINITY; WIDTH];
     for k in 0..b.n {
         let (y, x) = (&mut max[..b.width], b.columns(x, k));

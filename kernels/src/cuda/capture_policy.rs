@@ -24,7 +24,7 @@ pub(super) enum Advice {
 }
 
 /// What the runs of a plan have been like.
-pub(super) struct Patience {
+pub(super) struct CapturePolicy {
     /// What the arrays were before a run, and after which run that came again.
     sets: Vec<(Vec<usize>, u32)>,
     misses: u32,
@@ -35,13 +35,13 @@ pub(super) struct Patience {
     why: Option<String>,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { sets: Vec::new(), misses: 0, failures: 0, rest: 0, next: REST[0], why: None }
+impl Default for CapturePolicy {
+    fn default() -> CapturePolicy {
+        CapturePolicy { sets: Vec::new(), misses: 0, failures: 0, rest: 0, next: REST[0], why: None }
     }
 }
 
-impl Patience {
+impl CapturePolicy {
     /// True if this run is left alone.
     pub(super) fn rests(&mut self) -> bool {
         self.rest = self.rest.saturating_sub(1);
@@ -91,7 +91,7 @@ impl Patience {
     /// For some runs; for more of them each time, until there is a replay.
     pub(super) fn leave_alone(&mut self, why: String) {
         let next = (self.next * 2).min(REST[1]);
-        *self = Patience { rest: self.next, next, why: Some(why), ..Patience::default() };
+        *self = CapturePolicy { rest: self.next, next, why: Some(why), ..CapturePolicy::default() };
     }
 
     /// Why nothing is captured, if that is known.
@@ -104,22 +104,22 @@ impl Patience {
 mod tests {
     use super::*;
 
-    fn meet(p: &mut Patience, sets: &[usize]) -> Vec<Advice> {
+    fn meet(p: &mut CapturePolicy, sets: &[usize]) -> Vec<Advice> {
         sets.iter().map(|&s| p.meet(vec![s])).collect()
     }
 
     #[test]
     fn the_third_run_with_the_same_arrays_is_captured() {
-        let mut p = Patience::default();
+        let mut p = CapturePolicy::default();
         assert_eq!(meet(&mut p, &[7, 7, 7]), [Advice::Run, Advice::RunSettled, Advice::Capture]);
-        let mut p = Patience::default();
+        let mut p = CapturePolicy::default();
         let turns = meet(&mut p, &[1, 2, 1, 2, 1, 2]);
         assert_eq!(turns, [[Advice::Run; 2], [Advice::RunSettled; 2], [Advice::Capture; 2]].concat());
     }
 
     #[test]
     fn a_plan_whose_arrays_change_is_left_alone_and_looked_at_again() {
-        let mut p = Patience::default();
+        let mut p = CapturePolicy::default();
         for rest in [64, 128, 256] {
             let last = (0..).map(|s| p.meet(vec![s])).position(|a| a == Advice::GiveUp);
             assert_eq!(last, Some(MISSES as usize));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn failures_are_forgotten_by_a_capture() {
-        let mut p = Patience::default();
+        let mut p = CapturePolicy::default();
         (0..FAILURES - 1).for_each(|_| p.failed("a view".into()));
         p.captured();
         p.failed("a view".into());

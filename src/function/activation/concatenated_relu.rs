@@ -7,7 +7,7 @@ use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::{Expr, Formula};
-use nnrs_kernels::kernel::halves::{self as kernel, SIGNS};
+use nnrs_kernels::kernel::concatenated_relu::{self as kernel, SIGNS};
 use nnrs_kernels::shape::Shape;
 
 function! {

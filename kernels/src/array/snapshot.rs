@@ -4,7 +4,7 @@ use super::alloc::Block;
 use super::data::Data;
 use super::mirror::Access;
 use super::storage::{Content, Storage};
-use crate::device::{Device, Memory, Place};
+use crate::device::{Device, DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A storage's content as it was at some time.
-pub struct Kept {
+pub struct ContentSnapshot {
     dtype: DType,
     content: Content,
     lost: bool,
     cleared: bool,
     shared: bool,
     /// The copy on a GPU.
-    memory: Option<Arc<Memory>>,
+    memory: Option<Arc<DeviceMemory>>,
 }
 
 /// True if a number that an array of `dtype` holds is read as the same number whether it lies in memory or not.
@@ -33,27 +33,27 @@ fn survives(v: f64, dtype: DType, double: bool) -> bool {
 }
 
 /// A content that a plan keeps from run to run. That it does so makes the memory no array's.
-pub struct Held(Kept);
+pub struct PlanContent(ContentSnapshot);
 
-impl Held {
+impl PlanContent {
     #[inline]
-    pub fn new(kept: Kept) -> Held {
+    pub fn new(kept: ContentSnapshot) -> PlanContent {
         if let Content::Bytes(b) = &kept.content {
             b.held.fetch_add(1, Relaxed);
         }
-        Held(kept)
+        PlanContent(kept)
     }
 }
 
-impl std::ops::Deref for Held {
-    type Target = Kept;
+impl std::ops::Deref for PlanContent {
+    type Target = ContentSnapshot;
     #[inline]
-    fn deref(&self) -> &Kept {
+    fn deref(&self) -> &ContentSnapshot {
         &self.0
     }
 }
 
-impl Drop for Held {
+impl Drop for PlanContent {
     #[inline]
     fn drop(&mut self) {
         if let Content::Bytes(b) = &self.content {
@@ -62,13 +62,13 @@ impl Drop for Held {
     }
 }
 
-impl Kept {
+impl ContentSnapshot {
     fn address(&self) -> Option<u64> {
         self.memory.as_ref().map(|m| m.address())
     }
 
     #[inline]
-    pub fn is(&self, other: &Kept) -> bool {
+    pub fn is(&self, other: &ContentSnapshot) -> bool {
         self.dtype == other.dtype
             && self.content.is(&other.content)
             && (self.memory.is_none() || self.address() == other.address())
@@ -125,7 +125,7 @@ impl Kept {
 
     /// True if the memory is that of `other`.
     #[inline]
-    pub fn has_memory_of(&self, other: &Kept) -> bool {
+    pub fn has_memory_of(&self, other: &ContentSnapshot) -> bool {
         matches!((&self.content, &other.content), (Content::Bytes(a), Content::Bytes(b)) if Arc::ptr_eq(a, b))
     }
 
@@ -165,19 +165,26 @@ impl Block {
 #[doc(hidden)]
 impl Storage {
     /// The content as it is now.
-    pub fn keep(&self) -> Kept {
+    pub fn keep(&self) -> ContentSnapshot {
         let s = self.state();
         let memory = match &s.content {
             Content::Bytes(b) => b.gpu_memory(),
             _ => None,
         };
-        Kept { dtype: s.dtype, content: s.content.clone(), lost: s.lost, cleared: s.cleared, shared: s.shared, memory }
+        ContentSnapshot {
+            dtype: s.dtype,
+            content: s.content.clone(),
+            lost: s.lost,
+            cleared: s.cleared,
+            shared: s.shared,
+            memory,
+        }
     }
 
     /// What the host has written goes to the memory of `cell`, which becomes the content: so runs find it at one place,
     /// though an array of one number has no memory, and one that others share gets memory anew. `double`: a reader may want
     /// more of a number's digits than an array of floats has.
-    pub fn settle(&self, cell: &mut Option<Held>, gpu: &'static dyn Device, double: bool) -> Result<()> {
+    pub fn settle(&self, cell: &mut Option<PlanContent>, gpu: &'static dyn Device, double: bool) -> Result<()> {
         let (content, dtype) = self.look();
         let old = cell.as_ref().and_then(|k| k.block(dtype)).filter(|b| b.is_free()).cloned();
         let new = match &content {
@@ -194,7 +201,7 @@ impl Storage {
             s.shared &= s.content.is(&before);
             drop(s);
             drop(before);
-            *cell = Some(Held::new(self.keep()));
+            *cell = Some(PlanContent::new(self.keep()));
         }
         Ok(())
     }
@@ -223,7 +230,7 @@ impl Storage {
 
     /// Makes the content what it was.
     #[inline]
-    pub fn restore(&self, k: &Kept) {
+    pub fn restore(&self, k: &ContentSnapshot) {
         let (dtype, content) = (k.dtype, k.content.clone());
         self.replace(dtype, content, k.cleared, k.shared);
         self.state().lost = k.lost;
