@@ -40,7 +40,7 @@ NAMES = {
     "base",
 )
 
-# Types that share a name, and why.
+# Names that two types share, and why.
 SHARED = {
     "Call": "public: a function over given shapes (`function`), a layer with its arguments (`parametric`)",
     "Constant": "the initializer, public, and the kernel of F.constant",
@@ -121,7 +121,7 @@ def test_a_type_name_means_one_thing():
             for name in types(file.read_text()):
                 files.setdefault(name, []).append(str(file.relative_to(ROOT)))
     shared = {name: where for name, where in files.items() if len(where) > 1}
-    assert {name: where for name, where in shared.items() if name not in SHARED} == {}
+    assert {name: where for name, where in shared.items() if name not in SHARED or len(where) > 2} == {}
     assert set(SHARED) <= set(shared), "no longer shared"
 
 

@@ -14,29 +14,29 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-type Call = extern "C" fn(*mut c_void);
+type CleanupCall = extern "C" fn(*mut c_void);
 
 /// The C library's `struct _pthread_cleanup_buffer`.
 #[repr(C)]
-struct Entry {
-    call: Call,
+struct CleanupEntry {
+    call: CleanupCall,
     with: *mut c_void,
     kind: c_int,
-    before: *mut Entry,
+    before: *mut CleanupEntry,
 }
 
-type Push = unsafe extern "C" fn(*mut Entry, Call, *mut c_void);
-type Pop = unsafe extern "C" fn(*mut Entry, c_int);
+type Push = unsafe extern "C" fn(*mut CleanupEntry, CleanupCall, *mut c_void);
+type Pop = unsafe extern "C" fn(*mut CleanupEntry, c_int);
 
 /// What the macros `pthread_cleanup_push` and `pthread_cleanup_pop` stand for.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-struct Library {
+struct CleanupFunctions {
     push: Push,
     pop: Pop,
 }
 
-static LIBRARY: OnceLock<Library> = OnceLock::new();
+static LIBRARY: OnceLock<CleanupFunctions> = OnceLock::new();
 
 /// Looks for the functions. Where they are missing, threads are ended without unwinding.
 pub(super) fn register() {
@@ -48,18 +48,18 @@ pub(super) fn register() {
         if !push.is_null() && !pop.is_null() {
             // SAFETY: they have had these arguments since there are threads in the C library.
             let (push, pop) = unsafe { (transmute::<*mut c_void, Push>(push), transmute::<*mut c_void, Pop>(pop)) };
-            let _ = LIBRARY.set(Library { push, pop });
+            let _ = LIBRARY.set(CleanupFunctions { push, pop });
         }
     }
 }
 
 /// A thread's registration.
-struct Mark(*mut Entry);
+struct Mark(*mut CleanupEntry);
 
 impl Mark {
     fn new() -> Mark {
         let Some(library) = LIBRARY.get() else { return Mark(null_mut()) };
-        let entry = Box::into_raw(Box::new(Entry { call: left, with: null_mut(), kind: 0, before: null_mut() }));
+        let entry = Box::into_raw(Box::new(CleanupEntry { call: left, with: null_mut(), kind: 0, before: null_mut() }));
         // SAFETY: the entry stays where it is until it is taken back.
         unsafe { (library.push)(entry, left, null_mut()) };
         Mark(entry)

@@ -21,9 +21,9 @@ pub(crate) use auto_forward::run_single;
 pub(crate) use backward::{BackwardPlan, backward_plan};
 pub(crate) use build::{ForwardPlan, key};
 pub(crate) use exec::NodeHooks;
+pub(crate) use exec::ask;
 #[cfg(feature = "python")]
-pub(crate) use exec::interruptible;
-pub(crate) use exec::{MANY, ask};
+pub(crate) use exec::{MANY, interruptible};
 pub use exec::{set_fusion, set_interrupt};
 pub(crate) use invoke::{ForwardMode, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};
