@@ -4,7 +4,7 @@ modules!(
     "convolution_direct",
     "cumsum",
     "gather",
-    "gather_places",
+    "gather_indices",
     "gather_sort",
     "labels",
     "matmul",

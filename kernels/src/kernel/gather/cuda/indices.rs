@@ -37,7 +37,7 @@ pub fn along(indices: &Data, shape: &[usize], strides: &[usize], axis: usize, li
     let pairs = shape.iter().zip(strides).flat_map(|(&n, &s)| [n, s]);
     let mut table = table([shape.len(), axis, limit].into_iter().chain(pairs));
     table.resize(8 * (3 + 2 * AXES), 0);
-    let launch = gpu.launch("gather_places", "places_along")?.data(indices).table(&table)?.data(&y);
+    let launch = gpu.launch("gather_indices", "places_along")?.data(indices).table(&table)?.data(&y);
     // SAFETY: both arrays have as many elements as the shape.
     unsafe { launch.size(y.len()).run(gpu.grid(y.len()))? };
     Ok(y)
@@ -49,7 +49,7 @@ pub fn nd(indices: &Data, m: usize, n: usize, x: &Shape) -> Result<Data> {
     let y = Data::new_at(indices.place(), DType::I64, n)?;
     if n > 0 {
         let axes = axes(x, m, x.size_from(m));
-        let launch = gpu.launch("gather_places", "places_nd")?.data(indices).size(m).table(&axes)?.data(&y);
+        let launch = gpu.launch("gather_indices", "places_nd")?.data(indices).size(m).table(&axes)?.data(&y);
         // SAFETY: m n coordinates and n places.
         unsafe { launch.size(n).run(gpu.grid(n))? };
     }
@@ -68,11 +68,11 @@ pub fn chosen(mask: &Data, n: usize) -> Result<Data> {
         return Ok(y);
     }
     let keys = Data::new_at(mask.place(), DType::I64, mask.len())?;
-    let launch = gpu.launch("gather_places", "places_mask")?.array(mask).data(&keys);
+    let launch = gpu.launch("gather_indices", "places_mask")?.array(mask).data(&keys);
     // SAFETY: both arrays have that many elements.
     unsafe { launch.size(keys.len()).run(gpu.grid(keys.len()))? };
     let sorted = sort::rows(&keys, 1)?;
-    let launch = gpu.launch("gather_places", "places_chosen")?.data(&sorted.keys).data(&sorted.order).size(keys.len());
+    let launch = gpu.launch("gather_indices", "places_chosen")?.data(&sorted.keys).data(&sorted.order).size(keys.len());
     // SAFETY: as many sorted keys as places of the mask; n places.
     unsafe { launch.data(&y).size(n).run(gpu.grid(n))? };
     Ok(y)
@@ -84,7 +84,7 @@ pub fn one_hot(x: &Data, shape: &Shape, y: &Data) -> Result<()> {
         return Ok(());
     }
     let (gpu, m) = (y.gpu(), shape.ndim());
-    let launch = gpu.launch("gather_places", "one_hot")?.data(x).size(m).table(&axes(shape, m, 1))?;
+    let launch = gpu.launch("gather_indices", "one_hot")?.data(x).size(m).table(&axes(shape, m, 1))?;
     // SAFETY: y has an array of that shape for each m numbers of x.
     unsafe { launch.size(shape.size()).array(y).size(y.len()).run(gpu.grid(y.len())) }
 }
