@@ -13,6 +13,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
+from graph_helpers import close
 from nnrs import Variable
 
 RNG = np.random.default_rng(7)
@@ -405,3 +406,25 @@ def test_what_was_looked_at_has_not_changed():
     z.forward()
     with pytest.raises(nn.Error, match="has changed since forward"):
         _ = h.d
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_gradient_that_takes_the_memory_of_what_is_made_again(hooked, clear):
+    """The held variable is without data then, and says so; it was 0."""
+    x = leaf([0.5, -0.25])
+    x.g = 0
+    with nn.recompute():
+        h = F.mul2(x, x)
+    y = F.maximum2(h, h)
+    y.forward(**({"function_post_hook": lambda f: None} if hooked else {}))
+    y.backward(1, clear_buffer=clear)
+    close(x.g, 2 * x.d)
+    close(h.d, x.d**2)
+    y.forward(**({"function_post_hook": lambda f: None} if hooked else {}))
+    y.backward(1, clear_buffer=clear)
+    h.parent = None
+    try:
+        close(h.d, x.d**2)
+    except nn.Error as e:
+        assert "not kept" in str(e)

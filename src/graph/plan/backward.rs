@@ -253,7 +253,7 @@ impl BackwardPlan {
         let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
         let in_run = key.hooked || g.has_user_code();
-        let slot = |v| PlanSlot::new(&g, v, in_run, key.clear_buffer);
+        let slot = |v: &Var| PlanSlot::new(&g, v, in_run, key.clear_buffer || v.recompute);
         let slots: Vec<PlanSlot> = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let targets = |how: &[GradientWrite]| {
