@@ -428,3 +428,15 @@ def test_a_gradient_that_takes_the_memory_of_what_is_made_again(hooked, clear):
         close(h.d, x.d**2)
     except nn.Error as e:
         assert "not kept" in str(e)
+
+
+def test_a_gradient_that_takes_the_memory_of_a_held_value():
+    x = leaf([[0.5, -0.25]])
+    x.g = 0
+    h = F.transpose(x, (0, 1))
+    y = F.cos(h)
+    y.forward(clear_buffer=True)
+    y.backward(1)
+    close(x.g, -np.sin(x.d))
+    a = h.data
+    close(a.data, x.d)
