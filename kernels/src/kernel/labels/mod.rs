@@ -5,11 +5,11 @@ mod cuda;
 use super::axis::Axis;
 use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use crate::simd::SimdReal;
 use crate::with_real;
+use ndarray::{ArrayView1, ArrayView2, ArrayView3, ArrayViewMut3, Zip};
 
 /// Labels of the classes along an axis of an array.
 pub struct Labels {
@@ -53,11 +53,27 @@ impl Labels {
         if self.at.n == 0 && self.count() > 0 { Err(self.no_classes()) } else { Ok(self.at) }
     }
 
-    /// Index of the labelled element of row number `r`; none for a negative label.
-    fn position(&self, r: usize, label: i64) -> Option<usize> {
-        let (a, k) = (self.at, usize::try_from(label).ok()?);
-        Some((r / a.inner * a.n + k) * a.inner + r % a.inner)
+    /// An array with a lane of classes along [`CLASSES`] for each label.
+    fn lines<'a, T>(&self, x: &'a [T]) -> ArrayView3<'a, T> {
+        let Axis { outer, n, inner } = self.at;
+        ArrayView3::from_shape((outer, n, inner), x).expect("an array of the classes")
     }
+
+    fn lines_mut<'a, T>(&self, x: &'a mut [T]) -> ArrayViewMut3<'a, T> {
+        let Axis { outer, n, inner } = self.at;
+        ArrayViewMut3::from_shape((outer, n, inner), x).expect("an array of the classes")
+    }
+
+    fn each<'a, T>(&self, x: &'a [T]) -> ArrayView2<'a, T> {
+        ArrayView2::from_shape((self.at.outer, self.at.inner), x).expect("an array of the labels' size")
+    }
+}
+
+const CLASSES: ndarray::Axis = ndarray::Axis(1);
+
+/// The labelled class; none for a negative label.
+fn class(label: i64) -> Option<usize> {
+    usize::try_from(label).ok()
 }
 
 /// `-log(x[label])`, the logarithm of `least` at least.
@@ -74,8 +90,8 @@ impl LogLoss {
     }
 
     fn compute<T: SimdReal>(&self, x: &[T], labels: &[i64], y: &mut [T]) {
-        for (r, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
-            *y = self.labels.position(r, label).map_or(T::ZERO, |i| -self.guarded(x[i]).ln());
+        for ((x, &label), y) in self.labels.lines(x).lanes(CLASSES).into_iter().zip(labels).zip(y) {
+            *y = class(label).map_or(T::ZERO, |k| -self.guarded(x[k]).ln());
         }
     }
 
@@ -83,11 +99,15 @@ impl LogLoss {
         if output == Output::Write {
             gx.fill(T::ZERO);
         }
-        for (r, (&label, &gy)) in labels.iter().zip(gy).enumerate() {
-            if let Some(i) = self.labels.position(r, label) {
-                gx[i] = gx[i] - gy / self.guarded(x[i]);
-            }
-        }
+        let (x, mut gx) = (self.labels.lines(x), self.labels.lines_mut(gx));
+        let (labels, gy) = (self.labels.each(labels), self.labels.each(gy));
+        Zip::from(gx.lanes_mut(CLASSES)).and(x.lanes(CLASSES)).and(labels).and(gy).for_each(
+            |mut gx, x, &label, &gy| {
+                if let Some(k) = class(label) {
+                    gx[k] = gx[k] - gy / self.guarded(x[k]);
+                }
+            },
+        );
     }
 }
 
@@ -131,15 +151,9 @@ fn is_as_large<T: PartialOrd>(score: T, label: T) -> bool {
 
 impl TopErrors {
     fn compute<T: SimdReal>(&self, x: &[T], labels: &[i64], y: &mut [T]) {
-        let a = self.labels.at;
-        for (r, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
-            let Some(mine) = self.labels.position(r, label).map(|i| x[i]) else {
-                *y = T::ZERO;
-                continue;
-            };
-            let first = r / a.inner * a.n * a.inner + r % a.inner;
-            let count = x[first..].iter().step_by(a.inner).take(a.n).filter(|v| is_as_large(**v, mine)).count();
-            *y = if count as i64 > self.most { T::ONE } else { T::ZERO };
+        let count = |x: ArrayView1<T>, k: usize| x.iter().filter(|v| is_as_large(**v, x[k])).count() as i64;
+        for ((x, &label), y) in self.labels.lines(x).lanes(CLASSES).into_iter().zip(labels).zip(y) {
+            *y = if class(label).is_some_and(|k| count(x, k) > self.most) { T::ONE } else { T::ZERO };
         }
     }
 }
@@ -165,10 +179,11 @@ impl Call for Mask {
         }
         let labels = self.0.checked(&x[0])?;
         with_real!(run.dtype, T => {
-            let y = y[0].slice::<T>();
-            y.fill(T::from_f64(0.0));
-            let hits = labels.iter().enumerate().filter_map(|(r, &l)| self.0.position(r, l));
-            hits.for_each(|i| y[i] = T::from_f64(1.0));
+            let mut y = self.0.lines_mut(y[0].slice::<T>());
+            y.fill(0.0);
+            for (mut y, &label) in y.lanes_mut(CLASSES).into_iter().zip(labels) {
+                class(label).into_iter().for_each(|k| y[k] = 1.0);
+            }
         });
         Ok(())
     }
