@@ -82,7 +82,7 @@ impl Layout {
         let copy = ArrayViewD::from_shape(y.raw_dim(), &copy).expect("as many elements");
         match output {
             Output::Write => y.assign(&copy),
-            Output::Accumulate => y.zip_mut_with(&copy, |y, &v| *y = *y + v),
+            Output::Accumulate => y.zip_mut_with(&copy, |y, &v| *y += v),
         }
         r
     }
