@@ -71,3 +71,16 @@ def test_second_derivatives_of_norms_at_zero(p):
     s.forward()
     s.backward()
     assert x.g.tolist() == [[0.0, np.inf, -np.inf] if p < 2 else [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("values", [[1.0, NAN, 2.0, 0.5], [NAN, 1.0, 2.0, 0.5], [1.0, 2.0, 0.5, NAN]])
+def test_second_derivatives_of_max_pooling_follow_nan(values):
+    """The gradient goes to the NaN, and so does the derivative by the gradient that arrives."""
+    x, gy = leaf([[[values[:2], values[2:]]]]), leaf([[[[1.0]]]])
+    w = np.float32([[[[1, 2], [3, 4]]]])
+    g = nn.grad([F.max_pooling(x, (2, 2))], [x], [gy])[0]
+    s = F.sum(g * leaf(w, need_grad=False))
+    gy.g = 0
+    s.forward()
+    s.backward()
+    assert gy.g.item() == w[np.isnan(x.d)].item()

@@ -13,6 +13,7 @@ use crate::kernel::gather::rows;
 use crate::shape::Shape;
 use crate::simd;
 use crate::with_real;
+use ndarray::{ArrayView1, ArrayView2};
 
 /// Slices of an array of shape `of` at `count` places, with coordinates for its first `m` axes.
 pub struct Slices {
@@ -32,19 +33,20 @@ impl Slices {
 
     /// Offsets of the places.
     fn offsets(&self, indices: &View) -> Result<Scratch<usize>> {
-        let (strides, values) = (self.of.strides(), indices.slice::<i64>());
-        let offset = |p: usize| {
-            (0..self.m).try_fold(0, |offset, a| {
-                let (i, n) = (values[a * self.count + p], self.of[a] as i64);
-                let at = if i < 0 { i.saturating_add(n) } else { i };
+        let strides = self.of.strides();
+        let offset = |place: ArrayView1<i64>| {
+            place.iter().zip(&strides).enumerate().try_fold(0, |offset, (a, (&i, stride))| {
+                let n = self.of[a] as i64;
+                let at = if i < 0 { i + n } else { i };
                 let expected = || format!("coordinates between {} and {} for axis {a}", -n, n - 1);
                 let fail = || Error::arg("indices", expected()).actual(i);
-                if (0..n).contains(&at) { Ok(offset + at as usize * strides[a]) } else { Err(fail()) }
+                if (0..n).contains(&at) { Ok(offset + at as usize * stride) } else { Err(fail()) }
             })
         };
         let mut offsets = Scratch::filled(self.count, 0);
-        for (p, to) in offsets.iter_mut().enumerate() {
-            *to = offset(p)?;
+        let indices = ArrayView2::from_shape((self.m, self.count), indices.slice()).expect("the call's indices");
+        for (to, place) in offsets.iter_mut().zip(indices.columns()) {
+            *to = offset(place)?;
         }
         Ok(offsets)
     }

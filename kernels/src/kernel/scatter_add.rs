@@ -2,7 +2,7 @@
 
 use super::gather::Picks;
 use super::ops;
-use crate::array::{Data, Output, Place};
+use crate::array::{Data, Output, Place, Strided};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::indices as device_indices;
@@ -10,6 +10,7 @@ use crate::kernel::gather::cuda::{self as gather, OutOfRange};
 use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::with_real;
+use ndarray::{ArrayViewD, Axis, AxisDescription, Slice, Zip};
 
 /// Shapes of the array that is added to, of the indices, and of what is added; the indices are along `axis`.
 pub struct Scatter {
@@ -20,20 +21,22 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Calls `f(offset in x0, offset in x1)` for each element of `indices`.
-    fn each(&self, indices: &View, mut f: impl FnMut(usize, usize)) -> Result<()> {
-        let (axis, x0) = (self.axis, &self.x0);
-        let (s0, s, s1) = (x0.strides(), self.indices.strides(), self.x1.strides());
-        for (k, &i) in indices.slice::<i64>().iter().enumerate() {
-            if i < 0 || i >= x0[axis] as i64 {
-                let expected = format!("indices of 0 or more and below {}, the size of axis {axis}", x0[axis]);
-                return Err(Error::arg("indices", expected).actual(i).function("scatter_add")); // in its derivative too
-            }
-            let at = |a: usize| k / s[a] % self.indices[a];
-            let to = (0..x0.ndim()).map(|a| if a == axis { i as usize } else { at(a) } * s0[a]).sum();
-            f(to, (0..x0.ndim()).map(|a| at(a) * s1[a]).sum());
-        }
-        Ok(())
+    /// The indices, all of them places along the axis.
+    fn checked<'a>(&self, indices: &'a View) -> Result<ArrayViewD<'a, i64>> {
+        let (indices, axis, n) = (indices.view(), self.axis, self.x0[self.axis]);
+        let Some(i) = indices.iter().find(|i| !(0..n as i64).contains(i)) else { return Ok(indices) };
+        let expected = format!("indices of 0 or more and below {n}, the size of axis {axis}");
+        Err(Error::arg("indices", expected).actual(i).function("scatter_add")) // in its derivative too
+    }
+
+    /// What of an axis of x1 has indices.
+    fn with_indices(&self, a: AxisDescription) -> Slice {
+        Slice::from(..self.indices[a.axis.index()])
+    }
+
+    /// What of an axis of x0 indices may name.
+    fn in_reach(&self, a: AxisDescription) -> Slice {
+        if a.axis == Axis(self.axis) { Slice::from(..) } else { self.with_indices(a) }
     }
 
     /// The offsets in x0 on a GPU; an index that lies outside adds nothing there, since looking for one would make the
@@ -81,11 +84,21 @@ impl Call for ScatterAdd {
         if let Place::Gpu(_) = y[0].data.place() {
             return self.0.add_on_gpu(x, &y[0].data);
         }
+        let (indices, axis) = (self.0.checked(&x[1])?, Axis(self.0.axis));
         with_real!(run.dtype, T => {
-            let (y, added) = (y[0].slice::<T>(), x[2].slice::<T>());
-            y.copy_from_slice(x[0].slice());
-            self.0.each(&x[1], |to, from| y[to] += added[from])
-        })
+            let (mut y, x1) = (y[0].view::<T>(), x[2].view::<T>());
+            y.assign(&x[0].view());
+            let mut y = y.slice_each_axis_mut(|a| self.0.in_reach(a));
+            let x1 = x1.slice_each_axis(|a| self.0.with_indices(a));
+            Zip::from(y.lanes_mut(axis)).and(x1.lanes(axis)).and(indices.lanes(axis)).for_each(|mut y, x1, indices| {
+                indices.iter().zip(x1).for_each(|(&i, x1)| y[i as usize] += x1);
+            });
+        });
+        Ok(())
+    }
+
+    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
+        place == Place::Host && x.reads_well()
     }
 }
 
@@ -97,10 +110,20 @@ impl Call for ScatterPick {
         if let Place::Gpu(_) = y[0].data.place() {
             return self.0.pick_on_gpu(x, &y[0].data);
         }
+        let (indices, axis) = (self.0.checked(&x[1])?, Axis(self.0.axis));
         with_real!(run.dtype, T => {
-            let (y, x0) = (y[0].slice::<T>(), x[0].slice::<T>());
+            let (mut y, x0) = (y[0].view::<T>(), x[0].view::<T>());
             y.fill(0.0);
-            self.0.each(&x[1], |from, to| y[to] = x0[from])
-        })
+            let mut y = y.slice_each_axis_mut(|a| self.0.with_indices(a));
+            let x0 = x0.slice_each_axis(|a| self.0.in_reach(a));
+            Zip::from(y.lanes_mut(axis)).and(x0.lanes(axis)).and(indices.lanes(axis)).for_each(|y, x0, indices| {
+                indices.iter().zip(y).for_each(|(&i, y)| *y = x0[i as usize]);
+            });
+        });
+        Ok(())
+    }
+
+    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
+        place == Place::Host && x.reads_well()
     }
 }

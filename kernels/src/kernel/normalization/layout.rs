@@ -8,6 +8,7 @@ use crate::dtype::{DType, Real, compute_dtype};
 use crate::error::Result;
 use crate::kernel::moves::Moves;
 use crate::shape::Shape;
+use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder, StrideShape};
 use smallvec::SmallVec;
 
 /// How an array is given to the kernels.
@@ -65,10 +66,10 @@ impl NormalizationLayout {
 
     /// `f` with x as the kernels want it.
     pub(super) fn read<T: Real, R>(&self, x: &[T], f: impl FnOnce(&[T]) -> R) -> R {
-        let Some(order) = &self.order else { return f(x) };
+        let Some(order) = self.order.as_ref().filter(|_| !x.is_empty()) else { return f(x) };
+        let x = ArrayViewD::from_shape(lies(order), x).expect("an array of the layout's size");
         let mut copy = Scratch::filled(x.len(), T::ZERO);
-        let mut to = copy.iter_mut();
-        each(order, x.len(), |i| to.next().into_iter().for_each(|to| *to = x[i]));
+        ArrayViewMutD::from_shape(x.raw_dim(), &mut copy).expect("as many elements").assign(&x);
         f(&copy)
     }
 
@@ -77,11 +78,12 @@ impl NormalizationLayout {
         let Some(order) = &self.order else { return f(y, output) };
         let mut copy = Scratch::filled(y.len(), T::ZERO);
         let r = f(&mut copy, Output::Write);
-        let mut from = copy.iter();
-        each(order, y.len(), |i| {
-            let v = from.next().copied().unwrap_or(T::ZERO);
-            y[i] = if output == Output::Write { v } else { y[i] + v };
-        });
+        let mut y = ArrayViewMutD::from_shape(lies(order), y).expect("an array of the layout's size");
+        let copy = ArrayViewD::from_shape(y.raw_dim(), &copy).expect("as many elements");
+        match output {
+            Output::Write => y.assign(&copy),
+            Output::Accumulate => y.zip_mut_with(&copy, |y, &v| *y += v),
+        }
         r
     }
 
@@ -114,12 +116,8 @@ impl NormalizationLayout {
     }
 }
 
-/// Calls `f` with the places of all `n` elements in the order of the axes given.
-fn each(order: &[(usize, usize)], n: usize, mut f: impl FnMut(usize)) {
-    let Some((&(width, stride), outer)) = order.split_last() else { return (0..n).for_each(f) };
-    for row in 0..n / width.max(1) {
-        let mut rest = row;
-        let at: usize = outer.iter().rev().map(|&(n, s)| (rest % n * s, rest /= n).0).sum();
-        (0..width).for_each(|i| f(at + i * stride));
-    }
+/// How the axes lie in the array.
+fn lies(order: &[(usize, usize)]) -> StrideShape<IxDyn> {
+    let (sizes, strides): (Vec<usize>, Vec<usize>) = order.iter().copied().unzip();
+    IxDyn(&sizes).strides(IxDyn(&strides))
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Whether a number takes the place of the largest one so far.
 #[inline(always)]
 #[allow(clippy::eq_op)] // is NaN, as a vector would ask
-fn wins<T: Real>(v: T, largest: T) -> bool {
+pub(super) fn wins<T: Real>(v: T, largest: T) -> bool {
     (v > largest) | (v != v)
 }
 

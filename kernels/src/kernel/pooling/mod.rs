@@ -173,5 +173,5 @@ fn largest<T: Real>(p: &Pooling, x: &[T], i: usize) -> usize {
         |d: usize, h: usize, w: usize| (((plane * p.input[0] + d) * p.input[1] + h) * p.input[2] + w) * p.inner + c;
     let rows = range(0).flat_map(|d| range(1).map(move |h| (d, h)));
     let places = rows.flat_map(|(d, h)| range(2).map(move |w| (d, h, w))).map(|(d, h, w)| place(d, h, w));
-    places.reduce(|best, v| if x[v] > x[best] { v } else { best }).unwrap_or(0)
+    places.reduce(|best, v| if cpu::wins(x[v], x[best]) { v } else { best }).unwrap_or(0)
 }
