@@ -652,3 +652,18 @@ def test_a_hook_that_writes_a_leaf_changes_what_reads_it():
     e = np.exp(X)
     if right_or_changed(lambda: loss.backward() or x.g, 2 * (1 - np.tanh(2 * np.sin(e)) ** 2) * np.cos(e) * e):
         close(b.d, np.tanh(2 * np.sin(e)))
+
+
+def test_a_written_copy_that_another_run_has_dropped():
+    """The copy shares the array of `a`: what was written is gone when `a` is made again, and so is what was made of it."""
+    x = leaf(X)
+    a = F.sigmoid(x)
+    total = F.sum(a)
+    copy = a.get_unlinked_variable(need_grad=False)
+    total.forward()
+    h = F.sin(copy)
+    y = h + 0.7
+    copy.d = OTHER
+    y.forward(clear_no_need_grad=True)
+    total.forward(clear_buffer=True)
+    right_or_changed(lambda: h.d, np.sin(OTHER))

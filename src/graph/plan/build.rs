@@ -176,6 +176,11 @@ impl PlanSlot {
     pub(crate) fn drop_data(&self, clear: bool) {
         match &self.maker {
             _ if !clear && self.data.is_kept_by_user_code() => {}
+            // What the script has only looked at is as it was made.
+            Some(maker) if self.is_the_scripts() && self.is_as_made() => {
+                self.data.lose(maker, clear);
+                self.note_made();
+            }
             Some(maker) => self.data.lose(maker, clear),
             None if clear => self.data.clear(),
             None => drop(self.data.release()),
@@ -184,10 +189,14 @@ impl PlanSlot {
 }
 
 impl PlanSlot {
-    /// It was not written since its function ran; or it is not there.
+    /// It was not written since its function ran, and then perhaps dropped.
     pub(super) fn is_as_made(&self) -> bool {
-        let storage = self.data.storage();
-        storage.is_empty() || self.maker.as_ref().and_then(node).is_none_or(|f| storage.is_as_at(f.ran()))
+        self.maker.as_ref().and_then(node).is_none_or(|f| self.data.storage().is_as_at(f.ran()))
+    }
+
+    /// The script may write the data.
+    pub(super) fn is_the_scripts(&self) -> bool {
+        self.script.is_some()
     }
 
     /// The data was made again, and is what it was.
@@ -267,12 +276,11 @@ impl ForwardPlan {
         let made = g.made_in_time();
         let leaves: Vec<u32> = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
         let is_open = |v: u32| g.var(v).producer.is_some() && kept[v as usize] && g.var(v).observed.data;
-        let is_open: Vec<bool> = (0..g.vars.len() as u32).map(is_open).collect();
         let once = g.written_once();
         let varying = (0..g.nodes.len() as u32).filter(|&n| g.nodes[n as usize].varies(&g, &once)).collect();
-        let open = (0..g.vars.len() as u32).filter(|&v| is_open[v as usize]);
+        let open = (0..g.vars.len() as u32).filter(|&v| is_open(v));
         let marked: Vec<u32> = leaves.iter().copied().chain(open).collect();
-        let changes = Changes::new(&marked, is_open, varying, g.has_user_code());
+        let changes = Changes::new(&marked, varying, g.has_user_code());
         Ok(ForwardPlan {
             id: next_id(),
             replays: captured_on(g.nodes.iter().map(|n| &*n.f), || {

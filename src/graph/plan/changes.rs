@@ -24,8 +24,6 @@ pub(super) struct Changes {
     /// What the runs begin with, or what the script may write over what they make; and when the first run began since which
     /// all runs found the same.
     sources: Vec<(u32, AtomicU64)>,
-    /// For each slot, whether it is made by a function, and the script may write it.
-    pub(super) is_open: Vec<bool>,
     /// Nodes that may make something else in each run, even where the leaves stay as they are.
     varying: Vec<u32>,
     /// Some function is user code, which says itself when it has made something else.
@@ -37,13 +35,12 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn new(sources: &[u32], is_open: Vec<bool>, varying: Vec<u32>, has_user_code: bool) -> Changes {
+    pub(super) fn new(sources: &[u32], varying: Vec<u32>, has_user_code: bool) -> Changes {
         Changes {
             began: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             is_new: AtomicBool::new(true),
             sources: sources.iter().map(|&v| (v, AtomicU64::new(0))).collect(),
-            is_open,
             varying,
             has_user_code,
             is_unsettled: AtomicBool::new(false),
@@ -152,7 +149,7 @@ impl ForwardPlan {
             let was_exchanged = inputs.get(i).is_some_and(|x| !x.has_its_array_since(time));
             !n.f.function.updates_input(i) && (is_made_later || was_exchanged)
         };
-        let is_written = |&y: &u32| self.changes.is_open[y as usize] && !self.slots[y as usize].is_as_made();
+        let is_written = |&y: &u32| self.slots[y as usize].is_the_scripts() && !self.slots[y as usize].is_as_made();
         n.x.iter().enumerate().any(is_other) || n.y.iter().any(is_written)
     }
 
