@@ -176,11 +176,6 @@ impl PlanSlot {
     pub(crate) fn drop_data(&self, clear: bool) {
         match &self.maker {
             _ if !clear && self.data.is_kept_by_user_code() => {}
-            // What the script has only looked at is as it was made.
-            Some(maker) if self.is_the_scripts() && self.is_as_made() => {
-                self.data.lose(maker, clear);
-                self.note_made();
-            }
             Some(maker) => self.data.lose(maker, clear),
             None if clear => self.data.clear(),
             None => drop(self.data.release()),
@@ -189,9 +184,10 @@ impl PlanSlot {
 }
 
 impl PlanSlot {
-    /// It was not written since its function ran, and then perhaps dropped.
+    /// It was not written since its function ran; or it is not there.
     pub(super) fn is_as_made(&self) -> bool {
-        self.maker.as_ref().and_then(node).is_none_or(|f| self.data.storage().is_as_at(f.ran()))
+        let storage = self.data.storage();
+        storage.is_empty() || self.maker.as_ref().and_then(node).is_none_or(|f| storage.is_as_at(f.ran()))
     }
 
     /// The script may write the data.
@@ -367,7 +363,13 @@ impl ForwardPlan {
             let old = std::mem::replace(&mut *n.f.lock_plan(), Arc::downgrade(self));
             drop(old);
             n.f.is_remade.store(false, Relaxed);
-            self.unkept(n).for_each(|v| self.drop_data(v));
+            for v in self.unkept(n) {
+                let slot = &self.slots[v as usize];
+                if slot.is_the_scripts() && !slot.is_as_made() {
+                    n.f.note_change(); // what the script wrote is not what the function makes
+                }
+                self.drop_data(v);
+            }
         }
         let watched = self.watched.iter().chain(&self.marked);
         watched.for_each(|&v| self.slots[v as usize].data.watch());
