@@ -655,7 +655,7 @@ def test_a_hook_that_writes_a_leaf_changes_what_reads_it():
 
 
 def test_a_written_copy_that_another_run_has_dropped():
-    """The copy shares the array of `a`: what was written is gone when `a` is made again, and so is what was made of it."""
+    """It shares the array of `a`: what was written is gone when `a` is made again."""
     x = leaf(X)
     a = F.sigmoid(x)
     total = F.sum(a)
