@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from . import initializer as initializer  # not with the first parameter: a child forked beside an import cannot import
 from ._calls import misfit
 from ._core import Error, NdArray, Variable, call_in_scope
 from ._errors import ArgumentError, check_type, message
