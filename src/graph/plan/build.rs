@@ -155,7 +155,7 @@ impl PlanSlot {
         let is_held = |v: &VarNode| !self.is_cleared && v.observed().data;
         let is_kept = |v: Arc<VarNode>| v.is_overwritten() || v.lock().keeps_data() || is_held(&v);
         // A gradient may have taken its memory: then it is gone, and says so.
-        if self.data.is_empty() || !self.script.as_ref().and_then(Weak::upgrade).is_some_and(is_kept) {
+        if !self.script.as_ref().and_then(Weak::upgrade).is_some_and(is_kept) || self.data.is_empty() {
             self.drop_data(clear);
         }
     }
