@@ -63,7 +63,7 @@ MOVES = [transpose, flip, cut, widen, piece]
 
 # Readers of what was moved.
 def squared(x, rng, lib):
-    return x * x if lib is F else x * x
+    return x * x
 
 
 def wave(x, rng, lib):
@@ -234,12 +234,4 @@ def test_an_array_that_a_function_writes_over():
     a = F.add_scalar(h, 10, inplace=True)
     y = F.sum(F.sin(t)) + F.sum(a) * 0
     y.forward(clear_buffer=True)
-    old = nn.set_fusion(False)
-    x2 = numbers(0, 3, 4)
-    h2 = F.tanh(x2)
-    t2 = F.transpose(h2, (1, 0))
-    a2 = F.add_scalar(h2, 10, inplace=True)
-    y2 = F.sum(F.sin(t2)) + F.sum(a2) * 0
-    y2.forward(clear_buffer=True)
-    nn.set_fusion(old)
-    np.testing.assert_allclose(y.d, y2.d, rtol=1e-6)
+    np.testing.assert_allclose(y.d, np.sin(np.tanh(x.d)).sum(), rtol=1e-5)
