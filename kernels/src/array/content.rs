@@ -308,6 +308,7 @@ impl NdArray {
         storage.overwrite(place, dtype, offset, n)
     }
 
+    #[inline(always)]
     fn located(&self) -> (Arc<Storage>, usize, usize) {
         let place = self.layout();
         (place.storage.clone(), place.offset, place.shape.size())

@@ -300,7 +300,7 @@ impl Data {
 
     /// The same memory, if it still has `n` elements: another thread, or user code in the middle of a run, may have given
     /// its array another size.
-    #[inline]
+    #[inline(always)]
     pub fn of(self, n: usize) -> Result<Data> {
         match self.len == n {
             true => Ok(self),

@@ -243,6 +243,7 @@ pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
 }
 
 /// Input `i` of `f`, which lies in another array as `view` says.
+#[inline(always)]
 fn read_view<'a>(
     f: &FnNode,
     i: usize,
@@ -251,19 +252,17 @@ fn read_view<'a>(
     view: Option<&'a Strided>,
     place: Place,
 ) -> Result<View<'a>> {
-    match view {
-        None => Ok(View::new(shape, read_input(f, i, a, shape, place)?)),
-        Some(view) => View::of(a.read_at(place, f.kernel_dtype(place))?, view),
-    }
+    let data = match view {
+        Some(view) => return View::of(a.read_at(place, f.kernel_dtype(place))?, view),
+        None if f.function.def().input(i).kind == InputKind::Index => read_indices(a, shape.size(), place)?,
+        None => a.read_at(place, f.kernel_dtype(place))?.of(shape.size())?,
+    };
+    Ok(View::new(shape, data))
 }
 
-/// Input `i` of `f` in the type in which its kernel at `place` reads it. Indices are whole numbers; NaN is the smallest. On the
-/// host they are a copy: a kernel that has checked them reads them again, and another thread may write the array meanwhile.
-fn read_input(f: &FnNode, i: usize, a: &NdArray, shape: &Shape, place: Place) -> Result<Data> {
-    let n = shape.size();
-    if f.function.def().input(i).kind != InputKind::Index {
-        return a.read_at(place, f.kernel_dtype(place))?.of(n);
-    }
+/// `n` indices: whole numbers; NaN is the smallest. On the host they are a copy: a kernel that has checked them reads them
+/// again, and another thread may write the array meanwhile.
+fn read_indices(a: &NdArray, n: usize, place: Place) -> Result<Data> {
     if !a.dtype().is_float() {
         let data = a.read_at(place, DType::I64)?.of(n)?;
         let is_the_arrays = place == Place::Host && a.dtype() == DType::I64;
