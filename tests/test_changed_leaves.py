@@ -220,6 +220,25 @@ def test_backward_with_what_is_held():
     close(x.g, np.cos(E) * E)
 
 
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize(
+    "make", [lambda h, w: F.sin(h * 2) + w, lambda h, w: F.add2(h * h * h, w), lambda h, w: F.sin(h * 0.3) * h + w]
+)
+def test_an_error_of_backward_comes_before_it_writes(make, clear):
+    """What is held has run again, so that what was made of its old value is gone."""
+    x, w = leaf(X), leaf(X)
+    h = F.exp(x)
+    y = make(h, w)
+    y.forward()
+    x.d = OTHER
+    h.forward()
+    x.g = w.g = 0
+    try:
+        y.backward(clear_buffer=clear)
+    except nn.Error as e:
+        assert "changed since forward" in str(e) and not w.g.any() and not x.g.any()
+
+
 def test_backward_after_looking_at_a_leaf():
     x = leaf(X)
     view = x.d
@@ -667,3 +686,16 @@ def test_a_written_copy_that_another_run_has_dropped():
     y.forward(clear_no_need_grad=True)
     total.forward(clear_buffer=True)
     right_or_changed(lambda: h.d, np.sin(OTHER))
+
+
+@pytest.mark.parametrize("dtype, first, second", [("u1", (7, 0x80), (35, 0x10)), ("i4", (1, 1 << 31), (8, 1 << 28))])
+def test_writes_by_a_view_that_change_few_bits(dtype, first, second):
+    x = nn.Variable((64,))
+    x.data = nn.NdArray.from_numpy_array((np.arange(64) % 50 + 1).astype(dtype))
+    y = F.sin(F.tanh(x * 0.01))
+    y.forward()
+    view = x.d
+    tanh = np.tanh(view.astype("float32") * np.float32(0.01))
+    for at, bits in first, second:
+        view.view(f"u{view.itemsize}")[at] ^= bits
+    right_or_changed(lambda: y.parent.inputs[0].d, tanh)

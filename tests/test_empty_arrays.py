@@ -150,3 +150,22 @@ def test_labels_that_another_thread_writes(name):
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    "shape, axes", [((0, 3, 4, 5), [0, 2]), ((2, 0, 4, 5), [0, 2]), ((3, 0, 4), [1]), ((2, 3, 0), [0, 2])]
+)
+def test_normalization_of_nothing_over_axes_that_are_no_neighbours(shape, axes):
+    x = nn.Variable(shape, need_grad=True)
+    of_axes = nn.Variable([1 if i in axes else n for i, n in enumerate(shape)], need_grad=True)
+    y = F.layer_normalization(x, of_axes, of_axes, batch_axis=axes)
+    y.forward()
+    y.backward()
+    assert y.shape == shape and x.g.shape == shape and not of_axes.g.any()
+    own = [nn.Variable([n if i in axes else 1 for i, n in enumerate(shape)], need_grad=True) for _ in range(4)]
+    has_statistics = all(n for i, n in enumerate(shape) if i not in axes)
+    for batch_stat in [False, True][: 1 + has_statistics]:
+        y = F.batch_normalization(x, *own, axes=axes, batch_stat=batch_stat)
+        y.forward()
+        y.backward()
+        assert y.shape == shape and x.g.shape == shape

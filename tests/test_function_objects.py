@@ -428,3 +428,19 @@ def test_an_output_that_is_an_input():
     assert a.d.tolist() == b.d.tolist() == [2, 2]
     assign.forward([b, b], [b])
     assert b.d.tolist() == [2, 2]
+
+
+def test_functions_with_their_arguments_to_be_called_later():
+    """NNabla's classes: all arguments are given, the context first."""
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), "float32"))
+    w = nn.Variable.from_numpy_array(np.ones((3, 4), "float32"))
+    make = function.Affine(nn.Context(["cpu:float"]), base_axis=1)
+    y = make(x, w)
+    y.forward()
+    assert (y.d == 3).all() and y.parent.name == make.name == "Affine" and make.arguments == {"base_axis": 1}
+    assert (make(x, w, auto_forward=True).d == 3).all()
+    for wrong in [lambda: function.Affine(), lambda: function.Affine(nn.Context()), lambda: function.Affine(3, 1)]:
+        with pytest.raises(TypeError, match="Affine.*(base_axis|ctx)"):
+            wrong()
+    with pytest.raises(AttributeError, match="no attribute 'Affin'"):
+        function.Affin  # noqa: B018

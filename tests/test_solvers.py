@@ -161,6 +161,19 @@ def test_zeroed_gradients_take_no_part():
     assert (a.d, b.d) == (0.0, -0.5)
 
 
+def test_reading_a_zeroed_gradient_leaves_it_zeroed():
+    a = parameter([1.0], 1.0)
+    solver = S.Sgd(lr=1.0)
+    solver.set_parameters({"a": a})
+    solver.zero_grad()
+    seen = a.grad.get_data("r")
+    assert a.grad.zeroing and seen == 0
+    solver.weight_decay(0.5)
+    assert a.grad.zeroing
+    a.grad.data[0] = 7
+    assert seen == 7 and not a.grad.zeroing
+
+
 def test_decay_scale_and_clip():
     a = parameter([1.0, -2.0], [3.0, 4.0])
     solver = solver_of(S.Sgd, a=a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -146,6 +147,54 @@ def test_a_value_that_another_thread_clears_is_computed_again():
         e = np.exp(np.sin(X))
         slope = (1 - np.tanh(e) ** 2 - np.sin(e)) * e * np.cos(X)
         np.testing.assert_allclose(x.g, 30 * slope, rtol=1e-4, atol=1e-4)
+
+
+def test_a_thread_that_only_reads_changes_nothing():
+    w = leaf(X)
+    done = threading.Event()
+
+    def read():
+        while not done.is_set():
+            assert w.d.sum() > 0
+
+    def train():
+        try:
+            for _ in range(1500):
+                y = F.sum(F.sin(F.tanh(F.exp(w))))
+                y.forward(clear_no_need_grad=True)
+                y.backward(clear_buffer=True)
+        finally:
+            done.set()
+
+    parallel(train, read, read)
+
+
+def test_another_size_while_an_array_is_shared():
+    """A view of the input keeps the reshape from sharing its memory; the error says what happened."""
+    x = leaf(np.ones(24, "float32"))
+    view = x.d
+    h = F.identity(x)
+    y = F.sum(h)
+    done = threading.Event()
+
+    def resize():
+        while not done.is_set():
+            with contextlib.suppress(nn.Error):
+                h.reset_shape((50000,), True)
+                h.reset_shape((24,), True)
+
+    def run():
+        try:
+            for _ in range(1500):
+                try:
+                    y.forward()
+                except nn.Error as e:
+                    assert "internal error" not in str(e)
+        finally:
+            done.set()
+
+    parallel(run, resize)
+    assert view.size == 24
 
 
 def test_modes_belong_to_the_thread():

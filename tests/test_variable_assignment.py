@@ -199,3 +199,29 @@ def test_writing_to_nothing_makes_a_node_all_the_same(key):
     assert x.parent is not None
     x.forward()
     np.testing.assert_array_equal(x.d, np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("number", [2, 2.0, np.float32(2), np.float64(2), np.int64(2), np.bool_(2)])
+def test_a_number_fills_in_new_memory(number):
+    """NNabla's: a view that was taken before keeps the old numbers."""
+    for dtype in "float32", "int32":
+        x = nn.Variable.from_numpy_array(np.zeros(2, dtype))
+        view = x.d
+        x.d = number
+        assert view.tolist() == [0, 0] and (x.d == number).all() and x.d.dtype == dtype
+    x.g = type(number)(0)
+    assert x.grad.zeroing
+
+
+@pytest.mark.parametrize("odd", [np.complex64(1), np.datetime64("2020"), np.timedelta64(3)])
+def test_numbers_of_other_kinds(odd):
+    x = leaf([1])
+    with pytest.raises(nn.Error):
+        x.d = odd
+    assert x.d == 1
+
+
+def test_a_whole_number_that_no_double_has():
+    a = nn.NdArray.from_numpy_array(np.array([1]))
+    a.data = np.int64(2**60 + 1)
+    assert a.data == 2**60 + 1

@@ -20,6 +20,7 @@ available_contexts: list[str] = ["cpu"]
 
 def add_available_context(ctx: str) -> None:
     """Note another context's name in `available_contexts`: what a backend does when it is imported."""
+    check_type("add_available_context", "ctx", ctx, str, "a name")
     if ctx not in available_contexts:
         available_contexts.append(ctx)
 

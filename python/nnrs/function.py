@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
 from ._core import Context, Function, NdArray, Variable
 from ._missing import missing_name
-from ._modes import context_scope, get_current_context
+from ._modes import auto_forward as auto_forward_mode
+from ._modes import context_scope, get_auto_forward, get_current_context
 
 __all__ = ["Function", "Info", "PythonFunction"]
 
 
 def __getattr__(name: str) -> Any:
-    # NNabla has its functions as classes; of those that nnrs has too, the registry knows the names.
-    raise missing_name(__name__, name, [entry["class_name"] for entry in _core.registry()])
+    # NNabla's makers of functions, `Affine(ctx, base_axis)`: as many as there are functions.
+    for entry in _core.registry():
+        if entry["class_name"] == name:
+            return _maker(name, entry["name"], [arg[0] for arg in entry["args"]])
+    raise missing_name(__name__, name)
+
+
+def _maker(class_name: str, function: str, parameters: list[str]) -> Callable[..., FunctionCall]:
+    signature = inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("ctx", *parameters)]
+    )
+
+    def make(*args: Any, **kwargs: Any) -> FunctionCall:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as e:
+            raise TypeError(f"{class_name}{signature}: {e}") from None
+        ctx = given.pop("ctx")
+        if not isinstance(ctx, Context):
+            raise TypeError(f"{class_name}: argument 'ctx' is a Context, not {type(ctx).__name__}")
+        return FunctionCall(class_name, given, ctx, function)
+
+    make.__name__ = make.__qualname__ = class_name
+    make.__doc__ = f"`nnrs.functions.{function}` with all its arguments given, to be called with its inputs."
+    make.__signature__ = signature  # type: ignore[attr-defined]
+    return make
+
+
+@dataclass
+class FunctionCall:
+    """A function of the library with its arguments, to be called with its inputs.
+
+    >>> import numpy as np, nnrs as nn
+    >>> leaky = nn.function.LeakyReLU(nn.get_current_context(), 0.5, False)
+    >>> y = leaky(nn.Variable.from_numpy_array(np.float32([-2, 2])))
+    >>> y.forward()
+    >>> y.d
+    array([-1.,  2.], dtype=float32)
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    context: Context
+    _function: str = field(repr=False)
+
+    def __call__(self, *inputs: Any, n_outputs: int = -1, auto_forward: bool = False, outputs: Any = None) -> Any:
+        """Apply the function. `n_outputs` is not used; `outputs` are taken where the function takes them."""
+        from . import functions
+
+        more = {} if outputs is None else {"outputs": outputs}
+        with context_scope(self.context), auto_forward_mode(auto_forward or get_auto_forward()):
+            return getattr(functions, self._function)(*inputs, **self.arguments, **more)
 
 
 @dataclass

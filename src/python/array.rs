@@ -148,7 +148,7 @@ impl PyNdArray {
         }
         let dtype = dtype.filter(|d| !d.is_none()).map_or(Ok(a.dtype()), convert::dtype_of)?;
         let data = match mode {
-            "r" if dtype == a.dtype() => errors::run(py, || a.cast(dtype).and_then(|()| a.read(dtype)))?, // to see what comes
+            "r" if dtype == a.dtype() => errors::run(py, || a.lay_out())?,
             "r" => errors::run(py, || a.read(dtype))?,
             "w" => errors::run(py, || a.overwrite(dtype))?,
             "rw" => errors::run(py, || a.modify(dtype))?,
@@ -394,18 +394,29 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) ->
     }
 }
 
+/// Below it, each whole number is one of type double.
+const EXACT: f64 = (1u64 << 53) as f64;
+
 /// Sets all elements: an array brings its element type, a number is taken in the type that is there (as in NNabla).
 pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
     finish::calling(py, || {
         let wrong =
             || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
-        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-            let v = value.extract().map_err(|e| errors::instead(py, e, wrong))?;
-            return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
+        let numpy = convert::module(py)?;
+        let is_number = value.is_instance(&numpy.getattr(word!(py, "generic"))?)?
+            && value.getattr(word!(py, "dtype"))?.cast_into::<PyArrayDescr>().is_ok_and(|d| b"biuf".contains(&d.kind()));
+        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() || is_number {
+            match value.extract::<f64>() {
+                Ok(v) if !is_number || v.abs() < EXACT => {
+                    return errors::run(py, || if v == 0.0 { a.zero() } else { a.fill(v) });
+                }
+                Err(e) if !is_number => return Err(errors::instead(py, e, wrong)),
+                _ => {}
+            }
         }
         let mut values = convert::asarray(value).map_err(|e| convert::no_array(py, e, function, "value"))?;
-        let (numpy, shape) = (convert::module(py)?, a.shape());
+        let shape = a.shape();
         if *values.shape() != *shape {
             let shown = numpy.call_method1("broadcast_to", (&values, convert::tuple(py, &shape)?));
             values = shown.and_then(|v| Ok(v.cast_into()?)).map_err(|e| {
@@ -416,7 +427,6 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
                 })
             })?;
         }
-        let is_number = value.is_instance(&numpy.getattr(word!(py, "generic"))?)?;
         let dtype = match (is_number, a.dtype()) {
             (true, DType::BF16) => DType::F32,
             (true, d) => d,

@@ -199,11 +199,11 @@ impl NdArray {
     /// ```
     #[inline]
     pub fn write<T: Element>(&self, values: &[T]) -> Result<()> {
-        if values.len() != self.size() {
-            return Err(Error::shape("values", format!("{} values", self.size())).actual(values.len()));
+        let (storage, offset, n) = self.located();
+        if values.len() != n {
+            return Err(Error::shape("values", format!("{n} values")).actual(values.len()));
         }
-        let offset = self.offset();
-        self.storage().write_from(offset, values)
+        storage.write_from(offset, values)
     }
 }
 
@@ -212,19 +212,32 @@ impl NdArray {
 impl NdArray {
     /// Sets all elements to a number, which is `content` for a whole storage.
     fn set_number(&self, value: f64, content: Content) -> Result<()> {
-        let storage = self.storage();
-        if self.is_whole() {
+        let (storage, offset, n) = self.located();
+        if n == storage.size() {
             storage.set_content(content);
             return Ok(());
         }
-        storage.fill_part(self.offset(), self.size(), value)
+        storage.fill_part(offset, n, value)
     }
 
     /// True if it was set to 0 by [`NdArray::zero`], and it was not taken for writing since.
     #[inline]
     pub fn is_zeroed(&self) -> bool {
         let storage = self.storage();
-        if self.is_whole() { storage.is_zero() } else { storage.is_part_zeroed(self.offset(), self.size()) }
+        self.is_whole() && storage.is_zero() || storage.is_part_zeroed(self.offset(), self.size())
+    }
+
+    /// The content in memory in the type that it has, where a reader sees what comes later. It counts as set to 0 as before.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn lay_out(&self) -> Result<Data> {
+        let (is_zeroed, dtype) = (self.is_zeroed(), self.dtype());
+        self.cast(dtype)?;
+        if is_zeroed && !self.is_zeroed() {
+            self.storage().note_zeroed(self.offset(), self.size());
+        }
+        self.read(dtype)
     }
 
     /// The content as memory in the type that it has; what was given up is made again first.
@@ -327,7 +340,7 @@ impl NdArray {
         }
         let place = from.place();
         let data = other.read_at(place, other.dtype())?.of(n)?;
-        self.overwrite_at(place, data.dtype())?.take(&data)
+        self.overwrite_at(place, data.dtype())?.of(n)?.take(&data)
     }
 
     /// As [`NdArray::copy_from`]; a number that fills `other` and lies in no memory yet comes as float32, as in NNabla.

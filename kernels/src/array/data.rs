@@ -229,12 +229,13 @@ impl Data {
     /// All `len` elements of a storage.
     #[inline]
     pub(super) fn whole(self, len: usize) -> Data {
-        Data { len, ..self }
+        self.part(0, len)
     }
 
     /// `len` elements of a storage, from number `offset` on.
     #[inline]
     pub fn part(self, offset: usize, len: usize) -> Data {
+        assert!((offset + len) * self.dtype.size() <= self.block.asked(), "elements of the block");
         Data { offset, len, ..self }
     }
 
@@ -291,10 +292,14 @@ impl Data {
         let (chunks, rest) = self.bytes_mut().as_chunks::<32>();
         for chunk in chunks {
             for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
-                *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+                let v = *lane ^ u64::from_le_bytes(*part);
+                *lane = (v ^ (v >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
             }
         }
-        let mix = |sum: u64, part: u64| (sum ^ part).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
+        let mix = |sum: u64, part: u64| {
+            let v = sum ^ part;
+            (v ^ (v >> 32)).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31)
+        };
         rest.iter().map(|&b| b as u64).chain(lanes).fold(self.bytes() as u64, mix)
     }
 

@@ -457,6 +457,28 @@ impl Storage {
         self.state().is_exclusive()
     }
 
+    /// Gives its memory to `other`, if it is of type `dtype` and of that one's size, and no other array has it: at once,
+    /// whatever other threads make of it.
+    ///
+    /// ```
+    /// use nnrs_kernels::{DType, NdArray};
+    /// let (a, b) = (NdArray::from_slice(&[1i8, 2], [2].into())?, NdArray::new([2].into()));
+    /// assert!(!a.storage().give_to(&b.storage(), DType::F32) && a.storage().give_to(&b.storage(), DType::I8));
+    /// assert_eq!((b.to_vec::<f32>()?, a.is_empty()), (vec![1.0, 2.0], true));
+    /// # Ok::<(), nnrs_kernels::Error>(())
+    /// ```
+    pub fn give_to(&self, other: &Storage, dtype: DType) -> bool {
+        let content = {
+            let mut s = self.state();
+            if s.dtype != dtype || self.size != other.size || !s.is_exclusive() {
+                return false;
+            }
+            std::mem::replace(&mut s.content, Content::Empty)
+        };
+        other.adopt(dtype, content);
+        true
+    }
+
     /// Takes the content of `other` as a whole, if it is memory of this size without views. It is shared until one
     /// of the two writes.
     pub(super) fn adopt_shared(&self, other: &Storage) -> bool {
@@ -574,6 +596,7 @@ impl Storage {
             let mut s = self.state();
             if s.is_own() && s.can_become(dtype) {
                 (s.dtype, s.cleared, s.shared, s.shown) = (dtype, false, false, None);
+                s.zeroed.clear();
                 let Content::Bytes(block) = &s.content else { unreachable!("it is its own memory") };
                 let block = block.clone();
                 drop(s);
@@ -591,22 +614,40 @@ impl Storage {
     /// As `modify`, for a caller who will rather read the elements than write them.
     pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         self.fetch()?;
+        let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;
+        self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
+        while !self.note_shown() {}
+        Ok(data.part(offset, len))
+    }
+
+    /// Counts as a modification, with which goes what there was; false where another thread came between.
+    fn note_shown(&self) -> bool {
         let before = self.modification_count();
-        let data = self.modify(Place::Host, dtype, offset, len)?;
-        if !self.was_marked.load(Relaxed) {
-            return Ok(data);
+        let mut s = self.state();
+        let shown = if self.was_marked.load(Relaxed) {
+            let known = s.shown.filter(|shown| shown.to == before).map(|shown| (shown.from, shown.sum));
+            drop(s);
+            let known = known.or_else(|| Some((before, self.content_sum()?)));
+            s = self.state();
+            known
+        } else {
+            None
+        };
+        let now = next_time();
+        if self.modified.compare_exchange(before, now, Relaxed, Relaxed).is_err() {
+            return false;
         }
-        let now = self.modification_count();
-        let known = self.state().shown.filter(|shown| shown.to == before);
-        let shown = known.map(|shown| (shown.from, shown.sum)).or_else(|| Some((before, self.content_sum()?)));
-        self.state().shown = shown.map(|(from, sum)| ExportChecksum { from, to: now, sum });
-        Ok(data)
+        s.shown = shown.map(|(from, sum)| ExportChecksum { from, to: now, sum });
+        true
     }
 
     /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
     #[inline]
     pub fn watch(&self) {
-        self.was_marked.store(true, Relaxed);
+        if !self.was_marked.load(Relaxed) {
+            let _no_other_thread_shows_it = self.state();
+            self.was_marked.store(true, Relaxed);
+        }
     }
 
     /// A view is given out.
@@ -625,30 +666,47 @@ impl Storage {
     pub(super) fn mark(&self) {
         let is_exported = self.is_exported();
         self.was_exported.store(is_exported, Relaxed);
-        let mut time = self.modification_count();
+        while !self.note_content(is_exported) {}
+    }
+
+    /// False where another thread came between.
+    fn note_content(&self, is_exported: bool) -> bool {
+        let time = self.modification_count();
         if !is_exported && self.state().shown.is_none_or(|shown| shown.to != time) {
-            return;
+            return true;
         }
         let sum = self.content_sum();
         let mut s = self.state();
-        let Some(sum) = sum else { return s.shown = None };
-        let known = s.shown.filter(|shown| shown.to == time);
-        let same = known.filter(|shown| shown.sum == sum);
-        if known.is_some() && same.is_none() {
-            time = next_time(); // a view has written it
-            self.modified.store(time, Relaxed);
+        if self.modification_count() != time {
+            return false;
         }
-        s.shown = Some(ExportChecksum { from: same.map_or(time, |shown| shown.from), to: time, sum });
+        let Some(sum) = sum else {
+            s.shown = None;
+            return true;
+        };
+        let known = s.shown.filter(|shown| shown.to == time);
+        s.shown = Some(match known {
+            Some(shown) if shown.sum == sum => shown,
+            Some(_) => {
+                let now = next_time(); // a view has written it
+                self.modified.store(now, Relaxed);
+                ExportChecksum { from: now, to: now, sum }
+            }
+            None => ExportChecksum { from: time, to: time, sum },
+        });
+        true
     }
 
     /// True if the content is what it was at a time (see [`now`]), as far as one can know: it was not taken for writing since,
     /// or it was only shown and has the same sum.
     pub fn is_as_at(&self, time: u64) -> bool {
-        let modified = self.modification_count();
-        if modified <= time && !self.could_be_written_after(time) {
+        if self.modification_count() <= time && !self.could_be_written_after(time) {
             return true;
         }
-        let shown = self.state().shown;
+        let (modified, shown) = {
+            let s = self.state();
+            (self.modification_count(), s.shown)
+        };
         shown.is_some_and(|s| s.from <= time && s.to == modified && self.content_sum() == Some(s.sum))
     }
 

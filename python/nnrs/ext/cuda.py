@@ -7,7 +7,7 @@ from typing import Any
 from .. import _core
 from .._contexts import add_available_context
 from .._core import Context, Variable
-from .._errors import ArgumentError, message
+from .._errors import ArgumentError, check_flag, message
 from .._missing import missing_name
 from .._modes import whole_number
 from ..memory import Stats
@@ -118,7 +118,7 @@ def graphs(y: Variable) -> list[str]:
 
 def set_graphs(on: bool) -> bool:
     """Turn CUDA graphs on or off (`NNRS_CUDA_GRAPHS=0`); gives the old setting. Results are the same."""
-    return _core.cuda_set_graphs(on)
+    return _core.cuda_set_graphs(check_flag("set_graphs", "on", on))
 
 
 def libraries(device: str | int = "0") -> dict[str, str | None]:
@@ -137,7 +137,7 @@ def why_no_library(device: str | int = "0") -> dict[str, str]:
 
 def set_libraries(on: bool) -> bool:
     """Say whether NVIDIA's libraries are used where they are there; gives the old setting. Rounding differs."""
-    return _core.cuda_set_libraries(on)
+    return _core.cuda_set_libraries(check_flag("set_libraries", "on", on))
 
 
 def set_compiler(on: bool) -> bool:
@@ -145,7 +145,7 @@ def set_compiler(on: bool) -> bool:
 
     `NNRS_CUDA_COMPILER=0` turns it off. Without them a kernel that reads formulas step by step does the same, slower.
     """
-    return _core.cuda_set_compiler(on)
+    return _core.cuda_set_compiler(check_flag("set_compiler", "on", on))
 
 
 def compiled_kernels(device: str | int = "0") -> int:
@@ -160,7 +160,7 @@ def why_not_compiled(device: str | int = "0") -> list[str]:
 
 def set_tf32(on: bool) -> bool:
     """Let float products and convolutions round to TF32's 10-bit mantissa (`NNRS_TF32=1`); gives the old setting."""
-    return _core.cuda_set_tf32(on)
+    return _core.cuda_set_tf32(check_flag("set_tf32", "on", on))
 
 
 def host_waits(device: str | int = "0") -> int:

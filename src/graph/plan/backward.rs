@@ -61,8 +61,10 @@ pub(crate) struct BackwardPlan {
     lost: Vec<u32>,
     /// Outputs of the functions that no gradient arrives at: what an earlier run or the script left there is none of this one.
     unreached: Vec<u32>,
-    /// Leaves, and what the script has written, from which values are computed again; and the functions that read them.
+    /// What is there before the run and values are computed again from, and the functions that read it.
     read_again: Vec<(u32, u32)>,
+    /// Data that is there before the run, and that nothing but the run writes in its middle.
+    is_stored: Vec<bool>,
     /// What forward kept and steps read, in the order in which it was made.
     loaded: Vec<u32>,
     /// Not owned: what is read is owned by its readers, and others may own this plan.
@@ -243,16 +245,17 @@ impl BackwardPlan {
         let b = BackwardBuilder::new(&g, key, stored);
         let writable = writable(&g);
         b.check_labels()?;
+        let in_run = key.hooked || g.has_user_code();
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);
         rematerialize::schedule(&g, &units, b.stored(), &mut steps);
         if !key.hooked {
             liveness::bring_forward(&g, &mut steps);
         }
-        let read_again = read_again(&g, &steps);
+        let read_again = read_again(&g, b.stored(), &steps);
+        let is_stored = b.stored().iter().map(|stored| *stored && !in_run).collect();
         let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
-        let in_run = key.hooked || g.has_user_code();
         let slot = |v: &Var| PlanSlot::new(&g, v, in_run, key.clear_buffer || v.recompute);
         let slots: Vec<PlanSlot> = g.vars.iter().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
@@ -290,6 +293,7 @@ impl BackwardPlan {
             adds,
             lost,
             read_again,
+            is_stored,
             loaded,
             unreached,
             unseen,
@@ -388,8 +392,8 @@ fn unreached(g: &Graph, steps: &[BackwardStep]) -> Vec<u32> {
     others.filter(|(v, arrives)| !arrives && g.var(*v).producer != maker).map(|(v, _)| v).collect()
 }
 
-/// The leaves from which values are computed again, and the functions that read them.
-fn read_again(g: &Graph, steps: &[BackwardStep]) -> Vec<(u32, u32)> {
+/// What values are computed again from that is `stored`, and the functions that read it.
+fn read_again(g: &Graph, stored: &[bool], steps: &[BackwardStep]) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     for step in steps {
         for again in &step.again {
@@ -400,10 +404,10 @@ fn read_again(g: &Graph, steps: &[BackwardStep]) -> Vec<(u32, u32)> {
         if let BackwardAction::Tile(t) = &step.what {
             found.extend(&t.remade);
         }
+        found.extend(&step.viewed);
     }
-    found.retain(|(v, _)| g.var(*v).producer.is_none() || g.var(*v).var.is_overwritten());
     let mut seen: MixMap<(u32, u32), ()> = MixMap::default();
-    found.retain(|pair| seen.insert(*pair, ()).is_none());
+    found.retain(|pair| stored[pair.0 as usize] && seen.insert(*pair, ()).is_none());
     found
 }
 

@@ -229,17 +229,8 @@ pub(super) fn read(
 /// Gives a dying source's memory to a sink, if no other array has it.
 pub(super) fn steal(source: &NdArray, sink: &NdArray, dtype: DType) -> bool {
     let (from, to) = (source.storage(), sink.storage());
-    if source.is_kept_by_user_code()
-        || from.dtype() != dtype
-        || !from.is_exclusive()
-        || from.size() != to.size()
-        || to.is_exported()
-        || source.offset() != 0
-    {
-        return false;
-    }
-    to.adopt(dtype, from.release());
-    true
+    let is_free = !source.is_kept_by_user_code() && source.offset() == 0 && !to.is_exported();
+    is_free && from.give_to(&to, dtype)
 }
 
 /// Input `i` of `f`, which lies in another array as `view` says.

@@ -75,7 +75,7 @@ impl NormalizationLayout {
 
     /// `f` with an array to write or add to, which then comes to `y`.
     pub(super) fn write<T: Real, R>(&self, y: &mut [T], output: Output, f: impl FnOnce(&mut [T], Output) -> R) -> R {
-        let Some(order) = &self.order else { return f(y, output) };
+        let Some(order) = self.order.as_ref().filter(|_| !y.is_empty()) else { return f(y, output) };
         let mut copy = Scratch::filled(y.len(), T::ZERO);
         let r = f(&mut copy, Output::Write);
         let mut y = ArrayViewMutD::from_shape(lies(order), y).expect("an array of the layout's size");

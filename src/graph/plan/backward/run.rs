@@ -65,7 +65,7 @@ impl BackwardPlan {
     }
 
     /// Before anything is written: what forward kept and another backward run has cleared is made again, likewise what it
-    /// adds to, and the leaves from which more will be computed are as they were. Gives the gradients of leaves that an earlier
+    /// adds to, and what more will be computed from is as it was. Gives the gradients of leaves that an earlier
     /// run has dropped, where a sum with them is dropped too: reading it is the error.
     fn make_ready(&self) -> Result<SmallVec<[u32; 2]>> {
         self.given.iter().try_for_each(|&v| self.grads[v as usize].fetch())?;
@@ -264,10 +264,10 @@ impl BackwardPlan {
         Ok(again)
     }
 
-    /// An error if variable `v` is not what the function of `reader` has read, which runs again. Leaves were looked at
-    /// before the run; only hooks change them meanwhile.
+    /// An error if variable `v` is not what the function of `reader` has read, which runs again. What was there was looked at
+    /// before the run.
     pub(super) fn check_input(&self, v: u32, reader: &PlanNode) -> Result<()> {
-        if self.slots[v as usize].maker.is_some() || self.key.hooked { self.check(v, reader) } else { Ok(()) }
+        if self.is_stored[v as usize] { Ok(()) } else { self.check(v, reader) }
     }
 
     fn check(&self, v: u32, reader: &PlanNode) -> Result<()> {
@@ -331,12 +331,7 @@ impl BackwardPlan {
     /// Gives the gradient `x` the memory of the gradient `y`, unless another array has that, or `x` has its own.
     fn take_over(&self, x: u32, y: u32, dtype: DType) -> bool {
         let (from, to) = (self.grads[y as usize].storage(), self.grads[x as usize].storage());
-        let is_free = from.is_exclusive() && !self.grads[y as usize].is_kept_by_user_code();
-        let fits = from.dtype() == dtype && from.size() == to.size() && is_free && to.is_empty();
-        if fits {
-            to.adopt(dtype, from.release());
-        }
-        fits
+        !self.grads[y as usize].is_kept_by_user_code() && to.is_empty() && from.give_to(&to, dtype)
     }
 
     /// Memory for a gradient in the type to compute in; what is stored in another type, or where another gradient of the
