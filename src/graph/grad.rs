@@ -180,7 +180,7 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     if !outputs.iter().any(|y| grads.contains_key(&slot(y))) {
         return Ok(());
     }
-    if !node.is_set_up() {
+    if !node.is_set_up_now()? {
         let changed = Error::graph("a shape of this function's inputs or outputs has changed since it was set up");
         return Err(node.explain(changed.hint("run forward() before nn.grad, or build the graph again")));
     }
