@@ -65,8 +65,8 @@ pub trait Call: Any + Send + Sync {
         0.0
     }
 
-    /// Elements of memory that the backward pass needs for itself beyond the gradients, where all are asked for.
-    fn backward_scratch(&self) -> usize {
+    /// Elements of memory that the backward pass needs for itself beyond the gradients `want`.
+    fn backward_scratch(&self, _want: &[bool]) -> usize {
         0
     }
 
@@ -84,7 +84,8 @@ pub trait Call: Any + Send + Sync {
     }
 
     /// The output whose gradient, of the same size, the kernel can write input `i`'s gradient over. If the engine decides
-    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`.
+    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`. Without a fast path: the
+    /// output whose gradient the function's rule hands on as input `i`'s.
     fn grad_over(&self, _i: usize) -> Option<usize> {
         None
     }

@@ -373,7 +373,8 @@ impl BackwardPlan {
         Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
-    pub(super) fn output(&self, t: &GradientTarget) -> Output {
+    /// Whether a part of a gradient is written or added to what is there now.
+    pub(crate) fn output(&self, t: &GradientTarget) -> Output {
         match t.how {
             GradientWrite::Write => Output::Write,
             GradientWrite::Leaf if self.grads[t.slot as usize].is_nothing() => Output::Write,
@@ -436,14 +437,19 @@ impl BackwardPlan {
         Ok(())
     }
 
+    /// The gradient of a view's output ends with the step, so that the input's may be its memory.
+    pub(crate) fn hands_on(&self, n: u32, step: &BackwardStep) -> bool {
+        let y = self.nodes[n as usize].y[0];
+        !self.key.hooked && step.free_grads.contains(&y) && y != self.root
+    }
+
     /// A view's gradient is its output's, under the input's shape.
     fn view(&self, n: u32, t: GradientTarget, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         let node = &self.nodes[n as usize];
         let gy = self.grad(node.y[0], seed);
-        let ends = !self.key.hooked && step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
         let site = node.f.context.site();
         let fits = gy.dtype() == site.dtype;
-        if ends && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
+        if self.hands_on(n, step) && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(gy);
         }
         self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)
