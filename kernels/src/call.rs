@@ -150,11 +150,17 @@ impl<'a> View<'a> {
         if !view.fits(array.len()) {
             return Err(shape_changed(format!("it has {} elements now", array.len())));
         }
-        if view.is_contiguous() && array.place() == Place::Host {
+        if View::is_dense(view, array.place()) {
             let first = if view.shape.size() == 0 { 0 } else { view.first };
             return Ok(View::new(&view.shape, array.within(first, view.shape.size())));
         }
         Ok(View { shape: &view.shape, data: array, strides: Some(view) })
+    }
+
+    /// What lies so is handed to any kernel at `place` as elements in order.
+    #[doc(hidden)]
+    pub fn is_dense(view: &Strided, place: Place) -> bool {
+        view.is_contiguous() && place == Place::Host
     }
 
     /// The same in the memory `data`.

@@ -14,10 +14,9 @@ use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::variable::Variable;
 use nnrs_kernels::array::{self, Data, NdArray, Place, alloc};
 use nnrs_kernels::cuda::replays::{Circumstances, Replays};
-use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::with_real;
+use nnrs_kernels::kernel::ops;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ impl BackwardPlan {
         self.clear_unreached()?;
         self.made_again.store(u64::MAX, Relaxed);
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
-            Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
+            Some(replays) => self.run_captured(replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
         };
         lost.iter().for_each(|&v| self.grads[v as usize].storage().lose_gradient());
@@ -48,11 +47,11 @@ impl BackwardPlan {
     }
 
     /// Runs as a CUDA graph, once there is one.
-    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
+    fn run_captured(&self, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
         let data = self.slots.iter().map(|s| &s.data);
         let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
-        let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: true };
+        let c = Circumstances { gpu: replays.gpu(), arrays: &arrays, saved: &saved, reads_saved: true };
         let finish = &mut || {
             for (i, step) in self.steps.iter().enumerate() {
                 self.end(step);
@@ -384,23 +383,7 @@ impl BackwardPlan {
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
     pub(super) fn deliver(&self, t: GradientTarget, part: &Data, dtype: DType) -> Result<()> {
-        let (target, place) = (&self.grads[t.slot as usize], part.place());
-        let output = self.output(&t);
-        if output == Output::Write {
-            return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
-        }
-        if place != Place::Host {
-            return cuda::convert::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
-        }
-        let to = target.modify(dtype)?.of(part.len())?;
-        let compute = part.dtype();
-        let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
-        let part = if part.address() == sum.address() { &part.converted(compute)? } else { part };
-        with_real!(compute, T => nnrs_kernels::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
-        if dtype != compute {
-            to.copy_from(&sum);
-        }
-        Ok(())
+        ops::put_as(&self.grads[t.slot as usize], dtype, part, self.output(&t))
     }
 
     /// The gradient by the function's rule: a graph that runs at once and is forgotten.
