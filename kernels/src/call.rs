@@ -205,6 +205,10 @@ impl<'a> View<'a> {
     }
 }
 
+fn shaped_mut<'a, T>(shape: &Shape, elements: &'a mut [T]) -> ndarray::ArrayViewMutD<'a, T> {
+    ndarray::ArrayViewMutD::from_shape(ndarray::IxDyn(shape), elements).expect("an array of the call's size")
+}
+
 /// An array to write.
 pub struct ViewMut<'a> {
     /// Its shape.
@@ -227,8 +231,7 @@ impl ViewMut<'_> {
     /// # Panics
     /// As [`ViewMut::slice`].
     pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
-        let shape = ndarray::IxDyn(self.shape);
-        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
+        shaped_mut(self.shape, self.slice())
     }
 }
 
@@ -258,8 +261,7 @@ impl GradMut<'_> {
     /// # Panics
     /// As [`GradMut::slice`].
     pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
-        let shape = ndarray::IxDyn(self.shape);
-        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
+        shaped_mut(self.shape, self.slice())
     }
 }
 
