@@ -26,7 +26,7 @@ pub mod solver;
 
 /// Arrays and the memory that they are in.
 pub mod array {
-    pub use nnrs_kernels::array::{AxisMap, Content, Data, NdArray, Place, Storage, Strided};
+    pub use nnrs_kernels::array::{AxisMap, Content, Data, NdArray, NdArrayView, Place, Storage, Strided};
 
     /// What the engine's memory holds, its limit, and what it gives back.
     pub mod alloc {

@@ -359,7 +359,7 @@ fn kernel(
 /// What a rule is given, cut off from the history of the variables.
 fn detached(f: &FunctionRef, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
     // Arrays of their own over the same memory: another thread may give those of the variables another shape.
-    let apart = |a: NdArray| Ok(Variable::from_array(a.view(a.shape())?));
+    let apart = |a: NdArray| Ok(Variable::from_array(a.reshaped(a.shape())?));
     let data = |list: &[Variable]| list.iter().map(|v| apart(v.data()?)).collect::<Result<Vec<_>>>();
     let gy = y.iter().map(|v| apart(v.grad())).collect::<Result<_>>()?;
     Grad::new(f, data(x)?, data(y)?, gy, want)

@@ -392,7 +392,7 @@ impl BackwardPlan {
         // In the shapes of the call, which fit together: an array may have got another one meanwhile.
         let variable = |a: NdArray, v: u32| -> Result<Variable> {
             let shape = &self.slots[v as usize].shape;
-            Ok(Variable::from_array(if a.shape() == *shape { a } else { a.view(shape.clone())? }))
+            Ok(Variable::from_array(if a.shape() == *shape { a } else { a.reshaped(shape.clone())? }))
         };
         let data = |&v: &u32| variable(self.slots[v as usize].data.clone(), v);
         let gy = |(&v, &arrives): (&u32, &bool)| {
