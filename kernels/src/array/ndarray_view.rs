@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::shape::Shape;
 use std::marker::PhantomData;
 
-/// The elements that an array had when [`NdArray::view`] was called. They stay what they were: whoever writes the array while
-/// this is alive writes to memory of its own.
+/// The elements that an array had when [`NdArray::view`] was called. They stay what they were: while this is alive, a write to
+/// the array goes to other memory.
 pub struct NdArrayView<T> {
     shape: Shape,
     data: Data,

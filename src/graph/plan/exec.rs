@@ -23,7 +23,8 @@ pub(crate) fn fusion() -> bool {
     FUSION.get()
 }
 
-/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
+/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit, but for
+/// sign and payload of a NaN.
 ///
 /// ```
 /// let old = nnrs::graph::set_fusion(false);
