@@ -50,7 +50,7 @@ def shown_signature(function: Callable[..., Any]) -> inspect.Signature:
     >>> shown_signature(same)
     <Signature (x: Variable | NdArray, axis: int | None = None) -> Variable | NdArray>
     """
-    import inspect  # here, since only people ask for signatures
+    import inspect  # here, since only help and editors ask for signatures
 
     def text(annotation: Any) -> Any:
         is_text = isinstance(annotation, str)

@@ -379,7 +379,7 @@ impl NdArray {
         Arc::strong_count(&layout.storage) > 1 || layout.storage.is_exported()
     }
 
-    /// As [`NdArray::is_observed`], for those who got it in the middle of a run.
+    /// As [`NdArray::is_observed`], for callers that got it in the middle of a run.
     #[inline]
     pub fn is_kept_by_user_code(&self) -> bool {
         self.is_held() || self.inner.variables.load(Relaxed) > 1

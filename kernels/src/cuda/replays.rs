@@ -137,7 +137,7 @@ impl Replays {
         Ok(())
     }
 
-    /// What became of the plan's runs, for people.
+    /// What became of the plan's runs, in words.
     pub fn report(&self) -> String {
         let state = self.lock();
         match state.patience.why().filter(|_| state.variants.is_empty()) {
