@@ -52,7 +52,7 @@ use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::kernel::update::{TensorUpdate, Update};
 use params::{Entry, SolverParameters};
 pub use params::{Keep, State};
-pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
+pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, UpdateStep, create};
 pub use sgd::Sgd;
 use std::sync::{Mutex, MutexGuard};
 
@@ -314,7 +314,7 @@ impl Solver {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
         let dtype = gradient_kernels::stored(w.dtype());
-        let step = Step {
+        let step = UpdateStep {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,
             weight_decay: inner.weight_decay,
