@@ -23,7 +23,7 @@ PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: help demo test soak bench wheel fmt clean tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
+.PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
 .PHONY: gpu-check gpu-bundle races soak-nnabla bench-against test-all memcheck
 
 help: ## Show this list
@@ -80,6 +80,11 @@ fmt: .venv-test/.tools ## Format Rust and Python
 	cargo fmt
 	.venv-test/bin/ruff check -q --fix-only .
 	.venv-test/bin/ruff format -q .
+
+# The generator asks the package as it is built; what it writes belongs to the package.
+generate: .venv-test/.installed ## Write what follows from the registries (wrappers, pages, lists), and install it
+	.venv-test/bin/python tools/generate.py
+	@$(MAKE) .venv-test/.installed
 
 lint: lint-rust lint-python ## Check formats, lints and types only
 

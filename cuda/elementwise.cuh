@@ -82,7 +82,7 @@ __device__ inline void put(double *y, long long i, double v) { y[i] = v; }
 __device__ inline void put(half *y, long long i, float v) { y[i] = to_half(v); }
 __device__ inline void put(bfloat16 *y, long long i, float v) { y[i] = to_bfloat16(v); }
 
-// Stores v, or adds it to what is there; a null y is an output that nobody wants.
+// Stores v, or adds it to what is there; a null y is an output that is not asked for.
 template <class T, class R>
 __device__ inline void store(T *y, long long i, R v, bool add) {
   if (y) put(y, i, add ? load(y, i) + v : v);

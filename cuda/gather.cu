@@ -29,8 +29,8 @@ __device__ inline void copy_rows(const long long *x, const W *w, Blocks blocks, 
   }
 }
 
-// Rows of x to those that the numbers name, which are written; without x they become 0. Of several for one the last one
-// stays, as `last` says.
+// Rows of x to the rows of y at the given numbers, which are written; without x they become 0. Where several rows go to one,
+// the last one stays, as `last` says.
 template <class W>
 __device__ inline void put_rows(const long long *numbers, const u32 *last, const W *x, long long rows, long long width,
                                 W *y, long long n) {

@@ -40,6 +40,11 @@ struct Range {
   int from[3], to[3], first[3];
 };
 
+#define NNRS_EACH_OF(r, d, h, w)              \
+  for (int d = r.from[0]; d < r.to[0]; ++d)   \
+    for (int h = r.from[1]; h < r.to[1]; ++h) \
+      for (int w = r.from[2]; w < r.to[2]; ++w)
+
 __device__ inline Range window(const Pooling *p, const Spot &s) {
   Range r;
   for (int a = 0; a < 3; ++a) {
@@ -91,15 +96,13 @@ struct Best {
 template <class R>
 __device__ inline Best<R> best_of(const Pooling *p, const Spot &s, const Range &r, const void *x, int type) {
   Best<R> best = {-NNRS_INF, -1, 0};
-  for (int d = r.from[0]; d < r.to[0]; ++d)
-    for (int h = r.from[1]; h < r.to[1]; ++h)
-      for (int w = r.from[2]; w < r.to[2]; ++w) {
-        const long long at = element(p, p->input, s, d, h, w);
-        const R v = fetch_real<R>(x, type, at);
-        if (best.at >= 0 && !(v > best.value || v != v)) continue;
-        best.value = v, best.at = at;
-        best.place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
-      }
+  NNRS_EACH_OF(r, d, h, w) {
+    const long long at = element(p, p->input, s, d, h, w);
+    const R v = fetch_real<R>(x, type, at);
+    if (best.at >= 0 && !(v > best.value || v != v)) continue;
+    best.value = v, best.at = at;
+    best.place = ((d - r.first[0]) * p->kernel[1] + h - r.first[1]) * p->kernel[2] + w - r.first[2];
+  }
   return best;
 }
 
@@ -125,12 +128,10 @@ __device__ inline void max_pool_apart(const Pooling *p, const void *x, int x_typ
     const long long best = best_of<R>(p, s, r, x, x_type).at;
     const R g = fetch_real<R>(gy, gy_type, i);
     if (whole)
-      for (int d = r.from[0]; d < r.to[0]; ++d)
-        for (int h = r.from[1]; h < r.to[1]; ++h)
-          for (int w = r.from[2]; w < r.to[2]; ++w) {
-            const long long at = element(p, p->input, s, d, h, w);
-            keep_real<R>(gx, gx_type, at, at == best ? g : (R)0);
-          }
+      NNRS_EACH_OF(r, d, h, w) {
+        const long long at = element(p, p->input, s, d, h, w);
+        keep_real<R>(gx, gx_type, at, at == best ? g : (R)0);
+      }
     else if (best >= 0) keep_real<R>(gx, gx_type, best, add ? fetch_real<R>(gx, gx_type, best) + g : g);
   }
 }
@@ -143,16 +144,14 @@ __device__ inline void max_pool_back(const Pooling *p, const void *gy, int gy_ty
     const Spot s = spot(p, p->input, p->output, i);
     const Range r = windows(p, s);
     R sum = 0;
-    for (int d = r.from[0]; d < r.to[0]; ++d)
-      for (int h = r.from[1]; h < r.to[1]; ++h)
-        for (int w = r.from[2]; w < r.to[2]; ++w) {
-          const long long o = element(p, p->output, s, d, h, w);
-          int place = s.at[0] + p->pad[0] - d * p->stride[0];
-          place = place * p->kernel[1] + s.at[1] + p->pad[1] - h * p->stride[1];
-          place = place * p->kernel[2] + s.at[2] + p->pad[2] - w * p->stride[2];
-          const int found = wide ? (int)((const u32 *)places)[o] : ((const unsigned char *)places)[o];
-          if (found == place) sum += fetch_real<R>(gy, gy_type, o);
-        }
+    NNRS_EACH_OF(r, d, h, w) {
+      const long long o = element(p, p->output, s, d, h, w);
+      int place = s.at[0] + p->pad[0] - d * p->stride[0];
+      place = place * p->kernel[1] + s.at[1] + p->pad[1] - h * p->stride[1];
+      place = place * p->kernel[2] + s.at[2] + p->pad[2] - w * p->stride[2];
+      const int found = wide ? (int)((const u32 *)places)[o] : ((const unsigned char *)places)[o];
+      if (found == place) sum += fetch_real<R>(gy, gy_type, o);
+    }
     keep_real<R>(gx, gx_type, i, add ? fetch_real<R>(gx, gx_type, i) + sum : sum);
   }
 }
@@ -163,9 +162,7 @@ __device__ inline void sum_pool(const Pooling *p, const void *x, int x_type, voi
     const Spot s = spot(p, p->output, p->input, i);
     const Range r = window(p, s);
     R sum = 0;
-    for (int d = r.from[0]; d < r.to[0]; ++d)
-      for (int h = r.from[1]; h < r.to[1]; ++h)
-        for (int w = r.from[2]; w < r.to[2]; ++w) sum += fetch_real<R>(x, x_type, element(p, p->input, s, d, h, w));
+    NNRS_EACH_OF(r, d, h, w) sum += fetch_real<R>(x, x_type, element(p, p->input, s, d, h, w));
     if (p->divisor != ONE) sum /= (R)count(p, s.at[0], s.at[1], s.at[2]);
     keep_real<R>(y, y_type, i, sum);
   }
@@ -178,13 +175,11 @@ __device__ inline void sum_pool_back(const Pooling *p, const void *gy, int gy_ty
     const Spot s = spot(p, p->input, p->output, i);
     const Range r = windows(p, s);
     R sum = 0;
-    for (int d = r.from[0]; d < r.to[0]; ++d)
-      for (int h = r.from[1]; h < r.to[1]; ++h)
-        for (int w = r.from[2]; w < r.to[2]; ++w) {
-          R g = fetch_real<R>(gy, gy_type, element(p, p->output, s, d, h, w));
-          if (p->divisor != ONE) g /= (R)count(p, d, h, w);
-          sum += g;
-        }
+    NNRS_EACH_OF(r, d, h, w) {
+      R g = fetch_real<R>(gy, gy_type, element(p, p->output, s, d, h, w));
+      if (p->divisor != ONE) g /= (R)count(p, d, h, w);
+      sum += g;
+    }
     keep_real<R>(gx, gx_type, i, add ? fetch_real<R>(gx, gx_type, i) + sum : sum);
   }
 }

@@ -26,7 +26,7 @@ pub mod solver;
 
 /// Arrays and the memory that they are in.
 pub mod array {
-    pub use nnrs_kernels::array::{AxisMap, Content, Data, NdArray, Place, Storage, Strided};
+    pub use nnrs_kernels::array::{AxisMap, Content, Data, NdArray, NdArrayView, Place, Storage, Strided};
 
     /// What the engine's memory holds, its limit, and what it gives back.
     pub mod alloc {
@@ -54,7 +54,7 @@ pub mod expr {
 
 /// The generator of numbers that functions draw.
 pub mod random {
-    pub use nnrs_kernels::random::{Draw, LastDraw, Seed, next_draw, set_function_seed};
+    pub use nnrs_kernels::random::{Draw, LastDraw, RandomSeed, next_draw, set_function_seed};
 }
 
 pub use nnrs_kernels::{context, dtype, error, shape, with_dtype, with_real};

@@ -19,7 +19,7 @@ pub use affine::{Affine, affine};
 pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
 pub use batch_normalization::{BatchNormalization, batch_normalization};
 pub use convolution::{Convolution, convolution};
-pub use declare::{Call, Def, ParameterDef};
+pub use declare::{LayerCall, LayerDef, ParameterDef};
 pub use embed::{Embed, embed};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
 pub use prelu::{PReLU, prelu};
@@ -29,6 +29,6 @@ pub use prelu::{PReLU, prelu};
 /// ```
 /// assert!(nnrs::parametric::registry().iter().any(|d| d.name == "affine" && d.parameters.len() == 2));
 /// ```
-pub fn registry() -> &'static [&'static Def] {
+pub fn registry() -> &'static [&'static LayerDef] {
     &[Affine::DEF, BatchNormalization::DEF, Convolution::DEF, Embed::DEF, LayerNormalization::DEF, PReLU::DEF]
 }

@@ -42,13 +42,8 @@ NAMES = {
 
 # Names that two types share, and why.
 SHARED = {
-    "Call": "public: a function over given shapes (`function`), a layer with its arguments (`parametric`)",
-    "Constant": "the initializer, public, and the kernel of F.constant",
-    "Def": "public: what is known about a function (`function`) and about a layer (`parametric`)",
     "F32x8": "one concept in each instruction set",
     "F64x4": "one concept in each instruction set",
-    "Part": "public: of a gradient (`function`), of a file (`io::safetensors`)",
-    "Seed": "public: backward's first gradient (`graph`), the generator's (`random`)",
 }
 
 

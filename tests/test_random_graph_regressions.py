@@ -13,7 +13,7 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf
-from machine.engine import Square
+from machine.engine import Square, prepare
 from nnrs.ext_utils import get_extension_context
 
 pytestmark = pytest.mark.usefixtures("fusion")
@@ -329,3 +329,16 @@ def test_forward_all_after_a_cut_leaves_nothing():
     nn.forward_all([b, y])
     del x, b, h, k, y
     assert alive() == before
+
+
+def test_a_gradient_graph_over_user_code_whose_input_got_the_shape_that_it_had():
+    prepare()
+    x = leaf(X)
+    y = Square()(x)
+    x.reset_shape(x.shape, True)
+    (g,) = nn.grad([F.sum(F.sin(y))], [x])
+    g.forward()
+    close(g.d, 2 * X * np.cos(X * X))
+    x.reset_shape((2, 2), True)
+    with pytest.raises(nn.Error, match="has changed since it was set up"):
+        nn.grad([y], [x])

@@ -41,6 +41,9 @@ def test_help_shows_the_signature():
     for function in (F.leaky_relu, nn.grad, nn.parametric_functions.affine):
         text = pydoc.plaintext.document(function, function.__name__)
         assert text.startswith(f"{function.__name__}({next(iter(inspect.signature(function).parameters))}"), text
+    shown = " ".join(pydoc.render_doc(F.leaky_relu, renderer=pydoc.plaintext).split()).replace("( ", "(")
+    assert ": function in module nnrs.functions leaky_relu(x: Variable | NdArray, alpha: float = 0.1, inplace:" in shown
+    assert ") -> Variable | NdArray Leaky rectified linear unit" in shown
 
 
 def test_a_function_in_a_class_stays_a_function():

@@ -221,7 +221,7 @@ def main() -> int:
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
     if stale and "--check" in sys.argv:
-        print("stale, run python tools/generate.py:", ", ".join(stale))
+        print("stale, run make generate:", ", ".join(stale))
         return 1
     return 0
 

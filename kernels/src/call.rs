@@ -65,8 +65,8 @@ pub trait Call: Any + Send + Sync {
         0.0
     }
 
-    /// Elements of memory that the backward pass needs for itself beyond the gradients, where all are asked for.
-    fn backward_scratch(&self) -> usize {
+    /// Elements of memory that the backward pass needs for itself beyond the gradients `want`.
+    fn backward_scratch(&self, _want: &[bool]) -> usize {
         0
     }
 
@@ -84,7 +84,8 @@ pub trait Call: Any + Send + Sync {
     }
 
     /// The output whose gradient, of the same size, the kernel can write input `i`'s gradient over. If the engine decides
-    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`.
+    /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`. Without a fast path: the
+    /// output whose gradient the function's rule hands on as input `i`'s.
     fn grad_over(&self, _i: usize) -> Option<usize> {
         None
     }
@@ -149,11 +150,17 @@ impl<'a> View<'a> {
         if !view.fits(array.len()) {
             return Err(shape_changed(format!("it has {} elements now", array.len())));
         }
-        if view.is_contiguous() && array.place() == Place::Host {
+        if View::is_dense(view, array.place()) {
             let first = if view.shape.size() == 0 { 0 } else { view.first };
             return Ok(View::new(&view.shape, array.within(first, view.shape.size())));
         }
         Ok(View { shape: &view.shape, data: array, strides: Some(view) })
+    }
+
+    /// What lies so is handed to any kernel at `place` as elements in order.
+    #[doc(hidden)]
+    pub fn is_dense(view: &Strided, place: Place) -> bool {
+        view.is_contiguous() && place == Place::Host
     }
 
     /// The same in the memory `data`.
@@ -198,6 +205,10 @@ impl<'a> View<'a> {
     }
 }
 
+fn shaped_mut<'a, T>(shape: &Shape, elements: &'a mut [T]) -> ndarray::ArrayViewMutD<'a, T> {
+    ndarray::ArrayViewMutD::from_shape(ndarray::IxDyn(shape), elements).expect("an array of the call's size")
+}
+
 /// An array to write.
 pub struct ViewMut<'a> {
     /// Its shape.
@@ -220,8 +231,7 @@ impl ViewMut<'_> {
     /// # Panics
     /// As [`ViewMut::slice`].
     pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
-        let shape = ndarray::IxDyn(self.shape);
-        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
+        shaped_mut(self.shape, self.slice())
     }
 }
 
@@ -251,8 +261,7 @@ impl GradMut<'_> {
     /// # Panics
     /// As [`GradMut::slice`].
     pub fn view<T: Element>(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
-        let shape = ndarray::IxDyn(self.shape);
-        ndarray::ArrayViewMutD::from_shape(shape, self.slice()).expect("an array of the call's size")
+        shaped_mut(self.shape, self.slice())
     }
 }
 

@@ -7,12 +7,16 @@ Python itself refuses them with a plain TypeError, before the function sees anyt
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _core
 from ._core import Error
 from ._errors import ArgumentError, ArgumentTypeError, message
+
+if TYPE_CHECKING:
+    import inspect
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -30,6 +34,31 @@ def checked(function: C) -> C:
     """
 
     return cast(C, functools.update_wrapper(_core.Checked(function), function))
+
+
+class _Text(str):
+    """A type as it is written: `help` shows it without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def shown_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function with its types as text; the type variable of inputs and outputs is written out.
+
+    >>> def same(x: A, axis: int | None = None) -> A: ...
+    >>> shown_signature(same)
+    <Signature (x: Variable | NdArray, axis: int | None = None) -> Variable | NdArray>
+    """
+    import inspect  # here, since only help and editors ask for signatures
+
+    def text(annotation: Any) -> Any:
+        is_text = isinstance(annotation, str)
+        return _Text(re.sub(r"\bA\b", "Variable | NdArray", annotation)) if is_text else annotation
+
+    signature = inspect.signature(function)
+    parts = [p.replace(annotation=text(p.annotation)) for p in signature.parameters.values()]
+    return signature.replace(parameters=parts, return_annotation=text(signature.return_annotation))
 
 
 def checked_new(new: C) -> C:

@@ -7,6 +7,7 @@ import os
 import pathlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Signature
 from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
@@ -456,6 +457,8 @@ class Checked:
     """A function whose calls with wrong arguments raise an nnrs.Error."""
 
     def __new__(cls, function: Callable[..., Any]) -> Self: ...
+    @property
+    def __signature__(self) -> Signature: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object, owner: type | None = None, /) -> Self: ...
     def __reduce__(self) -> str: ...

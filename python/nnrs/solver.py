@@ -156,7 +156,7 @@ class Solver(_core.Solver):
         """Write the states to a file.
 
         Args:
-            path: Path that ends in '.h5', '.protobuf' (both NNabla's formats) or '.safetensors'. A '.protobuf' file holds
+            path: Path that ends in '.h5', '.protobuf' (both are NNabla's) or '.safetensors'. A '.protobuf' file holds
                 float, and counts of updates below 2**32.
 
         Raises:
@@ -353,7 +353,7 @@ def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverSt
     }
 
 
-# --- NNabla's protobuf: see src/io/states.rs ---------------------------------------------------------------------------
+# --- NNabla's protobuf: see src/io/states.rs --------------------------------------------------------------------------
 
 
 def _write_protobuf(function: str, path: str, states: Mapping[str, SolverState]) -> None:

@@ -180,8 +180,8 @@ pub trait Function: Described + Any + Send + Sync {
     }
 
     /// What the function does with the gradient that input `i` has.
-    fn gradient_of(&self, _i: usize) -> Part {
-        Part::Added
+    fn gradient_of(&self, _i: usize) -> GradientPart {
+        GradientPart::Added
     }
 
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
@@ -206,7 +206,7 @@ pub trait Function: Described + Any + Send + Sync {
 
 /// What a function does with the gradient that an input has from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum GradientPart {
     /// It adds its part.
     Added,
     /// Its part takes the place of what is there.

@@ -6,7 +6,7 @@ use super::node::{FnNode, explain, resolve};
 use super::plan::{ForwardMode, Turn, run_arrays, run_backward};
 use super::variable::{VarRef, Variable};
 use super::{mode, plan};
-use crate::function::{Grad, GradMut, InputKind, Needs, Output, Part, Setup, elementwise};
+use crate::function::{Grad, GradMut, GradientPart, InputKind, Needs, Output, Setup, elementwise};
 use crate::functions as f;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::{Error, Result};
@@ -103,7 +103,7 @@ impl FunctionRef {
         let adds = |i: usize| accumulate.get(i).copied().unwrap_or(true);
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
-        let writes = |i: usize| flows(node, i) && node.function.gradient_of(i) != Part::Given;
+        let writes = |i: usize| flows(node, i) && node.function.gradient_of(i) != GradientPart::Given;
         let want: Vec<bool> = x.iter().enumerate().map(|(i, x)| x.need_grad_state() && writes(i)).collect();
         let (x, y): (Vec<Variable>, Vec<Variable>) =
             (x.iter().map(|&v| v.clone()).collect(), y.iter().map(|&v| v.clone()).collect());
@@ -359,7 +359,7 @@ fn kernel(
 /// What a rule is given, cut off from the history of the variables.
 fn detached(f: &FunctionRef, x: &[Variable], y: &[Variable], want: Vec<bool>) -> Result<Grad> {
     // Arrays of their own over the same memory: another thread may give those of the variables another shape.
-    let apart = |a: NdArray| Ok(Variable::from_array(a.view(a.shape())?));
+    let apart = |a: NdArray| Ok(Variable::from_array(a.reshaped(a.shape())?));
     let data = |list: &[Variable]| list.iter().map(|v| apart(v.data()?)).collect::<Result<Vec<_>>>();
     let gy = y.iter().map(|v| apart(v.grad())).collect::<Result<_>>()?;
     Grad::new(f, data(x)?, data(y)?, gy, want)

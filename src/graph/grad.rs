@@ -48,7 +48,7 @@ fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>
     let inside = Inside::new(&nodes, &roots);
     let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
     let needed =
-        paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad_state()).filter_map(|(_, slot)| *slot));
+        paths(&nodes, inputs.iter().zip(&wanted).filter(|(x, _)| x.need_grad_state()).filter_map(|(_, key)| *key));
     let mut grads = Grads::default();
     for (i, y) in outputs.iter().enumerate() {
         let seed = match seeds.get(i).copied().flatten() {
@@ -60,13 +60,13 @@ fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>
             }
             None => constant(1.0, y)?,
         };
-        add(&mut grads, slot(y.node()), seed)?;
+        add(&mut grads, key(y.node()), seed)?;
     }
     for node in nodes.iter().rev().filter(|n| needed.contains_key(&n.id)) {
         spread(node, &needed, &mut grads)?;
     }
-    let result = |(x, slot): (&&Variable, &Option<u64>)| match slot {
-        Some(slot) => grads.get(slot).map_or_else(|| zeros(x), computed).map(Some),
+    let result = |(x, key): (&&Variable, &Option<u64>)| match key {
+        Some(key) => grads.get(key).map_or_else(|| zeros(x), computed).map(Some),
         None => Ok(None),
     };
     inputs.iter().zip(&wanted).map(result).collect()
@@ -74,13 +74,13 @@ fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>
 
 /// Where a variable's gradient is kept: leaves that are one variable to the user (a parameter in several places, an
 /// unlinked copy) share one.
-fn slot(v: &VarRef) -> u64 {
+fn key(v: &VarRef) -> u64 {
     if v.lock().parent.is_some() { v.id } else { v.identity() }
 }
 
 /// The variables of a graph.
 struct Inside {
-    slots: MixMap<u64, ()>,
+    keys: MixMap<u64, ()>,
     /// By the identity that users see.
     by_identity: MixMap<u64, u64>,
 }
@@ -89,18 +89,18 @@ impl Inside {
     fn new(nodes: &[Arc<FnNode>], roots: &[VarRef]) -> Inside {
         let of_node = |n: &Arc<FnNode>| n.inputs().into_iter().chain(n.outputs()).collect::<Vec<_>>();
         let all = nodes.iter().flat_map(of_node).chain(roots.iter().cloned());
-        let (mut slots, mut by_identity) = (MixMap::default(), MixMap::default());
+        let (mut keys, mut by_identity) = (MixMap::default(), MixMap::default());
         for v in all {
-            slots.insert(slot(&v), ());
-            by_identity.insert(v.identity(), slot(&v));
+            keys.insert(key(&v), ());
+            by_identity.insert(v.identity(), key(&v));
         }
-        Inside { slots, by_identity }
+        Inside { keys, by_identity }
     }
 
-    /// The slot of a variable, or of what is the same variable to the user.
+    /// The key of a variable, or of what is the same variable to the user.
     fn find(&self, v: &VarRef) -> Option<u64> {
-        let own = slot(v);
-        if self.slots.contains_key(&own) { Some(own) } else { self.by_identity.get(&v.identity()).copied() }
+        let own = key(v);
+        if self.keys.contains_key(&own) { Some(own) } else { self.by_identity.get(&v.identity()).copied() }
     }
 }
 
@@ -135,22 +135,22 @@ fn constant(v: f64, like: &Variable) -> Result<Variable> {
     Ok(Variable::from_array(a).with_need_grad(false))
 }
 
-/// Ids of the functions, and slots of the variables that need a gradient, on the way from the inputs' slots.
+/// Ids of the functions, and keys of the variables that need a gradient, on the way from the inputs' keys.
 fn paths(nodes: &[Arc<FnNode>], inputs: impl Iterator<Item = u64>) -> MixMap<u64, ()> {
     inherit(nodes);
-    let mut on: MixMap<u64, ()> = inputs.map(|slot| (slot, ())).collect();
+    let mut on: MixMap<u64, ()> = inputs.map(|key| (key, ())).collect();
     for n in nodes {
         let reaches = |(i, x): (usize, &VarRef)| is_on(&on, x) && differentiable(n, i);
         if n.inputs().iter().enumerate().any(reaches) {
             on.insert(n.id, ());
-            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (slot(y), ())));
+            on.extend(n.outputs().iter().filter(|y| y.need_grad()).map(|y| (key(y), ())));
         }
     }
     on
 }
 
 fn is_on(on: &MixMap<u64, ()>, x: &VarRef) -> bool {
-    x.need_grad() && on.contains_key(&slot(x))
+    x.need_grad() && on.contains_key(&key(x))
 }
 
 /// Brings the inherited flags up to date: an input's may have been set since the graph was made.
@@ -177,10 +177,10 @@ fn add(grads: &mut Grads, id: u64, part: Variable) -> Result<()> {
 /// Adds what `node` passes from its outputs' gradients to its inputs.
 fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Result<()> {
     let outputs = node.outputs();
-    if !outputs.iter().any(|y| grads.contains_key(&slot(y))) {
+    if !outputs.iter().any(|y| grads.contains_key(&key(y))) {
         return Ok(());
     }
-    if !node.is_set_up() {
+    if !node.is_set_up_now()? {
         let changed = Error::graph("a shape of this function's inputs or outputs has changed since it was set up");
         return Err(node.explain(changed.hint("run forward() before nn.grad, or build the graph again")));
     }
@@ -190,10 +190,10 @@ fn spread(node: &Arc<FnNode>, needed: &MixMap<u64, ()>, grads: &mut Grads) -> Re
     );
     let gy = y
         .iter()
-        .map(|y| grads.get(&slot(y.node())).cloned().map_or_else(|| constant(0.0, y), Ok))
+        .map(|y| grads.get(&key(y.node())).cloned().map_or_else(|| constant(0.0, y), Ok))
         .collect::<Result<Vec<_>>>()?;
     let want = x.iter().enumerate().map(|(i, x)| is_on(needed, x.node()) && differentiable(node, i)).collect();
-    let ids: Vec<u64> = x.iter().map(|x| slot(x.node())).collect();
+    let ids: Vec<u64> = x.iter().map(|x| key(x.node())).collect();
     let g = Grad::over(node, node.setup()?, x, y, gy, want)?;
     let parts = mode::in_context(node.context.clone(), || chosen_rule(node, &g));
     for ((id, part), want) in ids.into_iter().zip(parts.map_err(|e| node.explain(e))?).zip(g.want) {

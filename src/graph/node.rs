@@ -183,6 +183,24 @@ impl FnNode {
         self.check_call(&x, &y).is_ok()
     }
 
+    /// As [`FnNode::is_set_up`]; where a shape of its inputs was set, if only to what it was, user code is asked again what it
+    /// makes of them.
+    pub(crate) fn is_set_up_now(&self) -> Result<bool> {
+        if self.is_set_up() || self.function.on_variables().is_none() {
+            return Ok(self.is_set_up());
+        }
+        let (inputs, outputs) = (self.inputs(), self.output_arrays());
+        let shapes: SmallVec<[Shape; 2]> = inputs.iter().map(|x| x.shape()).collect();
+        let setup = resolve(&self.function, &inputs, shapes).map_err(|e| self.explain(e))?;
+        let is_same = outputs.iter().map(NdArray::shape).eq(setup.y.iter().cloned());
+        if is_same {
+            let mut links = self.links();
+            links.setup = Some(setup);
+            links.marked.clear();
+        }
+        Ok(is_same)
+    }
+
     /// The input whose data becomes the output's: a leaf, since what is computed stays what it is.
     pub(crate) fn rewrites(&self) -> Option<usize> {
         let i = self.function.rewrites_input()?;

@@ -303,7 +303,7 @@ impl Variable {
                 own.copy_from(a)?;
                 Ok(own)
             }
-            Seed::Array(a) if a.size() == shape.size() => a.view(shape),
+            Seed::Array(a) if a.size() == shape.size() => a.reshaped(shape),
             Seed::Array(a) => {
                 Err(Error::shape("grad", format!("shape {shape}")).actual(a.shape()).function("backward"))
             }

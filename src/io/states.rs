@@ -207,7 +207,8 @@ fn variable(message: &[u8]) -> Result<Variable> {
 }
 
 fn add_sizes(shape: &[u8], sizes: &mut Vec<usize>) -> Result<()> {
-    let size = |n: u64| i64::try_from(n).ok().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| broken("a size below 0"));
+    let size =
+        |n: u64| i64::try_from(n).ok().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| broken("a size below 0"));
     for field in Fields::of(shape) {
         match field? {
             (at::SIZES, Field::Number(n)) => sizes.push(size(n)?),

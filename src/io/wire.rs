@@ -52,8 +52,8 @@ impl<'a> Fields<'a> {
     }
 
     fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (bytes, rest) =
-            self.0.split_at_checked(n).ok_or_else(|| broken(format!("a field of {n} bytes, {} are left", self.0.len())))?;
+        let short = || broken(format!("a field of {n} bytes, {} are left", self.0.len()));
+        let (bytes, rest) = self.0.split_at_checked(n).ok_or_else(short)?;
         self.0 = rest;
         Ok(bytes)
     }

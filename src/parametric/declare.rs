@@ -18,10 +18,10 @@ pub struct ParameterDef {
 }
 
 /// A layer with its arguments, ready for its input. Its parameters are made in the scope that is current then.
-pub type Call = Box<dyn FnOnce(&Variable) -> Result<Vec<Variable>>>;
+pub type LayerCall = Box<dyn FnOnce(&Variable) -> Result<Vec<Variable>>>;
 
 /// Everything that is known about a parametric function before it is called.
-pub struct Def {
+pub struct LayerDef {
     /// Name in Python and Rust.
     pub name: &'static str,
     /// The scope of its parameters.
@@ -41,7 +41,7 @@ pub struct Def {
     /// Python code that shows a use, with its output.
     pub example: &'static str,
     /// Makes a call from arguments by name; those that are absent get their defaults.
-    pub build: fn(&mut Args) -> Result<Call>,
+    pub build: fn(&mut Args) -> Result<LayerCall>,
 }
 
 /// Declares a parametric function: its struct of options, its Rust function and what Python is made from. The struct's
@@ -71,7 +71,7 @@ macro_rules! parametric {
         }
 
         impl $name {
-            pub(super) const DEF: &'static $crate::parametric::declare::Def = &$crate::parametric::declare::Def {
+            pub(super) const DEF: &'static $crate::parametric::declare::LayerDef = &$crate::parametric::declare::LayerDef {
                 name: stringify!($snake),
                 scope: $scope,
                 doc: concat!($($doc, "\n"),*),

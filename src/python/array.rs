@@ -247,7 +247,7 @@ impl PyNdArray {
         let (to, from) = (&slf.get().array, &arr.array);
         let same = |from: Array| errors::run_as(slf.py(), "NdArray.copy_from", || to.copy_or_fill(&from));
         same(if from.size() == to.size() {
-            errors::run(slf.py(), || from.view(to.shape()))?
+            errors::run(slf.py(), || from.reshaped(to.shape()))?
         } else {
             Array::clone(from)
         })?;
@@ -262,7 +262,7 @@ impl PyNdArray {
     /// array([1., 2., 3., 9.], dtype=float32)
     fn view(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyNdArray> {
         let shape = convert::shape("NdArray.view", shape)?;
-        errors::run_as(py, "NdArray.view", || self.array.view(shape)).map(PyNdArray::new)
+        errors::run_as(py, "NdArray.view", || self.array.reshaped(shape)).map(PyNdArray::new)
     }
 
     /// The part from `start` of `length` places along axis `dim`, over the same memory. All axes before it must be of size 1.

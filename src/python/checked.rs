@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 /// A function whose calls with wrong arguments raise an nnrs.Error. python/nnrs/_calls.py makes it look like the function.
-#[pyclass(frozen, dict, weakref, module = "nnrs._core")]
+/// `help` titles it by its type's name, so that is a function's.
+#[pyclass(name = "function", frozen, dict, weakref, module = "nnrs._core")]
 pub(crate) struct Checked {
     function: Py<PyAny>,
 }
@@ -34,6 +35,12 @@ impl Checked {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.function.bind(py).repr()?.to_string())
+    }
+
+    /// Made when it is asked for: see python/nnrs/_calls.py.
+    #[getter]
+    fn __signature__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("nnrs._calls")?.call_method1("shown_signature", (self.function.bind(py),))
     }
 
     /// As an attribute of a class it stays what it is. Having this makes it a routine, whose signature `help` shows.

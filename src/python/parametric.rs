@@ -10,7 +10,7 @@ use crate::function::args::Object;
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::{Variable as Var, mode};
 use crate::initializer::{Generator, Initializer, Usual};
-use crate::parametric::{Apply, Def, Init, Inits, Rng, registry};
+use crate::parametric::{Apply, Init, Inits, LayerDef, Rng, registry};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -137,7 +137,7 @@ fn parametric_registry(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     registry().iter().map(|def| describe(py, def)).collect()
 }
 
-fn describe<'py>(py: Python<'py>, def: &Def) -> PyResult<Bound<'py, PyDict>> {
+fn describe<'py>(py: Python<'py>, def: &LayerDef) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("name", def.name)?;
     d.set_item("scope", def.scope)?;

@@ -291,9 +291,8 @@ impl PySolver {
 
 fn tuples(py: Python<'_>, states: Vec<(String, State)>) -> PyResult<Vec<StateTuple>> {
     let object = |(name, v)| Ok((name, Py::new(py, PyVariable::new(v))?));
-    let one = |(name, s): (String, State)| {
-        Ok((name, s.t, s.arrays.into_iter().map(object).collect::<PyResult<Vec<_>>>()?))
-    };
+    let one =
+        |(name, s): (String, State)| Ok((name, s.t, s.arrays.into_iter().map(object).collect::<PyResult<Vec<_>>>()?));
     states.into_iter().map(one).collect()
 }
 
@@ -308,7 +307,9 @@ fn from_tuples(states: Vec<StateTuple>) -> Vec<(String, State)> {
 fn write_states(py: Python<'_>, function: &str, path: PathBuf, states: Vec<StateTuple>) -> PyResult<()> {
     let states = from_tuples(states);
     errors::detached(py, || {
-        File::create(&path).map_err(Error::from).and_then(|mut file| io::states::write_to(&mut file, &states))
+        File::create(&path)
+            .map_err(Error::from)
+            .and_then(|mut file| io::states::write_to(&mut file, &states))
             .map_err(|e| e.function(function))
     })
 }

@@ -1,6 +1,6 @@
 //! `AdaBelief`: steps scaled by how far the gradient is from its running mean.
 
-use super::{Declared, Number, Rule, Solver, SolverDef, Step};
+use super::{Declared, Number, Rule, Solver, SolverDef, UpdateStep};
 use crate::function::ArgValue;
 use crate::solver;
 
@@ -51,7 +51,7 @@ impl<const AMSGRAD: bool> Declared for Belief<AMSGRAD> {
 
 impl AdaBelief {
     /// What is left of the weight, the step size, and in `root sqrt(var) + shift` the divisor; then the decays and eps.
-    fn numbers(&self, step: &Step) -> [f64; 9] {
+    fn numbers(&self, step: &UpdateStep) -> [f64; 9] {
         let (b1, b2, t) = (self.beta1, self.beta2, step.t as f64);
         let rate = if self.fixed_decay { 1.0 } else { step.learning_rate };
         let decay = if self.weight_decouple { rate * step.weight_decay.unwrap_or(self.wd) } else { 0.0 };
@@ -90,7 +90,7 @@ fn stepped<N: Number>(w: N, mean: N, var: N, [keep, size, root, shift, ..]: [N; 
 }
 
 impl Rule<2, 9> for Belief<false> {
-    fn scalars(&self, step: &Step) -> [f64; 9] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 9] {
         self.0.numbers(step)
     }
 
@@ -103,7 +103,7 @@ impl Rule<2, 9> for Belief<false> {
 }
 
 impl Rule<3, 9> for Belief<true> {
-    fn scalars(&self, step: &Step) -> [f64; 9] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 9] {
         self.0.numbers(step)
     }
 

@@ -1,7 +1,7 @@
 //! `AdaBound`: Adam whose step sizes are held between bounds that come together.
 
 use super::adam::AdamCoefficients;
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -20,7 +20,7 @@ solver! {
 }
 
 impl Rule<2, 8> for AdaBound {
-    fn scalars(&self, step: &Step) -> [f64; 8] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 8] {
         let moments = AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps };
         let [size, b1, c1, b2, c2, eps] = moments.scalars(step);
         let (end, t) = (self.final_lr * step.learning_rate / self.alpha, self.gamma * step.t as f64);

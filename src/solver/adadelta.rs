@@ -1,6 +1,6 @@
 //! `Adadelta`: steps scaled by the running sizes of past steps and gradients.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -15,7 +15,7 @@ solver! {
 }
 
 impl Rule<2, 4> for Adadelta {
-    fn scalars(&self, step: &Step) -> [f64; 4] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 4] {
         [step.learning_rate, self.decay, 1.0 - self.decay, self.eps]
     }
 

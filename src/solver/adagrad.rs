@@ -1,6 +1,6 @@
 //! `Adagrad`: steps scaled by all past gradients.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -13,7 +13,7 @@ solver! {
 }
 
 impl Rule<1, 2> for Adagrad {
-    fn scalars(&self, step: &Step) -> [f64; 2] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 2] {
         [step.learning_rate, self.eps]
     }
 

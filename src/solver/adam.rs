@@ -1,6 +1,6 @@
 //! `Adam`: steps scaled by running means of the gradient and of its square.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -24,7 +24,7 @@ pub(super) struct AdamCoefficients {
 
 impl AdamCoefficients {
     /// The numbers of `advance`. The step size makes up for the means' start from zero.
-    pub fn scalars(&self, step: &Step) -> [f64; 6] {
+    pub fn scalars(&self, step: &UpdateStep) -> [f64; 6] {
         let (b1, b2, t) = (self.beta1, self.beta2, step.t as f64);
         let size = step.learning_rate * (1.0 - b2.powf(t)).sqrt() / (1.0 - b1.powf(t));
         [size, b1, 1.0 - b1, b2, 1.0 - b2, self.eps]
@@ -40,7 +40,7 @@ pub(super) fn advance<N: Number>(g: N, [var, mean]: [N; 2], [size, b1, c1, b2, c
 }
 
 impl Rule<2, 6> for Adam {
-    fn scalars(&self, step: &Step) -> [f64; 6] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 6] {
         AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps }.scalars(step)
     }
 

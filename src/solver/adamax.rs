@@ -1,6 +1,6 @@
 //! `Adamax`: Adam by the largest of the past gradients instead of their squares.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -16,7 +16,7 @@ solver! {
 }
 
 impl Rule<2, 5> for Adamax {
-    fn scalars(&self, step: &Step) -> [f64; 5] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 5] {
         let size = step.learning_rate / (1.0 - self.beta1.powf(step.t as f64));
         [size, self.beta1, 1.0 - self.beta1, self.beta2, self.eps]
     }

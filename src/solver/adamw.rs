@@ -1,7 +1,7 @@
 //! `AdamW`: Adam with weight decay beside the gradient.
 
 use super::adam::{AdamCoefficients, advance};
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -18,7 +18,7 @@ solver! {
 }
 
 impl Rule<2, 7> for AdamW {
-    fn scalars(&self, step: &Step) -> [f64; 7] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 7] {
         let moments = AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps };
         let [size, b1, c1, b2, c2, eps] = moments.scalars(step);
         let decay = step.learning_rate / self.alpha * step.weight_decay.unwrap_or(self.wd);

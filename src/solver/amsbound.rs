@@ -2,7 +2,7 @@
 
 use super::adam::AdamCoefficients;
 use super::amsgrad::{advance, coefficients};
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -23,7 +23,7 @@ solver! {
 }
 
 impl Rule<3, 8> for AMSBound {
-    fn scalars(&self, step: &Step) -> [f64; 8] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 8] {
         let moments = AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps };
         let [size, b1, c1, b2, c2, eps] = coefficients(moments, self.bias_correction, step);
         let (end, t) = (self.final_lr * step.learning_rate / self.alpha, step.t as f64);

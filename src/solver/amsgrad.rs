@@ -1,7 +1,7 @@
 //! `AMSGRAD`: Adam by the largest of the past running means of squares.
 
 use super::adam::AdamCoefficients;
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -18,7 +18,7 @@ solver! {
 }
 
 /// The numbers of `advance`: Adam's, with its step size or the plain one.
-pub(super) fn coefficients(moments: AdamCoefficients, bias_correction: bool, step: &Step) -> [f64; 6] {
+pub(super) fn coefficients(moments: AdamCoefficients, bias_correction: bool, step: &UpdateStep) -> [f64; 6] {
     let [size, b1, c1, b2, c2, eps] = moments.scalars(step);
     [if bias_correction { size } else { step.learning_rate }, b1, c1, b2, c2, eps]
 }
@@ -34,7 +34,7 @@ pub(super) fn advance<N: Number>(g: N, states: [N; 3], scalars: [N; 6]) -> (N, [
 }
 
 impl Rule<3, 6> for AMSGRAD {
-    fn scalars(&self, step: &Step) -> [f64; 6] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 6] {
         let moments = AdamCoefficients { beta1: self.beta1, beta2: self.beta2, eps: self.eps };
         coefficients(moments, self.bias_correction, step)
     }

@@ -1,6 +1,6 @@
 //! A rule as the engine holds it: its formula as an expression, and compiled into one loop over all of its arrays.
 
-use super::rule::{Declared, Rule, Scalars, Step};
+use super::rule::{Declared, Rule, Scalars, UpdateStep};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::{Expr, Formula};
 use nnrs_kernels::kernel::update::{Loop, TensorUpdate, Update};
@@ -9,7 +9,7 @@ use nnrs_kernels::simd::Number;
 /// A rule without its type.
 pub(super) trait AnyRule: Send + Sync {
     fn declared(&self) -> &dyn Declared;
-    fn scalars(&self, step: &Step) -> Scalars;
+    fn scalars(&self, step: &UpdateStep) -> Scalars;
     /// Inputs weight, gradient, states; outputs weight, states.
     fn update(&self) -> Update;
     /// Does the jobs of `update`, which is this rule's, by the loop where the arrays allow.
@@ -34,7 +34,7 @@ impl<R: Rule<S, K, M>, const S: usize, const K: usize, const M: usize> AnyRule f
         &self.0
     }
 
-    fn scalars(&self, step: &Step) -> Scalars {
+    fn scalars(&self, step: &UpdateStep) -> Scalars {
         Scalars::from_slice(&self.0.scalars(step))
     }
 

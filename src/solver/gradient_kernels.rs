@@ -1,16 +1,14 @@
 //! What solvers do to gradients between backward and update: decay, scale, clip, look for infinities and NaN.
 
 use super::params::Entry;
-use crate::function::Output;
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
-use nnrs_kernels::kernel::reduction::cuda::{self, DeviceReduction};
+use nnrs_kernels::kernel::reduction::whole::{self, DeviceReduction};
 use nnrs_kernels::kernel::update::{ChunkList, TensorUpdate, Update, sum_squares};
-use nnrs_kernels::shape::Shape;
 use nnrs_kernels::simd::SimdReal;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
@@ -91,28 +89,10 @@ fn is_here(e: &Entry) -> bool {
     e.param.grad().storage().place() == Place::Host
 }
 
-/// What `op` makes of each gradient that a GPU has. All GPUs have started before the first is waited for, once.
+/// What `op` makes of each gradient that a GPU has.
 fn reduced(entries: &[&Entry], op: DeviceReduction) -> Result<Vec<f64>> {
     let gradients: Vec<NdArray> = entries.iter().filter(|e| !is_here(e)).map(|e| e.param.grad()).collect();
-    let place = |i: usize| gradients[i].storage().place();
-    let (mut rest, mut started) = ((0..gradients.len()).collect::<Vec<usize>>(), Vec::new());
-    while let Some(at) = rest.first().map(|&i| place(i)) {
-        let (now, later): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(|&i| place(i) == at);
-        let results = NdArray::new([now.len()].into());
-        let to = results.overwrite_at(at, DType::F64)?;
-        for (k, &i) in now.iter().enumerate() {
-            let x = gradients[i].read_at(at, gradients[i].dtype())?;
-            let shape = Shape::from([x.len()]);
-            cuda::reduce(op, &x, &shape, &[true], &to.clone().part(k, 1), 1.0, Output::Write)?;
-        }
-        started.push((now, results));
-        rest = later;
-    }
-    let mut found = vec![0.0; gradients.len()];
-    for (which, results) in started {
-        which.into_iter().zip(results.to_vec::<f64>()?).for_each(|(i, v)| found[i] = v);
-    }
-    Ok(found)
+    whole::on_gpus(&gradients, op)
 }
 
 fn norms(entries: &[&Entry]) -> Result<Vec<f64>> {

@@ -1,6 +1,6 @@
 //! `Lamb`: Adam's steps, each parameter's as long as its weight.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -28,7 +28,7 @@ fn direction<N: Number>(w: N, g: N, [var, mean]: [N; 2], [_, b1, c1, b2, c2, roo
 }
 
 impl Rule<2, 8, 2> for Lamb {
-    fn scalars(&self, step: &Step) -> [f64; 8] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 8] {
         let (b1, b2, t) = (self.beta1, self.beta2, step.t as f64);
         // mean / k1 / (sqrt(var / k2) + eps) with both of the divisor's terms times k1
         let (k1, k2) = if self.bias_correction { (1.0 - b1.powf(t), 1.0 - b2.powf(t)) } else { (1.0, 1.0) };

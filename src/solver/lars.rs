@@ -1,6 +1,6 @@
 //! `Lars`: momentum with a rate for each parameter, by the norms of weight and gradient.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -17,7 +17,7 @@ solver! {
 }
 
 impl Rule<1, 3, 2> for Lars {
-    fn scalars(&self, step: &Step) -> [f64; 3] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 3] {
         [step.learning_rate, self.momentum, step.weight_decay.unwrap_or(0.0)]
     }
 

@@ -1,6 +1,6 @@
 //! `Lion`: steps of one size in the direction of the gradient's sign.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -15,7 +15,7 @@ solver! {
 }
 
 impl Rule<1, 6> for Lion {
-    fn scalars(&self, step: &Step) -> [f64; 6] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 6] {
         let (b1, b2) = (self.beta1, self.beta2);
         [step.learning_rate, b1, 1.0 - b1, b2, 1.0 - b2, step.weight_decay.unwrap_or(0.0)]
     }

@@ -55,31 +55,31 @@ mod sgdw;
 
 use crate::function::ArgValue;
 use crate::graph::Variable;
-pub use sgdw::SgdW;
-pub use lars::Lars;
+pub use adabelief::AdaBelief;
+pub use adabound::AdaBound;
 pub use adadelta::Adadelta;
 pub use adagrad::Adagrad;
-pub use adabelief::AdaBelief;
-pub use rmsprop::RMSprop;
-pub use rmspropgraves::RMSpropGraves;
-pub use adabound::AdaBound;
-pub use adamax::Adamax;
-pub use amsgrad::AMSGRAD;
-pub use amsbound::AMSBound;
-pub use lamb::Lamb;
-pub use lion::Lion;
 pub use adam::Adam;
+pub use adamax::Adamax;
 pub use adamw::AdamW;
+pub use amsbound::AMSBound;
+pub use amsgrad::AMSGRAD;
 use fused::{AnyRule, Counted};
 pub use hooks::Hooks;
+pub use lamb::Lamb;
+pub use lars::Lars;
+pub use lion::Lion;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::kernel::update::{TensorUpdate, Update};
 use params::{Entry, SolverParameters};
 pub use params::{Keep, State};
-pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, Step, create};
+pub use rmsprop::RMSprop;
+pub use rmspropgraves::RMSpropGraves;
+pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, UpdateStep, create};
 pub use sgd::Sgd;
+pub use sgdw::SgdW;
 use std::sync::{Mutex, MutexGuard};
 
 /// All solvers, in the order of the documentation.
@@ -378,7 +378,7 @@ impl Solver {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
         let dtype = gradient_kernels::stored(w.dtype());
-        let step = Step {
+        let step = UpdateStep {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,
             weight_decay: inner.weight_decay,

@@ -1,6 +1,6 @@
 //! `Momentum`: gradient descent with a running sum of the past steps.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -14,7 +14,7 @@ solver! {
 }
 
 impl Rule<1, 2> for Momentum {
-    fn scalars(&self, step: &Step) -> [f64; 2] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 2] {
         [step.learning_rate, self.momentum]
     }
 

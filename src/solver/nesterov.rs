@@ -1,6 +1,6 @@
 //! `Nesterov`: momentum that looks one step ahead.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -13,7 +13,7 @@ solver! {
 }
 
 impl Rule<1, 3> for Nesterov {
-    fn scalars(&self, step: &Step) -> [f64; 3] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 3] {
         [step.learning_rate, self.momentum, 1.0 + self.momentum]
     }
 

@@ -1,6 +1,6 @@
 //! `RMSprop`: steps scaled by the running size of the gradient.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -14,7 +14,7 @@ solver! {
 }
 
 impl Rule<1, 4> for RMSprop {
-    fn scalars(&self, step: &Step) -> [f64; 4] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 4] {
         [step.learning_rate, self.decay, 1.0 - self.decay, self.eps]
     }
 

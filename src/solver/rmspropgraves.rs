@@ -1,6 +1,6 @@
 //! `RMSpropGraves`: steps scaled by the running deviation of the gradient, with momentum.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -16,7 +16,7 @@ solver! {
 }
 
 impl Rule<3, 5> for RMSpropGraves {
-    fn scalars(&self, step: &Step) -> [f64; 5] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 5] {
         [step.learning_rate, self.decay, 1.0 - self.decay, self.momentum, self.eps]
     }
 

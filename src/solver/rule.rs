@@ -31,11 +31,11 @@ pub struct SolverDef {
 /// What changes from one update to the next.
 ///
 /// ```
-/// use nnrs::solver::{Rule, Sgd, Step};
-/// assert_eq!(Sgd::default().scalars(&Step { t: 1, learning_rate: 0.5, weight_decay: None }), [0.5]);
+/// use nnrs::solver::{Rule, Sgd, UpdateStep};
+/// assert_eq!(Sgd::default().scalars(&UpdateStep { t: 1, learning_rate: 0.5, weight_decay: None }), [0.5]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct UpdateStep {
     /// Number of this update, from 1; each parameter has its own.
     pub t: u64,
     /// The learning rate now.
@@ -47,7 +47,7 @@ pub struct Step {
 /// An update rule of `S` states and `K` numbers a step, which may depend on `M` norms over the whole parameter.
 ///
 /// ```
-/// use nnrs::solver::{Number, Rule, Solver, Step};
+/// use nnrs::solver::{Number, Rule, Solver, UpdateStep};
 /// use nnrs::{solver, Variable};
 ///
 /// solver! {
@@ -56,7 +56,7 @@ pub struct Step {
 ///     args { lr: f64 = 0.5, "Learning rate." }
 /// }
 /// impl Rule<0, 1> for Squared {
-///     fn scalars(&self, step: &Step) -> [f64; 1] {
+///     fn scalars(&self, step: &UpdateStep) -> [f64; 1] {
 ///         [step.learning_rate]
 ///     }
 ///     #[inline(always)]
@@ -74,7 +74,7 @@ pub struct Step {
 /// ```
 pub trait Rule<const S: usize, const K: usize, const M: usize = 0>: Declared + Send + Sync + 'static {
     /// The numbers of a step.
-    fn scalars(&self, step: &Step) -> [f64; K];
+    fn scalars(&self, step: &UpdateStep) -> [f64; K];
 
     /// The new weight and the new states, from the weight, its gradient, the states and the numbers of the step.
     /// Must be `inline(always)`, because it becomes the body of a vector loop.

@@ -1,6 +1,6 @@
 //! `Sgd`: plain stochastic gradient descent.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -10,7 +10,7 @@ solver! {
 }
 
 impl Rule<0, 1> for Sgd {
-    fn scalars(&self, step: &Step) -> [f64; 1] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 1] {
         [step.learning_rate]
     }
 

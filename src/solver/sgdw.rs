@@ -1,6 +1,6 @@
 //! `SgdW`: momentum with weight decay beside the gradient.
 
-use super::{Number, Rule, Step};
+use super::{Number, Rule, UpdateStep};
 use crate::solver;
 
 solver! {
@@ -16,7 +16,7 @@ solver! {
 }
 
 impl Rule<1, 3> for SgdW {
-    fn scalars(&self, step: &Step) -> [f64; 3] {
+    fn scalars(&self, step: &UpdateStep) -> [f64; 3] {
         let decay = step.learning_rate / self.lr * step.weight_decay.unwrap_or(self.wd);
         [step.learning_rate, self.momentum, decay]
     }

@@ -170,7 +170,7 @@ fn impossible_shapes_are_errors_and_reach_no_memory() {
     for shape in wrapped {
         assert!(NdArray::from_slice::<f32>(&[], shape.into()).is_err());
         assert!(NdArray::from_slice(&[1.0f32, 2.0], shape.into()).is_err());
-        assert!(NdArray::new([2].into()).view(shape.into()).is_err());
+        assert!(NdArray::new([2].into()).reshaped(shape.into()).is_err());
         let a = NdArray::new(shape.into());
         assert!(a.to_vec::<f32>().is_err_and(|e| e.is_out_of_memory()), "{shape:?}");
         assert!(a.deep_copy().is_err() && a.write(&[0.0f32; 4]).is_err());

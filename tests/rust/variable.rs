@@ -398,9 +398,9 @@ fn arrays_made_apart_and_views_of_them_are_held_too() {
     let h = f::exp(&x).unwrap();
     let (data, grad) = (NdArray::new([2].into()), NdArray::new([2].into()));
     h.set_data(data.clone()).unwrap();
-    h.set_grad(grad.view([2, 1].into()).unwrap().view([2].into()).unwrap()).unwrap();
+    h.set_grad(grad.reshaped([2, 1].into()).unwrap().reshaped([2].into()).unwrap()).unwrap();
     h.set_grad(grad.clone()).unwrap();
-    let view = data.view([1, 2].into()).unwrap();
+    let view = data.reshaped([1, 2].into()).unwrap();
     let y = f::sin(&h).unwrap();
     drop((h, data));
     y.forward().unwrap();

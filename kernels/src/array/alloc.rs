@@ -73,7 +73,7 @@ pub type Label = (&'static str, &'static str);
 const UNLABELLED: Label = ("array", "");
 static NAMES: OnceLock<fn() -> BTreeMap<usize, String>> = OnceLock::new();
 
-/// Sets who knows the names that users gave: addresses of blocks and what they are.
+/// Sets the function that gives the names that users gave: addresses of blocks and what they are.
 pub fn set_names(f: fn() -> BTreeMap<usize, String>) {
     let _ = NAMES.set(f);
 }

@@ -247,7 +247,7 @@ impl NdArray {
         self.read(self.dtype())
     }
 
-    /// As [`NdArray::modify`], for a caller who will rather read the elements than write them.
+    /// As [`NdArray::modify`], for a caller that will rather read the elements than write them.
     #[inline]
     pub fn show(&self, dtype: DType) -> Result<Data> {
         let storage = self.storage();

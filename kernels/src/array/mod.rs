@@ -1,10 +1,11 @@
-//! Arrays: typed bytes with a shape. An [`NdArray`] is a handle; clones share shape and bytes, `view` and `narrow`
+//! Arrays: typed bytes with a shape. An [`NdArray`] is a handle; clones share shape and bytes, `reshaped` and `narrow`
 //! share the bytes alone. Zeros and constants are kept as such until the memory is needed.
 
 pub mod alloc;
 mod content;
 mod data;
 mod mirror;
+mod ndarray_view;
 pub mod scratch;
 mod snapshot;
 mod storage;
@@ -20,6 +21,7 @@ use crate::shape::Shape;
 pub use content::ReadContent;
 pub use data::Data;
 pub use data::shape_changed;
+pub use ndarray_view::NdArrayView;
 pub use snapshot::{ContentSnapshot, PlanContent};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -160,7 +162,7 @@ impl NdArray {
     ///
     /// ```
     /// let a = nnrs_kernels::NdArray::new([2].into());
-    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.view([1, 2].into())?.storage()));
+    /// assert!(a.storage().is_empty() && std::sync::Arc::ptr_eq(&a.storage(), &a.reshaped([1, 2].into())?.storage()));
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     #[inline]
@@ -263,11 +265,11 @@ impl NdArray {
     /// ```
     /// use nnrs_kernels::NdArray;
     /// let a = NdArray::new([2, 3].into());
-    /// a.view([6].into())?.fill(1.5)?;
+    /// a.reshaped([6].into())?.fill(1.5)?;
     /// assert_eq!(a.to_vec::<f32>()?, [1.5; 6]);
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
-    pub fn view(&self, shape: Shape) -> Result<NdArray> {
+    pub fn reshaped(&self, shape: Shape) -> Result<NdArray> {
         let place = self.layout().clone();
         if shape.size() != place.shape.size() {
             let want = format!("{} elements as in {}", place.shape.size(), place.shape);
@@ -377,7 +379,7 @@ impl NdArray {
         Arc::strong_count(&layout.storage) > 1 || layout.storage.is_exported()
     }
 
-    /// As [`NdArray::is_observed`], for those who got it in the middle of a run.
+    /// As [`NdArray::is_observed`], for callers that got it in the middle of a run.
     #[inline]
     pub fn is_kept_by_user_code(&self) -> bool {
         self.is_held() || self.inner.variables.load(Relaxed) > 1
@@ -528,10 +530,10 @@ mod tests {
         let b = a.narrow(0, 1, 2).unwrap();
         b.fill(7.0).unwrap();
         assert_eq!(a.to_vec::<i32>().unwrap(), [1, 2, 7, 7, 7, 7]);
-        let c = a.view([6].into()).unwrap();
+        let c = a.reshaped([6].into()).unwrap();
         c.write(&[0i32, 1, 2, 3, 4, 5]).unwrap();
         assert_eq!(b.to_vec::<f32>().unwrap(), [2.0, 3.0, 4.0, 5.0]);
-        assert!(a.narrow(0, 2, 2).is_err() && a.view([5].into()).is_err());
+        assert!(a.narrow(0, 2, 2).is_err() && a.reshaped([5].into()).is_err());
     }
 
     #[test]

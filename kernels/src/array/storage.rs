@@ -24,12 +24,12 @@ pub enum Content {
     Bytes(Arc<Block>),
 }
 
-/// Who can make the content of a storage again that was given up.
+/// Can make the content of a storage again that was given up.
 pub trait Maker: Send + Sync {
     /// Makes it; leaves it empty if it was never there.
     fn make(self: Arc<Self>, storage: &Arc<Storage>) -> Result<()>;
 
-    /// For who knows what it is.
+    /// For a caller that knows its type.
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -71,7 +71,7 @@ pub(super) struct StorageState {
     pub(super) lost: bool,
     /// Set by `clear`, unset by the next content.
     pub(super) cleared: bool,
-    /// The memory may belong to another storage too: who writes first gets memory of its own.
+    /// The memory may belong to another storage too: the first writer gets memory of its own.
     pub(super) shared: bool,
     /// What there was when the memory was last exported, to be read and perhaps written.
     pub(super) shown: Option<ExportChecksum>,
@@ -396,7 +396,7 @@ impl Storage {
         s.lost && matches!(s.content, Content::Empty)
     }
 
-    /// Who makes a content again that was given up.
+    /// What makes a content again that was given up.
     #[inline]
     pub fn maker(&self) -> Option<Arc<dyn Maker>> {
         match self.absent() {
@@ -611,7 +611,7 @@ impl Storage {
         Ok(data)
     }
 
-    /// As `modify`, for a caller who will rather read the elements than write them.
+    /// As `modify`, for a caller that will rather read the elements than write them.
     pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         self.fetch()?;
         let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;

@@ -1,6 +1,7 @@
 //! How a part of an array lies in it: what transposes, slices, broadcasts and flips have in common. A reader that takes
 //! strides reads the array itself, and nothing is copied.
 
+use crate::device::Place;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -75,6 +76,14 @@ impl Strided {
         let is_ordered = axes.windows(2).all(|w| w[0].1 >= w[1].1);
         let has_runs = axes.last().is_some_and(|&(n, stride)| stride == 1 && n >= 16);
         is_ordered || has_runs || self.shape.size() <= 1 << 13
+    }
+
+    /// An element-wise program at `place` reads it as well as a copy: a GPU in any order, but not backwards.
+    pub fn reads_well_at(&self, place: Place) -> bool {
+        match place {
+            Place::Host => self.reads_well(),
+            Place::Gpu(_) => self.strides.iter().all(|s| *s >= 0),
+        }
     }
 
     /// All its elements lie in an array of `len`.

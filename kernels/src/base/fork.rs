@@ -5,7 +5,7 @@
 //! that are [`working`] in the engine (for those of Python, whenever they have released the GIL), but for no more than
 //! [`PATIENCE`]; a Rust program's child runs graphs of its own, or those that no other thread was at work on.
 //!
-//! Who has something to do around a fork says so where it is ([`at_fork`]).
+//! A module that has something to do around a fork says so where it is ([`at_fork`]).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

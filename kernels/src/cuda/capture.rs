@@ -196,7 +196,7 @@ impl Gpu {
         Ok(self.capturing.read().unwrap_or_else(|e| e.into_inner()))
     }
 
-    /// As [`turn_with_host`](Gpu::turn_with_host), for who holds what the capturing thread may want: `None` while there is one.
+    /// As [`turn_with_host`](Gpu::turn_with_host), for a caller that holds what the capturing thread may want: `None` while there is one.
     pub(super) fn try_turn(&self) -> Result<Option<StreamGuard<'_>>> {
         self.may_move_data()?;
         match self.capturing.try_read() {

@@ -95,7 +95,7 @@ pub trait Driver: Send + Sync {
     fn forget(&self, captured: Captured);
 }
 
-/// Who has other devices than the real ones, for tests: they are taken if there are some.
+/// Finds other devices than the real ones, for tests: they are taken if there are some.
 #[cfg(feature = "emulate")]
 pub struct Substitute(pub fn() -> Result<Option<Vec<Box<dyn Driver>>>>);
 

@@ -103,7 +103,7 @@ impl GpuDevice {
         Ok(Current { opened, before })
     }
 
-    /// Only success is kept: who had the memory, or the device for himself, may give it back.
+    /// Only success is kept: a process that has the memory, or the device for itself, may give it back.
     fn opened(&self) -> Result<&Opened> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);

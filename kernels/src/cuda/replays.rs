@@ -28,6 +28,7 @@ pub fn set_graphs(on: bool) -> bool {
 
 /// The captured runs of one plan.
 pub struct Replays {
+    gpu: &'static Gpu,
     /// Which of its arrays a run makes before it reads them.
     made: Vec<bool>,
     /// Some function of it computes in double.
@@ -62,9 +63,14 @@ pub struct Circumstances<'a> {
 }
 
 impl Replays {
-    /// Of a plan that makes such arrays anew in each run.
-    pub fn new(made: Vec<bool>, double: bool) -> Replays {
-        Replays { made, double, state: Arc::default() }
+    /// Of a plan on `gpu` that makes such arrays anew in each run.
+    pub fn new(gpu: &'static Gpu, made: Vec<bool>, double: bool) -> Replays {
+        Replays { gpu, made, double, state: Arc::default() }
+    }
+
+    /// The GPU on which all of the plan runs.
+    pub fn gpu(&self) -> &'static Gpu {
+        self.gpu
     }
 
     fn lock(&self) -> MutexGuard<'_, CaptureState> {
@@ -131,7 +137,7 @@ impl Replays {
         Ok(())
     }
 
-    /// What became of the plan's runs, for people.
+    /// What became of the plan's runs, in words.
     pub fn report(&self) -> String {
         let state = self.lock();
         match state.patience.why().filter(|_| state.variants.is_empty()) {

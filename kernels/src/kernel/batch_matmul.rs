@@ -157,8 +157,8 @@ impl Call for BatchMatmul {
     }
 
     /// The gradient of a matrix that is broadcast, before it is summed.
-    fn backward_scratch(&self) -> usize {
-        let broadcast = [&self.a, &self.b].into_iter().filter(|x| x.lead != self.over);
-        broadcast.map(|x| self.over.size() * x.rows * x.columns).max().unwrap_or(0)
+    fn backward_scratch(&self, want: &[bool]) -> usize {
+        let wanted = [&self.a, &self.b].into_iter().zip(want).filter(|(x, want)| **want && x.lead != self.over);
+        wanted.map(|(x, _)| self.over.size() * x.rows * x.columns).max().unwrap_or(0)
     }
 }

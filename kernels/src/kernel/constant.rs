@@ -5,9 +5,9 @@ use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
 
 /// The number.
-pub struct Constant(pub f64);
+pub struct ConstantCall(pub f64);
 
-impl Call for Constant {
+impl Call for ConstantCall {
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         ops::fill(&y[0].data, self.0)
     }

@@ -5,10 +5,9 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::{Error, Result};
 use crate::kernel::gather::cuda::{self as gather, OutOfRange};
-use crate::pool;
+use crate::pool::tasks;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
-use std::sync::Mutex;
 
 /// Looks up rows.
 pub struct Embed(pub Picks);
@@ -58,9 +57,7 @@ fn gather<T: SimdReal>(indices: &[i64], w: &[T], width: usize, y: &mut [T]) {
         return;
     }
     let each = (TASK / width).max(1);
-    let parts: Vec<_> = y.chunks_mut(each * width).map(Mutex::new).collect();
-    pool::run(parts.len(), &|p| {
-        let mut part = parts[p].lock().unwrap_or_else(|e| e.into_inner());
+    tasks::parts(y, each * width, |p, part| {
         for (row, &i) in part.chunks_exact_mut(width).zip(&indices[p * each..]) {
             row.copy_from_slice(&w[i as usize * width..][..width]);
         }
@@ -87,9 +84,7 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
     let rows = gw.len() / width;
     let tasks = ((gw.len() + gy.len()) / TASK).clamp(1, 16);
     let each = rows.div_ceil(tasks);
-    let parts: Vec<_> = gw.chunks_mut(each * width).map(Mutex::new).collect();
-    pool::run(parts.len(), &|p| {
-        let mut part = parts[p].lock().unwrap_or_else(|e| e.into_inner());
+    tasks::parts(gw, each * width, |p, part| {
         if output == Output::Write {
             part.fill(T::ZERO);
         }

@@ -5,11 +5,10 @@ use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cuda::program;
 use crate::error::Result;
 use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
-use crate::pool;
+use crate::pool::tasks;
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
-use std::sync::Mutex;
 
 /// Means of `rows` rows of `n` numbers.
 pub struct GlobalAveragePooling {
@@ -64,9 +63,5 @@ impl Call for GlobalAveragePooling {
 /// Calls `f(first row, rows)` on parts of `y`, in rows of `width`, each of which costs `work`.
 fn by_rows<T: SimdReal>(y: &mut [T], width: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) {
     let each = ((1 << 14) / work.max(1)).max(1);
-    let parts: Vec<_> = y.chunks_mut(each * width).map(Mutex::new).collect();
-    pool::run(parts.len(), &|i| {
-        let mut part = parts[i].lock().unwrap_or_else(|e| e.into_inner());
-        f(i * each, &mut part);
-    });
+    tasks::parts(y, each * width, |i, part| f(i * each, part));
 }

@@ -16,7 +16,7 @@ pub mod flip;
 pub mod gather;
 pub mod gather_nd;
 pub mod global_average_pooling;
-pub mod join;
+pub mod join_split;
 pub mod labels;
 pub mod matmul;
 pub mod matrix_diag;

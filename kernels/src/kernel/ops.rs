@@ -1,8 +1,9 @@
 //! What kernels are built of, on any device: the arrays say where it is done.
 
-use crate::array::{AxisMap, Data, Output, Place};
+use crate::array::{AxisMap, Data, NdArray, Output, Place};
 use crate::call::View;
 use crate::cuda;
+use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::expr::Formula;
 use crate::kernel::moves::Moves;
@@ -13,7 +14,7 @@ use crate::shape::Shape;
 use crate::simd;
 use crate::tile::Walk;
 use crate::tile::formula::{FormulaInput, apply};
-use crate::with_real;
+use crate::{with_dtype, with_real};
 
 /// Copies a box of elements of `x` to one of `y`, or adds it.
 pub fn moves(moves: Moves, y: &Data, x: &Data, output: Output) -> Result<()> {
@@ -40,6 +41,47 @@ pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
         (Place::Host, _) => with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), x.as_slice())),
     }
     Ok(())
+}
+
+/// Writes a result to an array that is stored as `dtype`, or adds it.
+pub fn put_as(array: &NdArray, dtype: DType, x: &Data, output: Output) -> Result<()> {
+    let (place, n) = (x.place(), x.len());
+    if output == Output::Write {
+        return array.overwrite_at(place, dtype)?.of(n)?.take(x);
+    }
+    let y = array.modify_at(place, dtype)?.of(n)?;
+    if place != Place::Host {
+        return cuda::convert::put(&y, x, output);
+    }
+    let compute = x.dtype();
+    let sum = if dtype == compute { y.clone() } else { y.converted(compute)? };
+    let x = if x.address() == sum.address() { &x.converted(compute)? } else { x };
+    put(&sum, x, output)?;
+    if dtype != compute {
+        y.copy_from(&sum);
+    }
+    Ok(())
+}
+
+/// `n` indices for kernels at `place`: whole numbers; NaN is the smallest. On the host they are a copy: a kernel that has checked
+/// them reads them again, and another thread may write the array meanwhile.
+pub fn indices(a: &NdArray, n: usize, place: Place) -> Result<Data> {
+    if !a.dtype().is_float() {
+        let data = a.read_at(place, DType::I64)?.of(n)?;
+        let is_the_arrays = place == Place::Host && a.dtype() == DType::I64;
+        return if is_the_arrays { data.converted(DType::I64) } else { Ok(data) };
+    }
+    if place != Place::Host {
+        return cuda::convert::indices(&a.read_at(place, a.dtype())?.of(n)?);
+    }
+    let (from, to) = (a.read(a.dtype())?.of(n)?, Data::new(DType::I64, n)?);
+    with_dtype!(from.dtype(), T => {
+        for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<T>()) {
+            let x = Element::to_f64(x);
+            *y = if x.is_nan() { i64::MIN } else { x as i64 };
+        }
+    });
+    Ok(to)
 }
 
 /// Sets all elements, which are of the type to compute in or a GPU's, to `value`.

@@ -37,8 +37,8 @@ impl Call for PReLU {
     }
 
     /// The slopes' gradient, before it is summed.
-    fn backward_scratch(&self) -> usize {
-        self.shape.size()
+    fn backward_scratch(&self, want: &[bool]) -> usize {
+        if want[1] { self.shape.size() } else { 0 }
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {

@@ -97,6 +97,10 @@ impl Call for ScatterAdd {
         Ok(())
     }
 
+    fn grad_over(&self, i: usize) -> Option<usize> {
+        (i == 0).then_some(0)
+    }
+
     fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
         place == Place::Host && x.reads_well()
     }

@@ -54,7 +54,7 @@ fn fresh_key() -> u64 {
 
 /// The argument `seed` of random functions, and the last draw that the function made. Clones start without one.
 #[derive(Debug)]
-pub struct Seed {
+pub struct RandomSeed {
     value: i64,
     last: Arc<Mutex<Option<Draw>>>,
 }
@@ -91,7 +91,7 @@ impl DrawSource {
 #[derive(Debug)]
 pub enum DrawPolicy {
     /// The next one of the function's stream, or the last one if the run is a repetition.
-    Next { seed: Seed, again: bool },
+    Next { seed: RandomSeed, again: bool },
     /// The last one of the function's node.
     Saved,
     /// The last one of another function.
@@ -123,15 +123,15 @@ fn no_forward() -> Error {
 
 /// For the engine.
 #[doc(hidden)]
-impl Seed {
+impl RandomSeed {
     /// The seed, as it was given: negative for none.
     pub fn value(&self) -> i64 {
         self.value
     }
 
     /// The same function's seed. (A clone is another function's.)
-    pub fn twin(&self) -> Seed {
-        Seed { value: self.value, last: self.last.clone() }
+    pub fn twin(&self) -> RandomSeed {
+        RandomSeed { value: self.value, last: self.last.clone() }
     }
 
     fn draw(&self, saved: &Saved, again: bool) -> Draw {
@@ -154,26 +154,26 @@ impl Seed {
     }
 }
 
-impl From<i64> for Seed {
-    fn from(value: i64) -> Seed {
-        Seed { value, last: Arc::default() }
+impl From<i64> for RandomSeed {
+    fn from(value: i64) -> RandomSeed {
+        RandomSeed { value, last: Arc::default() }
     }
 }
 
-impl Default for Seed {
-    fn default() -> Seed {
+impl Default for RandomSeed {
+    fn default() -> RandomSeed {
         (-1).into()
     }
 }
 
-impl Clone for Seed {
-    fn clone(&self) -> Seed {
+impl Clone for RandomSeed {
+    fn clone(&self) -> RandomSeed {
         self.value.into()
     }
 }
 
-impl PartialEq for Seed {
-    fn eq(&self, o: &Seed) -> bool {
+impl PartialEq for RandomSeed {
+    fn eq(&self, o: &RandomSeed) -> bool {
         self.value == o.value
     }
 }

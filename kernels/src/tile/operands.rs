@@ -6,6 +6,7 @@ use crate::array::{Data, Place, shape_changed};
 use crate::cuda::{self, Gpu};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ssa};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -26,6 +27,12 @@ impl AnyProgram {
             None if double => AnyProgram::F64(Arc::new(TileProgram::compile(ssa, inputs, 0, outputs))),
             None => AnyProgram::F32(Arc::new(TileProgram::compile(ssa, inputs, 0, outputs))),
         }
+    }
+
+    /// The program of a formula that is one with its kernel on a GPU; `None` on the host.
+    pub fn on_gpu(site: Site, formula: &Formula) -> Option<AnyProgram> {
+        let double = site.compute_dtype() == DType::F64;
+        site.place.gpu().map(|gpu| AnyProgram::Gpu(gpu, cuda::program::DeviceProgram::of(double, formula)))
     }
 
     #[inline]

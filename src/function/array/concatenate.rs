@@ -4,7 +4,7 @@ use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::join::Join;
+use nnrs_kernels::kernel::join_split::Join;
 use nnrs_kernels::shape::Shape;
 
 function! {

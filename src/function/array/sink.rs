@@ -1,6 +1,6 @@
 //! `sink`: one root for several variables, so that one backward run starts from all of them.
 
-use crate::function::{Function, Grad, Part, Resolved};
+use crate::function::{Function, Grad, GradientPart, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::Result;
@@ -20,8 +20,8 @@ impl Function for Sink {
         Ok(Resolved::one(Shape::default(), kernel::Sink))
     }
 
-    fn gradient_of(&self, _i: usize) -> Part {
-        if self.one_input_grad { Part::Instead } else { Part::Given }
+    fn gradient_of(&self, _i: usize) -> GradientPart {
+        if self.one_input_grad { GradientPart::Instead } else { GradientPart::Given }
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

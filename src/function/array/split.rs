@@ -4,7 +4,7 @@ use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::join as kernel;
+use nnrs_kernels::kernel::join_split as kernel;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 

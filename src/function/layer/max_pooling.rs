@@ -1,6 +1,6 @@
 //! `max_pooling`: the largest number of each window.
 
-use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec, used};
+use super::pooling::{MaxPoolingGather, alike, check_gradient, max_pooling_gather, spec};
 use crate::function;
 use crate::function::{ArgValue, Call, Function, Grad, Resolved};
 use crate::graph::Variable;
@@ -30,7 +30,7 @@ impl Function for MaxPooling {
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        used(self, &self.kernel)
+        spec!(self).used(self)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -60,7 +60,7 @@ impl Function for MaxPoolingBackward {
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        used(self, &self.kernel)
+        spec!(self).used(self)
     }
 
     fn differentiable(&self, i: usize) -> bool {

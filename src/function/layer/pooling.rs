@@ -48,17 +48,26 @@ macro_rules! alike {
 }
 pub(super) use {alike, spec};
 
-/// The arguments of a pooling as it uses them: strides and padding for each axis.
-pub(super) fn used(f: &dyn Described, kernel: &[i64]) -> Vec<(&'static str, ArgValue)> {
-    let filled = |(name, v)| match (name, v) {
-        ("stride", ArgValue::None) => (name, ArgValue::Ints(kernel.to_vec())),
-        ("pad", ArgValue::None) => (name, ArgValue::Ints(vec![0; kernel.len()])),
-        (_, v) => (name, v),
-    };
-    f.arguments().into_iter().map(filled).collect()
-}
-
 impl PoolingArguments<'_> {
+    /// By default windows lie side by side.
+    fn stride(&self) -> &[i64] {
+        self.stride.unwrap_or(self.kernel)
+    }
+
+    fn pad(&self) -> Vec<i64> {
+        self.pad.map_or_else(|| vec![0; self.kernel.len()], <[i64]>::to_vec)
+    }
+
+    /// The arguments of `f`, which these are, with strides and padding for each axis.
+    pub fn used(&self, f: &dyn Described) -> Vec<(&'static str, ArgValue)> {
+        let filled = |(name, v)| match (name, v) {
+            ("stride", ArgValue::None) => (name, ArgValue::Ints(self.stride().to_vec())),
+            ("pad", ArgValue::None) => (name, ArgValue::Ints(self.pad())),
+            (_, v) => (name, v),
+        };
+        f.arguments().into_iter().map(filled).collect()
+    }
+
     /// Sizes for the kernels, and the output's shape.
     pub fn pooling(&self, x: &Shape) -> Result<(Pooling, Shape)> {
         let n = self.kernel.len();
@@ -83,8 +92,8 @@ impl PoolingArguments<'_> {
 
     fn sizes(&self, spatial: &[usize]) -> Result<Pooling> {
         let kernel = numbers("kernel", Some(self.kernel), self.kernel, 1)?;
-        let stride = numbers("stride", self.stride, self.kernel, 1)?;
-        let pad = numbers("pad", self.pad, &vec![0; kernel.len()], 0)?;
+        let stride = numbers("stride", Some(self.stride()), self.kernel, 1)?;
+        let pad = numbers("pad", Some(&self.pad()), self.kernel, 0)?;
         if kernel.iter().zip(&pad).any(|(k, p)| p >= k) {
             return Err(Error::arg("pad", format!("numbers below the kernel {:?}", self.kernel))
                 .actual(format!("{:?}", &pad[..]))
@@ -146,7 +155,7 @@ impl Function for SumPoolingBackward {
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        used(self, &self.kernel)
+        spec!(self).used(self)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -191,7 +200,7 @@ impl Function for MaxPoolingGather {
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        used(self, &self.kernel)
+        spec!(self).used(self)
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -1,6 +1,6 @@
 //! `sum_pooling`: the sum of each window.
 
-use super::pooling::{SumPoolingBackward, alike, spec, sum_pooling_backward, used};
+use super::pooling::{SumPoolingBackward, alike, spec, sum_pooling_backward};
 use crate::function;
 use crate::function::{ArgValue, Call, Function, Grad, Resolved};
 use crate::graph::Variable;
@@ -29,7 +29,7 @@ impl Function for SumPooling {
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        used(self, &self.kernel)
+        spec!(self).used(self)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -1,4 +1,4 @@
-//! `minimum2`, `maximum2`, `minimum_scalar`, `maximum_scalar`, `sign`, one formula a row.
+//! `minimum2`, `maximum2`, `minimum_scalar`, `maximum_scalar`, one formula a row.
 
 use crate::function::table::formulas;
 
@@ -20,9 +20,4 @@ formulas! {
     /// The larger one of x and a number; the number where x is NaN.
     MaximumScalar maximum_scalar in Logical (x: "N-D array.") [val: f64 = 1.0, "The number."]
         |f, [x]| x.max(f.val);
-
-    /// 1 where x is positive, -1 where it is negative, alpha at 0 and NaN. The gradient passes straight through.
-    Sign sign in Logical (x: "N-D array.") [alpha: f64 = 1.0, "The value at 0."]
-        |f, [x]| x.gt(0.0).select(1.0, x.lt(0.0).select(x.constant(-1.0), f.alpha))
-        => |[_x], _y, g| [g.clone()];
 }

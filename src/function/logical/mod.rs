@@ -4,6 +4,7 @@ mod compare;
 mod logic;
 mod minimum_maximum;
 mod non_finite;
+mod sign;
 mod where_;
 
 use super::Def;
@@ -11,6 +12,7 @@ pub use compare::*;
 pub use logic::*;
 pub use minimum_maximum::*;
 pub use non_finite::*;
+pub use sign::*;
 pub use where_::*;
 
 /// The functions of this group.

@@ -23,7 +23,7 @@ impl Function for Constant {
         let size = |&n: &i64| usize::try_from(n).ok();
         let shape: Option<Shape> = self.shape.iter().map(size).collect::<Option<Vec<_>>>().map(Shape::from);
         let fail = || Error::arg("shape", "sizes that are not negative").actual(format!("{:?}", self.shape));
-        Ok(Resolved::one(shape.ok_or_else(fail)?, kernel::Constant(self.val)))
+        Ok(Resolved::one(shape.ok_or_else(fail)?, kernel::ConstantCall(self.val)))
     }
 
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {

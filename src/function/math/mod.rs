@@ -1,11 +1,13 @@
 //! Math functions.
 
+mod atan2;
 mod constant;
 mod identity;
 mod range;
 mod unary;
 
 use super::Def;
+pub use atan2::*;
 pub use constant::*;
 pub use identity::*;
 pub use range::*;

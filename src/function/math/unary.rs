@@ -1,4 +1,4 @@
-//! `exp`, `log`, `sin` and their like, one formula a row.
+//! `exp`, `log`, `sin` and their like: functions of one array, one formula a row.
 
 use crate::function::table::formulas;
 
@@ -66,8 +66,4 @@ formulas! {
     Abs abs in Math (x: "N-D array.")
         |_, [x]| x.abs()
         => |[x], _y, g| [x.lt(0.0).select(-g, g)];
-
-    /// Angle of the point (x1, x0), `y = atan2(x0, x1)`, as C's.
-    ATan2 atan2 in Math (x0: "N-D array of ordinates.", x1: "N-D array of abscissas.")
-        |_, [x0, x1]| x0.atan2(x1);
 }

@@ -5,7 +5,7 @@ use crate::function::{Function, Grad, Resolved, call_one};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::random as kernel;
-use nnrs_kernels::random::{LastDraw, Seed};
+use nnrs_kernels::random::{LastDraw, RandomSeed};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -16,7 +16,7 @@ function! {
     inputs { x: "N-D array." }
     args {
         p: f64 = 0.5, "Probability of an element to be dropped, at least 0 and less than 1.";
-        seed: Seed = Seed::default(), "Seed of this function; -1: the global random stream."
+        seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
     outputs { y: "N-D array of x's shape." }
 }

@@ -6,11 +6,11 @@ use crate::function::{Function, Resolved};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::random::{self as kernel, Kind};
-use nnrs_kernels::random::Seed;
+use nnrs_kernels::random::RandomSeed;
 use nnrs_kernels::shape::Shape;
 
 /// An array of the given shape.
-fn resolve(shape: &List, seed: &Seed, kind: Kind) -> Result<Resolved> {
+fn resolve(shape: &List, seed: &RandomSeed, kind: Kind) -> Result<Resolved> {
     if let Some(d) = shape.iter().find(|d| **d < 0) {
         return Err(Error::arg("shape", "sizes of 0 or more").actual(d));
     }
@@ -34,7 +34,7 @@ function! {
         low: f64 = 0.0, "The lower bound.";
         high: f64 = 1.0, "The upper bound.";
         shape: List = List::default(), "Shape of the result.";
-        seed: Seed = Seed::default(), "Seed of this function; -1: the global random stream."
+        seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
     outputs { y: "Random numbers of the given shape." }
 }
@@ -58,7 +58,7 @@ function! {
         mu: f64 = 0.0, "The mean.";
         sigma: f64 = 1.0, "The standard deviation.";
         shape: List = List::default(), "Shape of the result.";
-        seed: Seed = Seed::default(), "Seed of this function; -1: the global random stream."
+        seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
     outputs { y: "Random numbers of the given shape." }
 }
@@ -82,7 +82,7 @@ function! {
         low: i64 = 0, "The lower bound.";
         high: i64 = 1, "The upper bound.";
         shape: List = List::default(), "Shape of the result.";
-        seed: Seed = Seed::default(), "Seed of this function; -1: the global random stream."
+        seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
     outputs { y: "Random numbers of the given shape." }
 }

@@ -1,15 +1,15 @@
 //! Seeds as arguments of functions.
 
 use crate::function::{ArgKind, ArgType, ArgValue};
-use nnrs_kernels::random::{LastDraw, Seed};
+use nnrs_kernels::random::{LastDraw, RandomSeed};
 
-impl ArgType for Seed {
+impl ArgType for RandomSeed {
     const KIND: ArgKind = ArgKind::Int;
-    fn from_value(v: ArgValue) -> Option<Seed> {
-        i64::from_value(v).map(Seed::from)
+    fn from_value(v: ArgValue) -> Option<RandomSeed> {
+        i64::from_value(v).map(RandomSeed::from)
     }
     fn to_value(&self) -> ArgValue {
-        ArgValue::Int(Seed::value(self))
+        ArgValue::Int(RandomSeed::value(self))
     }
 }
 

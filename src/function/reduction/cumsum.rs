@@ -1,7 +1,7 @@
 //! `cumsum`: sums along an axis up to each element.
 
 use crate::function;
-use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, with_default};
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::kernel::cumsum as kernel;
@@ -25,8 +25,8 @@ impl Function for CumSum {
         Ok(Resolved::one(x[0].clone(), kernel::CumSum::new(&x[0], axis, self.exclusive, self.reverse)))
     }
 
-    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        CumSum { axis: Some(self.axis.unwrap_or(0)), ..self.clone() }.arguments()
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_default(self, "axis", call_of::<kernel::CumSum>(call).axis)
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

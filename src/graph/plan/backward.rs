@@ -19,7 +19,7 @@ use crate::graph::variable::{VarNode, VarRef};
 use build::BackwardBuilder;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::array::Site;
-use nnrs_kernels::cuda::{Gpu, replays::Replays};
+use nnrs_kernels::cuda::replays::Replays;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::MixMap;
 use nnrs_kernels::shape::Shape;
@@ -77,8 +77,8 @@ pub(crate) struct BackwardPlan {
     adopted: AtomicU64,
     /// When it began to make the data again that it makes now; the greatest number if it makes none.
     made_again: AtomicU64,
-    /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
-    pub(crate) replays: Option<(&'static Gpu, Replays)>,
+    /// Its captured runs, if all of it runs on one GPU.
+    pub(crate) replays: Option<Replays>,
 }
 
 /// How often backward plans have adopted variables.

@@ -12,7 +12,7 @@ use crate::graph::node::{FnNode, maker};
 use crate::graph::variable::{VarNode, VarRef, next_id};
 use nnrs_kernels::array::Site;
 use nnrs_kernels::array::{Maker, NdArray, Strided};
-use nnrs_kernels::cuda::{Gpu, replays::Replays};
+use nnrs_kernels::cuda::replays::Replays;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::expr::ssa::MixMap;
@@ -64,15 +64,15 @@ pub(crate) struct ForwardPlan {
     adopted: AtomicU64,
     /// What it keeps has been there since its last run.
     pub(super) is_whole: AtomicBool,
-    /// The GPU on which all of it runs, if it can be captured as a CUDA graph.
-    pub(crate) replays: Option<(&'static Gpu, Replays)>,
+    /// Its captured runs, if all of it runs on one GPU.
+    pub(crate) replays: Option<Replays>,
 }
 
-/// The GPU on which all these functions run by kernels alone. `made`: which arrays a run makes before it reads them.
+/// The captured runs of a plan of these functions, if all run on one GPU by kernels alone. `made`: which arrays a run makes before it reads them.
 pub(crate) fn captured_on<'a>(
     nodes: impl Iterator<Item = &'a FnNode>,
     made: impl FnOnce() -> Vec<bool>,
-) -> Option<(&'static Gpu, Replays)> {
+) -> Option<Replays> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
     let by_kernels = |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none();
@@ -81,7 +81,7 @@ pub(crate) fn captured_on<'a>(
         double |= n.context.dtype() == DType::F64;
         n.context.gpu() == Some(gpu) && by_kernels(n)
     });
-    all.then(|| (gpu, Replays::new(made(), double)))
+    all.then(|| Replays::new(gpu, made(), double))
 }
 
 pub(crate) struct PlanNode {

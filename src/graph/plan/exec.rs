@@ -6,8 +6,8 @@ use super::turn::Turn;
 use crate::graph::node::FnNode;
 use crate::graph::variable::exchanges;
 use nnrs_kernels::array::{self, NdArray, alloc};
+use nnrs_kernels::cuda;
 use nnrs_kernels::cuda::replays::{Circumstances, Replays};
-use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::pool::{self, End};
 use nnrs_kernels::switch::Switch;
@@ -23,7 +23,8 @@ pub(crate) fn fusion() -> bool {
     FUSION.get()
 }
 
-/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit.
+/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit, but for
+/// sign and payload of a NaN.
 ///
 /// ```
 /// let old = nnrs::graph::set_fusion(false);
@@ -143,7 +144,7 @@ impl ForwardPlan {
         self.mark(&self.marked); // what views write while it runs shows in the marks after it
         self.note_changes();
         let done = match self.replays.as_ref().filter(|_| !hooks.any()) {
-            Some((gpu, replays)) => self.run_captured(gpu, replays),
+            Some(replays) => self.run_captured(replays),
             None => self.compute(hooks),
         };
         self.mark(&self.marked);
@@ -190,10 +191,10 @@ impl ForwardPlan {
     }
 
     /// Runs as a CUDA graph, once there is one.
-    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays) -> Result<()> {
+    fn run_captured(&self, replays: &Replays) -> Result<()> {
         let arrays: Vec<&NdArray> = self.slots.iter().map(|s| &s.data).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
-        let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: false };
+        let c = Circumstances { gpu: replays.gpu(), arrays: &arrays, saved: &saved, reads_saved: false };
         let finish = &mut || self.steps.iter().flat_map(|s| &s.free).for_each(|&v| self.drop_data(v));
         replays.run(&c, &mut || self.compute(&NodeHooks::default()), finish)?;
         (0..self.steps.len()).for_each(|i| self.note_ran(i));

@@ -7,14 +7,13 @@ use crate::function::elementwise::{Rules, rules};
 use crate::function::{GradMut, Gradients, InputKind, Needs, Run, Setup, View, ViewMut};
 use crate::graph::node::FnNode;
 use nnrs_kernels::array::{Data, NdArray, Place, ReadContent, Site, Strided};
-use nnrs_kernels::cuda;
-use nnrs_kernels::dtype::{DType, Element};
+use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
 use nnrs_kernels::fork;
+use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
-use nnrs_kernels::with_dtype;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -179,11 +178,8 @@ fn forward_program(rules: &Rules, inputs: usize, site: Site) -> AnyProgram {
         let out = rules.forward.apply(&mut ssa, &args)[0].expect("one output");
         AnyProgram::compile(site, &ssa, inputs, &[out])
     };
-    match (site.place.gpu(), site.dtype) {
-        (Some(gpu), _) => {
-            let double = site.compute_dtype() == DType::F64;
-            AnyProgram::Gpu(gpu, cuda::program::DeviceProgram::of(double, &rules.forward))
-        }
+    match (AnyProgram::on_gpu(site, &rules.forward), site.dtype) {
+        (Some(program), _) => program,
         (None, DType::F64) => fork::fill(&rules.double, make).clone(),
         (None, _) => fork::fill(&rules.single, make).clone(),
     }
@@ -245,31 +241,10 @@ fn read_view<'a>(
 ) -> Result<View<'a>> {
     let data = match view {
         Some(view) => return View::of(a.read_at(place, f.kernel_dtype(place))?, view),
-        None if f.function.def().input(i).kind == InputKind::Index => read_indices(a, shape.size(), place)?,
+        None if f.function.def().input(i).kind == InputKind::Index => ops::indices(a, shape.size(), place)?,
         None => a.read_at(place, f.kernel_dtype(place))?.of(shape.size())?,
     };
     Ok(View::new(shape, data))
-}
-
-/// `n` indices: whole numbers; NaN is the smallest. On the host they are a copy: a kernel that has checked them reads them
-/// again, and another thread may write the array meanwhile.
-fn read_indices(a: &NdArray, n: usize, place: Place) -> Result<Data> {
-    if !a.dtype().is_float() {
-        let data = a.read_at(place, DType::I64)?.of(n)?;
-        let is_the_arrays = place == Place::Host && a.dtype() == DType::I64;
-        return if is_the_arrays { data.converted(DType::I64) } else { Ok(data) };
-    }
-    if place != Place::Host {
-        return cuda::convert::indices(&a.read_at(place, a.dtype())?.of(n)?);
-    }
-    let (from, to) = (a.read(a.dtype())?.of(n)?, Data::new(DType::I64, n)?);
-    with_dtype!(from.dtype(), T => {
-        for (y, &x) in to.as_mut_slice::<i64>().iter_mut().zip(from.as_slice::<T>()) {
-            let x = Element::to_f64(x);
-            *y = if x.is_nan() { i64::MIN } else { x as i64 };
-        }
-    });
-    Ok(to)
 }
 
 /// True if an output is one of the inputs too: then the kernel writes elsewhere first.

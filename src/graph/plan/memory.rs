@@ -6,12 +6,13 @@ use super::exec::fusion;
 use super::order::{self, address};
 use super::program::Input;
 use super::{BackwardPlan, ForwardOptions};
-use crate::function::{InputKind, Needs};
+use crate::function::{InputKind, Needs, Output};
 use crate::graph::Variable;
 use nnrs_kernels::array::{NdArray, Place, alloc::rounded};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::MixMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Memory of a forward and backward run.
@@ -294,15 +295,17 @@ impl Play {
         (bytes > 0).then(|| self.take(bytes, || "values in the type to compute in".into()))
     }
 
-    /// Gradients of leaves that have memory before the run, which adds to them.
+    /// Gradients that have memory before the run: of leaves, to which it adds, and those that stay from run to run.
     fn gradients_there(&mut self, plan: &BackwardPlan) {
         self.grads = vec![None; plan.slots.len()];
         self.find_shared(plan.grads.iter());
-        let targets = plan.steps.iter().flat_map(|step| step.what.targets()).filter(|t| t.how == GradientWrite::Leaf);
-        for v in targets.map(|t| t.slot as usize) {
-            let bytes = plan.grads[v].storage().bytes();
-            if bytes > 0 && self.grads[v].is_none() {
-                self.grads[v] = self.leaf(&plan.grads[v], bytes, format!("gradient {}", plan.slots[v].shape));
+        for t in plan.steps.iter().flat_map(|step| step.what.targets()) {
+            let v = t.slot as usize;
+            let (array, name) = (&plan.grads[v], || format!("gradient {}", plan.slots[v].shape));
+            match array.storage().bytes() {
+                bytes if bytes == 0 || self.grads[v].is_some() => {}
+                bytes if t.how == GradientWrite::Leaf => self.grads[v] = self.leaf(array, bytes, name()),
+                bytes => self.grads[v] = Some(self.place(array, bytes, name)),
             }
         }
     }
@@ -318,20 +321,15 @@ impl Play {
             let node = &plan.nodes[step.what.node() as usize];
             let dtype = node.f.context.dtype();
             match &step.what {
-                backward::BackwardAction::View(_, t) => {
-                    let ends = step.free_grads.contains(&node.y[0]);
-                    let fresh = t.how != GradientWrite::Add && self.grads[t.slot as usize].is_none();
-                    match self.grads[node.y[0] as usize].filter(|_| ends && fresh) {
-                        Some(b) => {
-                            self.buffers[b].owners += 1;
-                            self.grads[t.slot as usize] = Some(b);
-                        }
-                        None => self.gradient(plan, t, dtype),
+                backward::BackwardAction::View(n, t) => {
+                    let hands_on = plan.hands_on(*n, step);
+                    if !(hands_on && self.hand_on(plan, node.y[0], t)) {
+                        self.gradient(plan, t, dtype);
                     }
                 }
                 backward::BackwardAction::Tile(t) => {
                     let mut ending: Vec<Input> = t.ending(plan, step).collect();
-                    let is_apart = |to: &GradientTarget| to.twice || plan.slots[to.slot as usize].shape != t.shape;
+                    let is_apart = |to: &GradientTarget| plan.is_apart(t, to);
                     let bytes = t.shape.size() * dtype.size().max(4);
                     let name = || format!("gradient before summing {}", t.shape);
                     let apart: Vec<usize> =
@@ -343,8 +341,8 @@ impl Play {
                                 Input::Grad(v) => self.grads[v as usize],
                             })
                         };
-                        let fresh = target.how != GradientWrite::Add && self.grads[target.slot as usize].is_none();
-                        let from = ending.iter().position(fits).filter(|_| fresh && !is_apart(target));
+                        let is_free = self.grads[target.slot as usize].is_none() && self.writes(plan, target);
+                        let from = ending.iter().position(fits).filter(|_| is_free && !is_apart(target));
                         match from.map(|i| ending.remove(i)) {
                             Some(i) => self.grads[target.slot as usize] = self.buffer_mut(i).take(),
                             None => self.gradient(plan, target, dtype),
@@ -364,9 +362,13 @@ impl Play {
                     if let Some((i, from)) = c.over {
                         self.take_over(node.x[i], node.y[from]);
                     }
+                    if c.needs.is_none() {
+                        self.hand_on_by_rule(plan, node, c);
+                    }
+                    let wants: SmallVec<[bool; 4]> = c.targets.iter().map(Option::is_some).collect();
                     let twice = c.targets.iter().flatten().filter(|t| t.twice);
                     let apart: usize = twice.map(|t| plan.grad_shape(t.slot).size()).sum();
-                    let elements = apart + node.setup.kernels().map_or(0, |call| call.backward_scratch());
+                    let elements = apart + node.setup.kernels().map_or(0, |call| call.backward_scratch(&wants));
                     let [_, backward] = scratch(node, &plan.slots);
                     let compute = node.f.kernel_dtype(node.f.context.site().place);
                     let gradients = |play: &mut Play| {
@@ -406,6 +408,31 @@ impl Play {
     fn take_over(&mut self, x: u32, y: u32) {
         if self.is_alone(self.grads[y as usize]) && self.grads[x as usize].is_none() {
             self.grads[x as usize] = self.grads[y as usize].take();
+        }
+    }
+
+    /// The gradient is written, not added to one that is there.
+    fn writes(&self, plan: &BackwardPlan, t: &GradientTarget) -> bool {
+        let is_made = t.how == GradientWrite::Leaf && self.grads[t.slot as usize].is_some();
+        !is_made && plan.output(t) == Output::Write
+    }
+
+    /// A gradient that is written becomes the memory of the gradient `y`, if that is there.
+    fn hand_on(&mut self, plan: &BackwardPlan, y: u32, t: &GradientTarget) -> bool {
+        let Some(b) = self.grads[y as usize].filter(|_| self.writes(plan, t)) else { return false };
+        self.buffers[b].owners += 1;
+        let old = self.grads[t.slot as usize].replace(b);
+        self.give(old);
+        true
+    }
+
+    /// What a function's rule hands on as it is.
+    fn hand_on_by_rule(&mut self, plan: &BackwardPlan, node: &PlanNode, c: &backward::BackwardCall) {
+        let Some(call) = node.setup.kernels() else { return };
+        for (i, t) in c.targets.iter().enumerate() {
+            if let (Some(t), Some(from)) = (t, call.grad_over(i)) {
+                self.hand_on(plan, node.y[from], t);
+            }
         }
     }
 

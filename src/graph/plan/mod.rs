@@ -34,7 +34,7 @@ pub(crate) use turn::Turn;
 
 use super::node::FnNode;
 use super::variable::{EPOCH, VarNode, VarRef};
-use nnrs_kernels::cuda::{Gpu, replays::Replays};
+use nnrs_kernels::cuda::replays::Replays;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::fork::at_fork;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -71,7 +71,7 @@ impl Cache {
     /// What became of the plans' runs as CUDA graphs, in words.
     pub(crate) fn cuda_graphs(&self) -> Vec<String> {
         const NO: &str = "not captured: not all of it runs on one GPU by kernels";
-        let told = |replays: &Option<(&'static Gpu, Replays)>| replays.as_ref().map_or(NO.into(), |(_, r)| r.report());
+        let told = |replays: &Option<Replays>| replays.as_ref().map_or(NO.into(), Replays::report);
         let forward = self.forward.iter().map(|p| format!("forward: {}", told(&p.replays)));
         forward.chain(self.backward.iter().map(|p| format!("backward: {}", told(&p.replays)))).collect()
     }

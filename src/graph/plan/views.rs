@@ -2,9 +2,9 @@
 //! readers take strides, they read that array instead.
 
 use super::order::{Graph, Node, Var};
-use crate::function::{InputKind, Needs};
+use crate::function::{InputKind, Needs, View};
 use crate::graph::node::FnNode;
-use nnrs_kernels::array::{Place, Strided};
+use nnrs_kernels::array::Strided;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
 
@@ -138,11 +138,11 @@ impl<'a> Search<'a> {
             return false;
         }
         if reader.is_elementwise {
-            return if site.place == Place::Host { how.reads_well() } else { how.strides.iter().all(|s| *s >= 0) };
+            return how.reads_well_at(site.place);
         }
         let is_index = f.function.def().input(k).kind == InputKind::Index;
         let Some(call) = node.setup.kernels().filter(|_| !is_index && reader.needs.is_some()) else { return false };
-        (how.is_contiguous() && site.place == Place::Host) || call.takes_strides(k, how, site.place)
+        View::is_dense(how, site.place) || call.takes_strides(k, how, site.place)
     }
 
     fn reader(&self, n: u32) -> Option<&Reader> {

@@ -499,7 +499,7 @@ impl Variable {
 
     /// As [`view`](Variable::view); errors name `function`.
     pub(crate) fn view_in(&self, function: &str, shape: Shape) -> Result<Variable> {
-        let view = |a: NdArray| a.view(shape.clone()).map_err(|e| e.function(function));
+        let view = |a: NdArray| a.reshaped(shape.clone()).map_err(|e| e.function(function));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad_state()));
         v.core().lock().grad = Some(VariableArray::new(grad));

@@ -12,6 +12,7 @@ use crate::with_real;
 
 /// Sums along an axis up to each element.
 pub struct CumSum {
+    pub axis: usize,
     at: Axis,
     /// Each element is left out of its own sum.
     exclusive: bool,
@@ -21,7 +22,7 @@ pub struct CumSum {
 
 impl CumSum {
     pub fn new(x: &Shape, axis: usize, exclusive: bool, reverse: bool) -> CumSum {
-        CumSum { at: Axis::new(x, axis), exclusive, reverse }
+        CumSum { axis, at: Axis::new(x, axis), exclusive, reverse }
     }
 
     fn run(&self, x: &Data, y: &Data, output: Output) -> Result<()> {

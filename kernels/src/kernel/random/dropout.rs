@@ -5,7 +5,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::random::philox;
-use crate::random::{DrawPolicy, DrawSource, LastDraw, Seed};
+use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
 
 /// Drops elements of `x` on their way to `y`.
@@ -22,7 +22,7 @@ fn drop_out(run: &Run, numbers: DrawSource, p: f64, y: &Data, x: &Data, output: 
 pub struct Dropout {
     pub p: f64,
     /// The function's own, no clone: it has the last draw.
-    pub seed: Seed,
+    pub seed: RandomSeed,
 }
 
 impl Call for Dropout {

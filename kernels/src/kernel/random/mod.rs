@@ -7,7 +7,7 @@ mod rand;
 use crate::call::Run;
 use crate::cuda::draws;
 use crate::error::Result;
-use crate::random::{DrawPolicy, DrawSource, Seed};
+use crate::random::{DrawPolicy, DrawSource, RandomSeed};
 pub use dropout::{Dropout, DropoutAgain};
 pub use rand::{Kind, Rand};
 
@@ -20,6 +20,6 @@ fn numbers(source: DrawPolicy, run: &Run) -> Result<DrawSource> {
 }
 
 /// The next draw of a function's stream.
-fn next(seed: &Seed, run: &Run) -> Result<DrawSource> {
+fn next(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
     numbers(DrawPolicy::Next { seed: seed.twin(), again: run.again }, run)
 }

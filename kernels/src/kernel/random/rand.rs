@@ -4,7 +4,7 @@ use super::{cuda, next};
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
-use crate::random::Seed;
+use crate::random::RandomSeed;
 use crate::random::philox;
 use crate::with_real;
 
@@ -20,7 +20,7 @@ pub enum Kind {
 pub struct Rand {
     pub kind: Kind,
     /// The function's own, no clone: it has the last draw.
-    pub seed: Seed,
+    pub seed: RandomSeed,
 }
 
 impl Call for Rand {

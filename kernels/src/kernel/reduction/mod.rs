@@ -8,6 +8,7 @@ mod mean;
 mod norm;
 mod prod;
 mod sum;
+pub mod whole;
 
 use crate::shape::Shape;
 pub use cpu::Extremum;

@@ -1,11 +1,10 @@
 //! L2 norms over whole arrays, of terms that a formula makes of the elements: what some updates need before they begin.
 
 use super::{Chunk, ChunkList, Loop, TensorUpdate, Update, fused};
-use crate::array::{Data, Destination, NdArray, Output, Place, Source, Walk};
+use crate::array::{Data, Destination, Place, Walk};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
-use crate::shape::Shape;
+use crate::kernel::reduction::whole::{self, DeviceReduction};
 use crate::simd::{self, SimdReal};
 use crate::tile::TileProgram;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,9 +24,11 @@ impl Update {
         &self,
         jobs: &[TensorUpdate],
     ) -> Result<Vec<[f64; M]>> {
+        let (here, away): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&i| jobs[i].place == Place::Host);
+        let places: Vec<Place> = away.iter().map(|&i| jobs[i].place).collect();
+        let on_gpus = whole::numbers(&places, |k, to| self.sum_on_gpu(&jobs[away[k]], to))?;
         let mut squares = vec![[0.0; M]; jobs.len()];
-        self.sum_on_gpus(jobs, &mut squares)?;
-        let here: Vec<usize> = (0..jobs.len()).filter(|&i| jobs[i].place == Place::Host).collect();
+        away.iter().zip(on_gpus).for_each(|(&i, sums)| squares[i] = sums);
         let grid = ChunkList::new(here.iter().map(|&i| jobs[i].n));
         let sums: Vec<[AtomicU64; M]> =
             grid.parts().iter().map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect();
@@ -46,41 +47,14 @@ impl Update {
         Ok(squares.into_iter().map(|s| s.map(f64::sqrt)).collect())
     }
 
-    /// Sums of squares of the jobs that GPUs have. All GPUs have started before the first is waited for.
-    fn sum_on_gpus<const M: usize>(&self, jobs: &[TensorUpdate], squares: &mut [[f64; M]]) -> Result<()> {
-        let mut rest: Vec<usize> = (0..jobs.len()).filter(|&i| jobs[i].place != Place::Host && jobs[i].n > 0).collect();
-        let mut started = Vec::new();
-        while let Some(at) = rest.first().map(|&i| jobs[i].place) {
-            let (now, later): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(|&i| jobs[i].place == at);
-            let results = NdArray::new([now.len() * M].into());
-            let to = results.overwrite_at(at, DType::F64)?;
-            for (k, &i) in now.iter().enumerate() {
-                self.sum_on_gpu::<M>(&jobs[i], &to, k * M)?;
-            }
-            started.push((now, results));
-            rest = later;
-        }
-        for (which, results) in started {
-            let found = results.to_vec::<f64>()?;
-            for (i, sums) in which.into_iter().zip(found.chunks_exact(M)) {
-                squares[i].copy_from_slice(sums);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sums for one job, to `M` numbers of `to` from number `first` on.
-    fn sum_on_gpu<const M: usize>(&self, job: &TensorUpdate, to: &Data, first: usize) -> Result<()> {
+    /// Has a GPU sum the squares of a job's terms.
+    fn sum_on_gpu<const M: usize>(&self, job: &TensorUpdate, to: [Data; M]) -> Result<()> {
         let Some(gpu) = job.place.gpu() else { return Ok(()) };
         let terms = (0..M).map(|_| Data::new_at(job.place, job.dtype, job.n)).collect::<Result<Vec<Data>>>()?;
         let sinks = terms.iter().map(|d| Destination { ptr: d.address() as *mut u8, dtype: d.dtype() }).collect();
         // SAFETY: the job holds memory of n elements for each array, and the terms are as long.
         unsafe { self.device_program(job.dtype).run_jobs(gpu, &[job.item(sinks)])? };
-        let shape = Shape::from([job.n]);
-        terms.iter().enumerate().try_for_each(|(k, x)| {
-            let sum = to.clone().part(first + k, 1);
-            reduce(DeviceReduction::SumSquares, x, &shape, &[true], &sum, 1.0, Output::Write)
-        })
+        terms.iter().zip(&to).try_for_each(|(x, to)| whole::reduce_all(DeviceReduction::SumSquares, x, to))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     BackwardAction, BackwardCall, BackwardKey, BackwardStep, BackwardTile, ForwardPlan, GradientTarget, GradientWrite,
 };
-use crate::function::Part;
+use crate::function::GradientPart;
 use crate::graph::plan::group::Unit;
 use crate::graph::plan::order::{Graph, Node, Var, storage};
 use crate::graph::plan::program::UnitBackward;
@@ -88,9 +88,9 @@ impl<'a> BackwardBuilder<'a> {
         }
         let arrives: SmallVec<[bool; 2]> = node.y.iter().map(|&y| reached[y as usize]).collect();
         let mut target = |(i, &x): (usize, &u32)| match node.f.function.gradient_of(i) {
-            Part::Added => self.target(x, reached),
-            Part::Instead => self.begin(x, GradientWrite::Write, reached),
-            Part::Given => self.begin(x, GradientWrite::Own, reached),
+            GradientPart::Added => self.target(x, reached),
+            GradientPart::Instead => self.begin(x, GradientWrite::Write, reached),
+            GradientPart::Given => self.begin(x, GradientWrite::Own, reached),
         };
         let targets: SmallVec<[Option<GradientTarget>; 4]> =
             node.x.iter().enumerate().zip(&wants).map(|(x, &wanted)| wanted.then(|| target(x))).collect();

@@ -14,10 +14,9 @@ use crate::graph::plan::recompute::{self, check_input};
 use crate::graph::variable::Variable;
 use nnrs_kernels::array::{self, Data, NdArray, Place, alloc};
 use nnrs_kernels::cuda::replays::{Circumstances, Replays};
-use nnrs_kernels::cuda::{self, Gpu};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
-use nnrs_kernels::with_real;
+use nnrs_kernels::kernel::ops;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ impl BackwardPlan {
         self.clear_unreached()?;
         self.made_again.store(u64::MAX, Relaxed);
         let result = match self.replays.as_ref().filter(|_| !hooks.any()) {
-            Some((gpu, replays)) => self.run_captured(gpu, replays, seed, clear_seed),
+            Some(replays) => self.run_captured(replays, seed, clear_seed),
             None => self.compute(seed, hooks, clear_seed),
         };
         lost.iter().for_each(|&v| self.grads[v as usize].storage().lose_gradient());
@@ -48,11 +47,11 @@ impl BackwardPlan {
     }
 
     /// Runs as a CUDA graph, once there is one.
-    fn run_captured(&self, gpu: &'static Gpu, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
+    fn run_captured(&self, replays: &Replays, seed: &NdArray, clear_seed: bool) -> Result<()> {
         let data = self.slots.iter().map(|s| &s.data);
         let arrays: Vec<&NdArray> = data.chain(&self.grads).chain([seed]).collect();
         let saved: Vec<_> = self.nodes.iter().map(|n| &n.f.saved).collect();
-        let c = Circumstances { gpu, arrays: &arrays, saved: &saved, reads_saved: true };
+        let c = Circumstances { gpu: replays.gpu(), arrays: &arrays, saved: &saved, reads_saved: true };
         let finish = &mut || {
             for (i, step) in self.steps.iter().enumerate() {
                 self.end(step);
@@ -368,7 +367,8 @@ impl BackwardPlan {
         Ok(GradMut { shape, output: Output::Write, over: true, data })
     }
 
-    pub(super) fn output(&self, t: &GradientTarget) -> Output {
+    /// Whether a part of a gradient is written or added to what is there now.
+    pub(crate) fn output(&self, t: &GradientTarget) -> Output {
         match t.how {
             GradientWrite::Write => Output::Write,
             GradientWrite::Leaf if self.grads[t.slot as usize].is_nothing() => Output::Write,
@@ -378,23 +378,7 @@ impl BackwardPlan {
 
     /// Writes or adds a whole part to a gradient stored as `dtype`.
     pub(super) fn deliver(&self, t: GradientTarget, part: &Data, dtype: DType) -> Result<()> {
-        let (target, place) = (&self.grads[t.slot as usize], part.place());
-        let output = self.output(&t);
-        if output == Output::Write {
-            return target.overwrite_at(place, dtype)?.of(part.len())?.take(part);
-        }
-        if place != Place::Host {
-            return cuda::convert::put(&target.modify_at(place, dtype)?.of(part.len())?, part, output);
-        }
-        let to = target.modify(dtype)?.of(part.len())?;
-        let compute = part.dtype();
-        let sum = if dtype == compute { to.clone() } else { to.converted(compute)? };
-        let part = if part.address() == sum.address() { &part.converted(compute)? } else { part };
-        with_real!(compute, T => nnrs_kernels::simd::add_assign(sum.as_mut_slice::<T>(), part.as_slice::<T>()));
-        if dtype != compute {
-            to.copy_from(&sum);
-        }
-        Ok(())
+        ops::put_as(&self.grads[t.slot as usize], dtype, part, self.output(&t))
     }
 
     /// The gradient by the function's rule: a graph that runs at once and is forgotten.
@@ -403,7 +387,7 @@ impl BackwardPlan {
         // In the shapes of the call, which fit together: an array may have got another one meanwhile.
         let variable = |a: NdArray, v: u32| -> Result<Variable> {
             let shape = &self.slots[v as usize].shape;
-            Ok(Variable::from_array(if a.shape() == *shape { a } else { a.view(shape.clone())? }))
+            Ok(Variable::from_array(if a.shape() == *shape { a } else { a.reshaped(shape.clone())? }))
         };
         let data = |&v: &u32| variable(self.slots[v as usize].data.clone(), v);
         let gy = |(&v, &arrives): (&u32, &bool)| {
@@ -431,14 +415,19 @@ impl BackwardPlan {
         Ok(())
     }
 
+    /// The gradient of a view's output ends with the step, so that the input's may be its memory.
+    pub(crate) fn hands_on(&self, n: u32, step: &BackwardStep) -> bool {
+        let y = self.nodes[n as usize].y[0];
+        !self.key.hooked && step.free_grads.contains(&y) && y != self.root
+    }
+
     /// A view's gradient is its output's, under the input's shape.
     fn view(&self, n: u32, t: GradientTarget, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         let node = &self.nodes[n as usize];
         let gy = self.grad(node.y[0], seed);
-        let ends = !self.key.hooked && step.free_grads.contains(&node.y[0]) && node.y[0] != self.root;
         let site = node.f.context.site();
         let fits = gy.dtype() == site.dtype;
-        if ends && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
+        if self.hands_on(n, step) && fits && self.output(&t) == Output::Write && gy.storage().is_exclusive() {
             return self.grads[t.slot as usize].share_content(gy);
         }
         self.deliver(t, &gy.read_at(site.place, site.compute_dtype())?, site.dtype)

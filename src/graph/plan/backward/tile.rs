@@ -17,7 +17,7 @@ type Stolen = SmallVec<[(Input, u32); 1]>;
 impl BackwardPlan {
     pub(super) fn tile(&self, t: &BackwardTile, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         t.remade.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
-        let reduced: SmallVec<[bool; 2]> = (0..t.targets.len()).map(|i| self.is_apart(t, i)).collect();
+        let reduced: SmallVec<[bool; 2]> = t.targets.iter().map(|to| self.is_apart(t, to)).collect();
         let adds: SmallVec<[bool; 4]> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
         let (program, inputs) = t.program(&adds, &reduced);
@@ -47,10 +47,10 @@ impl BackwardPlan {
         temps.iter().try_for_each(|(x, data)| self.reduce(*x, data, t))
     }
 
-    /// The gradient of target `i` is made beside its array and then added: it must be summed first, or the array is
-    /// another target's too (copies of one variable that share it).
-    fn is_apart(&self, t: &BackwardTile, i: usize) -> bool {
-        t.targets[i].twice || self.slots[t.targets[i].slot as usize].shape != t.shape
+    /// The gradient is made beside its array and then added: it must be summed first, or the array is another target's too
+    /// (copies of one variable that share it).
+    pub(crate) fn is_apart(&self, t: &BackwardTile, to: &GradientTarget) -> bool {
+        to.twice || self.slots[to.slot as usize].shape != t.shape
     }
 
     /// An input of the program, from where it is now.
@@ -92,12 +92,10 @@ impl BackwardPlan {
         fresh: impl Iterator<Item = u32>,
         inputs: &[Input],
     ) -> Stolen {
-        let is_viewed = |i: &Input| step.viewed.iter().any(|(source, _)| *i == Input::Data(*source));
-        let ending = t.ending(self, step).filter(|i| inputs.contains(i) && !is_viewed(i));
-        let mut ending: SmallVec<[Input; 4]> = ending.collect();
+        let mut ending: SmallVec<[Input; 4]> = t.ending(self, step).filter(|i| inputs.contains(i)).collect();
         let steal = |to: u32| {
             let sink = &self.grads[to as usize];
-            if !sink.is_empty() {
+            if !sink.is_nothing() {
                 return None;
             }
             let array = |i: &Input| match *i {
@@ -112,7 +110,8 @@ impl BackwardPlan {
 }
 
 impl BackwardTile {
-    /// What ends with its step and is as large as what it makes: gradients first, then data.
+    /// What ends with its step and is as large as what it makes, so that a gradient may take the memory: gradients first,
+    /// then data that is not read in another shape.
     pub(crate) fn ending<'a>(
         &self,
         plan: &'a BackwardPlan,
@@ -121,7 +120,8 @@ impl BackwardTile {
         let shape = self.shape.clone();
         let grads = step.free_grads.iter().filter(|&&v| v != plan.root).map(|&v| Input::Grad(v));
         let data = step.forget.iter().chain(&step.free_data).map(|&v| Input::Data(v));
-        let data = data.filter(|_| !plan.key.hooked); // a hook may write it
+        let is_viewed = |i: &Input| step.viewed.iter().any(|(source, _)| *i == Input::Data(*source));
+        let data = data.filter(move |i| !plan.key.hooked && !is_viewed(i)); // a hook may write it
         grads.chain(data).filter(move |i| match *i {
             Input::Grad(v) => *plan.grad_shape(v) == shape,
             Input::Data(v) => plan.slots[v as usize].shape == shape,

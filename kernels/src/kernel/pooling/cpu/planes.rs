@@ -271,12 +271,41 @@ impl Planes {
         self.inner == 1 && self.kernel == [1, 2, 2] && self.pad == [0; 3] && d.stride == 1 && whole(h) && whole(w)
     }
 
+    /// The rows of the output, and where the first of the two input rows begins that each is made of.
+    #[inline(always)]
+    fn row_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let row = self.axes[2].input;
+        self.rows().map(move |(r, d, h)| (r, (d.from * self.axes[1].input + h.from) * row))
+    }
+
+    /// What windows see of two rows.
+    #[inline(always)]
+    fn pair<'a, T>(&self, x: &'a [T], at: usize) -> [&'a [T]; 2] {
+        let n = 2 * self.width();
+        [&x[at..][..n], &x[at + self.axes[2].input..][..n]]
+    }
+
+    #[inline(always)]
+    fn pair_mut<'a, T>(&self, x: &'a mut [T], at: usize) -> [&'a mut [T]; 2] {
+        let (n, row) = (2 * self.width(), self.axes[2].input);
+        let (a, b) = x[at..at + row + n].split_at_mut(row);
+        [&mut a[..n], &mut b[..n]]
+    }
+
+    /// Zeros in a gradient to be written, if it has places that no pair reaches.
+    #[inline(always)]
+    fn begin_pairs<T: Real>(&self, gx: &mut [T], output: Output) {
+        let [_, h, w] = &self.axes;
+        if output == Output::Write && (w.input != 2 * self.width() || h.input != 2 * h.windows.len()) {
+            gx.fill(T::ZERO);
+        }
+    }
+
     #[inline(always)]
     pub fn max_pairs<T: Real>(&self, x: &[T], y: &mut [T]) {
-        let (width, row) = (self.width(), self.axes[2].input);
-        for (r, d, h) in self.rows() {
-            let at = (d.from * self.axes[1].input + h.from) * row;
-            let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
+        let width = self.width();
+        for (r, at) in self.row_pairs() {
+            let [a, b] = self.pair(x, at);
             let y = &mut y[r * width..][..width];
             for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
                 *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
@@ -286,42 +315,32 @@ impl Planes {
 
     #[inline(always)]
     fn max_pairs_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
-        let (width, row) = (self.width(), self.axes[2].input);
-        for (r, d, h) in self.rows() {
-            let at = (d.from * self.axes[1].input + h.from) * row;
-            let x = [&x[at..][..2 * width], &x[at + row..][..2 * width]];
+        let width = self.width();
+        for (r, at) in self.row_pairs() {
             let part = r * width..(r + 1) * width;
-            pairs::Maxima { x, y: &mut y[part.clone()], places: &mut places[part] }.find();
+            let (y, places) = (&mut y[part.clone()], &mut places[part]);
+            pairs::Maxima { x: self.pair(x, at), y, places }.find();
         }
     }
 
     #[inline(always)]
     fn max_pairs_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        let (width, row) = (self.width(), self.axes[2].input);
-        if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
-            gx.fill(T::ZERO);
-        }
-        for (r, d, h) in self.rows() {
-            let at = (d.from * self.axes[1].input + h.from) * row;
-            let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
-            let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
+        let width = self.width();
+        self.begin_pairs(gx, output);
+        for (r, at) in self.row_pairs() {
             let part = r * width..(r + 1) * width;
-            pairs::PairGradients { places: &places[part.clone()], gx, gy: &gy[part] }.share(output);
+            let (gx, gy) = (self.pair_mut(gx, at), &gy[part.clone()]);
+            pairs::PairGradients { places: &places[part], gx, gy }.share(output);
         }
     }
 
     #[inline(always)]
     fn max_pairs_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
-        let (width, row) = (self.width(), self.axes[2].input);
-        if output == Output::Write && (row != 2 * width || self.axes[1].input != 2 * self.axes[1].windows.len()) {
-            gx.fill(T::ZERO);
-        }
-        for (r, d, h) in self.rows() {
-            let at = (d.from * self.axes[1].input + h.from) * row;
-            let (a, b) = (&x[at..][..2 * width], &x[at + row..][..2 * width]);
-            let (ga, gb) = gx[at..at + row + 2 * width].split_at_mut(row);
-            let gx = [&mut ga[..2 * width], &mut gb[..2 * width]];
-            pairs::RowPair { x: [a, b], gx, gy: &gy[r * width..][..width] }.share(output);
+        let width = self.width();
+        self.begin_pairs(gx, output);
+        for (r, at) in self.row_pairs() {
+            let (gx, gy) = (self.pair_mut(gx, at), &gy[r * width..][..width]);
+            pairs::RowPair { x: self.pair(x, at), gx, gy }.share(output);
         }
     }
 }
