@@ -6,8 +6,10 @@ import numpy as np
 
 import nnrs as nn
 import nnrs.solvers as S
+from nnrs import _core
 
-ALL = [S.Sgd, S.Momentum, S.Nesterov, S.Adam, S.AdamW]
+ALL = [getattr(S, solver["name"]) for solver in _core.solver_registry()]
+NORMED = [S.Lars, S.Lamb]  # their steps depend on norms over the whole parameter
 
 
 def parameter(values, gradient=None):

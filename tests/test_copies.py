@@ -13,6 +13,7 @@ import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
 from graph_helpers import leaf
+from solver_helpers import ALL
 
 COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 
@@ -69,7 +70,7 @@ def step(w: nn.Variable, solver: S.Solver) -> list[float]:
     return w.d.tolist()
 
 
-@pytest.mark.parametrize("kind", [S.Sgd, S.Momentum, S.Nesterov, S.Adam, S.AdamW])
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("made", COPIES[1:])
 def test_a_solver_goes_on_where_it_was(kind, made):
     w = leaf([1.0, 2.0])

@@ -73,7 +73,7 @@ def test_the_digits_network_learns_as_on_the_cpu():
     np.testing.assert_allclose(run(gpu()), run(get_extension_context("cpu")), rtol=1e-3)
 
 
-@pytest.mark.parametrize("solver", [S.Adam, S.Momentum, S.Sgd])
+@pytest.mark.parametrize("solver", [S.Adam, S.Momentum, S.Sgd, S.Lars, S.Lamb, S.Lion])
 def test_training_is_that_of_the_cpu(solver):
     on_gpu, there, loss = train(12, gpu(), solver)
     counts = replays(loss)

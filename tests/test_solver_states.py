@@ -40,8 +40,29 @@ def same_states(x, y):
 
 
 def test_states_have_nnablas_names():
-    names = {kind.__name__: list(trained(kind).get_states()["b"].pstate) for kind in ALL}
-    assert names == {"Sgd": [], "Momentum": ["m"], "Nesterov": ["m"], "Adam": ["var", "mean"], "AdamW": ["var", "mean"]}
+    names = {kind.__name__: " ".join(trained(kind).get_states()["b"].pstate) for kind in ALL}
+    assert names == {
+        "Sgd": "",
+        "SgdW": "m",
+        "Momentum": "m",
+        "Lars": "v",
+        "Nesterov": "m",
+        "Adadelta": "e_sqr_delta e_sqr_grad",
+        "Adagrad": "v",
+        "AdaBelief": "var mean",
+        "RMSprop": "v",
+        "RMSpropGraves": "g d n",
+        "Adam": "var mean",
+        "AdamW": "var mean",
+        "AdaBound": "var mean",
+        "Adamax": "u m",
+        "AMSGRAD": "v_hat v m",
+        "AMSBound": "v_hat v m",
+        "Lamb": "var mean",
+        "Lion": "m",
+    }
+    belief = solver_of(lambda: S.AdaBelief(amsgrad=True), w=parameter([1.0]))
+    assert list(belief.get_states()["w"].pstate) == ["s_max", "mean", "var"]
     state = S.SolverState()
     assert (state.t, state.pstate) == (0, {})
 
@@ -82,7 +103,7 @@ def test_wrong_states_change_nothing(states, kind, text):
     assert steps(solver) == {"w": 1}
 
 
-@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
+@pytest.mark.parametrize("extension", [".h5", ".protobuf", ".safetensors"])
 @pytest.mark.parametrize("kind", ALL)
 def test_files_bring_states_back(kind, extension, tmp_path):
     if extension == ".h5":
@@ -109,6 +130,50 @@ def test_h5_is_nnablas_format(tmp_path):
         assert group["t"].shape == () and group["t"].dtype == np.int64 and group["t"][()] == 3
         assert (group["var"].attrs["index"], group["mean"].attrs["index"]) == (0, 1)
         assert group["var"].shape == (2, 3) and group["var"].dtype == np.float32
+
+
+# What NNabla wrote for Momentum after two updates of `b` of shape () and `a/W` of shape (2, 3).
+PROTOBUF = bytes.fromhex(
+    "f20150c202180a016212130802120f0a016d120aa20100a206046c09793bc202320a03612f57122b080212270a016d1222"
+    "a201040a020203a20618000000006c09f93a6c09793b10c7ba3b6c09f93be4a51b3c"
+)
+
+
+def test_nnablas_protobuf_file_is_read_and_written(tmp_path):
+    solver = solver_of(S.Momentum, **{"b": parameter(1.0), "a/W": parameter(np.ones((2, 3)))})
+    (tmp_path / "theirs.protobuf").write_bytes(PROTOBUF)
+    solver.load_states(tmp_path / "theirs.protobuf")
+    states = solver.get_states()
+    assert steps(solver) == {"b": 2, "a/W": 2}
+    np.testing.assert_allclose(states["a/W"].pstate["m"].d, np.arange(6).reshape(2, 3) * 0.0019, rtol=1e-6)
+    solver.save_states(str(tmp_path / "ours.protobuf"))
+    assert (tmp_path / "ours.protobuf").read_bytes() == PROTOBUF
+
+
+def field(number, content):
+    """A field of a protobuf message, shorter than 2**14 bytes."""
+    return bytes([number % 16 << 3 | 2 | 128, number >> 4, len(content) % 128 | 128, len(content) // 128]) + content
+
+
+def test_a_protobuf_file_that_does_not_fit_changes_nothing(tmp_path):
+    solver = trained(S.Momentum)
+    before = steps(solver)
+    path = tmp_path / "s.protobuf"
+    deep = field(30, field(40, field(1, b"s/" * 200)))
+    no_text = field(30, field(40, field(1, b"\xff")))
+    for content in (PROTOBUF[:-1], PROTOBUF + b"\x03", deep, no_text):
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match=r"s\.protobuf"):
+            solver.load_states(path)
+    path.write_bytes(PROTOBUF)
+    with pytest.raises(ValueError, match="of shape"):
+        solver.load_states(path)
+    states = solver.get_states()
+    states["b"].t = 2**32
+    solver.set_states(states)
+    with pytest.raises(nn.Error, match="below 2"):
+        solver.save_states(path)
+    assert path.read_bytes() == PROTOBUF and steps(solver) == {**before, "b": 2**32}
 
 
 NNABLA = """
@@ -154,7 +219,7 @@ def test_files_that_cannot_be_used(tmp_path):
         solver.save_states(3)
     with pytest.raises(FileNotFoundError):
         solver.load_states(tmp_path / "none.h5")
-    for path in ("junk.h5", "junk.safetensors"):
+    for path in ("junk.h5", "junk.protobuf", "junk.safetensors"):
         (tmp_path / path).write_bytes(b"\x10\0\0\0\0\0\0\0junk")
         with pytest.raises(ValueError):
             solver.load_states(tmp_path / path)
@@ -251,12 +316,15 @@ def test_notes_of_states_that_are_broken(notes, tmp_path):
     assert steps(solver) == {"w": 0}
 
 
-@pytest.mark.parametrize("extension", [".h5", ".safetensors"])
+@pytest.mark.parametrize("extension", [".h5", ".protobuf", ".safetensors"])
 def test_empty_files(extension, tmp_path):
     if extension == ".h5":
         pytest.importorskip("h5py")
     solver = S.Adam()
-    nn.save_parameters(tmp_path / f"parameters{extension}", {})
+    if extension == ".protobuf":
+        (tmp_path / "parameters.protobuf").write_bytes(b"")
+    else:
+        nn.save_parameters(tmp_path / f"parameters{extension}", {})
     with pytest.raises(FormatError, match="holds no states of a solver"):
         solver.load_states(tmp_path / f"parameters{extension}")
     solver.save_states(tmp_path / f"states{extension}")

@@ -1,8 +1,8 @@
-"""Adam over the parameters of a ResNet-50: 25.6 million in 161 tensors, gradients given."""
+"""Solvers over the parameters of a ResNet-50: 25.6 million in 161 tensors, gradients given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -36,27 +36,41 @@ def values(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return tuple(rng.standard_normal(shape, dtype=np.float32) * 0.01 for _ in range(2))
 
 
-def nabla(kit: Kit) -> Step:
-    parameters = {}
-    for i, shape in enumerate(shapes()):
-        v = parameters[f"p{i}"] = kit.nn.Variable(shape, need_grad=True)
-        v.d, v.g = values(shape)
-    solver = kit.S.Adam(1e-3)
-    solver.set_parameters(parameters)
-    return lambda: solver.update()
+def nabla(name: str) -> Callable[[Kit], Step]:
+    def make(kit: Kit) -> Step:
+        parameters = {}
+        for i, shape in enumerate(shapes()):
+            v = parameters[f"p{i}"] = kit.nn.Variable(shape, need_grad=True)
+            v.d, v.g = values(shape)
+        solver = getattr(kit.S, name)(1e-3)
+        solver.set_parameters(parameters)
+        return lambda: solver.update()
+
+    return make
 
 
-def torch_adam() -> Step:
-    import torch
+def torch_optimizer(name: str, **options: bool) -> Callable[[], Step]:
+    def make() -> Step:
+        import torch
 
-    parameters = []
-    for shape in shapes():
-        p, g = map(torch.from_numpy, values(shape))
-        p.requires_grad_().grad = g
-        parameters.append(p)
-    solver = torch.optim.Adam(parameters, lr=1e-3, fused=True)
-    return lambda: solver.step()
+        parameters = []
+        for shape in shapes():
+            p, g = map(torch.from_numpy, values(shape))
+            p.requires_grad_().grad = g
+            parameters.append(p)
+        solver = getattr(torch.optim, name)(parameters, lr=1e-3, **options)
+        return lambda: solver.step()
+
+    return make
 
 
-TITLE = "Adam on 25.6 million parameters in 161 tensors (torch: fused=True)"
-CASES = [Case("adam", TITLE, nabla, torch_adam, {"torch": 1.05})]
+WHERE = "on 25.6 million parameters in 161 tensors"
+ALIKE = ("Adagrad", "Adadelta", "RMSprop", "Adamax")  # torch has them under the same name
+OTHERS = ("SgdW", "Lars", "AdaBelief", "RMSpropGraves", "AdaBound", "AMSGRAD", "AMSBound", "Lamb", "Lion")
+CASES = [
+    Case(
+        "adam", f"Adam {WHERE} (torch: fused=True)", nabla("Adam"), torch_optimizer("Adam", fused=True), {"torch": 1.05}
+    ),
+    *(Case(n.lower(), f"{n} {WHERE}", nabla(n), torch_optimizer(n), {"torch": 1.0, "nnabla": 1.0}) for n in ALIKE),
+    *(Case(n.lower(), f"{n} {WHERE}", nabla(n), None, {"nnabla": 1.0}) for n in OTHERS),
+]

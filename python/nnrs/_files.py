@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeVar, Union
 
 import numpy as np
@@ -65,27 +65,29 @@ def is_path(source: object) -> bool:
     return isinstance(source, (str, os.PathLike))
 
 
-def file_extension(function: str, source: PathOrFile, extension: str | None) -> str:
-    """The format to use: that of the path's name, or `extension` for an open file."""
+def file_extension(
+    function: str, source: PathOrFile, extension: str | None, known: Sequence[str] = (".h5", ".safetensors")
+) -> str:
+    """The format to use, one of `known`: that of the path's name, or `extension` for an open file."""
     if is_path(source):
         ext = os.path.splitext(os.fspath(source))[1].lower()  # type: ignore[arg-type]
     elif hasattr(source, "read") or hasattr(source, "write"):
         ext = extension or ""
     else:
         raise ArgumentTypeError(message(function, "path", "a path or an open binary file", describe(source)))
-    return _known_extension(function, ext)
+    return _known_extension(function, ext, known)
 
 
-def _known_extension(function: str, ext: str) -> str:
-    if ext in (".h5", ".safetensors"):
+def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
+    if ext in known:
         return ext
-    hint = "use a name that ends in '.h5' or '.safetensors' (for an open file, give extension='.h5')"
+    kinds = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
+    hint = f"use a name that ends in {kinds} (for an open file, give extension='.h5')"
     if not ext:
-        expected = "a file of kind '.h5' or '.safetensors'"
-        raise ArgumentError(message(function, "path", expected, "a name without a kind", hint))
+        raise ArgumentError(message(function, "path", f"a file of kind {kinds}", "a name without a kind", hint))
     if ext in _NOT_YET:
         raise UnsupportedError(message(function, "path", f"files of kind '{ext}' are not supported yet", hint=hint))
-    raise ArgumentError(message(function, "path", "a file of kind '.h5' or '.safetensors'", repr(ext), hint))
+    raise ArgumentError(message(function, "path", f"a file of kind {kinds}", repr(ext), hint))
 
 
 @contextlib.contextmanager

@@ -36,9 +36,6 @@ min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_qu
 pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization transformer
 transformer_decode transformer_encode weight_normalization
 """,
-    "solvers": """
-SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion
-""",
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
@@ -58,7 +55,6 @@ WeightNormalization WeightStandardization
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
-    "solver": "solver_api",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
     "": "ProtoVariable graph_def",
 }

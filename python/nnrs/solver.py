@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from ._errors import (
     message,
 )
 from ._missing import missing_name
+from .context import get_current_context
 
 
 def __getattr__(name: str) -> Any:
@@ -31,6 +34,29 @@ def __getattr__(name: str) -> Any:
     if name in (*solvers.__all__, "__all__"):
         return getattr(solvers, name)
     raise missing_name(__name__, name)
+
+
+def solver_api(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function whose first argument is a context, so that it is called without: it gets the current one.
+
+    Args:
+        func: A function of a Context and more.
+
+    >>> import nnrs as nn
+    >>> @solver_api
+    ... def made(ctx, rate):
+    ...     return ctx.array_class, rate
+    >>> made(0.5)[1]
+    0.5
+    """
+
+    @functools.wraps(func)
+    def with_context(*args: Any, **kwargs: Any) -> Any:
+        return func(get_current_context(), *args, **kwargs)
+
+    parameters = inspect.signature(func).parameters.values()
+    with_context.__signature__ = inspect.Signature(list(parameters)[1:])  # type: ignore[attr-defined]
+    return with_context
 
 
 class SolverState:
@@ -130,14 +156,15 @@ class Solver(_core.Solver):
         """Write the states to a file.
 
         Args:
-            path: Path that ends in '.h5' (NNabla's format) or '.safetensors'.
+            path: Path that ends in '.h5', '.protobuf' (both are NNabla's) or '.safetensors'. A '.protobuf' file holds
+                float, and counts of updates below 2**32.
 
         Raises:
-            ValueError: For another kind of file.
+            ValueError: For another kind of file, or a state that it cannot hold.
             ImportError: If it is an '.h5' file and h5py is not installed (`pip install nnrs[hdf5]`).
         """
         here = "save_states"
-        write = _write_h5 if _extension(here, path) == ".h5" else _write_safetensors
+        write = _FORMATS[_extension(here, path)][1]
         with _files.atomic_path(path) as temporary:
             write(here, temporary, self.get_states())
 
@@ -145,7 +172,7 @@ class Solver(_core.Solver):
         """Read the states from a file that `save_states` (or NNabla) wrote. `set_parameters` comes first.
 
         Args:
-            path: Path that ends in '.h5' or '.safetensors'.
+            path: Path that ends in '.h5', '.protobuf' or '.safetensors'.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -154,7 +181,7 @@ class Solver(_core.Solver):
         """
         here = "load_states"
         ext = _extension(here, path)
-        read = _read_h5 if ext == ".h5" else _read_safetensors
+        read = _FORMATS[ext][0]
 
         def tuples(function: str, path: Any, size: int) -> list[_StateTuple]:
             return _state_tuples(function, read(function, path, size))
@@ -247,7 +274,7 @@ def _state_tuple(function: str, name: Any, state: Any) -> _StateTuple:
 def _extension(function: str, path: Any) -> str:
     if not _files.is_path(path):
         raise ArgumentTypeError(message(function, "path", "a path", describe(path)))
-    return _files.file_extension(function, path, None)
+    return _files.file_extension(function, path, None, list(_FORMATS))
 
 
 _MARK = "nnrs.states"  # says of a file that it holds states
@@ -324,3 +351,24 @@ def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverSt
         name: SolverState(t, {key: Variable.from_numpy_array(arrays[f"{name}/{key}"]) for key in keys})
         for name, (t, keys) in counts.items()
     }
+
+
+# --- NNabla's protobuf: see src/io/states.rs --------------------------------------------------------------------------
+
+
+def _write_protobuf(function: str, path: str, states: Mapping[str, SolverState]) -> None:
+    _core.write_states(function, path, _state_tuples(function, states))
+
+
+def _read_protobuf(function: str, path: Any, size: int) -> dict[str, SolverState]:
+    found = _core.read_states(os.fspath(path))
+    for name, *_ in found:
+        _files.check_depth(name)
+    return {name: SolverState(t, dict(arrays)) for name, t, arrays in found}
+
+
+_FORMATS = {
+    ".h5": (_read_h5, _write_h5),
+    ".protobuf": (_read_protobuf, _write_protobuf),
+    ".safetensors": (_read_safetensors, _write_safetensors),
+}

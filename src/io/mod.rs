@@ -1,9 +1,12 @@
-//! Files of parameters. Files are written beside their place and renamed, so there is never half of one.
+//! Files of parameters and of solvers' states. Files are written beside their place and renamed, so there is never half of one.
 
 pub mod safetensors;
+pub(crate) mod states;
 pub(crate) mod temporary;
+mod wire;
 
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+pub use states::{read_states, write_states};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 

@@ -98,7 +98,7 @@ fn part<'a>(((name, kind, shape), bytes): (&'a (String, String, Vec<usize>), &'a
 }
 
 /// A broken file as a plain ValueError: _files.py says which file it was, and which function reads it.
-fn plain(py: Python<'_>, e: PyErr) -> PyErr {
+pub(super) fn plain(py: Python<'_>, e: PyErr) -> PyErr {
     if e.is_instance_of::<PyValueError>(py) { PyValueError::new_err(e.value(py).to_string()) } else { e }
 }
 

@@ -2,19 +2,24 @@
 
 use super::finish::{attached, detached};
 use super::variable::PyVariable;
-use super::{collector, convert, errors, reserve};
+use super::{collector, convert, errors, files, reserve};
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::Variable as Var;
+use crate::io;
 use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PySolver>()?;
     m.add_function(wrap_pyfunction!(solver_registry, m)?)?;
+    m.add_function(wrap_pyfunction!(write_states, m)?)?;
+    m.add_function(wrap_pyfunction!(read_states, m)?)?;
     m.add_function(wrap_pyfunction!(set_solver_hook, m)?)?;
     m.add_function(wrap_pyfunction!(unset_solver_hook, m)?)
 }
@@ -211,7 +216,7 @@ impl PySolver {
 
     /// Whether weight decay is a part of the update instead of a change of the gradients.
     fn weight_decay_is_fused(&self) -> bool {
-        self.solver.def().fuses_weight_decay
+        self.solver.fuses_weight_decay()
     }
 
     /// Scales each gradient whose L2 norm is above `clip_norm` down to that norm, each parameter on its own.
@@ -275,21 +280,45 @@ impl PySolver {
 
     /// States as tuples; solver.py makes objects of them.
     fn _states(&self, py: Python<'_>) -> PyResult<Vec<StateTuple>> {
-        let all = self.quick(py, |s| s.get_states());
-        let object = |(name, v)| Ok((name, Py::new(py, PyVariable::new(v))?));
-        let one = |(name, s): (String, State)| {
-            Ok((name, s.t, s.arrays.into_iter().map(object).collect::<PyResult<Vec<_>>>()?))
-        };
-        all.into_iter().map(one).collect()
+        tuples(py, self.quick(py, |s| s.get_states()))
     }
 
     fn _set_states(&self, py: Python<'_>, states: Vec<StateTuple>) -> PyResult<()> {
-        let array = |(name, v): (String, Py<PyVariable>)| (name, v.get().var().clone());
-        let state =
-            |(name, t, arrays): StateTuple| (name, State { t, arrays: arrays.into_iter().map(array).collect() });
-        let states: Vec<(String, State)> = states.into_iter().map(state).collect();
+        let states = from_tuples(states);
         errors::detached(py, || self.solver.set_states(&states))
     }
+}
+
+fn tuples(py: Python<'_>, states: Vec<(String, State)>) -> PyResult<Vec<StateTuple>> {
+    let object = |(name, v)| Ok((name, Py::new(py, PyVariable::new(v))?));
+    let one =
+        |(name, s): (String, State)| Ok((name, s.t, s.arrays.into_iter().map(object).collect::<PyResult<Vec<_>>>()?));
+    states.into_iter().map(one).collect()
+}
+
+fn from_tuples(states: Vec<StateTuple>) -> Vec<(String, State)> {
+    let array = |(name, v): (String, Py<PyVariable>)| (name, v.get().var().clone());
+    let state = |(name, t, arrays): StateTuple| (name, State { t, arrays: arrays.into_iter().map(array).collect() });
+    states.into_iter().map(state).collect()
+}
+
+/// Writes states in place, in NNabla's protobuf format.
+#[pyfunction]
+fn write_states(py: Python<'_>, function: &str, path: PathBuf, states: Vec<StateTuple>) -> PyResult<()> {
+    let states = from_tuples(states);
+    errors::detached(py, || {
+        File::create(&path)
+            .map_err(Error::from)
+            .and_then(|mut file| io::states::write_to(&mut file, &states))
+            .map_err(|e| e.function(function))
+    })
+}
+
+/// Reads states in NNabla's protobuf format.
+#[pyfunction]
+fn read_states(py: Python<'_>, path: PathBuf) -> PyResult<Vec<StateTuple>> {
+    let states = errors::detached(py, || io::states::read_from(&path)).map_err(|e| files::plain(py, e))?;
+    tuples(py, states)
 }
 
 /// Everything that the registry knows of the solvers, for the generator.

@@ -11,15 +11,25 @@ pub(super) trait AnyRule: Send + Sync {
     fn declared(&self) -> &dyn Declared;
     fn scalars(&self, step: &UpdateStep) -> Scalars;
     /// Inputs weight, gradient, states; outputs weight, states.
-    fn expression(&self) -> Formula;
-    /// Does the jobs of `update`, which is of the expression, by the loop where the arrays allow.
-    fn run(&self, update: &Update, jobs: &[TensorUpdate]) -> Result<()>;
+    fn update(&self) -> Update;
+    /// Does the jobs of `update`, which is this rule's, by the loop where the arrays allow.
+    fn run(&self, update: &Update, jobs: &mut [TensorUpdate]) -> Result<()>;
 }
 
-/// A rule with its counts of states and numbers.
-pub(super) struct Counted<R, const S: usize, const K: usize>(pub R);
+/// A rule with its counts of states, numbers and norms.
+pub(super) struct Counted<R, const S: usize, const K: usize, const M: usize>(pub R);
 
-impl<R: Rule<S, K>, const S: usize, const K: usize> AnyRule for Counted<R, S, K> {
+impl<R: Rule<S, K, M>, const S: usize, const K: usize, const M: usize> Counted<R, S, K, M> {
+    fn formula(f: impl FnOnce(Expr, Expr, [Expr; S], [Expr; K]) -> Vec<Expr>) -> Formula {
+        Formula::with_scalars(2 + S, K, |x, k| {
+            let states: [Expr; S] = std::array::from_fn(|i| x[2 + i].clone());
+            let numbers: [Expr; K] = std::array::from_fn(|i| k[i].clone());
+            f(x[0].clone(), x[1].clone(), states, numbers).into_iter().map(Some).collect()
+        })
+    }
+}
+
+impl<R: Rule<S, K, M>, const S: usize, const K: usize, const M: usize> AnyRule for Counted<R, S, K, M> {
     fn declared(&self) -> &dyn Declared {
         &self.0
     }
@@ -28,23 +38,30 @@ impl<R: Rule<S, K>, const S: usize, const K: usize> AnyRule for Counted<R, S, K>
         Scalars::from_slice(&self.0.scalars(step))
     }
 
-    fn expression(&self) -> Formula {
-        Formula::with_scalars(2 + S, K, |x, k| {
-            let states: [Expr; S] = std::array::from_fn(|i| x[2 + i].clone());
-            let numbers: [Expr; K] = std::array::from_fn(|i| k[i].clone());
-            let (w, states) = R::formula(x[0].clone(), x[1].clone(), states, numbers);
-            std::iter::once(w).chain(states).map(Some).collect()
-        })
+    fn update(&self) -> Update {
+        let step = Self::formula(|w, g, states, numbers| {
+            let (w, states) = R::formula(w, g, states, numbers);
+            std::iter::once(w).chain(states).collect()
+        });
+        match M {
+            0 => Update::new(step),
+            _ => Update::with_norms(step, Self::formula(|w, g, s, k| R::normed(w, g, s, k).into())),
+        }
     }
 
-    fn run(&self, update: &Update, jobs: &[TensorUpdate]) -> Result<()> {
-        update.run_fused::<Self, S, K>(jobs)
+    fn run(&self, update: &Update, jobs: &mut [TensorUpdate]) -> Result<()> {
+        update.run_fused::<Self, S, K, M>(jobs, &|scalars, norms| self.0.with_norms(scalars, norms))
     }
 }
 
-impl<R: Rule<S, K>, const S: usize, const K: usize> Loop<S, K> for Counted<R, S, K> {
+impl<R: Rule<S, K, M>, const S: usize, const K: usize, const M: usize> Loop<S, K, M> for Counted<R, S, K, M> {
     #[inline(always)]
     fn formula<N: Number>(w: N, g: N, states: [N; S], scalars: [N; K]) -> (N, [N; S]) {
         R::formula(w, g, states, scalars)
+    }
+
+    #[inline(always)]
+    fn normed<N: Number>(w: N, g: N, states: [N; S], scalars: [N; K]) -> [N; M] {
+        R::normed(w, g, states, scalars)
     }
 }

@@ -8,8 +8,8 @@ use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
 use nnrs_kernels::kernel::reduction::whole::{self, DeviceReduction};
-use nnrs_kernels::kernel::update::{ChunkList, TensorUpdate, Update};
-use nnrs_kernels::simd::{self, SimdReal};
+use nnrs_kernels::kernel::update::{ChunkList, TensorUpdate, Update, sum_squares};
+use nnrs_kernels::simd::SimdReal;
 use nnrs_kernels::with_real;
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -114,12 +114,6 @@ fn host_norms(entries: &[&Entry]) -> Result<Vec<f64>> {
     let mut totals = vec![0.0; data.len()];
     grid.parts().iter().for_each(|p| totals[p.array] += f64::from_bits(sums[p.index].load(Relaxed)));
     Ok(totals.into_iter().map(f64::sqrt).collect())
-}
-
-/// The squares of large floats are beyond float: such sums are done again in double.
-fn sum_squares<T: SimdReal>(x: &[T]) -> f64 {
-    let sum = simd::sum_squares(x).to_f64();
-    if sum.is_finite() { sum } else { x.iter().map(|v| v.to_f64() * v.to_f64()).sum() }
 }
 
 /// What `check_*_grad` looks for.

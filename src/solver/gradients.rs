@@ -42,7 +42,7 @@ impl Solver {
     /// ```
     pub fn weight_decay_hooked(&self, rate: f64, hooks: Hooks) -> Result<()> {
         let rate = rate as f32 as f64;
-        if self.def().fuses_weight_decay {
+        if self.fuses_weight_decay() {
             self.lock().weight_decay = Some(rate);
             return Ok(());
         }

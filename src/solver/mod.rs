@@ -34,35 +34,79 @@ mod params;
 mod rule;
 mod states;
 
+mod adabelief;
+mod adabound;
+mod adadelta;
+mod adagrad;
 mod adam;
+mod adamax;
 mod adamw;
+mod amsbound;
+mod amsgrad;
+mod lamb;
+mod lars;
+mod lion;
 mod momentum;
 mod nesterov;
+mod rmsprop;
+mod rmspropgraves;
 mod sgd;
+mod sgdw;
 
 use crate::function::ArgValue;
 use crate::graph::Variable;
+pub use adabelief::AdaBelief;
+pub use adabound::AdaBound;
+pub use adadelta::Adadelta;
+pub use adagrad::Adagrad;
 pub use adam::Adam;
+pub use adamax::Adamax;
 pub use adamw::AdamW;
+pub use amsbound::AMSBound;
+pub use amsgrad::AMSGRAD;
 use fused::{AnyRule, Counted};
 pub use hooks::Hooks;
+pub use lamb::Lamb;
+pub use lars::Lars;
+pub use lion::Lion;
 pub use momentum::Momentum;
 pub use nesterov::Nesterov;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::kernel::update::{TensorUpdate, Update};
 use params::{Entry, SolverParameters};
 pub use params::{Keep, State};
+pub use rmsprop::RMSprop;
+pub use rmspropgraves::RMSpropGraves;
 pub use rule::{Declared, Held, Number, Rule, Scalars, SolverDef, UpdateStep, create};
 pub use sgd::Sgd;
+pub use sgdw::SgdW;
 use std::sync::{Mutex, MutexGuard};
 
 /// All solvers, in the order of the documentation.
 ///
 /// ```
-/// let names: Vec<&str> = nnrs::solver::SOLVERS.iter().map(|solver| solver.name).collect();
-/// assert_eq!(names, ["Sgd", "Momentum", "Nesterov", "Adam", "AdamW"]);
+/// assert_eq!(nnrs::solver::SOLVERS.iter().filter(|solver| solver.fuses_weight_decay).count(), 5);
 /// ```
-pub const SOLVERS: &[&SolverDef] = &[Sgd::DEF, Momentum::DEF, Nesterov::DEF, Adam::DEF, AdamW::DEF];
+pub const SOLVERS: &[&SolverDef] = &[
+    Sgd::DEF,
+    SgdW::DEF,
+    Momentum::DEF,
+    Lars::DEF,
+    Nesterov::DEF,
+    Adadelta::DEF,
+    Adagrad::DEF,
+    AdaBelief::DEF,
+    RMSprop::DEF,
+    RMSpropGraves::DEF,
+    Adam::DEF,
+    AdamW::DEF,
+    AdaBound::DEF,
+    Adamax::DEF,
+    AMSGRAD::DEF,
+    AMSBound::DEF,
+    Lamb::DEF,
+    Lion::DEF,
+];
 
 /// A solver: parameters, their states, and the rule that updates them.
 ///
@@ -100,11 +144,11 @@ impl Solver {
     /// use nnrs::solver::{Sgd, Solver};
     /// assert_eq!(Solver::new(Sgd { lr: 0.1 }).learning_rate(), 0.1f32 as f64);
     /// ```
-    pub fn new<const S: usize, const K: usize>(mut rule: impl Rule<S, K>) -> Solver {
+    pub fn new<const S: usize, const K: usize, const M: usize>(mut rule: impl Rule<S, K, M>) -> Solver {
         rule.round_to_float();
         let learning_rate = first_rate(&rule);
         let rule = Counted(rule);
-        let update = Update::new(rule.expression());
+        let update = rule.update();
         let inner = SolverState { entries: SolverParameters::default(), learning_rate, weight_decay: None };
         Solver { rule: Box::new(rule), update, inner: Mutex::new(inner) }
     }
@@ -129,6 +173,26 @@ impl Solver {
     /// ```
     pub fn def(&self) -> &'static SolverDef {
         self.rule.declared().def()
+    }
+
+    /// Names of the states, in NNabla's order.
+    ///
+    /// ```
+    /// let belief = nnrs::solver::AdaBelief { amsgrad: true, ..Default::default() };
+    /// assert_eq!(nnrs::Solver::from(belief).states(), ["s_max", "mean", "var"]);
+    /// ```
+    pub fn states(&self) -> &'static [&'static str] {
+        self.rule.declared().states()
+    }
+
+    /// Whether `weight_decay` becomes part of the next update instead of changing the gradients.
+    ///
+    /// ```
+    /// let belief = nnrs::solver::AdaBelief { weight_decouple: true, ..Default::default() };
+    /// assert!(nnrs::Solver::from(belief).fuses_weight_decay());
+    /// ```
+    pub fn fuses_weight_decay(&self) -> bool {
+        self.rule.declared().fuses_weight_decay()
     }
 
     /// The arguments given to the constructor.
@@ -179,7 +243,7 @@ impl Solver {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn set_parameters(&self, params: &[(String, Variable)], keep: Keep) -> Result<()> {
-        let names = self.def().states;
+        let names = self.states();
         // What goes is freed without the lock: it may end a whole graph, with user code in it.
         let gone = self.lock().entries.set(params, keep, |v| states::fresh(names, v));
         gone.map(drop).map_err(|e| self.named(e))
@@ -301,8 +365,8 @@ impl Solver {
     fn advance(&self, inner: &mut SolverState, which: &[usize]) -> Result<()> {
         // A gradient that was not kept is made again first: of the parameters as they are.
         which.iter().try_for_each(|&i| inner.entries.list[i].fetch_gradient())?;
-        let jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<TensorUpdate>>>()?;
-        self.rule.run(&self.update, &jobs)?;
+        let mut jobs = which.iter().map(|&i| self.job(inner, i)).collect::<Result<Vec<TensorUpdate>>>()?;
+        self.rule.run(&self.update, &mut jobs)?;
         for &i in which {
             let t = &mut inner.entries.list[i].state.t;
             *t = t.saturating_add(1).min(i64::MAX as u64);
@@ -363,8 +427,8 @@ impl Solver {
     /// ```
     pub fn set_states(&self, states: &[(String, State)]) -> Result<()> {
         let mut inner = self.lock();
-        let def = self.def();
-        let checked = states.iter().map(|(name, s)| states::checked(def, &inner.entries, name, s));
+        let (kind, own) = (self.name(), self.states());
+        let checked = states.iter().map(|(name, s)| states::checked(kind, own, &inner.entries, name, s));
         let checked = checked.collect::<Result<Vec<(usize, State)>>>()?;
         checked.into_iter().for_each(|(i, s)| inner.entries.list[i].state = s);
         Ok(())

@@ -44,7 +44,7 @@ pub struct UpdateStep {
     pub weight_decay: Option<f64>,
 }
 
-/// An update rule of `S` states and `K` numbers a step.
+/// An update rule of `S` states and `K` numbers a step, which may depend on `M` norms over the whole parameter.
 ///
 /// ```
 /// use nnrs::solver::{Number, Rule, Solver, UpdateStep};
@@ -72,13 +72,25 @@ pub struct UpdateStep {
 /// assert_eq!(w.to_vec::<f32>()?, [-3.5]);
 /// # Ok::<(), nnrs::Error>(())
 /// ```
-pub trait Rule<const S: usize, const K: usize>: Declared + Send + Sync + 'static {
+pub trait Rule<const S: usize, const K: usize, const M: usize = 0>: Declared + Send + Sync + 'static {
     /// The numbers of a step.
     fn scalars(&self, step: &UpdateStep) -> [f64; K];
 
     /// The new weight and the new states, from the weight, its gradient, the states and the numbers of the step.
     /// Must be `inline(always)`, because it becomes the body of a vector loop.
     fn formula<N: Number>(w: N, g: N, states: [N; S], scalars: [N; K]) -> (N, [N; S]);
+
+    /// The terms whose L2 norms over the whole parameter the step depends on, from what `formula` gets too. Must be
+    /// `inline(always)` as well. Left out: the weights, `M` times.
+    #[inline(always)]
+    fn normed<N: Number>(w: N, _g: N, _states: [N; S], _scalars: [N; K]) -> [N; M] {
+        std::array::repeat(w)
+    }
+
+    /// The numbers that `formula` gets, of the numbers of the step and the norms. Left out: the numbers of the step.
+    fn with_norms(&self, scalars: [f64; K], _norms: [f64; M]) -> [f64; K] {
+        scalars
+    }
 }
 
 /// What every solver can say of itself; written by the `solver!` macro.
@@ -95,6 +107,14 @@ pub trait Declared {
     fn arguments(&self) -> Vec<(&'static str, ArgValue)>;
     /// Rounds the arguments to float, as NNabla holds them.
     fn round_to_float(&mut self);
+    /// Names of the states, in NNabla's order; with some arguments there are others than the registry says.
+    fn states(&self) -> &'static [&'static str] {
+        self.def().states
+    }
+    /// Whether `weight_decay` becomes part of the next update, which may depend on the arguments.
+    fn fuses_weight_decay(&self) -> bool {
+        self.def().fuses_weight_decay
+    }
 }
 
 /// An argument's type that knows how NNabla holds it.
@@ -148,13 +168,15 @@ pub fn create(name: &str, args: Vec<(&'static str, ArgValue)>) -> Result<super::
 
 /// Declares a solver: its struct (one field an argument) and its registry entry.
 ///
-/// `rate` names the learning rate among the arguments; `fused` says that weight decay is part of the rule.
+/// `rate` names the learning rate among the arguments; `fused` says that weight decay is part of the rule. With `made by`
+/// a function at the end, the solver is what that makes of the struct, which then is no rule itself.
 #[macro_export]
 macro_rules! solver {
     (
         $(#[doc = $doc:literal])*
         $name:ident, rate $rate:ident, states [$($state:ident),*] $(, $fused:ident)?
         args { $($arg:ident : $ty:ty = $default:expr, $arg_doc:literal);* $(;)? }
+        $(made by $make:path)?
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
@@ -181,7 +203,7 @@ macro_rules! solver {
                 rate: stringify!($rate),
                 states: &[$(stringify!($state)),*],
                 fuses_weight_decay: $crate::solver!(@fused $($fused)?),
-                build: |args| Ok($crate::solver::Solver::new($name {
+                build: |args| Ok($crate::solver::Solver::from($name {
                     $($arg: args.take::<$ty>(stringify!($arg), Some($default))?,)*
                 })),
             };
@@ -201,10 +223,12 @@ macro_rules! solver {
 
         impl From<$name> for $crate::solver::Solver {
             fn from(rule: $name) -> $crate::solver::Solver {
-                $crate::solver::Solver::new(rule)
+                $crate::solver!(@make rule $(, $make)?)
             }
         }
     };
     (@fused) => { false };
     (@fused fused) => { true };
+    (@make $rule:ident) => { $crate::solver::Solver::new($rule) };
+    (@make $rule:ident, $make:path) => { $make($rule) };
 }

@@ -1,6 +1,5 @@
 //! States of parameters: made with zeros, checked when they come from outside.
 
-use super::SolverDef;
 use super::params::{SolverParameters, State};
 use crate::graph::Variable;
 use nnrs_kernels::array::NdArray;
@@ -25,7 +24,8 @@ pub(super) fn add(job: &mut TensorUpdate, a: &NdArray, weight: DType) -> Result<
 
 /// Where a state from outside goes, and the state in the solver's order of names.
 pub(super) fn checked(
-    def: &SolverDef,
+    kind: &str,
+    own: &[&str],
     entries: &SolverParameters,
     name: &str,
     state: &State,
@@ -36,9 +36,9 @@ pub(super) fn checked(
             .hint(format!("set weight parameter for '{name}' first, with set_parameters"))
     })?;
     let find = |want: &&str| state.arrays.iter().find(|(n, _)| n == want).cloned();
-    let arrays: Vec<_> = def.states.iter().filter_map(find).collect();
-    if arrays.len() != def.states.len() || arrays.len() != state.arrays.len() {
-        return Err(other_names(def, name, state));
+    let arrays: Vec<_> = own.iter().filter_map(find).collect();
+    if arrays.len() != own.len() || arrays.len() != state.arrays.len() {
+        return Err(other_names(kind, own, name, state));
     }
     let shape = entries.list[i].param.shape();
     match arrays.iter().find(|(_, v)| v.shape() != shape) {
@@ -53,9 +53,9 @@ fn bad(expected: String) -> Error {
     Error::new(ErrorKind::Parameter, expected).function("set_states").argument("states")
 }
 
-fn other_names(def: &SolverDef, name: &str, state: &State) -> Error {
+fn other_names(kind: &str, own: &[&str], name: &str, state: &State) -> Error {
     let show = |names: Vec<&str>| format!("[{}]", names.join(", "));
-    bad(format!("states {} of {} for parameter '{name}'", show(def.states.to_vec()), def.name))
+    bad(format!("states {} of {} for parameter '{name}'", show(own.to_vec()), kind))
         .actual(show(state.arrays.iter().map(|(n, _)| n.as_str()).collect()))
         .hint("states belong to one kind of solver; these seem to come from another")
 }

@@ -17,13 +17,36 @@ import numpy as np
 
 STEPS = (1, 2, 10, 100)
 SHAPES = {"a": (3, 4), "b": (5,), "c": ()}
+Arguments = dict[str, "float | bool"]
+_ADAM: Arguments = {"alpha": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3}
 # Constructor arguments by the name of the run; all solvers with their defaults too.
-ARGUMENTS: dict[str, list[dict[str, float]]] = {
+ARGUMENTS: dict[str, list[Arguments]] = {
     "Sgd": [{}, {"lr": 0.3}],
     "Momentum": [{}, {"lr": 0.1, "momentum": 0.5}],
     "Nesterov": [{}, {"lr": 0.1, "momentum": 0.5}],
     "Adam": [{}, {"alpha": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-4}],
     "AdamW": [{}, {"alpha": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-4, "wd": 0.01}],
+    "SgdW": [{}, {"lr": 0.1, "momentum": 0.5, "wd": 0.01}],
+    "Lars": [{}, {"lr": 0.3, "momentum": 0.5, "coefficient": 0.1, "eps": 0.5}],
+    "Adadelta": [{}, {"lr": 0.5, "decay": 0.8, "eps": 1e-3}],
+    "Adagrad": [{}, {"lr": 0.1, "eps": 1e-2}],
+    "RMSprop": [{}, {"lr": 0.01, "decay": 0.7, "eps": 1e-2}],
+    "RMSpropGraves": [{}, {"lr": 0.01, "decay": 0.8, "momentum": 0.5, "eps": 1e-2}],
+    "AdaBound": [{}, {**_ADAM, "final_lr": 0.05, "gamma": 0.2}],
+    "AMSBound": [{}, {**_ADAM, "final_lr": 0.05, "gamma": 0.2, "bias_correction": True}],
+    "Adamax": [{}, _ADAM],
+    "AMSGRAD": [{}, {**_ADAM, "bias_correction": True}],
+    "Lamb": [
+        {},
+        {"eta": 0.02, "beta1": 0.8, "beta2": 0.95, "gamma_l": 0.5, "gamma_u": 2.0, "eps": 0.5, "bias_correction": True},
+    ],
+    "Lion": [{}, {"lr": 0.02, "beta1": 0.8, "beta2": 0.95}],
+    "AdaBelief": [
+        {},
+        {**_ADAM, "amsgrad": True},
+        {**_ADAM, "weight_decouple": True, "wd": 0.1, "rectify": True},
+        {**_ADAM, "weight_decouple": True, "wd": 0.1, "fixed_decay": True, "amsgrad": True, "rectify": True},
+    ],
 }
 VARIANTS = ("plain", "weight_decay", "clip_grad_by_norm", "scale_grad", "learning_rate", "everything")
 # Before this step the learning rate is halved, in the variants that change it.
@@ -74,9 +97,10 @@ def run(nn: Any, solver: Any, variant: str) -> dict[str, np.ndarray]:
     return {key: np.stack(arrays) for key, arrays in found.items()}
 
 
-def label(arguments: dict[str, float]) -> str:
-    """The name of a set of arguments."""
-    return "given" if arguments else "default"
+def label(arguments: Arguments) -> str:
+    """The name of a set of arguments: those that are switched on, if any."""
+    switches = [name for name, value in arguments.items() if value is True]
+    return "-".join(switches) or ("given" if arguments else "default")
 
 
 def all_runs(nn: Any, solvers: Any) -> dict[str, np.ndarray]:

@@ -252,12 +252,12 @@ fn fused_weight_decay_lasts_for_one_update() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let run = |threads| {
+    let run = |threads, kind| {
         nnrs::cpu::set_num_threads(threads);
         let params: Vec<Variable> = [300_001, 7, 0, 65_536].map(|n| param(&weights(n))).into();
         let names: Vec<String> = (0..params.len()).map(|i| i.to_string()).collect();
         let list: Vec<(&str, &Variable)> = names.iter().map(String::as_str).zip(&params).collect();
-        let solver = with(AdamW::default(), &list);
+        let solver = with(create(kind, vec![]).unwrap(), &list);
         for step in 1..4 {
             for v in &params {
                 v.grad().write(&(0..v.size()).map(|i| gradient(i, step)).collect::<Vec<f32>>()).unwrap();
@@ -267,8 +267,10 @@ fn any_number_of_threads_gives_the_same_bits() {
         }
         params.iter().map(|v| v.to_vec::<f32>().unwrap()).collect::<Vec<_>>()
     };
-    let one = run(1);
-    assert!(run(2) == one && run(5) == one);
+    for kind in ["AdamW", "Lars", "Lamb"] {
+        let one = run(1, kind);
+        assert!(run(2, kind) == one && run(5, kind) == one, "{kind}");
+    }
 }
 
 /// Not a test of a bound: `cargo test --release --test solver -- --ignored --nocapture`.

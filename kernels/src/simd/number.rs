@@ -10,6 +10,14 @@ pub trait Number: Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output =
     fn sqrt(&self) -> Self;
     /// The number times itself.
     fn square(&self) -> Self;
+    /// Without its sign.
+    fn abs(&self) -> Self;
+    /// 1, -1 or 0, which NaN has too.
+    fn sign(&self) -> Self;
+    /// The number where it is above `other`, else `other`: that is what becomes of NaN.
+    fn max(&self, other: &Self) -> Self;
+    /// The number where it is below `other`, else `other`.
+    fn min(&self, other: &Self) -> Self;
 }
 
 impl Number for Expr {
@@ -18,6 +26,18 @@ impl Number for Expr {
     }
     fn square(&self) -> Expr {
         Expr::square(self)
+    }
+    fn abs(&self) -> Expr {
+        Expr::abs(self)
+    }
+    fn sign(&self) -> Expr {
+        self.gt(0.0) - self.lt(0.0)
+    }
+    fn max(&self, other: &Expr) -> Expr {
+        Expr::max(self, other)
+    }
+    fn min(&self, other: &Expr) -> Expr {
+        Expr::min(self, other)
     }
 }
 
@@ -29,5 +49,22 @@ impl<V: Vector> Number for V {
     #[inline(always)]
     fn square(&self) -> V {
         *self * *self
+    }
+    #[inline(always)]
+    fn abs(&self) -> V {
+        Vector::abs(*self)
+    }
+    #[inline(always)]
+    fn sign(&self) -> V {
+        let zero = V::splat(0.0);
+        V::truth(self.gt(zero)) - V::truth(self.lt(zero))
+    }
+    #[inline(always)]
+    fn max(&self, other: &V) -> V {
+        Vector::max(*self, *other)
+    }
+    #[inline(always)]
+    fn min(&self, other: &V) -> V {
+        Vector::min(*self, *other)
     }
 }

@@ -3,6 +3,7 @@
 
 mod fused;
 mod grid;
+mod norms;
 
 use crate::array::{Data, Destination, NdArray, Place, Source, Walk};
 use crate::cuda;
@@ -13,6 +14,7 @@ use crate::fork;
 use crate::tile::TileProgram;
 pub use fused::Loop;
 pub use grid::{Chunk, ChunkList};
+pub use norms::sum_squares;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
@@ -27,6 +29,8 @@ pub struct Update {
     /// The same for a GPU.
     gpu_single: OnceLock<Arc<cuda::program::DeviceProgram>>,
     gpu_double: OnceLock<Arc<cuda::program::DeviceProgram>>,
+    /// The terms over the same arrays whose norms come first.
+    norms: Option<Box<Update>>,
 }
 
 /// One parameter's part of an update: memory to read, memory to write, and the numbers of this step.
@@ -86,6 +90,12 @@ impl TensorUpdate {
         self.sources.iter().all(|s| s.dtype == self.dtype && s.walk == Walk::Dense)
     }
 
+    /// As a GPU's program takes it.
+    fn item(&self, sinks: Vec<Destination>) -> cuda::program::MultiTensorItem {
+        let (sources, scalars) = (self.sources.to_vec(), self.scalars.to_vec());
+        cuda::program::MultiTensorItem { n: self.n, sources, sinks, scalars }
+    }
+
     /// Where the memory that is written begins and ends.
     fn written(&self) -> impl Iterator<Item = (usize, usize)> {
         self.sinks.iter().map(|s| (s.ptr as usize, s.ptr as usize + self.n * s.dtype.size()))
@@ -95,7 +105,12 @@ impl TensorUpdate {
 impl Update {
     pub fn new(formula: Formula) -> Update {
         let (single, double, gpu_single, gpu_double) = Default::default();
-        Update { formula, single, double, gpu_single, gpu_double }
+        Update { formula, single, double, gpu_single, gpu_double, norms: None }
+    }
+
+    /// One whose numbers depend on the L2 norms over each whole job of the terms that `terms` gives.
+    pub fn with_norms(formula: Formula, terms: Formula) -> Update {
+        Update { norms: Some(Box::new(Update::new(terms))), ..Update::new(formula) }
     }
 
     /// Does all jobs, in parallel unless two of them write the same memory (one array under two names).
@@ -106,30 +121,44 @@ impl Update {
     /// # Panics
     /// If a job's arrays or numbers are not as many as the formula's.
     pub fn run(&self, jobs: &[TensorUpdate]) -> Result<()> {
-        self.run_parts(jobs, &|job, part| self.part(job, part))
+        jobs.chunks(at_once(jobs)).try_for_each(|jobs| self.pass(jobs, &|job, part| self.part(job, part)))
     }
 
-    /// As [`Update::run`], by the loop `L` of the formula's own where the arrays allow.
-    pub fn run_fused<L: Loop<S, K>, const S: usize, const K: usize>(&self, jobs: &[TensorUpdate]) -> Result<()> {
-        self.run_parts(jobs, &|job, part| match fused::fits::<S, K>(job) {
-            // SAFETY: it fits; the job holds the memory, parts do not overlap, nor do jobs (see `run_parts`).
-            true => unsafe { fused::run::<L, S, K>(job, part) },
-            false => self.part(job, part),
+    /// As [`Update::run`], by the loop `L` of the formula's own where the arrays allow. Where there are norms, `renew` makes
+    /// of them and of a job's numbers those that it runs with.
+    ///
+    /// # Errors
+    /// As [`Update::run`]; not enough memory.
+    pub fn run_fused<L: Loop<S, K, M>, const S: usize, const K: usize, const M: usize>(
+        &self,
+        jobs: &mut [TensorUpdate],
+        renew: &dyn Fn([f64; K], [f64; M]) -> [f64; K],
+    ) -> Result<()> {
+        jobs.chunks_mut(at_once(jobs)).try_for_each(|jobs| {
+            if let Some(norms) = &self.norms {
+                let found = norms.norms::<L, S, K, M>(jobs)?;
+                for (job, norms) in jobs.iter_mut().zip(found) {
+                    let numbers = std::array::from_fn(|k| job.scalars[k]);
+                    job.scalars = Scalars::from_slice(&renew(numbers, norms));
+                }
+            }
+            self.pass(jobs, &|job, part| match fused::fits::<S, K>(job) {
+                // SAFETY: it fits; the job holds the memory, parts do not overlap, nor do jobs (see `at_once`).
+                true => unsafe { fused::run::<L, S, K, M>(job, part) },
+                false => self.part(job, part),
+            })
         })
     }
 
-    /// Calls `f` for parts of all jobs on the host, and runs those of GPUs. What is done at the same time writes no memory twice.
-    fn run_parts(&self, jobs: &[TensorUpdate], f: &(dyn Fn(&TensorUpdate, Chunk) + Sync)) -> Result<()> {
+    /// Calls `f` for parts of all jobs on the host, and runs those of GPUs, all at the same time.
+    fn pass(&self, jobs: &[TensorUpdate], f: &(dyn Fn(&TensorUpdate, Chunk) + Sync)) -> Result<()> {
         let program = self.single();
         let fits = |j: &TensorUpdate| program.takes(j.sources.len(), j.sinks.len(), j.scalars.len());
         assert!(jobs.iter().all(fits), "the formula's arrays and numbers");
-        let apart = |jobs: &[TensorUpdate]| {
-            let here: SmallVec<[&TensorUpdate; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
-            let grid = ChunkList::new(here.iter().map(|j| j.n));
-            grid.run(program.loops() + 1, &|part| f(here[part.array], part));
-            self.run_on_gpus(jobs)
-        };
-        if overlap(jobs) { jobs.chunks(1).try_for_each(apart) } else { apart(jobs) }
+        let here: SmallVec<[&TensorUpdate; 8]> = jobs.iter().filter(|j| j.place == Place::Host).collect();
+        let grid = ChunkList::new(here.iter().map(|j| j.n));
+        grid.run(program.loops() + 1, &|part| f(here[part.array], part));
+        self.run_on_gpus(jobs)
     }
 
     /// The jobs of GPUs: one launch for all that one of them does in one type.
@@ -138,25 +167,22 @@ impl Update {
         while let Some((gpu, dtype)) = rest.first().and_then(|j| Some((j.place.gpu()?, j.dtype))) {
             let (now, later): (Vec<&TensorUpdate>, Vec<&TensorUpdate>) =
                 rest.into_iter().partition(|j| j.place == Place::Gpu(gpu) && j.dtype == dtype);
-            let table = |j: &&TensorUpdate| cuda::program::MultiTensorItem {
-                n: j.n,
-                sources: j.sources.to_vec(),
-                sinks: j.sinks.to_vec(),
-                scalars: j.scalars.to_vec(),
-            };
-            let tables: Vec<_> = now.iter().map(table).collect();
-            let double = dtype == DType::F64;
-            let program = if double { &self.gpu_double } else { &self.gpu_single };
-            let program = program.get_or_init(|| cuda::program::DeviceProgram::of(double, &self.formula));
-            // SAFETY: each job holds memory of n elements for each array; none overlap (see `run_parts`).
-            unsafe { program.run_jobs(gpu, &tables)? };
+            let tables: Vec<_> = now.iter().map(|j| j.item(j.sinks.to_vec())).collect();
+            // SAFETY: each job holds memory of n elements for each array; none overlap (see `at_once`).
+            unsafe { self.device_program(dtype).run_jobs(gpu, &tables)? };
             rest = later;
         }
         Ok(())
     }
 
+    fn device_program(&self, dtype: DType) -> &Arc<cuda::program::DeviceProgram> {
+        let double = dtype == DType::F64;
+        let program = if double { &self.gpu_double } else { &self.gpu_single };
+        program.get_or_init(|| cuda::program::DeviceProgram::of(double, &self.formula))
+    }
+
     fn part(&self, job: &TensorUpdate, part: Chunk) {
-        // SAFETY: the job holds memory of n elements for each array; parts do not overlap, nor do jobs (see `run_parts`).
+        // SAFETY: the job holds memory of n elements for each array; parts do not overlap, nor do jobs (see `at_once`).
         unsafe {
             match job.dtype {
                 DType::F64 => self.double().run_part(part.from, part.to, &job.sources, &job.sinks, &job.scalars),
@@ -172,6 +198,11 @@ impl Update {
     fn double(&self) -> &TileProgram<f64> {
         fork::fill(&self.double, || TileProgram::of(&self.formula))
     }
+}
+
+/// How many jobs may run at the same time: none of those writes memory of another one.
+fn at_once(jobs: &[TensorUpdate]) -> usize {
+    if overlap(jobs) { 1 } else { jobs.len().max(1) }
 }
 
 fn overlap(jobs: &[TensorUpdate]) -> bool {
