@@ -4,6 +4,7 @@ mod compare;
 mod logic;
 mod minimum_maximum;
 mod non_finite;
+mod searchsorted;
 mod where_;
 
 use super::Def;
@@ -11,6 +12,7 @@ pub use compare::*;
 pub use logic::*;
 pub use minimum_maximum::*;
 pub use non_finite::*;
+pub use searchsorted::*;
 pub use where_::*;
 
 /// The functions of this group.
@@ -44,4 +46,5 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     ResetNaN::DEF,
     ResetInf::DEF,
     Where::DEF,
+    SearchSorted::DEF,
 ];
