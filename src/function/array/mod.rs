@@ -1,6 +1,7 @@
 //! Array manipulation functions.
 
 mod assign;
+mod batch_matrix;
 mod bool_scatter;
 mod broadcast;
 mod broadcast_to;
@@ -28,10 +29,12 @@ mod tile;
 mod top_k;
 mod transpose;
 mod trilu;
+mod unique;
 mod unlink;
 
 use super::Def;
 pub use assign::*;
+pub use batch_matrix::*;
 pub use bool_scatter::*;
 pub(crate) use broadcast::sum_to;
 pub use broadcast::*;
@@ -60,6 +63,7 @@ pub use tile::*;
 pub use top_k::*;
 pub use transpose::*;
 pub use trilu::*;
+pub use unique::*;
 pub use unlink::*;
 
 /// The functions of this group.
@@ -97,6 +101,11 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     TopKData::DEF,
     TopKGrad::DEF,
     EyeLike::DEF,
+    BatchDet::DEF,
+    BatchLogdet::DEF,
+    BatchInv::DEF,
+    BatchCholesky::DEF,
+    Unique::DEF,
     Unlink::DEF,
     Sink::DEF,
 ];
