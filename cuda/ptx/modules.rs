@@ -1,4 +1,5 @@
 modules!(
+    "batch_matrix",
     "convert",
     "convolution",
     "convolution_direct",
