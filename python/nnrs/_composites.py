@@ -141,8 +141,8 @@ def quantize_linear(
 ) -> Any:
     """Quantize linearly, `y = saturate(round(x / scale) + round(saturate(zero_point)))`.
 
-    The result is whole numbers of the range of `dtype`, held in the context's floating-point type. The gradient of x passes through
-    the rounding and the limits; scale and zero_point have none.
+    The result is whole numbers of the range of `dtype`, held in the context's floating-point type. The gradient
+    of x passes through the rounding and the limits; scale and zero_point have none.
 
     Args:
         x: N-D array.

@@ -18,8 +18,8 @@ def _numbers(x: Any) -> np.ndarray:
 def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """The places where x is not zero, in their order. No gradient.
 
-    How many there are is read from x's data when this is called, so that in a static graph it must be there by then; an x with
-    another number of places later is an error.
+    How many there are is read from x's data when this is called, so that in a static graph it must be there by
+    then; an x with another number of places later is an error.
 
     Args:
         x: N-D array.
@@ -45,10 +45,11 @@ def unique(
     n_outputs: int = -1,
     outputs: list[NdArray] | None = None,
 ) -> Any:
-    """The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No gradient.
+    """The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No
+    gradient.
 
-    How many there are is read from x's data when this is called, so that in a static graph it must be there by then; an x with
-    another number of them later is an error.
+    How many there are is read from x's data when this is called, so that in a static graph it must be there by
+    then; an x with another number of them later is an error.
 
     Args:
         x: N-D array.
@@ -88,8 +89,8 @@ def pack_padded_sequence(
 ) -> Any:
     """Pack sequences of several lengths: without padding, the first steps of all, then all second ones and so on.
 
-    The sum of the lengths is read when this is called, so that in a static graph they must be there by then; lengths with another
-    sum later are an error.
+    The sum of the lengths is read when this is called, so that in a static graph they must be there by then;
+    lengths with another sum later are an error.
 
     Args:
         padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
@@ -119,8 +120,8 @@ def pad_packed_sequence(
 ) -> Any:
     """Undo `pack_padded_sequence`.
 
-    The number of sequences, the first of `batch_sizes`, is read when this is called, so that in a static graph it must be there
-    by then.
+    The number of sequences, the first of `batch_sizes`, is read when this is called, so that in a static graph
+    it must be there by then.
 
     Args:
         packed_sequence: Packed sequences, of shape (sum of batch_sizes, ..).

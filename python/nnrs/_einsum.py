@@ -28,9 +28,10 @@ def einsum(*x: Any, equation: str = "") -> Any:
 
     Args:
         *x: N-D arrays.
-        equation: For each array the labels of its axes, letters, with commas between; after `->` those of the result, which by
-            default are those that occur once, in alphabetic order. `...` stands for any number of axes, the same for all
-            arrays that have it, of one size or of size 1. A label that occurs twice in an array is its diagonal.
+        equation: For each array the labels of its axes, letters, with commas between; after `->` those of the
+            result, which by default are those that occur once, in alphabetic order. `...` stands for any number
+            of axes, the same for all arrays that have it, of one size or of size 1. A label that occurs twice
+            in an array is its diagonal.
 
     Returns:
         y: N-D array.

@@ -15,8 +15,9 @@ __all__ = ["dot"]
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """The dot product of two arrays, as `numpy.dot`.
 
-    Of two vectors the sum of products, of two matrices the matrix product, of numbers and arrays of shape () with others the
-    product of elements; else the sum of products over the last axis of a and the last but one of b.
+    Of two vectors the sum of products, of two matrices the matrix product, of numbers and arrays of shape ()
+    with others the product of elements; else the sum of products over the last axis of a and the last but one
+    of b.
 
     Args:
         a: Variable, NdArray or number.

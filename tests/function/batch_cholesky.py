@@ -32,7 +32,13 @@ CASES = [
     Case(inputs=[definite(2, 2, 2)], args={"upper": True}, name="upper", tolerance=WIDE, **FIRST),
     Case(inputs=[definite(1, 1, 1)], name="numbers", tolerance=WIDE, **FIRST),
     Case(inputs=[definite(2, 9, 9)], name="larger", differentiable=False, types=("float", "double")),
-    Case(inputs=[[[[1.0, 2.0], [2.0, 1.0]]]], name="not definite", differentiable=False, oracle=False, reason="NNabla gives what it has"),
+    Case(
+        inputs=[[[[1.0, 2.0], [2.0, 1.0]]]],
+        name="not definite",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla gives what it has",
+    ),
     Case(inputs=[(0, 2, 2)], name="none", differentiable=False, oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [Error(inputs=[(1, 2, 3)], match="argument 'x'.*square")]

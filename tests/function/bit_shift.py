@@ -29,11 +29,26 @@ CASES = [
     Case(inputs=[u8(1, 3, 200, 255), u8(1, 7, 1, 0)], differentiable=False),
     Case(inputs=[u8(1, 3, 200, 255), u8(1, 7, 1, 0)], args={"direction": "RIGHT"}, name="right", differentiable=False),
     Case(inputs=[u8(1, 3), u8(8, 9)], name="out of the type", differentiable=False),
-    Case(inputs=[u8(200, 3), u8(8, 70)], args={"direction": "RIGHT"}, name="all", differentiable=False, oracle=False, reason="C leaves it open"),
-    Case(inputs=[np.array([[1], [3]], np.uint16), np.array([[3, 14]], np.uint16)], name="broadcast", differentiable=False),
+    Case(
+        inputs=[u8(200, 3), u8(8, 70)],
+        args={"direction": "RIGHT"},
+        name="all",
+        differentiable=False,
+        oracle=False,
+        reason="C leaves it open",
+    ),
+    Case(
+        inputs=[np.array([[1], [3]], np.uint16), np.array([[3, 14]], np.uint16)], name="broadcast", differentiable=False
+    ),
     Case(inputs=[np.array([1, 3], np.uint32), np.array([33, 31], np.uint32)], name="32 bits", differentiable=False),
     Case(inputs=[np.array([1, 3], np.uint64), np.array([33, 60], np.uint64)], name="64 bits", differentiable=False),
-    Case(inputs=[[-8, 7], [1, 2]], name="signs", differentiable=False, oracle=False, reason="NNabla wants unsigned numbers"),
+    Case(
+        inputs=[[-8, 7], [1, 2]],
+        name="signs",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla wants unsigned numbers",
+    ),
     Case(
         inputs=[np.array([-8, 100], np.int8), [1, 2]],
         args={"direction": "RIGHT"},
@@ -42,10 +57,23 @@ CASES = [
         oracle=False,
         reason="NNabla wants unsigned numbers",
     ),
-    Case(inputs=[np.array([-100, 100], np.int8), [1, 2]], name="8 bits", differentiable=False, oracle=False, reason="as above"),
+    Case(
+        inputs=[np.array([-100, 100], np.int8), [1, 2]],
+        name="8 bits",
+        differentiable=False,
+        oracle=False,
+        reason="as above",
+    ),
 ]
 ERRORS = [
     Error(inputs=[u8(1), u8(1)], args={"direction": "UP"}, match="argument 'direction'"),
-    Error(inputs=[u8(1), [-1]], match="argument 'shift'.*0 or more", name="negative", host=True, oracle=False, reason="it goes on"),
+    Error(
+        inputs=[u8(1), [-1]],
+        match="argument 'shift'.*0 or more",
+        name="negative",
+        host=True,
+        oracle=False,
+        reason="it goes on",
+    ),
     Error(inputs=[u8(1, 2), u8(1, 2, 3)], match="argument 'shift'", name="shape"),
 ]

@@ -33,5 +33,7 @@ ERRORS = [
     Error(inputs=[(2, 3), (2,)], match="argument 'y'.*sizes of x"),
     Error(inputs=[(2, 3), (1, 3)], match="argument 'y'", name="size 1"),
     Error(inputs=[(3,), (2, 3)], match="argument 'y'.*at most the 1 axes", name="too many"),
-    Error(inputs=[(2, 3), (3,)], args={"axis": 2}, match="argument 'axis'", name="axis", oracle=False, reason="it goes on"),
+    Error(
+        inputs=[(2, 3), (3,)], args={"axis": 2}, match="argument 'axis'", name="axis", oracle=False, reason="it goes on"
+    ),
 ]

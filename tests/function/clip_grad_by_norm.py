@@ -28,5 +28,12 @@ CASES = [
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axes": [2]}, match="argument 'axes'"),
-    Error(inputs=[(2, 3)], args={"axes": [1, -1]}, match="argument 'axes'.*once", name="twice", oracle=False, reason="it goes on"),
+    Error(
+        inputs=[(2, 3)],
+        args={"axes": [1, -1]},
+        match="argument 'axes'.*once",
+        name="twice",
+        oracle=False,
+        reason="it goes on",
+    ),
 ]

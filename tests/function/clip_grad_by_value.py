@@ -27,7 +27,9 @@ CASES = [
         reason="NNabla reads foreign memory",
         **ONLY,
     ),
-    Case(inputs=[(2, 5), -0.5 * np.ones(()), 0.5 * np.ones(())], name="numbers", oracle=False, reason="as above", **ONLY),
+    Case(
+        inputs=[(2, 5), -0.5 * np.ones(()), 0.5 * np.ones(())], name="numbers", oracle=False, reason="as above", **ONLY
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 3), (2,), (3,)], match="argument 'min'", oracle=False, reason="it reads foreign memory"),

@@ -36,6 +36,13 @@ CASES = [
 ]
 ERRORS = [
     Error(inputs=[(2, 3), [0, 1]], match="argument 'target'"),
-    Error(inputs=[(2, 3), [[0], [3]]], match="argument 'target'.*less than 3", name="label", host=True, oracle=False, reason="left out"),
+    Error(
+        inputs=[(2, 3), [[0], [3]]],
+        match="argument 'target'.*less than 3",
+        name="label",
+        host=True,
+        oracle=False,
+        reason="left out",
+    ),
     Error(inputs=[(2, 3), [[0], [1]]], args={"axis": 2}, match="argument 'axis'", name="axis"),
 ]

@@ -21,8 +21,14 @@ ONLY = {"grad": back, "second": False, "need_grad": (True, False, False)}
 CASES = [
     Case(inputs=[(2, 3), [[2.0]], [[1.0]]], **ONLY),
     Case(inputs=[(2, 3), [[2.0], [0.5]], [[1.0], [0.0]]], name="channels", **ONLY),
-    Case(inputs=[np.array([[1, 2], [3, -4]], np.int8), [[2.0]], np.array([[1]], np.int8)], name="integers", differentiable=False),
-    Case(inputs=[(2, 3), uniform(0.5, 1.0, 3), ()], name="axes", oracle=False, reason="NNabla wants equal axes", **ONLY),
+    Case(
+        inputs=[np.array([[1, 2], [3, -4]], np.int8), [[2.0]], np.array([[1]], np.int8)],
+        name="integers",
+        differentiable=False,
+    ),
+    Case(
+        inputs=[(2, 3), uniform(0.5, 1.0, 3), ()], name="axes", oracle=False, reason="NNabla wants equal axes", **ONLY
+    ),
     Case(inputs=[[[np.nan, np.inf]], [[2.0]], [[1.0]]], name="corners", differentiable=False),
 ]
 ERRORS = [Error(inputs=[(2, 3), (2,), (1,)], match="argument 'scale'")]

@@ -23,7 +23,12 @@ CASES = [
     Case(inputs=[uniform(4.1, 4.9, 3), [2.0]], name="axes", **NO_GRAD, reshaped=[uniform(4.1, 4.9, 2, 3), [2.0]]),
     Case(inputs=[uniform(4.1, 4.9, 2, 3), 2.5 * np.ones(())], name="number", **NO_GRAD),
     Case(inputs=[[5, -5, 5, -5, 6, 0], [3, 3, -3, -3, -6, 2]], name="integers", differentiable=False),
-    Case(inputs=[[5, -5, 5, -5, 6, 0], [3, 3, -3, -3, -6, 2]], args={"fmod": True}, name="integers, fmod", differentiable=False),
+    Case(
+        inputs=[[5, -5, 5, -5, 6, 0], [3, 3, -3, -3, -6, 2]],
+        args={"fmod": True},
+        name="integers, fmod",
+        differentiable=False,
+    ),
     Case(inputs=[[5, -5], [0, 0]], name="integers by 0", differentiable=False, oracle=False, reason="NNabla dies"),
     Case(
         inputs=[[1.0, np.inf, np.nan, 0.0, 1.0, -1.0, 1.0], [0.0, 2.0, 2.0, 5.0, np.inf, np.inf, np.nan]],

@@ -44,5 +44,7 @@ ERRORS = [
     Error(inputs=[(7, 2), [3, 2, 1]], match="argument 'batch_sizes'.*7 steps", **HOST),
     Error(inputs=[(7, 2), [3, 1, 2, 1]], match="argument 'batch_sizes'.*largest down", name="order", **HOST),
     Error(inputs=[(7, 2), [3, -1, 2, 1]], match="argument 'batch_sizes'.*from 0", name="negative", **HOST),
-    Error(inputs=[(7, 2), [[3, 4]]], match="argument 'batch_sizes'.*one axis", name="axes", oracle=False, reason="it dies"),
+    Error(
+        inputs=[(7, 2), [[3, 4]]], match="argument 'batch_sizes'.*one axis", name="axes", oracle=False, reason="it dies"
+    ),
 ]

@@ -17,7 +17,12 @@ def reference(sorted_sequence: np.ndarray, values: np.ndarray, right: bool | Non
 LINES = np.sort(np.random.default_rng(1).integers(-4, 5, (2, 3, 9)).astype(float))
 CASES = [
     Case(inputs=[[1.0, 2.0, 2.0, 3.0], [0.0, 1.0, 2.0, 2.5, 3.0, 4.0]], differentiable=False),
-    Case(inputs=[[1.0, 2.0, 2.0, 3.0], [0.0, 1.0, 2.0, 2.5, 3.0, 4.0]], args={"right": True}, name="right", differentiable=False),
+    Case(
+        inputs=[[1.0, 2.0, 2.0, 3.0], [0.0, 1.0, 2.0, 2.5, 3.0, 4.0]],
+        args={"right": True},
+        name="right",
+        differentiable=False,
+    ),
     Case(inputs=[LINES, floats(-5, 6, 2, 3, 4)], name="lines", differentiable=False),
     Case(inputs=[LINES, floats(-5, 6, 2, 3, 4)], args={"right": True}, name="lines, right", differentiable=False),
     Case(

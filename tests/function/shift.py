@@ -34,7 +34,13 @@ CASES = [
     Case(inputs=[(2, 5)], args={"shifts": (0, 2), "border_mode": "reflect"}, name="reflect"),
     Case(inputs=[(2, 5)], args={"shifts": (1, -3), "border_mode": "reflect"}, name="reflect both"),
     Case(inputs=[(5,)], args={"shifts": (-9,), "border_mode": "reflect"}, name="reflect far"),
-    Case(inputs=[(4,)], args={"shifts": (2**62 + 1,), "border_mode": "reflect"}, name="far", oracle=False, reason="it wraps"),
+    Case(
+        inputs=[(4,)],
+        args={"shifts": (2**62 + 1,), "border_mode": "reflect"},
+        name="far",
+        oracle=False,
+        reason="it wraps",
+    ),
     Case(inputs=[(2, 4)], args={"shifts": (0, 7)}, name="nearest far"),
     Case(inputs=[(2, 4)], args={"shifts": (0, -(2**62))}, name="nearest very far", oracle=False, reason="it wraps"),
     Case(inputs=[(2, 4)], args={"shifts": (0, 1), "border_mode": "constant"}, name="constant"),
@@ -42,9 +48,17 @@ CASES = [
     Case(inputs=[(2, 4)], args={"shifts": (0, 5), "border_mode": "constant"}, name="constant far"),
     Case(inputs=[(2, 1)], args={"shifts": (0, 1), "border_mode": "reflect"}, name="one element"),
     Case(inputs=[()], args={"shifts": ()}, name="0-d", oracle=False, reason="NNabla dies"),
-    Case(inputs=[(0, 3)], args={"shifts": (1, 1)}, name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(
+        inputs=[(0, 3)], args={"shifts": (1, 1)}, name="empty", differentiable=False, oracle=False, reason="NNabla dies"
+    ),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"shifts": (1, 1, 1)}, match="argument 'shifts'.*at most 2", oracle=False, reason="it goes on"),
+    Error(
+        inputs=[(2, 3)],
+        args={"shifts": (1, 1, 1)},
+        match="argument 'shifts'.*at most 2",
+        oracle=False,
+        reason="it goes on",
+    ),
     Error(inputs=[(2, 3)], args={"border_mode": "wrap"}, match="argument 'border_mode'", name="mode"),
 ]

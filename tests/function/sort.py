@@ -14,7 +14,10 @@ def reference(
     keys = lines.reshape(-1, lines.shape[-1]).tolist()
     largest = -1 if reverse else 1
     order = [
-        sorted(range(len(line)), key=lambda i, line=line: (largest * (line[i] != line[i]), largest * line[i] if line[i] == line[i] else 0))
+        sorted(
+            range(len(line)),
+            key=lambda i, line=line: (largest * (line[i] != line[i]), largest * line[i] if line[i] == line[i] else 0),
+        )
         for line in keys
     ]
     index = np.array(order, int).reshape(lines.shape)
@@ -32,7 +35,14 @@ CASES = [
     Case(inputs=[distinct(2, 5, 3)], args={"axis": -2, "only_index": True}, name="only index", differentiable=False),
     Case(inputs=[TIES], args={"with_index": True}, name="ties", differentiable=False),
     Case(inputs=[TIES], args={"with_index": True, "reverse": True}, name="ties, reverse", differentiable=False),
-    Case(inputs=[distinct(1, 2500, step=1)], args={"with_index": True}, name="long", types=("float", "double"), second=False, grad_outputs=[0]),
+    Case(
+        inputs=[distinct(1, 2500, step=1)],
+        args={"with_index": True},
+        name="long",
+        types=("float", "double"),
+        second=False,
+        grad_outputs=[0],
+    ),
     Case(inputs=[distinct(40, 33, 2)], args={"axis": 1}, name="many lines", differentiable=False, types=("double",)),
     Case(inputs=[(3, 1)], name="one element a line"),
     Case(inputs=[[[3, 1, 2], [6, 5, 4]]], name="integers"),

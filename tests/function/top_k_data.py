@@ -68,5 +68,7 @@ ERRORS = [
     Error(inputs=[(2, 3)], args={"k": 4}, match="argument 'k'.*from 1 to 3"),
     Error(inputs=[(2, 3)], args={"k": 0}, match="argument 'k'", name="0"),
     Error(inputs=[(2, 3)], args={"k": 1, "base_axis": 2}, match="argument 'base_axis'", name="axis"),
-    Error(inputs=[(2, 3)], args={"k": 1, "reduce": False, "with_index": True}, match="argument 'with_index'", name="index"),
+    Error(
+        inputs=[(2, 3)], args={"k": 1, "reduce": False, "with_index": True}, match="argument 'with_index'", name="index"
+    ),
 ]

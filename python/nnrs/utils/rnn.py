@@ -20,7 +20,8 @@ class PackedSequence:
     Attributes:
         data: The steps: the first ones of all sequences, then all second ones and so on.
         batch_sizes: How many sequences have each step.
-        sorted_indices: The order, from the longest down, in which the sequences are packed; None: as they were given.
+        sorted_indices: The order, from the longest down, in which the sequences are packed; None: as they were
+            given.
         unsorted_indices: The way back.
     """
 
@@ -99,7 +100,8 @@ def pack_padded_sequence(
 
     Args:
         padded_sequence: Variable or NdArray of shape (T, B, ..), or (B, T, ..) if batch_first.
-        lengths: The lengths of the sequences, of shape (B,): Variable, NdArray or list. They are read when this is called.
+        lengths: The lengths of the sequences, of shape (B,): Variable, NdArray or list. They are read when this
+            is called.
         batch_first: Whether the first axis is that of the sequences.
         enforce_sorted: Whether they must be sorted, from the longest down; if not, they are packed in that order.
 
@@ -115,7 +117,9 @@ def pack_padded_sequence(
         padded_sequence = F.gather(padded_sequence, packed.sorted_indices, axis=0 if batch_first else 1)
         numbers = numbers[order]
     packed._sequences = len(numbers)
-    packed.data, packed.batch_sizes = F.pack_padded_sequence(padded_sequence, _like(padded_sequence, numbers), batch_first)
+    packed.data, packed.batch_sizes = F.pack_padded_sequence(
+        padded_sequence, _like(padded_sequence, numbers), batch_first
+    )
     return packed
 
 
