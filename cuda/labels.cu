@@ -68,6 +68,23 @@ extern "C" __global__ void label_mask(const long long *labels, void *y, int to, 
   }
 }
 
+// Counts rows by their label and the place of their largest element. Whole numbers: the order of the sums does not matter.
+extern "C" __global__ void confusion(const void *x, int from, const long long *labels, int *counts, long long rows, long long n,
+                                     long long inner) {
+  using namespace nnrs;
+  for (long long r = first(); r < rows; r += step()) {
+    const long long label = labels[r];
+    if (label < 0 || label >= n) continue;
+    long long found = 0;
+    double most = fetch_real<double>(x, from, element(r, 0, n, inner));
+    for (long long k = 1; k < n; ++k) {
+      const double v = fetch_real<double>(x, from, element(r, k, n, inner));
+      if (v > most) most = v, found = k;
+    }
+    atomicAdd(&counts[label * n + found], 1);
+  }
+}
+
 #define NNRS_LABELS(R, suffix)                                                                                          \
   extern "C" __global__ void log_loss_##suffix(const void *x, int from, const long long *labels, void *y, int to,       \
                                                long long rows, long long n, long long inner) {                          \

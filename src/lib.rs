@@ -91,6 +91,7 @@ pub mod functions {
     pub use crate::function::loss::*;
     pub use crate::function::math::*;
     pub use crate::function::normalization::*;
+    pub use crate::function::quantization::*;
     pub use crate::function::random::*;
     pub use crate::function::reduction::*;
     pub use crate::function::validation::*;

@@ -1,15 +1,20 @@
 modules!(
+    "batch_matrix",
     "convert",
     "convolution",
     "convolution_direct",
+    "cumprod",
     "cumsum",
     "gather",
     "gather_indices",
     "gather_sort",
     "labels",
     "matmul",
+    "mod2",
     "moves",
+    "nonzero",
     "normalization",
+    "packed_sequence",
     "pad",
     "pooling",
     "program",
@@ -17,5 +22,9 @@ modules!(
     "range",
     "reduction",
     "reduction_extreme",
-    "softmax"
+    "searchsorted",
+    "shift",
+    "softmax",
+    "sort",
+    "trilu"
 );

@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ._core import NdArray, Variable
+from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
+from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
@@ -16,11 +18,17 @@ __all__ = [
     "batch_normalization",
     "bool_gather",
     "clip_by_value",
+    "einsum",
     "forget",
     "layer_normalization",
+    "nonzero",
+    "pack_padded_sequence",
+    "pad_packed_sequence",
+    "quantize_linear",
     "scatter_nd",
     "sink",
     "split",
+    "unique",
 ]
 
 A = TypeVar("A", Variable, NdArray)
@@ -119,3 +127,45 @@ def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | N
 
     pieces = F._split(x, axis, n_outputs, outputs)
     return pieces if isinstance(pieces, tuple) else (pieces,)
+
+
+def quantize_linear(
+    x: Any,
+    scale: Any,
+    zero_point: Any,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    narrow_range: bool = False,
+    dtype: Any = np.int8,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """Quantize linearly, `y = saturate(round(x / scale) + round(saturate(zero_point)))`.
+
+    The result is whole numbers of the range of `dtype`, held in the context's floating-point type. The gradient
+    of x passes through the rounding and the limits; scale and zero_point have none.
+
+    Args:
+        x: N-D array.
+        scale: Array that broadcasts to x's shape: one scale for all, or one a channel.
+        zero_point: Array that broadcasts to x's shape: what 0 becomes.
+        round_mode: 'HALF_AWAY_FROM_ZERO' or 'HALF_TO_EVEN'.
+        narrow_range: Leave out the least number of the range.
+        dtype: The type whose range is used: numpy.int8 or numpy.uint8.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For another type or mode, or a shape that does not broadcast to x's.
+    """
+    from . import functions as F
+
+    try:
+        number = np.dtype(dtype).num
+    except TypeError:
+        number = -1
+    if number not in (1, 2):
+        raise ArgumentError(message("quantize_linear", "dtype", "numpy.int8 or numpy.uint8", describe(dtype)))
+    return F._quantize_linear(x, scale, zero_point, round_mode, narrow_range, number, n_outputs, outputs)

@@ -18,14 +18,11 @@ NAMES: dict[str, str] = {
 rnn lstm gru fused_convolution depthwise_convolution depthwise_deconvolution deformable_convolution
 adaptive_separable_convolution unpooling roi_align fused_batch_normalization group_normalization
 instance_normalization norm_normalization sync_batch_normalization tensor_normalization weight_normalization
-weight_standardization spectral_norm mean_subtraction clip_grad_by_value clip_grad_by_norm cumprod reduce_sum
-reduce_mean searchsorted broadcast_to shift sort shape trilu meshgrid batch_det batch_inv batch_logdet
-batch_cholesky pack_padded_sequence pad_packed_sequence nonzero interpolate onnx_resize fft ifft stft istft
-top_k_data top_k_grad rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift
-random_erase image_augmentation kl_multinomial affine_grid warp_by_grid warp_by_flow binary_connect_affine
-binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
-fixed_point_quantize min_max_quantize pow2_quantize prune quantize_linear dequantize_linear confusion_matrix
-vat_noise nms_detection2d onnx_non_max_suppression patch_correlation unique eye_like mod2 bit_shift einsum
+weight_standardization spectral_norm mean_subtraction interpolate onnx_resize fft ifft stft istft rand_binomial
+rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation
+affine_grid warp_by_grid warp_by_flow binary_connect_affine binary_connect_convolution binary_weight_affine
+binary_weight_convolution inq_affine inq_convolution fixed_point_quantize min_max_quantize pow2_quantize
+vat_noise nms_detection2d onnx_non_max_suppression patch_correlation
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
@@ -73,13 +70,13 @@ experimental.parametric_function_class.module function_bases lms models models.i
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils monitor normalization_functions numpy_compat_functions
+models.semantic_segmentation.utils models.utils monitor normalization_functions
 utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
 utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
 utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
 utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
 utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
-utils.profiler utils.progress utils.qnn utils.rnn utils.save utils.signature_utils
+utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""

@@ -28,6 +28,8 @@ pub enum Group {
     Random,
     /// Losses.
     Loss,
+    /// Numbers of few bits; weights set to zero.
+    Quantization,
     /// Measures of a network that works.
     Validation,
     /// All others; functions of other crates.

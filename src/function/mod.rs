@@ -17,6 +17,7 @@ pub mod logical;
 pub mod loss;
 pub mod math;
 pub mod normalization;
+pub mod quantization;
 pub mod random;
 pub mod reduction;
 pub mod validation;

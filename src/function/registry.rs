@@ -14,6 +14,7 @@ const GROUPS: &[&[&Def]] = &[
     array::FUNCTIONS,
     random::FUNCTIONS,
     loss::FUNCTIONS,
+    quantization::FUNCTIONS,
     validation::FUNCTIONS,
 ];
 

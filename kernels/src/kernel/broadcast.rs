@@ -45,3 +45,21 @@ impl Call for Broadcast {
         ops::sum_to(&gy.data, &self.y, &gx.data, &self.x, gx.output)
     }
 }
+
+/// The second input repeated to the first one's shape.
+pub struct BroadcastTo(pub Broadcast);
+
+impl Call for BroadcastTo {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        ops::broadcast(&x[1].data, &self.0.x, &y[0].data, &self.0.y, Output::Write)
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &gx[1]) else { return Ok(()) };
+        ops::sum_to(&gy.data, &self.0.y, &gx.data, &self.0.x, gx.output)
+    }
+}

@@ -1,11 +1,13 @@
 //! Arithmetic functions.
 
 mod binary;
+mod mod2;
 mod n_ary;
 mod scalar;
 
 use super::Def;
 pub use binary::*;
+pub use mod2::*;
 pub use n_ary::*;
 pub use scalar::*;
 
@@ -25,4 +27,6 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     RSubScalar::DEF,
     RDivScalar::DEF,
     RPowScalar::DEF,
+    Mod2::DEF,
+    BitShift::DEF,
 ];

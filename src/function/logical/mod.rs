@@ -5,6 +5,7 @@ mod logic;
 mod minimum_maximum;
 mod non_finite;
 mod sign;
+mod searchsorted;
 mod where_;
 
 use super::Def;
@@ -13,6 +14,7 @@ pub use logic::*;
 pub use minimum_maximum::*;
 pub use non_finite::*;
 pub use sign::*;
+pub use searchsorted::*;
 pub use where_::*;
 
 /// The functions of this group.
@@ -46,4 +48,5 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     ResetNaN::DEF,
     ResetInf::DEF,
     Where::DEF,
+    SearchSorted::DEF,
 ];

@@ -2,6 +2,7 @@
 
 mod categorical_cross_entropy;
 mod entropy;
+mod kl_multinomial;
 pub(crate) mod labels;
 mod regression;
 mod softmax_cross_entropy;
@@ -9,6 +10,7 @@ mod softmax_cross_entropy;
 use super::Def;
 pub use categorical_cross_entropy::*;
 pub use entropy::*;
+pub use kl_multinomial::*;
 pub use regression::*;
 pub use softmax_cross_entropy::*;
 
@@ -22,4 +24,5 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     AbsoluteError::DEF,
     HuberLoss::DEF,
     EpsilonInsensitiveLoss::DEF,
+    KLMultinomial::DEF,
 ];

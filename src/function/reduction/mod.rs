@@ -1,14 +1,17 @@
 //! Reductions over axes.
 
+mod cumprod;
 mod cumsum;
 mod max_min;
 mod mean;
 mod norm;
 mod prod;
+mod reduce;
 mod sum;
 mod winner_mask;
 
 use super::{ArgValue, Def, Function};
+pub use cumprod::*;
 pub use cumsum::*;
 pub use max_min::*;
 pub use mean::*;
@@ -17,10 +20,22 @@ use nnrs_kernels::kernel::reduction::{AxisMask, Reduced};
 use nnrs_kernels::shape::Shape;
 pub use norm::*;
 pub use prod::*;
+pub use reduce::*;
 pub use sum::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] = &[Sum::DEF, Mean::DEF, Max::DEF, Min::DEF, Norm::DEF, Prod::DEF, CumSum::DEF];
+pub(super) const FUNCTIONS: &[&Def] = &[
+    Sum::DEF,
+    Mean::DEF,
+    Max::DEF,
+    Min::DEF,
+    Norm::DEF,
+    Prod::DEF,
+    ReduceSum::DEF,
+    ReduceMean::DEF,
+    CumSum::DEF,
+    CumProd::DEF,
+];
 
 /// The axes of `x` that `axis` names (`None`: all).
 fn over(x: &Shape, axis: &Option<Vec<i64>>) -> Result<Reduced> {

@@ -47,3 +47,15 @@ pub(super) fn mask(a: Axis, labels: &Data, y: &Data) -> Result<()> {
     // SAFETY: as above.
     unsafe { launch.run(gpu.grid(y.len())) }
 }
+
+/// How often rows with each label have their largest element at which place.
+pub(super) fn confusion(a: Axis, x: &Data, labels: &Data, y: &Data) -> Result<()> {
+    fill(y, 0.0)?;
+    if labels.is_empty() || y.is_empty() {
+        return Ok(());
+    }
+    let gpu = y.gpu();
+    let launch = gpu.launch("labels", "confusion")?.array(x).data(labels).data(y).size(labels.len());
+    // SAFETY: as above; a count for each pair of classes.
+    unsafe { launch.size(a.n).size(a.inner).run(gpu.grid(labels.len())) }
+}

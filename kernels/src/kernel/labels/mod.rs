@@ -173,3 +173,27 @@ impl Call for LabelMaskCall {
         Ok(())
     }
 }
+
+/// How often rows with each label have their largest element at which place.
+pub struct ConfusionMatrix(pub Labels);
+
+impl Call for ConfusionMatrix {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let a = self.0.at;
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::confusion(a, &x[0].data, &x[1].data, &y[0].data);
+        }
+        let (labels, counts) = (self.0.checked(&x[1])?, y[0].slice::<i32>());
+        counts.fill(0);
+        with_real!(run.dtype, T => {
+            let x = x[0].slice::<T>();
+            for (r, label) in labels.iter().enumerate().filter(|(_, l)| **l >= 0) {
+                let first = r / a.inner * a.n * a.inner + r % a.inner;
+                let row = || x[first..].iter().step_by(a.inner).take(a.n).enumerate();
+                let (found, _) = row().fold((0, x[first]), |(k, most), (i, &v)| if v > most { (i, v) } else { (k, most) });
+                counts[*label as usize * a.n + found] += 1;
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+"""Functions whose results have as many elements as the data says: the data is read when they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._core import NdArray, Variable
+
+__all__ = ["nonzero", "pack_padded_sequence", "pad_packed_sequence", "unique"]
+
+
+def _numbers(x: Any) -> np.ndarray:
+    return np.asarray(x) if isinstance(x, (Variable, NdArray)) else np.zeros(0)
+
+
+def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The places where x is not zero, in their order. No gradient.
+
+    How many there are is read from x's data when this is called, so that in a static graph it must be there by
+    then; an x with another number of places later is an error.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Indices, of shape (number of x's axes, places).
+    """
+    from . import functions as F
+
+    return F._nonzero(x, int(np.count_nonzero(_numbers(x))), n_outputs, outputs)
+
+
+def unique(
+    x: Any,
+    flatten: bool = True,
+    axis: int | None = None,
+    sorted: bool = True,
+    with_index: bool = False,
+    with_inverse: bool = False,
+    with_counts: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No
+    gradient.
+
+    How many there are is read from x's data when this is called, so that in a static graph it must be there by
+    then; an x with another number of them later is an error.
+
+    Args:
+        x: N-D array.
+        flatten: Look at elements; if not, at slices along `axis`.
+        axis: The axis; may count from the end. None: elements are looked at in any case.
+        sorted: Sort them; if not, they come as they first occur.
+        with_index: Also give where each occurs first.
+        with_inverse: Also give, for each element or slice of x, its number among the different ones.
+        with_counts: Also give how often each occurs.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The different elements or slices; or a list of them and what else is asked for.
+    """
+    from . import functions as F
+
+    data = _numbers(x)
+    of = None if flatten or axis is None else axis
+    fits = of is None or -data.ndim <= of < data.ndim
+    count = len(np.unique(data, axis=of)) if fits and of is None else _slices(data, of) if fits else 0
+    return F._unique(x, flatten, axis, sorted, with_index, with_inverse, with_counts, count, n_outputs, outputs)
+
+
+def _slices(data: np.ndarray, axis: int | None) -> int:
+    """The number of different slices; NaN equals NaN, and 0 equals -0."""
+    rows = np.moveaxis(data, axis or 0, 0).reshape(data.shape[axis or 0], -1) + 0
+    return len({np.where(row == row, row, np.nan).tobytes() for row in rows})
+
+
+def pack_padded_sequence(
+    padded_sequence: Any,
+    lengths: Any,
+    batch_first: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """Pack sequences of several lengths: without padding, the first steps of all, then all second ones and so on.
+
+    The sum of the lengths is read when this is called, so that in a static graph they must be there by then;
+    lengths with another sum later are an error.
+
+    Args:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths, from the longest down: of shape (B,).
+        batch_first: Whether the first axis is that of the sequences.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        pack_sequence: Array of shape (sum of lengths, ..).
+        batch_sizes: How many sequences have each step: of shape (T,).
+    """
+    from . import functions as F
+
+    rows = int(np.nansum(_numbers(lengths)))
+    return F._pack_padded_sequence(padded_sequence, lengths, batch_first, rows, n_outputs, outputs)
+
+
+def pad_packed_sequence(
+    packed_sequence: Any,
+    batch_sizes: Any,
+    batch_first: bool = False,
+    padding_value: float | None = None,
+    total_length: int | None = None,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """Undo `pack_padded_sequence`.
+
+    The number of sequences, the first of `batch_sizes`, is read when this is called, so that in a static graph
+    it must be there by then.
+
+    Args:
+        packed_sequence: Packed sequences, of shape (sum of batch_sizes, ..).
+        batch_sizes: How many sequences have each step, from the most down: of shape (T,).
+        batch_first: Whether the first axis of the result is that of the sequences.
+        padding_value: What stands behind the end of a sequence; None: 0.
+        total_length: Steps of the result, if more than T.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths: of shape (B,).
+    """
+    from . import functions as F
+
+    sizes = _numbers(batch_sizes).reshape(-1)
+    sequences = int(np.nan_to_num(sizes[0])) if sizes.size else 0
+    args = (batch_first, padding_value, total_length, sequences, n_outputs, outputs)
+    return F._pad_packed_sequence(packed_sequence, batch_sizes, *args)

@@ -1,0 +1,100 @@
+//! `clip_grad_by_value`, `clip_grad_by_norm`: x itself; the gradient that flows back is limited.
+
+use crate::function::{ArgValue, Call, Function, Grad, Resolved};
+use crate::graph::Variable;
+use crate::{function, functions as f};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::shape::Shape;
+use smallvec::smallvec;
+
+function! {
+    /// x itself; its gradient is clipped, `gx = minimum(maximum(gy, min), max)`.
+    ClipGradByValue clip_grad_by_value in Normalization, any_device
+    inputs {
+        x: "N-D array.",
+        min: "Least gradient: an array that broadcasts to x's shape. It has no gradient.",
+        max: "Largest gradient, likewise."
+    }
+    args {}
+    outputs { y: "x." }
+}
+
+function! {
+    /// x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+    /// zeros stays.
+    ClipGradByNorm clip_grad_by_norm in Normalization, any_device
+    inputs { x: "N-D array." }
+    args {
+        clip_norm: Option<f64> = None, "The Euclidean norm that the gradient gets; None: 1.";
+        axes: Option<Vec<i64>> = None, "The axes to take the norm over; None: all. They may count from the end."
+    }
+    outputs { y: "x." }
+}
+
+impl Function for ClipGradByValue {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        for (s, name) in x[1..].iter().zip(["min", "max"]) {
+            if x[0].broadcast(s).as_ref() != Some(&x[0]) {
+                return Err(Error::shape(name, format!("a shape that broadcasts to x's {}", x[0])).actual(s));
+            }
+        }
+        Ok(Resolved::without_call(smallvec![x[0].clone()]))
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+
+    fn differentiable(&self, i: usize) -> bool {
+        i == 0
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let above = f::maximum2(&g.gy[0], &g.x[1])?;
+        Ok(vec![Some(f::minimum2(&above, &g.x[2])?), None, None])
+    }
+}
+
+impl ClipGradByNorm {
+    fn clip(&self) -> f64 {
+        self.clip_norm.unwrap_or(1.0)
+    }
+
+    /// All axes where none is named.
+    fn axes(&self, x: &Shape) -> Result<Vec<i64>> {
+        let all = (0..x.ndim() as i64).collect();
+        let axes = self.axes.clone().unwrap_or(all);
+        axes.iter().map(|&a| Ok(x.axis(a, "axes")? as i64)).collect()
+    }
+}
+
+impl Function for ClipGradByNorm {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let mut axes = self.axes(&x[0])?;
+        axes.sort_unstable();
+        if axes.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(
+                Error::arg("axes", "each axis once").actual(format!("{:?}", self.axes.clone().unwrap_or_default()))
+            );
+        }
+        Ok(Resolved::without_call(smallvec![x[0].clone()]))
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let axes = self.axes.clone().map_or(ArgValue::None, ArgValue::Ints);
+        vec![("clip_norm", ArgValue::Float(self.clip())), ("axes", axes)]
+    }
+
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let (gy, axis) = (&g.gy[0], Some(self.axes(&g.x[0].shape())?));
+        let norm = f::norm(gy, f::Norm { axis, keepdims: true, ..Default::default() })?;
+        // Where the norm is 0 so is each element, whatever it is divided by.
+        let zero = f::equal_scalar(&norm, f::EqualScalar { val: 0.0 })?;
+        let unit = f::div2(gy, &f::add2(&norm, &zero, f::Add2::default())?, f::Div2::default())?;
+        Ok(vec![Some(f::mul_scalar(&unit, f::MulScalar { val: self.clip(), inplace: false })?)])
+    }
+}

@@ -1,0 +1,19 @@
+"""`reduce_sum`: the sum of all elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from function.case import Case
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.sum())
+
+
+CASES = [
+    Case(inputs=[(2, 3)], reshaped=[(4, 2)]),
+    Case(inputs=[()], name="0-d"),
+    Case(inputs=[(0, 3)], name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(inputs=[[np.nan, 1.0]], name="NaN", differentiable=False),
+]
