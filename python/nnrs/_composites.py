@@ -10,6 +10,7 @@ from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
+from ._signal import interpolate, istft, stft
 from .recompute import forget
 
 __all__ = [
@@ -17,10 +18,13 @@ __all__ = [
     "bool_gather",
     "clip_by_value",
     "forget",
+    "interpolate",
+    "istft",
     "layer_normalization",
     "scatter_nd",
     "sink",
     "split",
+    "stft",
 ]
 
 A = TypeVar("A", Variable, NdArray)

@@ -14,6 +14,9 @@ const GROUPS: &[&[&Def]] = &[
     array::FUNCTIONS,
     random::FUNCTIONS,
     loss::FUNCTIONS,
+    signal::FUNCTIONS,
+    geometry::FUNCTIONS,
+    special::FUNCTIONS,
     validation::FUNCTIONS,
 ];
 

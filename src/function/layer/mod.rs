@@ -12,6 +12,7 @@ mod max_pooling;
 mod pooling;
 mod spatial;
 mod sum_pooling;
+mod unpooling;
 
 use super::Def;
 pub use affine::*;
@@ -23,6 +24,7 @@ pub use embed::{Embed, embed};
 pub use global_average_pooling::*;
 pub use max_pooling::*;
 pub use sum_pooling::*;
+pub use unpooling::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[
@@ -34,6 +36,7 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     AveragePooling::DEF,
     SumPooling::DEF,
     GlobalAveragePooling::DEF,
+    Unpooling::DEF,
     MaxPoolingBackward::DEF,
     Embed::DEF,
 ];
