@@ -3,6 +3,8 @@ modules!(
     "convolution",
     "convolution_direct",
     "cumsum",
+    "fft",
+    "frames",
     "gather",
     "gather_indices",
     "gather_sort",
@@ -17,5 +19,6 @@ modules!(
     "range",
     "reduction",
     "reduction_extreme",
+    "resample",
     "softmax"
 );
