@@ -10,7 +10,7 @@ from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
-from ._signal import interpolate, istft, stft
+from ._signal import interpolate, istft, patch_correlation, stft
 from .recompute import forget
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "interpolate",
     "istft",
     "layer_normalization",
+    "patch_correlation",
     "scatter_nd",
     "sink",
     "split",

@@ -15,17 +15,17 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-rnn lstm gru fused_convolution depthwise_convolution depthwise_deconvolution deformable_convolution
-adaptive_separable_convolution roi_align fused_batch_normalization group_normalization
+rnn lstm gru fused_convolution deformable_convolution
+adaptive_separable_convolution fused_batch_normalization group_normalization
 instance_normalization norm_normalization sync_batch_normalization tensor_normalization weight_normalization
 weight_standardization spectral_norm mean_subtraction clip_grad_by_value clip_grad_by_norm cumprod reduce_sum
 reduce_mean searchsorted broadcast_to shift sort shape trilu meshgrid batch_det batch_inv batch_logdet
 batch_cholesky pack_padded_sequence pad_packed_sequence nonzero
 top_k_data top_k_grad rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift
-random_erase image_augmentation kl_multinomial affine_grid warp_by_grid warp_by_flow binary_connect_affine
+random_erase image_augmentation kl_multinomial binary_connect_affine
 binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
 fixed_point_quantize min_max_quantize pow2_quantize prune quantize_linear dequantize_linear confusion_matrix
-vat_noise nms_detection2d onnx_non_max_suppression patch_correlation unique eye_like mod2 bit_shift einsum
+vat_noise nms_detection2d onnx_non_max_suppression unique eye_like mod2 bit_shift einsum
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
@@ -44,16 +44,16 @@ Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataP
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution AffineGrid BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
+AdaptiveSeparableConvolution BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
 BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
-ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DepthwiseConvolution DepthwiseDeconvolution
+ClipGradByValue ConfusionMatrix CumProd DeformableConvolution
 DequantizeLinear Einsum EyeLike FixedPointQuantize FusedBatchNormalization FusedConvolution GRU
 GroupNormalization INQAffine INQConvolution ImageAugmentation InstanceNormalization
 KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero NormNormalization
-ONNXNonMaxSuppression PackPaddedSequence PadPackedSequence PatchCorrelation Pow2Quantize ProtoFunction
+ONNXNonMaxSuppression PackPaddedSequence PadPackedSequence Pow2Quantize ProtoFunction
 ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift ReduceMean ReduceSum RoiAlign SearchSorted Shape Shift Sort SpectralNorm
-SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique VATNoise WarpByFlow WarpByGrid
+RandomFlip RandomShift ReduceMean ReduceSum SearchSorted Shape Shift Sort SpectralNorm
+SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique VATNoise
 WeightNormalization WeightStandardization
 """,
     "grad": "Grad GradEndFunction",

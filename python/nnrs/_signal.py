@@ -139,3 +139,53 @@ def istft(
 
     kind = "rectangular" if window_type is None else window_type
     return F._istft(y_r, y_i, window_size, stride, fft_size, kind, center, pad_mode, as_stft_backward)
+
+
+def patch_correlation(
+    x1: Any,
+    x2: Any,
+    patch: int | Sequence[int] = (1, 1),
+    shift: int | Sequence[int] = (0, 0),
+    patch_step: int | Sequence[int] = (1, 1),
+    shift_step: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0, 0, 0),
+    channel_last: bool = False,
+) -> Any:
+    """Compare patches of two images by the sums of their products, at each place and for each shift of the second one.
+
+    `y[i, j, p, q] = sum over c, k, l of x1[c, p + k, q + l] x2[c, p + k + i, q + l + j]`, shifts i and j from -shift to shift
+    (Fischer et al., FlowNet, 2015). A single number stands for all.
+
+    Args:
+        x1: Images of shape (N, C, H, W); (N, H, W, C) if channel_last.
+        x2: Images of x1's shape.
+        patch: Height and width of a patch.
+        shift: The largest shifts, to both sides.
+        patch_step: Distances of patches.
+        shift_step: Distances of shifts.
+        padding: Zeros above, below, before and after the images; or two numbers, above and below, before and after.
+        channel_last: Whether the channels are the last axis.
+
+    Returns:
+        y: Sums of shape (N, vertical shifts, horizontal shifts, H', W'); (N, H', W', vertical shifts, horizontal shifts) if
+            channel_last.
+
+    Raises:
+        ValueError: For images of other shapes; for numbers that are too small.
+    """
+    from . import functions as F
+
+    for name, x in (("x1", x1), ("x2", x2)):
+        check_type("patch_correlation", name, x, (Variable, NdArray), "a Variable or NdArray")
+    if x1.shape != x2.shape:
+        raise ShapeError(message("patch_correlation", "x2", f"shape {x1.shape}, as x1", x2.shape))
+    if len(x1.shape) != 4:
+        raise ShapeError(message("patch_correlation", "x1", "four axes", x1.shape))
+    pairs = [(v, v) if isinstance(v, int) else v for v in (patch, shift, patch_step, shift_step)]
+    around: Any = (padding,) * 4 if isinstance(padding, int) else padding
+    if hasattr(around, "__len__") and len(around) == 2:
+        around = (around[0], around[0], around[1], around[1])
+    if channel_last:
+        return F._patch_correlation(x1, x2, *pairs, around)
+    last = [F.transpose(x, (0, 2, 3, 1)) for x in (x1, x2)]
+    return F.transpose(F._patch_correlation(*last, *pairs, around), (0, 3, 4, 1, 2))

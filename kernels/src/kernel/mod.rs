@@ -2,6 +2,7 @@
 //! `cuda` do the work.
 
 pub mod affine;
+pub mod affine_grid;
 pub mod assign;
 pub mod axis;
 pub mod batch_matmul;
@@ -27,6 +28,7 @@ pub mod normalization;
 pub mod one_hot;
 pub mod ops;
 pub mod pad;
+pub mod patch_correlation;
 pub mod pooling;
 pub mod prelu;
 pub mod random;
@@ -34,6 +36,7 @@ pub mod range;
 pub mod reduction;
 pub mod resample;
 pub mod reshape;
+pub mod roi_align;
 pub mod scatter_add;
 pub mod sink;
 pub mod slice;
@@ -41,4 +44,5 @@ pub mod softmax;
 pub mod tile;
 pub mod transpose;
 pub mod update;
+pub mod warp;
 pub mod where_;

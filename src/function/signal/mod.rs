@@ -10,7 +10,7 @@ use super::Def;
 pub use fft::*;
 pub use interpolate::*;
 pub use onnx_resize::*;
-pub use stft::*;
+pub use stft::{ISTFT, STFT, istft, stft};
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] =

@@ -170,13 +170,14 @@ impl Spec<'_> {
         }
         let frames = re[lead + 1];
         let long = (frames as u128 - 1) * s.stride as u128 + s.size as u128;
-        let left = long.saturating_sub(2 * s.border as u128);
-        if left == 0 || left > MOST as u128 {
+        let all = long.saturating_sub(2 * s.border as u128);
+        let left = samples.map_or(all, |n| n as u128);
+        let fits = left + 2 * s.border as u128 >= long;
+        if !fits || left == 0 || left > MOST as u128 {
             let expected = format!("frames for 1 to {MOST} samples");
             return Err(Error::shape("y_r", expected).actual(format!("{re}, which is {left}")));
         }
-        let samples = samples.unwrap_or(left as usize);
-        checked(Frames { batch: re.size_to(lead), samples, frames, ..s })
+        checked(Frames { batch: re.size_to(lead), samples: left as usize, frames, ..s })
     }
 
     /// The shape of spectra.
