@@ -1,4 +1,5 @@
 modules!(
+    "affine_grid",
     "convert",
     "convolution",
     "convolution_direct",
@@ -13,6 +14,7 @@ modules!(
     "moves",
     "normalization",
     "pad",
+    "patch_correlation",
     "pooling",
     "program",
     "random",
@@ -20,5 +22,7 @@ modules!(
     "reduction",
     "reduction_extreme",
     "resample",
-    "softmax"
+    "roi_align",
+    "softmax",
+    "warp"
 );

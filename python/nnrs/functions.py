@@ -208,6 +208,26 @@ def global_average_pooling(x: A, n_outputs: int = -1, outputs: list[NdArray] | N
     return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
 
 
+_UNPOOLING = _index('unpooling')
+
+
+@_checked
+def unpooling(x: A, kernel: Sequence[int], channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Repeats each element over a window: `y[k i + j] = x[i]` for `0 <= j < k` along each of the last axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are unpooled.
+        kernel: Sizes of the window.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array; the sizes of its last axes are those of x times the kernel's.
+    """
+    return _call(_UNPOOLING, (x,), (kernel, channel_last), n_outputs, outputs)
+
+
 _MAX_POOLING_BACKWARD = _index('max_pooling_backward')
 
 
@@ -2895,6 +2915,154 @@ def epsilon_insensitive_loss(x0: A, x1: A, epsilon: float, n_outputs: int = -1, 
         y: N-D array of the inputs' joint shape.
     """
     return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
+
+
+_INTERPOLATE = _index('interpolate')
+
+
+def _interpolate(x: A, output_size: Sequence[int], mode: str, align_corners: bool = True, half_pixel: bool = False, half_pixel_for_nn: bool = False, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Resamples the last axes to other sizes, by linear interpolation or with the nearest element. Element j of an axis of n that
+     becomes m is at the place `j n / m`; with align_corners at `j (n - 1) / (m - 1)`, with half_pixel at `(j + 1/2) n / m - 1/2`.
+     The nearest element is the one before that place.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are resampled.
+        output_size: New sizes of the last axes.
+        mode: 'linear' or 'nearest'.
+        align_corners: Whether the first and the last elements stay what they are.
+        half_pixel: Whether places are those of the middles of elements.
+        half_pixel_for_nn: For 'nearest': the place is `(j + 1/2) n / m`, whatever else is said.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the new sizes.
+    """
+    return _call(_INTERPOLATE, (x,), (output_size, mode, align_corners, half_pixel, half_pixel_for_nn, channel_last), n_outputs, outputs)
+
+
+_ONNX_RESIZE = _index('onnx_resize')
+
+
+@_checked
+def onnx_resize(x: A, roi: Sequence[float] = (), scales: Sequence[float] = (), sizes: Sequence[int] = (), mode: str = 'nearest', coordinate_transformation_mode: str = 'half_pixel', cubic_coeff_a: float | None = None, exclude_outside: int | None = None, extrapolation_value: float | None = None, nearest_mode: str = 'round_prefer_floor', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Resamples axes to other sizes, as the operator Resize of ONNX (https://onnx.ai/onnx/operators/onnx__Resize.html).
+
+    Args:
+        x: N-D array.
+        roi: For 'tf_crop_and_resize': where each axis begins, then where each ends; 1 is the last element.
+        scales: Factors of all sizes; these or sizes are given.
+        sizes: New sizes of all axes.
+        mode: 'nearest', 'linear' or 'cubic'.
+        coordinate_transformation_mode: 'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or
+            'tf_crop_and_resize'.
+        cubic_coeff_a: Coefficient of the cubic polynomial; None: -0.75.
+        exclude_outside: Not 0: cubic interpolation leaves out what is beyond the ends; None: 0.
+        extrapolation_value: Value beyond the ends for 'tf_crop_and_resize'; None: 0.
+        nearest_mode: 'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the new sizes.
+    """
+    return _call(_ONNX_RESIZE, (x,), (roi, scales, sizes, mode, coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value, nearest_mode), n_outputs, outputs)
+
+
+_FFT = _index('fft')
+
+
+@_checked
+def fft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Discrete Fourier transform of complex numbers, `y[k] = sum over n of x[n] exp(-2 pi i k n / N)` over each of the last axes.
+
+    Args:
+        x: N-D array; its last axis, of size 2, has real and imaginary part.
+        signal_ndim: How many axes before it are transformed, 1 or more.
+        normalized: Divide by the square root of the number of elements of a signal.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_FFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
+
+
+_IFFT = _index('ifft')
+
+
+@_checked
+def ifft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverse discrete Fourier transform of complex numbers, `y[n] = 1/N sum over k of x[k] exp(2 pi i k n / N)` over each of the
+     last axes.
+
+    Args:
+        x: N-D array; its last axis, of size 2, has real and imaginary part.
+        signal_ndim: How many axes before it are transformed, 1 or more.
+        normalized: Divide by the square root of the number of elements of a signal instead of by their number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_IFFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
+
+
+_STFT = _index('stft')
+
+
+def _stft(x: A, window_size: int, stride: int, fft_size: int, window_type: str = 'hanning', center: bool = True, pad_mode: str = 'reflect', as_istft_backward: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Short-time Fourier transform: the spectra of frames of fft_size samples, stride apart, each times a window.
+
+    Args:
+        x: Signals of shape (.., samples).
+        window_size: Samples of the window, fft_size at most; it is in the middle of the frame, with zeros
+            around.
+        stride: Samples from the beginning of a frame to that of the next.
+        fft_size: Samples of a frame.
+        window_type: 'hanning', 'hamming' or 'rectangular'.
+        center: Whether fft_size // 2 samples are put before and after the signal, so that frames are around
+            their samples.
+        pad_mode: What these are: 'reflect', the signal mirrored, or 'constant', zeros.
+        as_istft_backward: Computes the gradient of `istft` instead, with x the gradient of its result.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y_r: Real parts, of shape (.., fft_size // 2 + 1, frames).
+        y_i: Imaginary parts.
+    """
+    return _call(_STFT, (x,), (window_size, stride, fft_size, window_type, center, pad_mode, as_istft_backward), n_outputs, outputs)
+
+
+_ISTFT = _index('istft')
+
+
+def _istft(y_r: A, y_i: A, window_size: int, stride: int, fft_size: int, window_type: str = 'hanning', center: bool = True, pad_mode: str = 'reflect', as_stft_backward: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverse short-time Fourier transform: frames from their spectra, times the window, added up, and divided by the sum of the
+     squares of the windows.
+
+    Args:
+        y_r: Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).
+        y_i: Imaginary parts.
+        window_size: As of `stft`.
+        stride: As of `stft`.
+        fft_size: As of `stft`.
+        window_type: As of `stft`.
+        center: Whether fft_size // 2 samples are cut off both ends.
+        pad_mode: Used with as_stft_backward only: as of `stft`.
+        as_stft_backward: Computes the gradient of `stft` instead, with y_r and y_i the gradients of its
+            results.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        x: Signals of shape (.., stride (frames - 1) + fft_size), less what is cut off.
+    """
+    return _call(_ISTFT, (y_r, y_i), (window_size, stride, fft_size, window_type, center, pad_mode, as_stft_backward), n_outputs, outputs)
 
 
 _TOP_N_ERROR = _index('top_n_error')

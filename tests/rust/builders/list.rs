@@ -8,6 +8,7 @@ builders! {
     average_pooling
     sum_pooling
     global_average_pooling
+    unpooling
     max_pooling_backward
     embed
     sigmoid
@@ -144,6 +145,12 @@ builders! {
     absolute_error
     huber_loss
     epsilon_insensitive_loss
+    interpolate
+    onnx_resize
+    fft
+    ifft
+    stft
+    istft
     top_n_error
     binary_error
 }
