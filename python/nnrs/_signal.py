@@ -22,8 +22,8 @@ def interpolate(
 ) -> Any:
     """Resample the last axes to other sizes, by linear interpolation or with the nearest element.
 
-    Element j of an axis of n that becomes m is at the place `j n / m`; with align_corners at `j (n - 1) / (m - 1)`, with
-    half_pixel at `(j + 1/2) n / m - 1/2`. The nearest element is the one before that place.
+    Element j of an axis of n that becomes m is at the place `j n / m`; with align_corners at `j (n - 1) / (m - 1)`,
+    with half_pixel at `(j + 1/2) n / m - 1/2`. The nearest element is the one before that place.
 
     Args:
         x: N-D array; its last axes (before the channels, if channel_last) are resampled.
@@ -86,7 +86,7 @@ def stft(
         stride: Samples from the beginning of a frame to that of the next.
         fft_size: Samples of a frame.
         window_type: 'hanning', 'hamming' or 'rectangular' (None is this one too).
-        center: Whether fft_size // 2 samples are put before and after the signal, so that frames are around their samples.
+        center: Whether fft_size // 2 samples are put before and after the signal, so that frames are around them.
         pad_mode: What these are: 'reflect', the signal mirrored, or 'constant', zeros.
         as_istft_backward: Computes the gradient of `istft` instead, with x the gradient of its result.
 
@@ -115,8 +115,9 @@ def istft(
     pad_mode: str = "reflect",
     as_stft_backward: bool = False,
 ) -> Any:
-    """Inverse short-time Fourier transform: frames from their spectra, times the window, added up, and divided by the sum of
-    the squares of the windows.
+    """Inverse short-time Fourier transform.
+
+    Frames are made of their spectra, times the window, added up, and divided by the sum of the squares of the windows.
 
     Args:
         y_r: Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).
@@ -153,8 +154,8 @@ def patch_correlation(
 ) -> Any:
     """Compare patches of two images by the sums of their products, at each place and for each shift of the second one.
 
-    `y[i, j, p, q] = sum over c, k, l of x1[c, p + k, q + l] x2[c, p + k + i, q + l + j]`, shifts i and j from -shift to shift
-    (Fischer et al., FlowNet, 2015). A single number stands for all.
+    `y[i, j, p, q] = sum over c, k, l of x1[c, p + k, q + l] x2[c, p + k + i, q + l + j]`, shifts i and j from -shift to
+    shift (Fischer et al., FlowNet, 2015). A single number stands for all.
 
     Args:
         x1: Images of shape (N, C, H, W); (N, H, W, C) if channel_last.
@@ -167,8 +168,8 @@ def patch_correlation(
         channel_last: Whether the channels are the last axis.
 
     Returns:
-        y: Sums of shape (N, vertical shifts, horizontal shifts, H', W'); (N, H', W', vertical shifts, horizontal shifts) if
-            channel_last.
+        y: Sums of shape (N, vertical shifts, horizontal shifts, H', W'); with channel_last (N, H', W', vertical shifts,
+            horizontal shifts).
 
     Raises:
         ValueError: For images of other shapes; for numbers that are too small.

@@ -15,7 +15,7 @@ def reference(theta: np.ndarray, size: Sequence[int], align_corners: bool = Fals
             return np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
         return (2 * np.arange(n) + 1) / n - 1
 
-    places = np.stack(np.meshgrid(*map(line, size), indexing="ij")[::-1] + (np.ones(tuple(size)),), -1)
+    places = np.stack([*np.meshgrid(*map(line, size), indexing="ij")[::-1], np.ones(tuple(size))], -1)
     return np.einsum("bij,...j->b...i", theta, places)
 
 
@@ -33,7 +33,14 @@ CASES = [
         oracle=False,
         reason="NNabla divides by 0",
     ),
-    Case(inputs=[(0, 2, 3)], args={"size": (2, 2)}, name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(
+        inputs=[(0, 2, 3)],
+        args={"size": (2, 2)},
+        name="empty",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla dies",
+    ),
 ]
 ERRORS = [
     Error(inputs=[(1, 2, 3)], args={"size": (1, 2, 2)}, match="argument 'theta'"),

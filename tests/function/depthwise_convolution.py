@@ -29,7 +29,9 @@ def reference(
     y = np.zeros((len(x), len(weight), *sizes))
     for o in range(len(weight)):
         for at in np.ndindex(*kernel):
-            picks = [slice(a * d, a * d + (m - 1) * t + 1, t) for a, d, m, t in zip(at, gaps, sizes, steps, strict=True)]
+            picks = [
+                slice(a * d, a * d + (m - 1) * t + 1, t) for a, d, m, t in zip(at, gaps, sizes, steps, strict=True)
+            ]
             y[:, o] += weight[(o, *at)] * x[(slice(None), o // multiplier, *picks)]
         y[:, o] += 0 if bias is None else bias[o]
     return y.reshape(*lead, *y.shape[1:])
@@ -69,7 +71,9 @@ ERRORS = [
     Error(inputs=[(1, 2, 3, 3), (4, 2, 2)], match="argument 'weight'", name="maps"),
     Error(inputs=[(1, 2, 3, 3), (2, 1, 2, 2)], match="argument 'weight'", name="axes"),
     Error(inputs=[(1, 2, 3, 3), (2, 2, 2), (3,)], match="argument 'bias'", oracle=False, reason="no error"),
-    Error(inputs=[(1, 2, 3), (2, 2)], args={"multiplier": 0}, match="argument 'multiplier'", oracle=False, reason="dies"),
+    Error(
+        inputs=[(1, 2, 3), (2, 2)], args={"multiplier": 0}, match="argument 'multiplier'", oracle=False, reason="dies"
+    ),
     Error(inputs=[(1, 2, 3), (2, 2)], args={"pad": (1, 1)}, match="argument 'pad'"),
     Error(inputs=[(1, 2, 3), (2, 2)], args={"base_axis": 2}, match="argument 'base_axis'|argument 'weight'"),
     Error(inputs=[(1, 2, 3), (2, 4)], match="argument 'x'", name="kernel", oracle=False, reason="no error"),

@@ -29,7 +29,8 @@ def reference(
     for c in range(len(weight)):
         for at in np.ndindex(*kernel):
             places = [
-                slice(a * d, a * d + (m - 1) * t + 1, t) for a, d, m, t in zip(at, gaps, x.shape[2:], steps, strict=True)
+                slice(a * d, a * d + (m - 1) * t + 1, t)
+                for a, d, m, t in zip(at, gaps, x.shape[2:], steps, strict=True)
             ]
             y[(slice(None), c // divisor, *places)] += weight[(c, *at)] * x[:, c]
     y = y[(slice(None), slice(None), *(slice(p, m - p) for p, m in zip(pads, sizes, strict=True)))]

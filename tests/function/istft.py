@@ -55,6 +55,8 @@ CASES = [
         args={"window_size": 7, "stride": 3, "fft_size": 9, "pad_mode": "constant", "window_type": None},
         name="odd sizes",
         tolerance=WIDE,
+        oracle=False,
+        reason="NNabla counts the last bin once",
     ),
     Case(
         inputs=[(4, 5), (4, 5)],
@@ -86,7 +88,11 @@ CASES = [
 ERRORS = [
     Error(inputs=[(1, 4, 3), (1, 4, 3)], args=SPEC, match="argument 'y_r'", name="bins"),
     Error(inputs=[(1, 5, 3), (1, 5, 4)], args=SPEC, match="argument 'y_i'", name="frames"),
-    Error(inputs=[(1, 5, 3), (1, 5, 3)], args={**SPEC, "center": False}, match="argument 'stride'", name="windows of 0"),
+    Error(
+        inputs=[(1, 5, 3), (1, 5, 3)], args={**SPEC, "center": False}, match="argument 'stride'", name="windows of 0"
+    ),
     Error(inputs=[(1, 5, 3), (1, 5, 3)], args={**SPEC, "stride": 9}, match="argument 'stride'", name="gaps"),
-    Error(inputs=[(1, 5, 1), (1, 5, 1)], args=SPEC, match="argument 'y_r'", name="no samples", oracle=False, reason="dies"),
+    Error(
+        inputs=[(1, 5, 1), (1, 5, 1)], args=SPEC, match="argument 'y_r'", name="no samples", oracle=False, reason="dies"
+    ),
 ]

@@ -52,55 +52,55 @@ def reference(
     return x
 
 
-NO_GRADIENT = "NNabla has no gradient"
 WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+MODES = ("nearest", "linear", "cubic")
+CROP = {"coordinate_transformation_mode": "tf_crop_and_resize"}
 
 
-def case(name: str, x: tuple[int, ...] = (1, 1, 5), **args: object) -> Case:
-    return Case(inputs=[x], args=args, name=name, oracle_grad=False, reason=NO_GRADIENT)
+def forward(name: str, x: tuple[int, ...] = (1, 1, 5), **args: object) -> Case:
+    return Case(inputs=[x], args=args, name=name, differentiable=False)
+
+
+def gradient(name: str, x: tuple[int, ...], **args: object) -> Case:
+    return Case(inputs=[x], args=args, name=f"gradient, {name}", oracle=False, reason="NNabla has no gradient")
 
 
 CASES = [
     *(
-        case(f"{mode} {way}", sizes=(1, 1, 8), mode=mode, coordinate_transformation_mode=way)
-        for mode in ("nearest", "linear", "cubic")
+        forward(f"{mode} {way}", sizes=(1, 1, 8), mode=mode, coordinate_transformation_mode=way)
+        for mode in MODES
         for way in WAYS
     ),
     *(
-        case(f"{mode} scales", (2, 3, 4), scales=(1, 1.5, 1.7), mode=mode, coordinate_transformation_mode=way)
-        for mode in ("nearest", "linear", "cubic")
-        for way in WAYS[::2]
+        forward(
+            f"{mode} {way} by scales", (2, 3, 4), scales=(1, 1.5, 1.7), mode=mode, coordinate_transformation_mode=way
+        )
+        for mode in MODES
+        for way in WAYS
     ),
     *(
-        case(f"nearest {way}", sizes=(1, 1, 10), coordinate_transformation_mode="asymmetric", nearest_mode=way)
+        forward(f"nearest {way}", sizes=(1, 1, 10), coordinate_transformation_mode="asymmetric", nearest_mode=way)
         for way in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
     ),
-    case("coefficient", sizes=(1, 1, 8), mode="cubic", cubic_coeff_a=-0.5),
-    case("outside excluded", sizes=(1, 2, 8), mode="cubic", exclude_outside=1),
+    forward("coefficient", sizes=(1, 1, 8), mode="cubic", cubic_coeff_a=-0.5),
+    forward("outside excluded", sizes=(1, 1, 8), mode="cubic", exclude_outside=1),
     *(
-        case(
-            f"crop {mode}",
-            roi=(0, 0, 0.2, 1, 1, 1.4),
-            sizes=(1, 1, 8),
-            mode=mode,
-            coordinate_transformation_mode="tf_crop_and_resize",
-            extrapolation_value=-7.0,
+        forward(
+            f"crop {mode}", roi=(0, 0, 0.2, 1, 1, 1.4), sizes=(1, 1, 8), mode=mode, extrapolation_value=-7.0, **CROP
         )
-        for mode in ("nearest", "linear", "cubic")
+        for mode in MODES
     ),
-    case(
-        "crop, turned round",
-        (3, 5),
-        roi=(0.2, 0.9, 1.1, 0),
-        sizes=(3, 4),
-        mode="linear",
-        coordinate_transformation_mode="tf_crop_and_resize",
+    forward("to one element", sizes=(1, 1, 1), mode="linear"),
+    forward(
+        "to one element, the first", sizes=(1, 1, 1), mode="linear", coordinate_transformation_mode="pytorch_half_pixel"
     ),
-    case("to one element", sizes=(1, 1, 1), mode="linear"),
-    case("to one element, first", sizes=(1, 1, 1), mode="linear", coordinate_transformation_mode="pytorch_half_pixel"),
-    case("smaller", (2, 6, 7), sizes=(2, 3, 3), mode="cubic"),
+    *(gradient(mode, (2, 3), sizes=(3, 5), mode=mode) for mode in MODES),
+    gradient("excluded", (1, 5), sizes=(2, 8), mode="cubic", exclude_outside=1),
+    gradient("smaller", (6, 7), sizes=(3, 3), mode="cubic"),
+    gradient("crop", (2, 5), roi=(0, 0.2, 1, 1.4), sizes=(2, 8), mode="linear", extrapolation_value=-7.0, **CROP),
+    gradient("crop, turned round", (3, 5), roi=(0.2, 0.9, 1.1, 0), sizes=(3, 4), mode="linear", **CROP),
+    gradient("four axes", (2, 2, 2, 2), sizes=(3, 1, 3, 4), mode="linear"),
 ]
-CROP = {"coordinate_transformation_mode": "tf_crop_and_resize"}
 ERRORS = [
     Error(inputs=[(2, 3)], match="argument 'sizes'", name="neither"),
     Error(inputs=[(2, 3)], args={"sizes": (2, 3), "scales": (1, 1)}, match="argument 'sizes'", name="both"),

@@ -26,11 +26,17 @@ def reference(
     if channel_last:
         x1, x2 = np.moveaxis(x1, -1, 1), np.moveaxis(x2, -1, 1)
     (ph, pw), (sh, sw), (ih, iw), (jh, jw) = map(pair, (patch, shift, patch_step, shift_step))
-    top, bottom, left, right = (padding,) * 4 if isinstance(padding, int) else padding if len(padding) == 4 else (
-        padding[0],
-        padding[0],
-        padding[1],
-        padding[1],
+    top, bottom, left, right = (
+        (padding,) * 4
+        if isinstance(padding, int)
+        else padding
+        if len(padding) == 4
+        else (
+            padding[0],
+            padding[0],
+            padding[1],
+            padding[1],
+        )
     )
     around = [(0, 0), (0, 0), (top, bottom), (left, right)]
     first = np.pad(x1, around)

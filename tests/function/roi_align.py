@@ -105,8 +105,12 @@ CASES = [
     ),
 ]
 ERRORS = [
-    Error(inputs=[(1, 1, 2, 2), [[1.0, 0, 0, 1, 1]]], args={"output_size": (1, 1)}, match="argument 'boxes'", host=True),
-    Error(inputs=[(1, 1, 2, 2), [[-1.0, 0, 0, 1, 1]]], args={"output_size": (1, 1)}, match="argument 'boxes'", host=True),
+    Error(
+        inputs=[(1, 1, 2, 2), [[1.0, 0, 0, 1, 1]]], args={"output_size": (1, 1)}, match="argument 'boxes'", host=True
+    ),
+    Error(
+        inputs=[(1, 1, 2, 2), [[-1.0, 0, 0, 1, 1]]], args={"output_size": (1, 1)}, match="argument 'boxes'", host=True
+    ),
     Error(inputs=[(1, 1, 2, 2), (1, 4)], args={"output_size": (1, 1)}, match="argument 'boxes'", name="columns"),
     Error(inputs=[(1, 2, 2), (1, 5)], args={"output_size": (1, 1)}, match="argument 'input'", name="axes"),
     Error(inputs=[(1, 1, 2, 2), (1, 5)], args={"output_size": (1,)}, match="argument 'output_size'"),

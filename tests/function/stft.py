@@ -63,7 +63,9 @@ SPEC = {"window_size": 8, "stride": 4, "fft_size": 8}
 WIDE = {"half": 2e-2, "bfloat16": 1e-1}
 CASES = [
     Case(inputs=[(2, 16)], args=SPEC, tolerance=WIDE, reshaped=[(1, 20)]),
-    Case(inputs=[(1, 12)], args={**SPEC, "window_type": "hamming", "pad_mode": "constant"}, name="zeros", tolerance=WIDE),
+    Case(
+        inputs=[(1, 12)], args={**SPEC, "window_type": "hamming", "pad_mode": "constant"}, name="zeros", tolerance=WIDE
+    ),
     Case(inputs=[(1, 12)], args={**SPEC, "window_type": None, "center": False}, name="no border", tolerance=WIDE),
     Case(
         inputs=[(1, 15)],
@@ -114,7 +116,9 @@ CASES = [
 ]
 ERRORS = [
     Error(inputs=[(1, 16)], args={**SPEC, "window_size": 9}, match="argument 'window_size'"),
-    Error(inputs=[(1, 16)], args={**SPEC, "window_size": 0}, match="argument 'window_size'", oracle=False, reason="dies"),
+    Error(
+        inputs=[(1, 16)], args={**SPEC, "window_size": 0}, match="argument 'window_size'", oracle=False, reason="dies"
+    ),
     Error(inputs=[(1, 16)], args={**SPEC, "stride": 0}, match="argument 'stride'", oracle=False, reason="dies"),
     Error(inputs=[(1, 16)], args={**SPEC, "fft_size": 0}, match="argument 'fft_size'", oracle=False, reason="dies"),
     Error(inputs=[(1, 16)], args={**SPEC, "window_type": "kaiser"}, match="argument 'window_type'"),

@@ -27,7 +27,12 @@ def between(*shape: int) -> Maker:
 GRADIENT = {"oracle_grad": False, "reason": "NNabla has no gradient of the gradient"}
 HALF = {"half": 5e-2, "bfloat16": 3e-1}
 CASES = [
-    Case(inputs=[(2, 3, 3, 4), between(2, 2, 3, 4)], tolerance=HALF, reshaped=[(1, 1, 2, 2), between(1, 2, 2, 2)], **GRADIENT),
+    Case(
+        inputs=[(2, 3, 3, 4), between(2, 2, 3, 4)],
+        tolerance=HALF,
+        reshaped=[(1, 1, 2, 2), between(1, 2, 2, 2)],
+        **GRADIENT,
+    ),
     Case(inputs=[(1, 1, 1, 4), between(1, 2, 1, 4)], name="one row", tolerance=HALF, **GRADIENT),
     Case(inputs=[(0, 1, 2, 2), (0, 2, 2, 2)], name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
 ]

@@ -1,9 +1,9 @@
 //! `roi_align`: means of images over the bins of boxes.
 
+use crate::function;
 use crate::function::array::List;
 use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
-use crate::function;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::roi_align as kernel;
 use nnrs_kernels::shape::Shape;

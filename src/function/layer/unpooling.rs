@@ -23,9 +23,9 @@ impl Unpooling {
     /// The first axis that is unpooled.
     fn first(&self, x: &Shape) -> Result<usize> {
         let axes = self.kernel.len() + self.channel_last as usize;
-        x.ndim().checked_sub(axes).ok_or_else(|| {
-            Error::shape("x", format!("{axes} axes at least for kernel {:?}", self.kernel)).actual(x)
-        })
+        x.ndim()
+            .checked_sub(axes)
+            .ok_or_else(|| Error::shape("x", format!("{axes} axes at least for kernel {:?}", self.kernel)).actual(x))
     }
 }
 

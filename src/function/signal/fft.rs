@@ -2,8 +2,8 @@
 
 use crate::function;
 use crate::function::{Function, Grad, Resolved};
-use crate::graph::Variable;
 use crate::functions as f;
+use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::fft as kernel;
 use nnrs_kernels::shape::Shape;

@@ -13,5 +13,4 @@ pub use onnx_resize::*;
 pub use stft::{ISTFT, STFT, istft, stft};
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] =
-    &[Interpolate::DEF, ONNXResize::DEF, FFT::DEF, IFFT::DEF, STFT::DEF, ISTFT::DEF];
+pub(super) const FUNCTIONS: &[&Def] = &[Interpolate::DEF, ONNXResize::DEF, FFT::DEF, IFFT::DEF, STFT::DEF, ISTFT::DEF];

@@ -64,7 +64,9 @@ impl ONNXResize {
                 let e = Error::arg("sizes", "numbers in sizes or in scales");
                 Err(e.actual(if sizes.is_empty() { "neither" } else { "both" }))
             }
-            (false, true) => Err(Error::arg("sizes", format!("{n} numbers, one for each axis")).actual(format!("{sizes:?}"))),
+            (false, true) => {
+                Err(Error::arg("sizes", format!("{n} numbers, one for each axis")).actual(format!("{sizes:?}")))
+            }
             (true, false) => {
                 Err(Error::arg("scales", format!("{n} numbers, one for each axis")).actual(format!("{scales:?}")))
             }
@@ -97,7 +99,8 @@ impl ONNXResize {
                 })
             }
             mode => {
-                let expected = "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize'";
+                let expected =
+                    "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize'";
                 Err(Error::arg("coordinate_transformation_mode", expected).actual(format!("'{mode}'")))
             }
         }

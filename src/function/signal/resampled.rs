@@ -57,7 +57,8 @@ pub fn resample(x: &Shape, first: usize, axes: SmallVec<[Sampling; 3]>, beyond: 
     if axes.iter().any(|s| s.n == 0 || s.n > MOST as usize) {
         return Err(Error::shape("x", format!("sizes from 1 to {MOST} along the axes that are resampled")).actual(x));
     }
-    let y: Shape = x[..first].iter().copied().chain(axes.iter().map(|s| s.m)).chain(x[last..].iter().copied()).collect();
+    let y: Shape =
+        x[..first].iter().copied().chain(axes.iter().map(|s| s.m)).chain(x[last..].iter().copied()).collect();
     let call = Resample { outer: x.size_to(first), axes, inner: x.size_from(last), beyond };
     Ok((y.checked()?, call))
 }

@@ -1,9 +1,9 @@
 //! `patch_correlation`: products of patches of two images, summed.
 
+use crate::function;
 use crate::function::array::List;
 use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
-use crate::function;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::patch_correlation::{Correlate, Correlation, CorrelationGradient};
 use nnrs_kernels::shape::Shape;
@@ -45,9 +45,9 @@ function! {
 fn numbers<const N: usize>(name: &str, given: &List, least: i64) -> Result<[usize; N]> {
     let fits = given.iter().all(|v| (least..=MOST).contains(v));
     let values: Option<[i64; N]> = given.0.as_slice().try_into().ok().filter(|_| fits);
-    values.map(|v| v.map(|n| n as usize)).ok_or_else(|| {
-        Error::arg(name, format!("{N} numbers from {least} to {MOST}")).actual(format!("{:?}", given.0))
-    })
+    values
+        .map(|v| v.map(|n| n as usize))
+        .ok_or_else(|| Error::arg(name, format!("{N} numbers from {least} to {MOST}")).actual(format!("{:?}", given.0)))
 }
 
 impl PatchCorrelation {

@@ -30,14 +30,7 @@ pub(crate) fn radices(mut n: usize) -> SmallVec<[usize; 12]> {
 }
 
 /// Transforms the axes, which are the last but for real and imaginary part.
-pub(crate) fn transform(
-    axes: &[usize],
-    inverse: bool,
-    factor: f64,
-    x: &Data,
-    y: &Data,
-    output: Output,
-) -> Result<()> {
+pub(crate) fn transform(axes: &[usize], inverse: bool, factor: f64, x: &Data, y: &Data, output: Output) -> Result<()> {
     if y.is_empty() {
         return Ok(());
     }

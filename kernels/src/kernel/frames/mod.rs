@@ -45,7 +45,19 @@ impl Frames {
     pub fn new(batch: usize, samples: usize, size: usize, stride: usize, window: (Window, usize)) -> Frames {
         let (window, width) = window;
         let plans = Arc::default();
-        Frames { batch, samples, border: 0, reflect: false, frames: 0, stride, size, width, window, inverse: false, plans }
+        Frames {
+            batch,
+            samples,
+            border: 0,
+            reflect: false,
+            frames: 0,
+            stride,
+            size,
+            width,
+            window,
+            inverse: false,
+            plans,
+        }
     }
 
     /// Numbers of a spectrum.
@@ -124,7 +136,8 @@ impl Frames {
 
     /// Bytes of what the host works in.
     fn buffers(&self, size: usize) -> usize {
-        let signal = counted(self.padded().saturating_mul(size)).saturating_mul(self.batch.clamp(1, pool::num_threads()));
+        let signal =
+            counted(self.padded().saturating_mul(size)).saturating_mul(self.batch.clamp(1, pool::num_threads()));
         let frame = self.size.saturating_mul(size);
         let spectra = counted(frame.saturating_mul(2 * cpu::TOGETHER)).saturating_mul(pool::num_threads());
         signal.saturating_add(spectra).saturating_add(counted(frame).saturating_mul(4))

@@ -175,6 +175,8 @@ fn fill_beyond<T: SimdReal>(r: &Resample, y: &mut [T]) {
     let shape: Vec<usize> = [r.outer].into_iter().chain(r.axes.iter().map(|s| s.m)).chain([r.inner]).collect();
     let mut y = ArrayViewMutD::from_shape(IxDyn(&shape), y).expect("the sizes of the axes");
     for (a, s) in r.axes.iter().enumerate() {
-        (0..s.m).filter(|&j| s.is_outside(j)).for_each(|j| y.index_axis_mut(Axis(a + 1), j).fill(T::from_f64(r.beyond)));
+        (0..s.m)
+            .filter(|&j| s.is_outside(j))
+            .for_each(|j| y.index_axis_mut(Axis(a + 1), j).fill(T::from_f64(r.beyond)));
     }
 }
