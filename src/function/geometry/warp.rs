@@ -6,7 +6,7 @@ use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::warp::{Gather, Padding, Spread, Warp};
+use nnrs_kernels::kernel::warp::{Padding, Warp, WarpGather, WarpScatter};
 use nnrs_kernels::shape::Shape;
 
 function! {
@@ -172,7 +172,7 @@ impl WarpDerivative {
         let (lead, places) = (&x[..1], &warp.to[3 - warp.dims..]);
         let (first, last) = if self.channel_last { (None, Some(warp.channels)) } else { (Some(warp.channels), None) };
         let y: Shape = lead.iter().copied().chain(first).chain(places.iter().copied()).chain(last).collect();
-        Ok(Resolved::one(y.checked()?, Gather(warp)))
+        Ok(Resolved::one(y.checked()?, WarpGather(warp)))
     }
 
     /// The gradient by the places of the sum of a result, made of images `x`, times `weights`.
@@ -250,7 +250,7 @@ impl Function for WarpSpread {
             return Err(Error::shape("gy", format!("shape {}", resolved.shapes[0])).actual(&x[0]));
         }
         let warp = self.derivative().warp("shape", &shape, &x[1])?;
-        Ok(Resolved::one(shape, Spread(warp)))
+        Ok(Resolved::one(shape, WarpScatter(warp)))
     }
 
     fn differentiable(&self, i: usize) -> bool {

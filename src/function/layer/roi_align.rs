@@ -86,7 +86,7 @@ impl RoiAlign {
 impl Function for RoiAlign {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let (call, y) = self.sizes("input", &x[0], &x[1])?;
-        Ok(Resolved::one(y, kernel::Gather(call)))
+        Ok(Resolved::one(y, kernel::RoiGather(call)))
     }
 
     fn differentiable(&self, i: usize) -> bool {
@@ -113,7 +113,7 @@ impl Function for RoiSpread {
         let shape: Shape = self.shape.iter().map(|&n| n.max(0) as usize).collect();
         let (call, y) = self.align().sizes("shape", &shape, &x[1])?;
         match y == x[0] {
-            true => Ok(Resolved::one(shape, kernel::Spread(call))),
+            true => Ok(Resolved::one(shape, kernel::RoiScatter(call))),
             false => Err(Error::shape("gy", format!("shape {y}")).actual(&x[0])),
         }
     }

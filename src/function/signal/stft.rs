@@ -5,7 +5,7 @@ use crate::function;
 use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::frames::{Analysis, Frames, Synthesis, Window};
+use nnrs_kernels::kernel::frames::{Analysis, FrameWindow, Frames, Synthesis};
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -111,11 +111,11 @@ macro_rules! alike {
 }
 
 impl Spec<'_> {
-    fn window(&self) -> Result<(Window, usize)> {
+    fn window(&self) -> Result<(FrameWindow, usize)> {
         let window = match self.window_type {
-            "hanning" => Window::Hanning,
-            "hamming" => Window::Hamming,
-            "rectangular" => Window::Rectangular,
+            "hanning" => FrameWindow::Hanning,
+            "hamming" => FrameWindow::Hamming,
+            "rectangular" => FrameWindow::Rectangular,
             other => {
                 let expected = "'hanning', 'hamming' or 'rectangular'";
                 return Err(Error::arg("window_type", expected).actual(format!("'{other}'")));

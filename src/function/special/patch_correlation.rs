@@ -5,7 +5,7 @@ use crate::function::array::List;
 use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::patch_correlation::{Correlate, Correlation, CorrelationGradient};
+use nnrs_kernels::kernel::patch_correlation::{Correlation, CorrelationGradient, PatchProducts};
 use nnrs_kernels::shape::Shape;
 
 /// Sizes at most: sums of a few stay far from overflow.
@@ -80,7 +80,7 @@ impl Function for PatchCorrelation {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let (call, y) = self.sizes(&x[0])?;
         match x[0] == x[1] {
-            true => Ok(Resolved::one(y, Correlate(call))),
+            true => Ok(Resolved::one(y, PatchProducts(call))),
             false => Err(Error::shape("x2", format!("shape {}, as x1", x[0])).actual(&x[1])),
         }
     }

@@ -17,29 +17,29 @@ pub(super) const COLUMNS: usize = 16;
 /// Elements that a task transforms at least.
 const TASK: usize = 1 << 13;
 
-type Plan<T> = Arc<dyn rustfft::Fft<T>>;
+type FftPlan<T> = Arc<dyn rustfft::Fft<T>>;
 
 /// How each axis is transformed, by the sign of the exponent: made when it is first wanted.
 #[derive(Default)]
-pub struct Plans {
-    float: [OnceLock<Vec<Plan<f32>>>; 2],
-    double: [OnceLock<Vec<Plan<f64>>>; 2],
+pub struct FftPlans {
+    float: [OnceLock<Vec<FftPlan<f32>>>; 2],
+    double: [OnceLock<Vec<FftPlan<f64>>>; 2],
 }
 
 /// Numbers that there are transforms of.
 pub trait Transformed: SimdReal + FftNum {
     /// Where the plans of this type are.
-    fn plans(plans: &Plans, inverse: bool) -> &OnceLock<Vec<Plan<Self>>>;
+    fn plans(plans: &FftPlans, inverse: bool) -> &OnceLock<Vec<FftPlan<Self>>>;
 }
 
 impl Transformed for f32 {
-    fn plans(plans: &Plans, inverse: bool) -> &OnceLock<Vec<Plan<f32>>> {
+    fn plans(plans: &FftPlans, inverse: bool) -> &OnceLock<Vec<FftPlan<f32>>> {
         &plans.float[inverse as usize]
     }
 }
 
 impl Transformed for f64 {
-    fn plans(plans: &Plans, inverse: bool) -> &OnceLock<Vec<Plan<f64>>> {
+    fn plans(plans: &FftPlans, inverse: bool) -> &OnceLock<Vec<FftPlan<f64>>> {
         &plans.double[inverse as usize]
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn ask(bytes: usize) {
     check_refused(bytes).unwrap_or_else(|e| pool::refuse(e));
 }
 
-fn planned<T: Transformed>(f: &Fft, inverse: bool) -> &[Plan<T>] {
+fn planned<T: Transformed>(f: &Fft, inverse: bool) -> &[FftPlan<T>] {
     T::plans(&f.plans, inverse).get_or_init(|| {
         let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
         ask(f.axes.iter().sum::<usize>() * 4 * size_of::<T>());
@@ -65,14 +65,14 @@ fn planned<T: Transformed>(f: &Fft, inverse: bool) -> &[Plan<T>] {
 }
 
 /// Transforms lines that lie one after the other.
-fn in_place<T: Transformed>(plan: &Plan<T>, lines: &mut [T]) {
+fn in_place<T: Transformed>(plan: &FftPlan<T>, lines: &mut [T]) {
     scratch::with(2 * plan.get_inplace_scratch_len(), |room: &mut [T]| {
         plan.process_with_scratch(complex(lines), complex(room));
     });
 }
 
 /// The last axis, from x to y, and the factor.
-fn rows<T: Transformed>(f: &Fft, plan: &Plan<T>, x: &[T], y: &mut [T]) {
+fn rows<T: Transformed>(f: &Fft, plan: &FftPlan<T>, x: &[T], y: &mut [T]) {
     let line = 2 * f.axes.last().copied().unwrap_or(1);
     let factor = <T as Element>::from_f64(f.factor);
     let part = (TASK / line).max(1) * line;
@@ -87,7 +87,7 @@ fn rows<T: Transformed>(f: &Fft, plan: &Plan<T>, x: &[T], y: &mut [T]) {
 }
 
 /// An axis of `n` with `inner` complex numbers behind it.
-fn columns<T: Transformed>(plan: &Plan<T>, y: &mut [T], n: usize, inner: usize) {
+fn columns<T: Transformed>(plan: &FftPlan<T>, y: &mut [T], n: usize, inner: usize) {
     let (blocks, size) = (inner.div_ceil(COLUMNS), y.len());
     let outer = size / (2 * n * inner);
     let shared = Shared(y.as_mut_ptr());

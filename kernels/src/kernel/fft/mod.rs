@@ -20,12 +20,12 @@ pub struct Fft {
     /// The exponent is positive.
     pub inverse: bool,
     pub factor: f64,
-    plans: cpu::Plans,
+    plans: cpu::FftPlans,
 }
 
 impl Fft {
     pub fn new(outer: usize, axes: SmallVec<[usize; 3]>, inverse: bool, factor: f64) -> Fft {
-        Fft { outer, axes, inverse, factor, plans: cpu::Plans::default() }
+        Fft { outer, axes, inverse, factor, plans: cpu::FftPlans::default() }
     }
 
     fn run(&self, x: &Data, y: &Data, inverse: bool, output: Output) -> Result<()> {

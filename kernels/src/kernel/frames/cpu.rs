@@ -14,16 +14,16 @@ pub(super) const TOGETHER: usize = 16;
 /// Frames' lengths of a signal that a task adds up.
 const BLOCK: usize = 16;
 
-type Plan<T> = (Arc<dyn RealToComplex<T>>, Arc<dyn ComplexToReal<T>>);
+type FramePlan<T> = (Arc<dyn RealToComplex<T>>, Arc<dyn ComplexToReal<T>>);
 
 /// How a frame is transformed: made when it is first wanted.
 #[derive(Default)]
-pub struct Plans {
-    float: OnceLock<Plan<f32>>,
-    double: OnceLock<Plan<f64>>,
+pub struct FramePlans {
+    float: OnceLock<FramePlan<f32>>,
+    double: OnceLock<FramePlan<f64>>,
 }
 
-impl std::fmt::Debug for Plans {
+impl std::fmt::Debug for FramePlans {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "plans")
     }
@@ -31,22 +31,22 @@ impl std::fmt::Debug for Plans {
 
 /// Numbers that there are spectra of.
 pub(super) trait Sampled: Transformed {
-    fn plan(plans: &Plans) -> &OnceLock<Plan<Self>>;
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<Self>>;
 }
 
 impl Sampled for f32 {
-    fn plan(plans: &Plans) -> &OnceLock<Plan<f32>> {
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<f32>> {
         &plans.float
     }
 }
 
 impl Sampled for f64 {
-    fn plan(plans: &Plans) -> &OnceLock<Plan<f64>> {
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<f64>> {
         &plans.double
     }
 }
 
-fn planned<T: Sampled>(s: &Frames) -> &Plan<T> {
+fn planned<T: Sampled>(s: &Frames) -> &FramePlan<T> {
     T::plan(&s.plans).get_or_init(|| {
         ask(s.size * 4 * size_of::<T>());
         let mut planner = RealFftPlanner::new();
@@ -77,7 +77,7 @@ impl Frames {
 }
 
 /// The spectra of one signal with its border.
-fn spectra<T: Sampled>(s: &Frames, plan: &Plan<T>, window: &[T], signal: &[T], y: [&Shared<T>; 2], first: usize) {
+fn spectra<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], signal: &[T], y: [&Shared<T>; 2], first: usize) {
     let (bins, size) = (s.bins(), s.size);
     tasks::share(s.frames.div_ceil(TOGETHER), s.frames * size, move |task| {
         let from = task * TOGETHER;
@@ -121,7 +121,7 @@ pub(super) fn analyse<T: Sampled>(s: &Frames, x: &[T], [re, im]: [&mut [T]; 2]) 
 }
 
 /// The samples from `first` on of the sum of all frames of one signal.
-fn sum<T: Sampled>(s: &Frames, plan: &Plan<T>, window: &[T], y: [&[T]; 2], first: usize, signal: &mut [T]) {
+fn sum<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], y: [&[T]; 2], first: usize, signal: &mut [T]) {
     let (bins, size) = (s.bins(), s.size);
     signal.fill(<T as Real>::ZERO);
     let last = first + signal.len() - 1;

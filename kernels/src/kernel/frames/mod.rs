@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The shape of a window; the numbers are those of `Window` in `cuda/frames.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum FrameWindow {
     Hanning,
     Hamming,
     Rectangular,
@@ -34,15 +34,15 @@ pub struct Frames {
     pub size: usize,
     /// The window's samples, in the middle of a frame.
     pub width: usize,
-    pub window: Window,
+    pub window: FrameWindow,
     /// Weights are those of the inverse transform: each sample is over the sum of squares of the windows there.
     pub inverse: bool,
     #[doc(hidden)]
-    pub plans: Arc<cpu::Plans>,
+    pub plans: Arc<cpu::FramePlans>,
 }
 
 impl Frames {
-    pub fn new(batch: usize, samples: usize, size: usize, stride: usize, window: (Window, usize)) -> Frames {
+    pub fn new(batch: usize, samples: usize, size: usize, stride: usize, window: (FrameWindow, usize)) -> Frames {
         let (window, width) = window;
         let plans = Arc::default();
         Frames {
@@ -78,9 +78,9 @@ impl Frames {
         }
         let angle = 2.0 * std::f64::consts::PI * (i - before) as f64 / self.width as f64;
         match self.window {
-            Window::Hanning => 0.5 - 0.5 * angle.cos(),
-            Window::Hamming => 0.54 - 0.46 * angle.cos(),
-            Window::Rectangular => 1.0,
+            FrameWindow::Hanning => 0.5 - 0.5 * angle.cos(),
+            FrameWindow::Hamming => 0.54 - 0.46 * angle.cos(),
+            FrameWindow::Rectangular => 1.0,
         }
     }
 

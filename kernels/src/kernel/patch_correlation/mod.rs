@@ -59,9 +59,9 @@ impl Correlation {
 }
 
 /// Sums of products.
-pub struct Correlate(pub Correlation);
+pub struct PatchProducts(pub Correlation);
 
-impl Call for Correlate {
+impl Call for PatchProducts {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.correlate([&x[0].data, &x[1].data], &y[0].data)
     }

@@ -1,6 +1,6 @@
 //! On the host.
 
-use super::{Pass, Resample, Sampling};
+use super::{AxisPass, Resample, Sampling};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::pool::tasks;
@@ -15,7 +15,7 @@ const WIDTH: usize = 1 << 10;
 const TASK: usize = 1 << 14;
 
 /// For each element of a pass's result the elements it is made of.
-struct Table<T: Copy> {
+struct TapTable<T: Copy> {
     /// Where those of each element begin; its end is where the next ones begin.
     first: Scratch<usize>,
     at: Scratch<usize>,
@@ -24,14 +24,14 @@ struct Table<T: Copy> {
     each: Option<usize>,
 }
 
-impl<T: SimdReal> Table<T> {
-    fn new(pass: &Pass) -> Table<T> {
-        if pass.transposed { Table::transposed(&pass.sampling) } else { Table::forward(&pass.sampling) }
+impl<T: SimdReal> TapTable<T> {
+    fn new(pass: &AxisPass) -> TapTable<T> {
+        if pass.transposed { TapTable::transposed(&pass.sampling) } else { TapTable::forward(&pass.sampling) }
     }
 
-    fn forward(s: &Sampling) -> Table<T> {
+    fn forward(s: &Sampling) -> TapTable<T> {
         let each = s.taps(0).count;
-        let mut table = Table {
+        let mut table = TapTable {
             first: Scratch::each(s.m + 1, |j| j * each),
             at: Scratch::filled(s.m * each, 0),
             weight: Scratch::filled(s.m * each, T::ZERO),
@@ -45,8 +45,8 @@ impl<T: SimdReal> Table<T> {
         table
     }
 
-    fn transposed(s: &Sampling) -> Table<T> {
-        let forward = Table::forward(s);
+    fn transposed(s: &Sampling) -> TapTable<T> {
+        let forward = TapTable::forward(s);
         let mut first = Scratch::filled(s.n + 1, 0);
         forward.at.iter().for_each(|&i| first[i + 1] += 1);
         (0..s.n).for_each(|i| first[i + 1] += first[i]);
@@ -57,7 +57,7 @@ impl<T: SimdReal> Table<T> {
             (at[end[i]], weight[end[i]]) = (k / each, forward.weight[k]);
             end[i] += 1;
         }
-        Table { first, at, weight, each: None }
+        TapTable { first, at, weight, each: None }
     }
 
     /// What element j is made of, and the weights.
@@ -109,7 +109,7 @@ impl<T: SimdReal> Table<T> {
     }
 }
 
-fn pass<T: SimdReal>(p: &Pass, table: &Table<T>, x: &[T], y: &mut [T], output: Output) {
+fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], output: Output) {
     let (from, to, behind) = (p.from(), p.to(), p.behind);
     if behind == 1 {
         let lines = (TASK / to.max(1)).max(1);
@@ -133,11 +133,11 @@ pub(super) fn group(r: &Resample) -> usize {
     (GROUP / n.max(m).max(1)).clamp(1, r.outer.max(1))
 }
 
-fn chain<T: SimdReal>(passes: &[Pass], tables: &[Table<T>], x: &[T], y: &mut [T], output: Output) {
+fn chain<T: SimdReal>(passes: &[AxisPass], tables: &[TapTable<T>], x: &[T], y: &mut [T], output: Output) {
     let ([first, .., last], [table, .., last_table]) = (passes, tables) else {
         return pass(&passes[0], &tables[0], x, y, output);
     };
-    let largest = passes[..passes.len() - 1].iter().map(Pass::result).max().unwrap_or(0);
+    let largest = passes[..passes.len() - 1].iter().map(AxisPass::result).max().unwrap_or(0);
     scratch::with(largest, |a: &mut [T]| {
         scratch::with(if passes.len() > 2 { largest } else { 0 }, |b: &mut [T]| {
             pass(first, table, x, &mut a[..first.result()], Output::Write);
@@ -156,7 +156,7 @@ pub(super) fn resample<T: SimdReal>(r: &Resample, x: &[T], y: &mut [T], transpos
     let (from, to) = if transposed { (m, n) } else { (n, m) };
     let images = group(r);
     let passes = r.passes(images, transposed);
-    let tables: Vec<Table<T>> = passes.iter().map(Table::new).collect();
+    let tables: Vec<TapTable<T>> = passes.iter().map(TapTable::new).collect();
     tasks::parts(y, images * to, |task, y| {
         let here = y.len() / to;
         let x = &x[task * images * from..][..here * from];

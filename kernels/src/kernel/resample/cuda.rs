@@ -1,6 +1,6 @@
 //! On a GPU: a thread an element of a pass's result.
 
-use super::{Pass, Resample, Sampling};
+use super::{AxisPass, Resample, Sampling};
 use crate::array::{Data, Output};
 use crate::cuda::launch::Launch;
 use crate::cuda::team::{is_double, named};
@@ -11,7 +11,7 @@ fn sampling(launch: Launch, s: &Sampling) -> Launch {
     launch.long(s.way as i64).double(s.cubic).flag(s.cut)
 }
 
-fn pass(p: &Pass, x: &Data, y: &Data, output: Output) -> Result<()> {
+fn pass(p: &AxisPass, x: &Data, y: &Data, output: Output) -> Result<()> {
     let launch = y.gpu().launch("resample", &named("resample", is_double(y)))?.array(x).array(y);
     let launch = sampling(launch.size(p.result()).size(p.behind), &p.sampling);
     let launch = launch.flag(p.transposed).flag(output == Output::Accumulate);

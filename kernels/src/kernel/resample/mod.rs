@@ -125,14 +125,14 @@ pub struct Resample {
 }
 
 /// A pass over one axis: an array of `(before, from, behind)` elements to one of `(before, to, behind)`.
-struct Pass {
+struct AxisPass {
     sampling: Sampling,
     transposed: bool,
     before: usize,
     behind: usize,
 }
 
-impl Pass {
+impl AxisPass {
     fn from(&self) -> usize {
         if self.transposed { self.sampling.m } else { self.sampling.n }
     }
@@ -148,7 +148,7 @@ impl Pass {
 
 impl Resample {
     /// The passes over `images` arrays, those first that leave the fewest elements to the next ones.
-    fn passes(&self, images: usize, transposed: bool) -> SmallVec<[Pass; 3]> {
+    fn passes(&self, images: usize, transposed: bool) -> SmallVec<[AxisPass; 3]> {
         let sizes = |s: &Sampling| if transposed { (s.m, s.n) } else { (s.n, s.m) };
         let mut now: SmallVec<[usize; 3]> = self.axes.iter().map(|s| sizes(s).0).collect();
         let mut order: SmallVec<[usize; 3]> = (0..now.len()).rev().filter(|&a| !self.axes[a].is_identity()).collect();
@@ -159,7 +159,7 @@ impl Resample {
         let pass = |a: usize| {
             let (before, behind) = (now[..a].iter().product::<usize>(), now[a + 1..].iter().product::<usize>());
             now[a] = sizes(&self.axes[a]).1;
-            Pass { sampling: self.axes[a], transposed, before: before * images, behind: behind * self.inner }
+            AxisPass { sampling: self.axes[a], transposed, before: before * images, behind: behind * self.inner }
         };
         order.into_iter().map(pass).collect()
     }
@@ -184,7 +184,7 @@ impl Resample {
     /// Bytes of what the passes hand to each other, and of their tables, in one direction.
     fn buffers(&self, transposed: bool, size: usize) -> usize {
         let group = cpu::group(self);
-        let largest = |p: &[Pass]| p.iter().map(Pass::result).max().unwrap_or(0);
+        let largest = |p: &[AxisPass]| p.iter().map(AxisPass::result).max().unwrap_or(0);
         let passes = self.passes(group, transposed);
         let between = passes.split_last().map_or(0, |(_, before)| 2 * counted(largest(before) * size));
         let table = |s: &Sampling| counted(4 * s.m * (size_of::<usize>() + size));

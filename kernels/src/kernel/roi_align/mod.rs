@@ -110,9 +110,9 @@ impl RoiAlign {
 }
 
 /// Means over bins.
-pub struct Gather(pub RoiAlign);
+pub struct RoiGather(pub RoiAlign);
 
-impl Call for Gather {
+impl Call for RoiGather {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.gather(&x[0].data, &x[1].data, &y[0].data)
     }
@@ -128,9 +128,9 @@ impl Call for Gather {
 }
 
 /// The transpose.
-pub struct Spread(pub RoiAlign);
+pub struct RoiScatter(pub RoiAlign);
 
-impl Call for Spread {
+impl Call for RoiScatter {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.spread(&x[0].data, &x[1].data, &y[0].data, Output::Write)
     }

@@ -13,15 +13,15 @@ const CHANNELS: usize = 8;
 const NONE: usize = usize::MAX;
 
 /// What a block of places reads, one place after the other.
-struct Taps<T> {
+struct WarpTaps<T> {
     at: [usize; 8 * BLOCK],
     weight: [T; 8 * BLOCK],
     each: usize,
 }
 
-impl<T: SimdReal> Taps<T> {
-    fn new(w: &Warp) -> Taps<T> {
-        Taps { at: [NONE; 8 * BLOCK], weight: [T::ZERO; 8 * BLOCK], each: w.taps() }
+impl<T: SimdReal> WarpTaps<T> {
+    fn new(w: &Warp) -> WarpTaps<T> {
+        WarpTaps { at: [NONE; 8 * BLOCK], weight: [T::ZERO; 8 * BLOCK], each: w.taps() }
     }
 
     /// Looks up the places from `first` to `end` of image `b`.
@@ -74,7 +74,7 @@ pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
     tasks::share(w.batch * blocks, size * w.taps(), move |task| {
         let (b, first) = (task / blocks, task % blocks * BLOCK);
         let end = (first + BLOCK).min(places);
-        let mut taps = Taps::new(w);
+        let mut taps = WarpTaps::new(w);
         taps.look_up(w, grid, b, first, end);
         let (start, channel, element) = w.layout(b, w.image());
         let (begin, to_channel, to_element) = w.layout(b, places);
@@ -105,7 +105,7 @@ pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], gx: &mut [T], 
         let channels = group..(group + CHANNELS).min(w.channels);
         let (start, channel, element) = w.layout(b, image);
         let (begin, from_channel, from_element) = w.layout(b, places);
-        let mut taps = Taps::new(w);
+        let mut taps = WarpTaps::new(w);
         for first in (0..places).step_by(BLOCK) {
             let end = (first + BLOCK).min(places);
             taps.look_up(w, grid, b, first, end);

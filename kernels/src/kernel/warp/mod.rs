@@ -132,9 +132,9 @@ impl Warp {
 }
 
 /// Reads images.
-pub struct Gather(pub Warp);
+pub struct WarpGather(pub Warp);
 
-impl Call for Gather {
+impl Call for WarpGather {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.gather(&x[0].data, &x[1].data, &y[0].data)
     }
@@ -151,9 +151,9 @@ impl Call for Gather {
 }
 
 /// Adds each element of a result to those of the image that it was made of.
-pub struct Spread(pub Warp);
+pub struct WarpScatter(pub Warp);
 
-impl Call for Spread {
+impl Call for WarpScatter {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.spread(&x[0].data, &x[1].data, &y[0].data, Output::Write)
     }
