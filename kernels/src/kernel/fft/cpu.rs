@@ -72,17 +72,25 @@ fn in_place<T: Transformed>(plan: &FftPlan<T>, lines: &mut [T]) {
 }
 
 /// The last axis, from x to y, and the factor.
-fn rows<T: Transformed>(f: &Fft, plan: &FftPlan<T>, x: &[T], y: &mut [T]) {
+fn rows<T: Transformed>(f: &Fft, plan: &FftPlan<T>, x: &[T], y: &mut [T], output: Output) {
     let line = 2 * f.axes.last().copied().unwrap_or(1);
     let factor = <T as Element>::from_f64(f.factor);
     let part = (TASK / line).max(1) * line;
+    let scaled = |to: &mut [T], x: &[T]| match f.factor == 1.0 {
+        true => to.copy_from_slice(x),
+        false => to.iter_mut().zip(x).for_each(|(y, &x)| *y = x * factor),
+    };
     tasks::parts(y, part, |task, y| {
         let x = &x[task * part..][..y.len()];
-        match f.factor == 1.0 {
-            true => y.copy_from_slice(x),
-            false => y.iter_mut().zip(x).for_each(|(y, &x)| *y = x * factor),
+        if output == Output::Write {
+            scaled(y, x);
+            return in_place(plan, y);
         }
-        in_place(plan, y);
+        scratch::with(y.len(), |lines: &mut [T]| {
+            scaled(lines, x);
+            in_place(plan, lines);
+            simd::add_assign(y, lines);
+        });
     });
 }
 
@@ -112,15 +120,11 @@ fn columns<T: Transformed>(plan: &FftPlan<T>, y: &mut [T], n: usize, inner: usiz
     });
 }
 
+/// Transforms all axes; adds where there is one alone.
 pub(super) fn transform<T: Transformed>(f: &Fft, x: &[T], y: &mut [T], inverse: bool, output: Output) {
-    if output == Output::Accumulate {
-        let mut own = Scratch::filled(y.len(), <T as Real>::ZERO);
-        transform(f, x, &mut own, inverse, Output::Write);
-        return simd::add_assign(y, &own);
-    }
     let plans = planned::<T>(f, inverse);
     let Some((last, before)) = plans.split_last() else { return };
-    rows(f, last, x, y);
+    rows(f, last, x, y, output);
     let mut inner = f.axes.last().copied().unwrap_or(1);
     for (plan, &n) in before.iter().zip(&f.axes).rev() {
         if n > 1 {

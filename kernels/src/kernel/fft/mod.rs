@@ -40,7 +40,8 @@ impl Fft {
     fn lines(&self, size: usize) -> usize {
         let longest = self.axes.iter().copied().max().unwrap_or(1);
         let line = longest.saturating_mul(2 * size);
-        counted(line.saturating_mul(cpu::COLUMNS)).saturating_add(counted(line.saturating_mul(4)))
+        let columns = if self.axes.len() > 1 { cpu::COLUMNS } else { 1 };
+        counted(line.saturating_mul(columns)).saturating_add(counted(line.saturating_mul(2)))
     }
 }
 
@@ -50,13 +51,12 @@ impl Call for Fft {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        let lines = self.lines(dtype.size()).saturating_mul(pool::num_threads());
-        let all = self.axes.iter().product::<usize>() * self.outer * 2 * dtype.size();
-        [lines, lines.saturating_add(counted(all))]
+        [self.lines(dtype.size()).saturating_mul(pool::num_threads()); 2]
     }
 
+    /// With several axes what is between them would have no place where the result is added.
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
+        (self.axes.len() == 1).then_some(Needs::NONE)
     }
 
     /// The transpose of a transform is the one with the other sign.

@@ -2,7 +2,7 @@
 
 use super::{AxisPass, Resample, Sampling};
 use crate::array::Output;
-use crate::array::scratch::{self, Scratch};
+use crate::array::scratch::{self, Scratch, counted};
 use crate::pool::tasks;
 use crate::simd::SimdReal;
 use ndarray::{ArrayViewMutD, Axis, IxDyn};
@@ -16,12 +16,20 @@ const TASK: usize = 1 << 14;
 
 /// For each element of a pass's result the elements it is made of.
 struct TapTable<T: Copy> {
-    /// Where those of each element begin; its end is where the next ones begin.
+    /// How many each has; 0 where not all have as many.
+    each: usize,
+    /// Where those of each element begin then; its end is where the next ones begin.
     first: Scratch<usize>,
-    at: Scratch<usize>,
+    at: Scratch<u32>,
     weight: Scratch<T>,
-    /// How many each has, where all have as many.
-    each: Option<usize>,
+}
+
+/// Bytes of a table for numbers of `size` bytes, where they count.
+pub(super) fn table(s: &Sampling, transposed: bool, size: usize) -> usize {
+    let taps = s.m.saturating_mul(s.taps(0).count);
+    let each = counted(taps.saturating_mul(size_of::<u32>())) + counted(taps.saturating_mul(size));
+    let firsts = 2 * counted((s.n + 1).saturating_mul(size_of::<usize>()));
+    if transposed { 2 * each + firsts } else { each }
 }
 
 impl<T: SimdReal> TapTable<T> {
@@ -31,39 +39,39 @@ impl<T: SimdReal> TapTable<T> {
 
     fn forward(s: &Sampling) -> TapTable<T> {
         let each = s.taps(0).count;
-        let mut table = TapTable {
-            first: Scratch::each(s.m + 1, |j| j * each),
-            at: Scratch::filled(s.m * each, 0),
-            weight: Scratch::filled(s.m * each, T::ZERO),
-            each: Some(each),
-        };
-        for j in 0..s.m {
+        let (first, at) = (Scratch::filled(0, 0), Scratch::filled(s.m * each, 0));
+        let mut table = TapTable { each, first, at, weight: Scratch::filled(s.m * each, T::ZERO) };
+        let places = table.at.chunks_exact_mut(each).zip(table.weight.chunks_exact_mut(each));
+        for (j, (at, weight)) in places.enumerate() {
             let taps = s.taps(j);
-            table.at[j * each..][..each].copy_from_slice(&taps.at[..each]);
-            (0..each).for_each(|k| table.weight[j * each + k] = T::from_f64(taps.weight[k]));
+            at.iter_mut().zip(taps.at).for_each(|(to, at)| *to = at as u32);
+            weight.iter_mut().zip(taps.weight).for_each(|(to, w)| *to = T::from_f64(w));
         }
         table
     }
 
     fn transposed(s: &Sampling) -> TapTable<T> {
-        let forward = TapTable::forward(s);
+        let forward = TapTable::<T>::forward(s);
         let mut first = Scratch::filled(s.n + 1, 0);
-        forward.at.iter().for_each(|&i| first[i + 1] += 1);
+        forward.at.iter().for_each(|&i| first[i as usize + 1] += 1);
         (0..s.n).for_each(|i| first[i + 1] += first[i]);
         let mut end = Scratch::of(&first);
         let (mut at, mut weight) = (Scratch::filled(forward.at.len(), 0), Scratch::filled(forward.at.len(), T::ZERO));
-        let each = forward.each.unwrap_or(1);
         for (k, &i) in forward.at.iter().enumerate() {
-            (at[end[i]], weight[end[i]]) = (k / each, forward.weight[k]);
-            end[i] += 1;
+            let to = end[i as usize];
+            (at[to], weight[to]) = ((k / forward.each) as u32, forward.weight[k]);
+            end[i as usize] += 1;
         }
-        TapTable { first, at, weight, each: None }
+        TapTable { each: 0, first, at, weight }
     }
 
     /// What element j is made of, and the weights.
     fn of(&self, j: usize) -> impl Iterator<Item = (usize, T)> {
-        let (first, end) = (self.first[j], self.first[j + 1]);
-        self.at[first..end].iter().copied().zip(self.weight[first..end].iter().copied())
+        let range = match self.each {
+            0 => self.first[j]..self.first[j + 1],
+            each => j * each..(j + 1) * each,
+        };
+        self.at[range.clone()].iter().map(|&i| i as usize).zip(self.weight[range].iter().copied())
     }
 
     /// A line of neighbours.
@@ -71,13 +79,15 @@ impl<T: SimdReal> TapTable<T> {
         let add = output == Output::Accumulate;
         let keep = |y: &mut T, v: T| *y = if add { *y + v } else { v };
         match self.each {
-            Some(1) => {
+            1 => {
                 let taps = self.at.iter().zip(&self.weight[..]);
-                y.iter_mut().zip(taps).for_each(|(y, (&i, &w))| keep(y, x[i] * w));
+                y.iter_mut().zip(taps).for_each(|(y, (&i, &w))| keep(y, x[i as usize] * w));
             }
-            Some(2) => {
+            2 => {
                 let taps = self.at.chunks_exact(2).zip(self.weight.chunks_exact(2));
-                y.iter_mut().zip(taps).for_each(|(y, (i, w))| keep(y, x[i[0]] * w[0] + x[i[1]] * w[1]));
+                y.iter_mut()
+                    .zip(taps)
+                    .for_each(|(y, (i, w))| keep(y, x[i[0] as usize] * w[0] + x[i[1] as usize] * w[1]));
             }
             _ => {
                 let sum = |j: usize| self.of(j).fold(T::ZERO, |sum, (i, w)| sum + x[i] * w);

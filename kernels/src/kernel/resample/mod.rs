@@ -186,10 +186,11 @@ impl Resample {
         let group = cpu::group(self);
         let largest = |p: &[AxisPass]| p.iter().map(AxisPass::result).max().unwrap_or(0);
         let passes = self.passes(group, transposed);
-        let between = passes.split_last().map_or(0, |(_, before)| 2 * counted(largest(before) * size));
-        let table = |s: &Sampling| counted(4 * s.m * (size_of::<usize>() + size));
+        let buffers = if passes.len() > 2 { 2 } else { 1 };
+        let between = passes.split_last().map_or(0, |(_, before)| buffers * counted(largest(before) * size));
+        let moved = self.axes.iter().filter(|s| !s.is_identity());
         let threads = pool::num_threads().min(self.outer.div_ceil(group.max(1)).max(1));
-        between * threads + self.axes.iter().map(table).sum::<usize>()
+        between * threads + moved.map(|s| cpu::table(s, transposed, size)).sum::<usize>()
     }
 }
 
