@@ -119,6 +119,58 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
     return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
 
 
+_DEPTHWISE_CONVOLUTION = _index('depthwise_convolution')
+
+
+@_checked
+def depthwise_convolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, multiplier: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Convolution of each channel for itself, with one kernel or more (Chollet, Xception, 2016).
+     Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (C multiplier, kernel..); those of a channel follow each other.
+        bias: Bias of shape (C multiplier,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        multiplier: Maps that are made of each channel.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., C multiplier, new spatial..).
+    """
+    return _call(_DEPTHWISE_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, multiplier), n_outputs, outputs)
+
+
+_DEPTHWISE_DECONVOLUTION = _index('depthwise_deconvolution')
+
+
+@_checked
+def depthwise_deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, divisor: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Transposed depthwise convolution: each map of the result is the sum of what `divisor` channels that follow each other add to it.
+     Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (C, kernel..).
+        bias: Bias of shape (C / divisor,).
+        base_axis: Number of leading axes that only repeat the deconvolution; may count from the end.
+        pad: What is cut off both ends of each spatial axis of y; None: nothing.
+        stride: Distance in y of neighbours in x on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        divisor: Channels that are summed to a map.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., C / divisor, new spatial..).
+    """
+    return _call(_DEPTHWISE_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, divisor), n_outputs, outputs)
+
+
 _MAX_POOLING = _index('max_pooling')
 
 
@@ -226,6 +278,30 @@ def unpooling(x: A, kernel: Sequence[int], channel_last: bool = False, n_outputs
         y: N-D array; the sizes of its last axes are those of x times the kernel's.
     """
     return _call(_UNPOOLING, (x,), (kernel, channel_last), n_outputs, outputs)
+
+
+_ROI_ALIGN = _index('roi_align')
+
+
+@_checked
+def roi_align(input: A, boxes: A, output_size: Sequence[int], spatial_scale: Sequence[float] = (1.0, 1.0), sampling_ratio: int | None = None, channel_last: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Boxes of images, cut into bins of which each is the mean of samples of the image, interpolated between its elements (He et
+     al., Mask R-CNN, 2017). Elements have their middles at 1/2; beyond the image by more than half an element all is 0.
+
+    Args:
+        input: Images of shape (N, C, H, W); (N, H, W, C) if channel_last.
+        boxes: Boxes of shape (K, 5), as (number of the image, x1, y1, x2, y2). They get no gradient.
+        output_size: Bins of a box: rows and columns.
+        spatial_scale: Elements that a unit of the boxes is: vertically and horizontally.
+        sampling_ratio: Samples of a bin along an axis; None, or 0 or less: as many as it has elements.
+        channel_last: Whether the channels are the last axis; None: no.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Means of shape (K, C, rows, columns); (K, rows, columns, C) if channel_last.
+    """
+    return _call(_ROI_ALIGN, (input, boxes), (output_size, spatial_scale, sampling_ratio, channel_last), n_outputs, outputs)
 
 
 _MAX_POOLING_BACKWARD = _index('max_pooling_backward')
@@ -3063,6 +3139,96 @@ def _istft(y_r: A, y_i: A, window_size: int, stride: int, fft_size: int, window_
         x: Signals of shape (.., stride (frames - 1) + fft_size), less what is cut off.
     """
     return _call(_ISTFT, (y_r, y_i), (window_size, stride, fft_size, window_type, center, pad_mode, as_stft_backward), n_outputs, outputs)
+
+
+_AFFINE_GRID = _index('affine_grid')
+
+
+@_checked
+def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid`. Along an axis places go from -1
+     to 1, which are the image's edges, or, with align_corners, its first and its last element.
+
+    Args:
+        theta: Maps of shape (B, 2, 3) for images, (B, 3, 4) for volumes.
+        size: Height and width, or depth, height and width.
+        align_corners: Whether -1 and 1 are the first and the last element.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        grid: Places of shape (B, H, W, 2) as (x, y), or (B, D, H, W, 3) as (x, y, z).
+    """
+    return _call(_AFFINE_GRID, (theta,), (size, align_corners), n_outputs, outputs)
+
+
+_WARP_BY_GRID = _index('warp_by_grid')
+
+
+@_checked
+def warp_by_grid(x: A, grid: A, mode: str = 'linear', padding_mode: str = 'zero', align_corners: bool = False, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Images read at the places of a grid (Jaderberg et al., 2015). Along an axis places go from -1 to 1, which are the image's
+     edges, or, with align_corners, its first and its last element.
+
+    Args:
+        x: Images of shape (B, C, H, W), or volumes (B, C, D, H, W); (B, .., C) if channel_last.
+        grid: Places of shape (B, H', W', 2) as (x, y), or (B, D', H', W', 3) as (x, y, z).
+        mode: 'linear', or 'nearest', which has no gradient by the grid.
+        padding_mode: What lies beyond the image: 'zero', 'repeat', its elements at the ends, or 'reflect', the
+            image mirrored.
+        align_corners: Whether -1 and 1 are the first and the last element.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images with the grid's sizes.
+    """
+    return _call(_WARP_BY_GRID, (x, grid), (mode, padding_mode, align_corners, channel_last), n_outputs, outputs)
+
+
+_WARP_BY_FLOW = _index('warp_by_flow')
+
+
+@_checked
+def warp_by_flow(data: A, flow: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Images moved by a flow: each element is read, between elements linearly, at its own place and the distance that the flow
+     says. Beyond the image are the elements at its ends.
+
+    Args:
+        data: Images of shape (N, C, H, W).
+        flow: Distances in elements, of shape (N, 2, H, W), as (x, y).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        warped_image: Images of data's shape.
+    """
+    return _call(_WARP_BY_FLOW, (data, flow), (), n_outputs, outputs)
+
+
+_PATCH_CORRELATION = _index('patch_correlation')
+
+
+def _patch_correlation(x1: A, x2: A, patch: Sequence[int] = (1, 1), shift: Sequence[int] = (0, 0), patch_step: Sequence[int] = (1, 1), shift_step: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0, 0, 0), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Compares patches of two images by the sums of their products, at each place and for each shift of the second one (Fischer et al.,
+     FlowNet, 2015).
+
+    Args:
+        x1: Images of shape (N, H, W, C).
+        x2: Images of x1's shape.
+        patch: Height and width of a patch.
+        shift: The largest shifts, to both sides.
+        patch_step: Distances of patches.
+        shift_step: Distances of shifts.
+        padding: Zeros above, below, before and after the images.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sums of shape (N, H', W', vertical shifts, horizontal shifts).
+    """
+    return _call(_PATCH_CORRELATION, (x1, x2), (patch, shift, patch_step, shift_step, padding), n_outputs, outputs)
 
 
 _TOP_N_ERROR = _index('top_n_error')

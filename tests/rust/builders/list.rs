@@ -4,11 +4,14 @@ builders! {
     batch_matmul
     convolution
     deconvolution
+    depthwise_convolution
+    depthwise_deconvolution
     max_pooling
     average_pooling
     sum_pooling
     global_average_pooling
     unpooling
+    roi_align
     max_pooling_backward
     embed
     sigmoid
@@ -151,6 +154,10 @@ builders! {
     ifft
     stft
     istft
+    affine_grid
+    warp_by_grid
+    warp_by_flow
+    patch_correlation
     top_n_error
     binary_error
 }
