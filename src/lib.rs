@@ -86,6 +86,7 @@ pub mod functions {
     pub use crate::function::activation::*;
     pub use crate::function::arithmetic::*;
     pub use crate::function::array::*;
+    pub use crate::function::geometry::*;
     pub use crate::function::layer::*;
     pub use crate::function::logical::*;
     pub use crate::function::loss::*;
@@ -94,6 +95,8 @@ pub mod functions {
     pub use crate::function::quantization::*;
     pub use crate::function::random::*;
     pub use crate::function::reduction::*;
+    pub use crate::function::signal::*;
+    pub use crate::function::special::*;
     pub use crate::function::validation::*;
 }
 

@@ -12,6 +12,7 @@ from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
+from ._signal import interpolate, istft, patch_correlation, stft
 from .recompute import forget
 
 __all__ = [
@@ -20,14 +21,18 @@ __all__ = [
     "clip_by_value",
     "einsum",
     "forget",
+    "interpolate",
+    "istft",
     "layer_normalization",
     "nonzero",
     "pack_padded_sequence",
     "pad_packed_sequence",
+    "patch_correlation",
     "quantize_linear",
     "scatter_nd",
     "sink",
     "split",
+    "stft",
     "unique",
 ]
 

@@ -15,14 +15,12 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-rnn lstm gru fused_convolution depthwise_convolution depthwise_deconvolution deformable_convolution
-adaptive_separable_convolution unpooling roi_align fused_batch_normalization group_normalization
-instance_normalization norm_normalization sync_batch_normalization tensor_normalization weight_normalization
-weight_standardization spectral_norm mean_subtraction interpolate onnx_resize fft ifft stft istft rand_binomial
-rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation
-affine_grid warp_by_grid warp_by_flow binary_connect_affine binary_connect_convolution binary_weight_affine
-binary_weight_convolution inq_affine inq_convolution fixed_point_quantize min_max_quantize pow2_quantize
-vat_noise nms_detection2d onnx_non_max_suppression patch_correlation
+rnn lstm gru fused_convolution deformable_convolution adaptive_separable_convolution fused_batch_normalization
+group_normalization instance_normalization norm_normalization sync_batch_normalization tensor_normalization
+weight_normalization weight_standardization spectral_norm mean_subtraction rand_binomial rand_beta rand_gamma
+random_choice random_crop random_flip random_shift random_erase image_augmentation binary_connect_affine
+binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
+fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d onnx_non_max_suppression
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
@@ -38,17 +36,15 @@ Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataP
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution AffineGrid BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
+AdaptiveSeparableConvolution BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
 BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
-ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DepthwiseConvolution DepthwiseDeconvolution
-DequantizeLinear Einsum EyeLike FFT FixedPointQuantize FusedBatchNormalization FusedConvolution GRU
-GroupNormalization IFFT INQAffine INQConvolution ISTFT ImageAugmentation InstanceNormalization Interpolate
-KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero NormNormalization
-ONNXNonMaxSuppression ONNXResize PackPaddedSequence PadPackedSequence PatchCorrelation Pow2Quantize ProtoFunction
+ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DequantizeLinear Einsum EyeLike FixedPointQuantize
+FusedBatchNormalization FusedConvolution GRU GroupNormalization INQAffine INQConvolution ImageAugmentation
+InstanceNormalization KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero
+NormNormalization ONNXNonMaxSuppression PackPaddedSequence PadPackedSequence Pow2Quantize ProtoFunction
 ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift ReduceMean ReduceSum RoiAlign STFT SearchSorted Shape Shift Sort SpectralNorm
-SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique Unpooling VATNoise WarpByFlow WarpByGrid
-WeightNormalization WeightStandardization
+RandomFlip RandomShift ReduceMean ReduceSum SearchSorted Shape Shift Sort SpectralNorm SyncBatchNormalization
+TensorNormalization TopKData TopKGrad Trilu Unique VATNoise WeightNormalization WeightStandardization
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -59,29 +55,28 @@ WeightNormalization WeightStandardization
 
 MODULES = frozenset(
     """
-_arithmetic_ops _array _computation_graph _init
-callback communicator contrib contrib.context core.graph_def core.modules core.variable_batch_size
-experimental.framework experimental.framework.data experimental.framework.evaluator experimental.framework.trainer
-experimental.framework.updater experimental.framework.worker experimental.graph_converters
-experimental.parametric_function_class experimental.parametric_function_class.affine
-experimental.parametric_function_class.batch_normalization experimental.parametric_function_class.convolution
-experimental.parametric_function_class.deconvolution experimental.parametric_function_class.embed
-experimental.parametric_function_class.module function_bases lms models models.imagenet models.object_detection
-models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
-models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
-models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils monitor normalization_functions
-utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
-utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
-utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
-utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
-utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
-utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
-""".split()
+_arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context core.graph_def
+core.modules core.variable_batch_size experimental.framework experimental.framework.data
+experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
+experimental.framework.worker experimental.graph_converters experimental.parametric_function_class
+experimental.parametric_function_class.affine experimental.parametric_function_class.batch_normalization
+experimental.parametric_function_class.convolution experimental.parametric_function_class.deconvolution
+experimental.parametric_function_class.embed experimental.parametric_function_class.module function_bases lms
+models models.imagenet models.object_detection models.object_detection.base models.object_detection.draw_utils
+models.object_detection.utils models.object_detection.yolov2 models.semantic_segmentation
+models.semantic_segmentation.base models.semantic_segmentation.deeplabv3plus
+models.semantic_segmentation.image_preprocess models.semantic_segmentation.utils models.utils monitor
+normalization_functions utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter
+utils.create_cache utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader
+utils.dlpack utils.download utils.factorization utils.factorization.cpd utils.function_profile
+utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
+utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
+utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
+    """.split()
 )
 """Missing modules, packages among them."""
 
-_SAME = {"solver": "solvers", "ext.cudnn": "ext.cuda"}
+_SAME = {"solver": "", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 
 

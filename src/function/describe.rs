@@ -32,6 +32,10 @@ pub enum Group {
     Quantization,
     /// Measures of a network that works.
     Validation,
+    /// Signals and images: Fourier transforms, resampling.
+    Signal,
+    /// Images moved by grids and flows.
+    Geometry,
     /// All others; functions of other crates.
     Special,
 }

@@ -12,6 +12,7 @@ mod table;
 pub mod activation;
 pub mod arithmetic;
 pub mod array;
+pub mod geometry;
 pub mod layer;
 pub mod logical;
 pub mod loss;
@@ -20,6 +21,8 @@ pub mod normalization;
 pub mod quantization;
 pub mod random;
 pub mod reduction;
+pub mod signal;
+pub mod special;
 pub mod validation;
 
 use crate::graph::{Context, FnNode, FunctionRef, Variable};

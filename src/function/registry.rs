@@ -15,6 +15,9 @@ const GROUPS: &[&[&Def]] = &[
     random::FUNCTIONS,
     loss::FUNCTIONS,
     quantization::FUNCTIONS,
+    signal::FUNCTIONS,
+    geometry::FUNCTIONS,
+    special::FUNCTIONS,
     validation::FUNCTIONS,
 ];
 

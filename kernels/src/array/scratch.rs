@@ -98,6 +98,9 @@ impl<T: Copy> Scratch<T> {
     }
 }
 
+// SAFETY: whoever shares a buffer only reads it; its memory has no other owner.
+unsafe impl<T: Copy + Sync> Sync for Scratch<T> {}
+
 impl<T: Copy> Deref for Scratch<T> {
     type Target = [T];
 

@@ -6,12 +6,15 @@ mod batch_matmul;
 mod convolution;
 mod convolution_weight_grad;
 mod deconvolution;
+mod depthwise;
 mod embed;
 mod global_average_pooling;
 mod max_pooling;
 mod pooling;
+mod roi_align;
 mod spatial;
 mod sum_pooling;
+mod unpooling;
 
 use super::Def;
 pub use affine::*;
@@ -19,10 +22,13 @@ pub use average_pooling::*;
 pub use batch_matmul::*;
 pub use convolution::*;
 pub use deconvolution::*;
+pub use depthwise::*;
 pub use embed::{Embed, embed};
 pub use global_average_pooling::*;
 pub use max_pooling::*;
+pub use roi_align::{RoiAlign, roi_align};
 pub use sum_pooling::*;
+pub use unpooling::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[
@@ -30,10 +36,14 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     BatchMatmul::DEF,
     Convolution::DEF,
     Deconvolution::DEF,
+    DepthwiseConvolution::DEF,
+    DepthwiseDeconvolution::DEF,
     MaxPooling::DEF,
     AveragePooling::DEF,
     SumPooling::DEF,
     GlobalAveragePooling::DEF,
+    Unpooling::DEF,
+    RoiAlign::DEF,
     MaxPoolingBackward::DEF,
     Embed::DEF,
 ];

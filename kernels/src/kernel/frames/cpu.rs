@@ -1,0 +1,179 @@
+//! On the host, by the crate realfft.
+
+use super::Frames;
+use crate::array::scratch::{self, Scratch};
+use crate::dtype::{Element, Real};
+use crate::kernel::fft::cpu::{Transformed, ask, complex};
+use crate::pool::tasks::{self, Shared};
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
+use std::sync::{Arc, OnceLock};
+
+/// Neighbouring frames whose spectra are turned together: they lie beside each other in the result.
+pub(super) const TOGETHER: usize = 16;
+/// Frames' lengths of a signal that a task adds up.
+const BLOCK: usize = 16;
+
+type FramePlan<T> = (Arc<dyn RealToComplex<T>>, Arc<dyn ComplexToReal<T>>);
+
+/// How a frame is transformed: made when it is first wanted.
+#[derive(Default)]
+pub struct FramePlans {
+    float: OnceLock<FramePlan<f32>>,
+    double: OnceLock<FramePlan<f64>>,
+}
+
+impl std::fmt::Debug for FramePlans {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "plans")
+    }
+}
+
+/// Numbers that there are spectra of.
+pub(super) trait Sampled: Transformed {
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<Self>>;
+}
+
+impl Sampled for f32 {
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<f32>> {
+        &plans.float
+    }
+}
+
+impl Sampled for f64 {
+    fn plan(plans: &FramePlans) -> &OnceLock<FramePlan<f64>> {
+        &plans.double
+    }
+}
+
+fn planned<T: Sampled>(s: &Frames) -> &FramePlan<T> {
+    T::plan(&s.plans).get_or_init(|| {
+        ask(s.size * 4 * size_of::<T>());
+        let mut planner = RealFftPlanner::new();
+        (planner.plan_fft_forward(s.size), planner.plan_fft_inverse(s.size))
+    })
+}
+
+impl Frames {
+    /// The sample that position `p` with the border shows.
+    fn source(&self, p: usize) -> Option<usize> {
+        if p >= self.border && p - self.border < self.samples {
+            return Some(p - self.border);
+        }
+        if !self.reflect {
+            return None;
+        }
+        let last = self.samples as i64 - 1;
+        if last == 0 {
+            return Some(0);
+        }
+        let at = (p as i64 - self.border as i64).rem_euclid(2 * last);
+        Some(at.min(2 * last - at) as usize)
+    }
+
+    fn window<T: Real>(&self) -> Scratch<T> {
+        Scratch::each(self.size, |i| T::from_f64(self.weight(i)))
+    }
+}
+
+/// The spectra of one signal with its border.
+fn spectra<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], signal: &[T], y: [&Shared<T>; 2], first: usize) {
+    let (bins, size) = (s.bins(), s.size);
+    tasks::share(s.frames.div_ceil(TOGETHER), s.frames * size, move |task| {
+        let from = task * TOGETHER;
+        let count = TOGETHER.min(s.frames - from);
+        let mut spectra = Scratch::filled(2 * bins * count, <T as Real>::ZERO);
+        let mut frame = Scratch::filled(size, <T as Real>::ZERO);
+        scratch::with(2 * plan.0.get_scratch_len(), |room: &mut [T]| {
+            for (k, spectrum) in spectra.chunks_exact_mut(2 * bins).enumerate() {
+                let samples = &signal[(from + k) * s.stride..][..size];
+                frame.iter_mut().zip(samples.iter().zip(window)).for_each(|(f, (&x, &w))| *f = x * w);
+                plan.0.process_with_scratch(&mut frame, complex(spectrum), complex(room)).expect("the plan's sizes");
+            }
+        });
+        for bin in 0..bins {
+            let scale = <T as Element>::from_f64(s.scale(bin));
+            for (part, y) in y.into_iter().enumerate() {
+                let at = (first + bin) * s.frames + from;
+                // SAFETY: `count` frames of a bin, inside y; no other task has these frames.
+                let row = unsafe { std::slice::from_raw_parts_mut(y.0.add(at), count) };
+                row.iter_mut().enumerate().for_each(|(k, y)| *y = spectra[2 * (k * bins + bin) + part] * scale);
+            }
+        }
+    });
+}
+
+pub(super) fn analyse<T: Sampled>(s: &Frames, x: &[T], [re, im]: [&mut [T]; 2]) {
+    let (plan, window) = (planned::<T>(s), s.window::<T>());
+    let squares = |i: usize| window[i].to_f64();
+    let (re, im) = (Shared(re.as_mut_ptr()), Shared(im.as_mut_ptr()));
+    let (re, im, window) = (&re, &im, &window);
+    tasks::share(s.batch, s.batch * s.padded(), |b| {
+        let x = &x[b * s.samples..][..s.samples];
+        let value = |p: usize| match s.source(p) {
+            Some(i) if s.inverse => <T as Element>::from_f64(x[i].to_f64() / s.overlap(p, squares)),
+            Some(i) => x[i],
+            None => <T as Real>::ZERO,
+        };
+        let signal = Scratch::each(s.padded(), value);
+        spectra(s, plan, window, &signal, [re, im], b * s.bins());
+    });
+}
+
+/// The samples from `first` on of the sum of all frames of one signal.
+fn sum<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], y: [&[T]; 2], first: usize, signal: &mut [T]) {
+    let (bins, size) = (s.bins(), s.size);
+    signal.fill(<T as Real>::ZERO);
+    let last = first + signal.len() - 1;
+    let frames = s.over(first).start..s.over(last).end;
+    let mut spectra = Scratch::filled(2 * bins * TOGETHER, <T as Real>::ZERO);
+    let mut frame = Scratch::filled(size, <T as Real>::ZERO);
+    for from in frames.clone().step_by(TOGETHER) {
+        let count = TOGETHER.min(frames.end - from);
+        for bin in 0..bins {
+            // A bin in the middle stands for two.
+            let ends = bin == 0 || 2 * bin == size;
+            let scale = <T as Element>::from_f64(s.scale(bin) * if ends { 1.0 } else { 0.5 });
+            for k in 0..count {
+                let at = bin * s.frames + from + k;
+                spectra[2 * (k * bins + bin)] = y[0][at] * scale;
+                spectra[2 * (k * bins + bin) + 1] = if ends { <T as Real>::ZERO } else { y[1][at] * scale };
+            }
+        }
+        scratch::with(2 * plan.1.get_scratch_len(), |room: &mut [T]| {
+            for (k, spectrum) in spectra.chunks_exact_mut(2 * bins).take(count).enumerate() {
+                let spectrum: &mut [Complex<T>] = complex(spectrum);
+                plan.1.process_with_scratch(spectrum, &mut frame, complex(room)).expect("the plan's sizes");
+                let start = (from + k) * s.stride;
+                let (skip, to) = (first.saturating_sub(start), start.saturating_sub(first));
+                let parts = frame.iter().zip(window).skip(skip);
+                signal[to..].iter_mut().zip(parts).for_each(|(y, (&f, &w))| *y += f * w);
+            }
+        });
+    }
+}
+
+pub(super) fn synthesize<T: Sampled>(s: &Frames, y: [&[T]; 2], x: &mut [T]) {
+    let (plan, window) = (planned::<T>(s), s.window::<T>());
+    let squares = |i: usize| window[i].to_f64();
+    let (spectrum, window) = (s.bins() * s.frames, &window[..]);
+    let block = (BLOCK * s.size).max(1 << 12);
+    tasks::parts(x, s.samples, |b, x| {
+        let y = y.map(|y| &y[b * spectrum..][..spectrum]);
+        let mut signal = Scratch::filled(s.padded(), <T as Real>::ZERO);
+        tasks::parts(&mut signal, block, |task, part| {
+            sum(s, plan, window, y, task * block, part);
+            if s.inverse {
+                let divide = |(i, y): (usize, &mut T)| {
+                    *y = <T as Element>::from_f64(y.to_f64() / s.overlap(task * block + i, squares));
+                };
+                part.iter_mut().enumerate().for_each(divide);
+            }
+        });
+        x.copy_from_slice(&signal[s.border..][..s.samples]);
+        if s.reflect {
+            let borders = (0..s.border).chain(s.border + s.samples..s.padded());
+            borders.for_each(|p| s.source(p).into_iter().for_each(|i| x[i] += signal[p]));
+        }
+    });
+}

@@ -1,0 +1,192 @@
+//! On the host.
+
+use super::{AxisPass, Resample, Sampling};
+use crate::array::Output;
+use crate::array::scratch::{self, Scratch, counted};
+use crate::pool::tasks;
+use crate::simd::SimdReal;
+use ndarray::{ArrayViewMutD, Axis, IxDyn};
+
+/// Elements of the arrays that a task takes at a time, so that what lies between two passes stays in the cache.
+const GROUP: usize = 1 << 14;
+/// Elements of rows that are summed at a time.
+const WIDTH: usize = 1 << 10;
+/// Elements of the result that a task of a single pass makes.
+const TASK: usize = 1 << 14;
+
+/// For each element of a pass's result the elements it is made of.
+struct TapTable<T: Copy> {
+    /// How many each has; 0 where not all have as many.
+    each: usize,
+    /// Where those of each element begin then; its end is where the next ones begin.
+    first: Scratch<usize>,
+    at: Scratch<u32>,
+    weight: Scratch<T>,
+}
+
+/// Bytes of a table for numbers of `size` bytes, where they count.
+pub(super) fn table(s: &Sampling, transposed: bool, size: usize) -> usize {
+    let taps = s.m.saturating_mul(s.taps(0).count);
+    let each = counted(taps.saturating_mul(size_of::<u32>())) + counted(taps.saturating_mul(size));
+    let firsts = 2 * counted((s.n + 1).saturating_mul(size_of::<usize>()));
+    if transposed { 2 * each + firsts } else { each }
+}
+
+impl<T: SimdReal> TapTable<T> {
+    fn new(pass: &AxisPass) -> TapTable<T> {
+        if pass.transposed { TapTable::transposed(&pass.sampling) } else { TapTable::forward(&pass.sampling) }
+    }
+
+    fn forward(s: &Sampling) -> TapTable<T> {
+        let each = s.taps(0).count;
+        let (first, at) = (Scratch::filled(0, 0), Scratch::filled(s.m * each, 0));
+        let mut table = TapTable { each, first, at, weight: Scratch::filled(s.m * each, T::ZERO) };
+        let places = table.at.chunks_exact_mut(each).zip(table.weight.chunks_exact_mut(each));
+        for (j, (at, weight)) in places.enumerate() {
+            let taps = s.taps(j);
+            at.iter_mut().zip(taps.at).for_each(|(to, at)| *to = at as u32);
+            weight.iter_mut().zip(taps.weight).for_each(|(to, w)| *to = T::from_f64(w));
+        }
+        table
+    }
+
+    fn transposed(s: &Sampling) -> TapTable<T> {
+        let forward = TapTable::<T>::forward(s);
+        let mut first = Scratch::filled(s.n + 1, 0);
+        forward.at.iter().for_each(|&i| first[i as usize + 1] += 1);
+        (0..s.n).for_each(|i| first[i + 1] += first[i]);
+        let mut end = Scratch::of(&first);
+        let (mut at, mut weight) = (Scratch::filled(forward.at.len(), 0), Scratch::filled(forward.at.len(), T::ZERO));
+        for (k, &i) in forward.at.iter().enumerate() {
+            let to = end[i as usize];
+            (at[to], weight[to]) = ((k / forward.each) as u32, forward.weight[k]);
+            end[i as usize] += 1;
+        }
+        TapTable { each: 0, first, at, weight }
+    }
+
+    /// What element j is made of, and the weights.
+    fn of(&self, j: usize) -> impl Iterator<Item = (usize, T)> {
+        let range = match self.each {
+            0 => self.first[j]..self.first[j + 1],
+            each => j * each..(j + 1) * each,
+        };
+        self.at[range.clone()].iter().map(|&i| i as usize).zip(self.weight[range].iter().copied())
+    }
+
+    /// A line of neighbours.
+    fn line(&self, x: &[T], y: &mut [T], output: Output) {
+        let add = output == Output::Accumulate;
+        let keep = |y: &mut T, v: T| *y = if add { *y + v } else { v };
+        match self.each {
+            1 => {
+                let taps = self.at.iter().zip(&self.weight[..]);
+                y.iter_mut().zip(taps).for_each(|(y, (&i, &w))| keep(y, x[i as usize] * w));
+            }
+            2 => {
+                let taps = self.at.chunks_exact(2).zip(self.weight.chunks_exact(2));
+                y.iter_mut()
+                    .zip(taps)
+                    .for_each(|(y, (i, w))| keep(y, x[i[0] as usize] * w[0] + x[i[1] as usize] * w[1]));
+            }
+            _ => {
+                let sum = |j: usize| self.of(j).fold(T::ZERO, |sum, (i, w)| sum + x[i] * w);
+                y.iter_mut().enumerate().for_each(|(j, y)| keep(y, sum(j)));
+            }
+        }
+    }
+
+    /// Element j of lines that lie beside each other: a row of the result from rows of x.
+    fn row(&self, j: usize, x: &[T], y: &mut [T], output: Output) {
+        let width = y.len();
+        for from in (0..width).step_by(WIDTH) {
+            let n = WIDTH.min(width - from);
+            let y = &mut y[from..from + n];
+            let row = |i: usize| &x[i * width + from..][..n];
+            let mut taps = self.of(j);
+            if output == Output::Write {
+                match (taps.next(), taps.next()) {
+                    (Some((i, v)), Some((k, w))) => {
+                        let pairs = row(i).iter().zip(row(k));
+                        y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = a * v + b * w);
+                    }
+                    (Some((i, v)), None) => y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y = a * v),
+                    _ => y.fill(T::ZERO),
+                }
+            }
+            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y = *y + a * w));
+        }
+    }
+}
+
+fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], output: Output) {
+    let (from, to, behind) = (p.from(), p.to(), p.behind);
+    if behind == 1 {
+        let lines = (TASK / to.max(1)).max(1);
+        return tasks::parts(y, lines * to, |task, y| {
+            let x = x[task * lines * from..].chunks_exact(from);
+            x.zip(y.chunks_exact_mut(to)).for_each(|(x, y)| table.line(x, y, output));
+        });
+    }
+    let rows = (TASK / behind).max(1);
+    tasks::parts(y, rows * behind, |task, y| {
+        for (r, y) in y.chunks_exact_mut(behind).enumerate() {
+            let (line, j) = ((task * rows + r) / to, (task * rows + r) % to);
+            table.row(j, &x[line * from * behind..][..from * behind], y, output);
+        }
+    });
+}
+
+/// Arrays that are resampled together.
+pub(super) fn group(r: &Resample) -> usize {
+    let (n, m) = r.sizes();
+    (GROUP / n.max(m).max(1)).clamp(1, r.outer.max(1))
+}
+
+fn chain<T: SimdReal>(passes: &[AxisPass], tables: &[TapTable<T>], x: &[T], y: &mut [T], output: Output) {
+    let ([first, .., last], [table, .., last_table]) = (passes, tables) else {
+        return pass(&passes[0], &tables[0], x, y, output);
+    };
+    let largest = passes[..passes.len() - 1].iter().map(AxisPass::result).max().unwrap_or(0);
+    scratch::with(largest, |a: &mut [T]| {
+        scratch::with(if passes.len() > 2 { largest } else { 0 }, |b: &mut [T]| {
+            pass(first, table, x, &mut a[..first.result()], Output::Write);
+            let (mut now, mut next, mut size) = (a, b, first.result());
+            for (p, table) in passes.iter().zip(tables).skip(1).take(passes.len() - 2) {
+                pass(p, table, &now[..size], &mut next[..p.result()], Output::Write);
+                (now, next, size) = (next, now, p.result());
+            }
+            pass(last, last_table, &now[..size], y, output);
+        });
+    });
+}
+
+pub(super) fn resample<T: SimdReal>(r: &Resample, x: &[T], y: &mut [T], transposed: bool, output: Output) {
+    let (n, m) = r.sizes();
+    let (from, to) = if transposed { (m, n) } else { (n, m) };
+    let images = group(r);
+    let passes = r.passes(images, transposed);
+    let tables: Vec<TapTable<T>> = passes.iter().map(TapTable::new).collect();
+    tasks::parts(y, images * to, |task, y| {
+        let here = y.len() / to;
+        let x = &x[task * images * from..][..here * from];
+        // The last group may be smaller.
+        if here == images {
+            return chain(&passes, &tables, x, y, output);
+        }
+        chain(&r.passes(here, transposed), &tables, x, y, output);
+    });
+    if !transposed && output == Output::Write && r.axes.iter().any(|s| s.cut) {
+        fill_beyond(r, y);
+    }
+}
+
+fn fill_beyond<T: SimdReal>(r: &Resample, y: &mut [T]) {
+    let shape: Vec<usize> = [r.outer].into_iter().chain(r.axes.iter().map(|s| s.m)).chain([r.inner]).collect();
+    let mut y = ArrayViewMutD::from_shape(IxDyn(&shape), y).expect("the sizes of the axes");
+    for (a, s) in r.axes.iter().enumerate() {
+        (0..s.m)
+            .filter(|&j| s.is_outside(j))
+            .for_each(|j| y.index_axis_mut(Axis(a + 1), j).fill(T::from_f64(r.beyond)));
+    }
+}

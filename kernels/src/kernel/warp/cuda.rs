@@ -1,0 +1,38 @@
+//! On a GPU.
+
+use super::Warp;
+use crate::array::{Data, Output};
+use crate::cuda::launch::Launch;
+use crate::cuda::team::{is_double, named};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::gather::Picks;
+use crate::kernel::gather::cuda::scatter;
+
+fn sizes(launch: Launch, w: &Warp) -> Launch {
+    let launch = launch.size(w.channels).flag(w.channel_last);
+    let launch = w.from.iter().chain(&w.to).fold(launch, |launch, &n| launch.size(n));
+    let launch = launch.size(w.dims).flag(w.flow).flag(w.nearest).long(w.padding as i64).flag(w.corners);
+    w.order.iter().fold(launch, |launch, &o| launch.long(o.into()))
+}
+
+pub(super) fn gather(w: &Warp, x: &Data, grid: &Data, y: &Data) -> Result<()> {
+    let launch = y.gpu().launch("warp", &named("warp_gather", is_double(y)))?.array(x).data(grid).data(y);
+    // SAFETY: the arrays have the sizes of the images, and of the places.
+    unsafe { sizes(launch.size(y.len()), w).run(y.gpu().grid(y.len())) }
+}
+
+/// Numbers of elements and what is added to them, which are sorted by these numbers then.
+pub(super) fn spread(w: &Warp, gy: &Data, grid: &Data, gx: &Data, output: Output) -> Result<()> {
+    let (gpu, picks) = (gx.gpu(), w.places() * w.taps());
+    let numbers = Data::new_at(gx.place(), DType::I64, w.batch * picks)?;
+    let parts = Data::new_at(gx.place(), gx.dtype(), gy.len() * w.taps())?;
+    if !parts.is_empty() {
+        let launch = gpu.launch("warp", &named("warp_parts", is_double(gx)))?.array(gy).data(grid).data(&parts);
+        // SAFETY: gy has the places of all channels, the other two one number for each tap.
+        unsafe { sizes(launch.data(&numbers).size(parts.len()), w).run(gpu.grid(parts.len()))? };
+    }
+    let (outer, inner) = if w.channel_last { (1, w.channels) } else { (w.channels, 1) };
+    let picks = Picks { batch: w.batch, outer, n: w.image(), inner, picks };
+    scatter(&picks, &numbers, &parts, gx, output)
+}

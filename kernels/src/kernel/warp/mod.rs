@@ -1,0 +1,160 @@
+//! Images read at places that an array says: by coordinates from -1 to 1, or by distances in elements. Also the derivatives of that
+//! along the axes, and the transpose.
+
+mod cpu;
+mod cuda;
+
+use crate::array::{Data, Output, Place};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::error::Result;
+use crate::with_real;
+
+/// What lies beyond an image; the numbers are those of `Padding` in `cuda/warp.cu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    Zero,
+    /// The elements at its ends.
+    Repeat,
+    /// The image mirrored.
+    Reflect,
+}
+
+/// How images are read. Axes are depth, height and width; those that are not there are of size 1.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    pub batch: usize,
+    pub channels: usize,
+    pub channel_last: bool,
+    pub from: [usize; 3],
+    pub to: [usize; 3],
+    pub dims: usize,
+    /// Places are told by their distance from the element's own.
+    pub flow: bool,
+    pub nearest: bool,
+    pub padding: Padding,
+    /// -1 and 1 are the first and the last element; else they are the image's edges.
+    pub corners: bool,
+    /// How often the image between its elements is differentiated along each axis.
+    pub order: [u8; 3],
+}
+
+/// The elements before and behind a place, if they are in the image, and their weights.
+#[derive(Clone, Copy)]
+pub struct Pair {
+    pub at: [Option<usize>; 2],
+    pub weight: [f64; 2],
+}
+
+impl Warp {
+    /// Elements of an image, and of the array that says the places, for a channel.
+    pub fn image(&self) -> usize {
+        self.from.iter().product()
+    }
+
+    pub fn places(&self) -> usize {
+        self.to.iter().product()
+    }
+
+    /// Elements that make one of the result.
+    pub fn taps(&self) -> usize {
+        if self.nearest { 1 } else { 1 << self.dims }
+    }
+
+    /// The place on axis `a` of what number `v` says for element `i` of the result, and its derivative by `v`.
+    fn place(&self, a: usize, i: usize, v: f64) -> (f64, f64) {
+        let n = self.from[a] as f64;
+        let (place, by) = match (self.flow, self.corners) {
+            (true, _) => (i as f64 + v, 1.0),
+            (_, true) => ((v + 1.0) / 2.0 * (n - 1.0), (n - 1.0) / 2.0),
+            _ => (((v + 1.0) * n - 1.0) / 2.0, n / 2.0),
+        };
+        let clamped = |place: f64, by: f64| match place {
+            p if p < 0.0 => (0.0, 0.0),
+            p if p > n - 1.0 => (n - 1.0, 0.0),
+            p => (p, by),
+        };
+        match self.padding {
+            Padding::Zero => (place, by),
+            Padding::Repeat => clamped(place, by),
+            Padding::Reflect => {
+                let (first, length) = if self.corners { (0.0, n - 1.0) } else { (-0.5, n) };
+                if length == 0.0 {
+                    return (0.0 * place, 0.0);
+                }
+                let (away, sign) = ((place - first).abs(), if place < first { -by } else { by });
+                let turns = (away / length).floor();
+                let rest = away - turns * length;
+                match turns % 2.0 == 0.0 {
+                    true => clamped(first + rest, sign),
+                    false => clamped(first + length - rest, -sign),
+                }
+            }
+        }
+    }
+
+    /// What the result is made of along axis `a`.
+    pub fn pair(&self, a: usize, i: usize, v: f64) -> Pair {
+        let n = self.from[a] as f64;
+        let (place, by) = self.place(a, i, v);
+        let inside = |p: f64| match self.padding {
+            Padding::Zero if p < 0.0 || p > n - 1.0 => None,
+            _ => Some(p.clamp(0.0, n - 1.0) as usize),
+        };
+        if self.nearest {
+            // NaN stays NaN.
+            let weight = if self.order[a] > 0 { 0.0 } else { 1.0 + 0.0 * place };
+            return Pair { at: [inside(place.round()), None], weight: [weight, 0.0] };
+        }
+        let (first, t) = (place.floor(), place - place.floor());
+        let weight = match self.order[a] {
+            0 => [1.0 - t, t],
+            1 => [-by + 0.0 * t, by + 0.0 * t],
+            _ => [0.0; 2],
+        };
+        Pair { at: [inside(first), inside(first + 1.0)], weight }
+    }
+
+    fn gather(&self, x: &Data, grid: &Data, y: &Data) -> Result<()> {
+        if let Place::Gpu(_) = y.place() {
+            return cuda::gather(self, x, grid, y);
+        }
+        with_real!(y.dtype(), T => cpu::gather(self, x.as_slice::<T>(), grid.as_slice(), y.as_mut_slice()));
+        Ok(())
+    }
+
+    fn spread(&self, gy: &Data, grid: &Data, gx: &Data, output: Output) -> Result<()> {
+        if let Place::Gpu(_) = gx.place() {
+            return cuda::spread(self, gy, grid, gx, output);
+        }
+        with_real!(gx.dtype(), T => cpu::spread(self, gy.as_slice::<T>(), grid.as_slice(), gx.as_mut_slice(), output));
+        Ok(())
+    }
+}
+
+/// Reads images.
+pub struct WarpGather(pub Warp);
+
+impl Call for WarpGather {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.0.gather(&x[0].data, &x[1].data, &y[0].data)
+    }
+
+    /// That of the images alone.
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        (!want[1]).then_some(Needs { x: 0b10, y: 0 })
+    }
+
+    fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(gy), Some(gx), Some(grid)) = (&gy[0], &gx[0], &x[1]) else { return Ok(()) };
+        self.0.spread(&gy.data, &grid.data, &gx.data, gx.output)
+    }
+}
+
+/// Adds each element of a result to those of the image that it was made of.
+pub struct WarpScatter(pub Warp);
+
+impl Call for WarpScatter {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.0.spread(&x[0].data, &x[1].data, &y[0].data, Output::Write)
+    }
+}
