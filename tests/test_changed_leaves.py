@@ -239,6 +239,35 @@ def test_an_error_of_backward_comes_before_it_writes(make, clear):
         assert "changed since forward" in str(e) and not w.g.any() and not x.g.any()
 
 
+def test_an_error_of_backward_about_what_the_script_has_cleared_comes_before_it_writes():
+    x = leaf(X)
+    h = F.exp(x)
+    y = F.sum(h) + F.sum(x)
+    y.forward()
+    h.data.clear()
+    x.d = 0
+    x.g = 7
+    with pytest.raises(nn.Error, match="changed since forward"):
+        y.backward()
+    assert (x.g == 7).all()
+
+
+@pytest.mark.parametrize("outer", [F.max, F.min])
+def test_an_error_of_backward_about_what_it_did_not_plan_to_make_comes_before_it_writes(outer):
+    x = leaf([X, X[::-1]])
+    zero, one = F.constant(0, (1, len(X))), F.constant(1, (1, len(X)))
+    h = outer(F.batch_normalization(x, zero, one, zero, one), axis=1)
+    h.recompute = True
+    y = F.sum(F.sin(h)) + F.sum(x)
+    del h
+    y.forward(clear_buffer=True)
+    x.d = 3
+    x.g = 7
+    with pytest.raises(nn.Error, match="changed since forward"):
+        y.backward(clear_buffer=True)
+    assert (x.g == 7).all()
+
+
 def test_backward_after_looking_at_a_leaf():
     x = leaf(X)
     view = x.d

@@ -1,6 +1,7 @@
 //! What is in an array: reading, writing, copying and converting it.
 
 use super::mirror::Access;
+use super::storage::note_clear;
 use super::{Content, Data, Maker, NdArray, Place, Storage};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -61,6 +62,7 @@ impl NdArray {
     /// ```
     #[inline]
     pub fn clear(&self) {
+        note_clear();
         self.storage().clear();
     }
 

@@ -25,7 +25,7 @@ pub use ndarray_view::NdArrayView;
 pub use snapshot::{ContentSnapshot, PlanContent};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
-pub use storage::{Absent, Maker, dropped_gradient, gone, next_time, now};
+pub use storage::{Absent, Maker, clears, dropped_gradient, gone, next_time, now};
 pub use storage::{Content, Storage};
 pub use strided::{AxisMap, Strided};
 pub use views::Export;

@@ -54,6 +54,19 @@ pub fn now() -> u64 {
     CLOCK.load(Relaxed)
 }
 
+/// How many arrays were cleared by hand, not by a run.
+static CLEARS: AtomicU64 = AtomicU64::new(1);
+
+/// How many arrays were cleared by hand up to now, and one.
+#[inline]
+pub fn clears() -> u64 {
+    CLEARS.load(Relaxed)
+}
+
+pub(super) fn note_clear() {
+    CLEARS.fetch_add(1, Relaxed);
+}
+
 /// A time after all that was written.
 #[inline]
 pub fn next_time() -> u64 {

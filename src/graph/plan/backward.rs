@@ -63,6 +63,10 @@ pub(crate) struct BackwardPlan {
     unreached: Vec<u32>,
     /// What is there before the run and values are computed again from, and the functions that read it.
     read_again: Vec<(u32, u32)>,
+    /// What is neither there nor foreseen to be made again, and the functions that read it.
+    restored: Vec<(u32, u32)>,
+    /// How many arrays had been cleared by hand when what is there was last looked at.
+    clears: AtomicU64,
     /// Data that is there before the run, and that nothing but the run writes in its middle.
     is_stored: Vec<bool>,
     /// What forward kept and steps read, in the order in which it was made.
@@ -253,6 +257,7 @@ impl BackwardPlan {
             liveness::bring_forward(&g, &mut steps);
         }
         let read_again = read_again(&g, b.stored(), &steps);
+        let restored = restored(&g, b.stored(), &steps);
         let is_stored = b.stored().iter().map(|stored| *stored && !in_run).collect();
         let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
@@ -293,6 +298,8 @@ impl BackwardPlan {
             adds,
             lost,
             read_again,
+            restored,
+            clears: AtomicU64::new(0),
             is_stored,
             loaded,
             unreached,
@@ -408,6 +415,26 @@ fn read_again(g: &Graph, stored: &[bool], steps: &[BackwardStep]) -> Vec<(u32, u
     }
     let mut seen: MixMap<(u32, u32), ()> = MixMap::default();
     found.retain(|pair| stored[pair.0 as usize] && seen.insert(*pair, ()).is_none());
+    found
+}
+
+/// What steps read that is not `stored`, and that no step before has made again; and the functions that read it.
+fn restored(g: &Graph, stored: &[bool], steps: &[BackwardStep]) -> Vec<(u32, u32)> {
+    let mut is_there = stored.to_vec();
+    let mut found = Vec::new();
+    for step in steps {
+        for again in &step.again {
+            let n = again.what.node();
+            let node = &g.nodes[n as usize];
+            let missing = again.what.reads(&node.reads(g)).into_iter().filter(|&v| !is_there[v as usize]);
+            found.extend(missing.map(|v| (v, n)));
+            again.what.makes(&node.y).iter().for_each(|&v| is_there[v as usize] = true);
+            again.free.iter().for_each(|&v| is_there[v as usize] = false);
+        }
+        let missing = step.reads.iter().filter(|&&v| !is_there[v as usize]);
+        found.extend(missing.map(|&v| (v, step.what.node())));
+        step.forget.iter().for_each(|&v| is_there[v as usize] = stored[v as usize]);
+    }
     found
 }
 

@@ -177,7 +177,7 @@ impl PlanSlot {
         match &self.maker {
             _ if !clear && self.data.is_kept_by_user_code() => {}
             Some(maker) => self.data.lose(maker, clear),
-            None if clear => self.data.clear(),
+            None if clear => self.data.storage().clear(),
             None => drop(self.data.release()),
         }
     }

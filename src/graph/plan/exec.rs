@@ -169,7 +169,7 @@ impl ForwardPlan {
         interruptible(run, |e| {
             let step = &self.steps[at.get()];
             let node = &self.nodes[step.what.node() as usize];
-            let made = step.what.makes(node).iter();
+            let made = step.what.makes(&node.y).iter();
             made.filter(|v| !self.slots[**v as usize].data.storage().is_exported()).for_each(|&v| self.drop_data(v));
             step.free.iter().for_each(|&v| self.drop_data(v)); // an output may have taken its memory
             node.f.explain(e)
@@ -242,7 +242,7 @@ impl ForwardPlan {
         step.what.run(node, &self.slots, false)?;
         self.note_ran(i);
         if hooks.any() {
-            let made = step.what.makes(node);
+            let made = step.what.makes(&node.y);
             self.mark(made);
             self.hook(made, || hooks.after(&node.f, &self.slots))?;
         }
@@ -262,17 +262,17 @@ impl ForwardAction {
         };
         done.map_err(|e| node.f.explain(e))?;
         if again {
-            self.makes(node).iter().for_each(|&v| slots[v as usize].note_made());
+            self.makes(&node.y).iter().for_each(|&v| slots[v as usize].note_made());
         }
         Ok(())
     }
 
-    /// The slots that it writes.
-    fn makes<'a>(&'a self, node: &'a PlanNode) -> &'a [u32] {
+    /// The slots that it writes, where its function writes `y`.
+    pub(crate) fn makes<'a>(&'a self, y: &'a [u32]) -> &'a [u32] {
         match self {
             ForwardAction::Tile(t) => &t.sinks,
             ForwardAction::Viewed(_) => &[],
-            ForwardAction::Call(_) | ForwardAction::View(_) => &node.y,
+            ForwardAction::Call(_) | ForwardAction::View(_) => y,
         }
     }
 

@@ -76,7 +76,9 @@ impl BackwardPlan {
             }
         }
         let forward = self.forward.as_ref().and_then(|(_, f)| f.upgrade());
-        if !forward.as_ref().is_some_and(|f| f.is_there()) {
+        let clears = array::clears();
+        let is_cleared = self.clears.swap(clears, Relaxed) != clears;
+        if is_cleared || !forward.as_ref().is_some_and(|f| f.is_there()) {
             self.loaded.iter().try_for_each(|&v| self.slots[v as usize].data.fetch())?;
         }
         if let Some(forward) = forward.filter(|_| self.key.clear_buffer) {
@@ -87,6 +89,11 @@ impl BackwardPlan {
             self.check(v, &self.nodes[n as usize])
         };
         self.read_again.iter().try_for_each(check)?;
+        for &(v, n) in &self.restored {
+            let slot = &self.slots[v as usize];
+            let maker = slot.maker.as_ref().filter(|_| slot.data.is_empty()).and_then(recompute::node);
+            maker.map_or(Ok(()), |f| recompute::check_makers([&f])).map_err(|e| self.nodes[n as usize].f.explain(e))?;
+        }
         let mut savers = self.steps.iter().map(|s| &s.what).filter(|what| what.saves());
         savers.try_for_each(|what| self.check_saved(&self.nodes[what.node() as usize]))?;
         Ok(lost)
