@@ -46,7 +46,7 @@ class _Text(str):
 def shown_signature(function: Callable[..., Any]) -> inspect.Signature:
     """The signature of a function with its types as text; the type variable of inputs and outputs is written out.
 
-    >>> def same(x: "A", axis: "int | None" = None) -> "A": ...
+    >>> def same(x: A, axis: int | None = None) -> A: ...
     >>> shown_signature(same)
     <Signature (x: Variable | NdArray, axis: int | None = None) -> Variable | NdArray>
     """

@@ -179,7 +179,8 @@ def whole_number(function: str, argument: str, value: Any, least: int) -> int:
 def set_fusion(on: bool) -> bool:
     """Run neighbouring element-wise functions as one (the default), or each alone; gives the old setting.
 
-    Results are the same to the bit, but for sign and payload of a NaN. The environment variable NNRS_FUSION=0 turns it off from the start.
+    Results are the same to the bit, but for sign and payload of a NaN. The environment variable NNRS_FUSION=0 turns it
+    off from the start.
     """
     return _core.set_fusion(check_flag("set_fusion", "on", on))
 
