@@ -23,6 +23,7 @@ from gpu_helpers import DEVICES, gpu, graphs, needs_gpu, numbers, replays, varia
 from nnrs.ext import cuda
 from nnrs.ext_utils import get_extension_context
 from python_functions import OneToOne
+from solver_helpers import ALL
 
 pytestmark = [needs_gpu, pytest.mark.usefixtures("works_on_gpu")]
 
@@ -73,7 +74,7 @@ def test_the_digits_network_learns_as_on_the_cpu():
     np.testing.assert_allclose(run(gpu()), run(get_extension_context("cpu")), rtol=1e-3)
 
 
-@pytest.mark.parametrize("solver", [S.Adam, S.Momentum, S.Sgd, S.Lars, S.Lamb, S.Lion])
+@pytest.mark.parametrize("solver", ALL)
 def test_training_is_that_of_the_cpu(solver):
     on_gpu, there, loss = train(12, gpu(), solver)
     counts = replays(loss)

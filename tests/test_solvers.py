@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from pathlib import Path
@@ -374,6 +375,20 @@ def test_names_still_to_come(later):
         _ = S.Adamm
     with pytest.raises(RuntimeError, match="set_parameters"):
         S.Sgd().setup({})
+
+
+def test_solver_api_gives_the_current_context():
+    from nnrs.solver import solver_api
+
+    @solver_api
+    def made(ctx, rate, more=2):
+        """Its own words."""
+        return ctx, rate, more
+
+    with nn.context_scope(nn.Context(["cpu:float"], "CpuArray", "3")):
+        ctx, rate, more = made(1, more=3)
+    assert (ctx.device_id, rate, more) == ("3", 1, 3)
+    assert made.__doc__ == "Its own words." and str(inspect.signature(made)) == "(rate, more=2)"
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ __all__ = [
     "plan_memory",
     "put_in_scope",
     "read_parameters",
+    "read_states",
     "register_rule",
     "registry",
     "save_safetensors",
@@ -96,6 +97,7 @@ __all__ = [
     "unset_solver_hook",
     "without_gradient",
     "write_parameters",
+    "write_states",
 ]
 
 _Number = float | np.number[Any]
@@ -567,3 +569,5 @@ def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], m
 def load_safetensors(
     path: str | os.PathLike[str],
 ) -> tuple[list[tuple[str, str, tuple[int, ...], NDArray[np.uint8]]], dict[str, str]]: ...
+def write_states(function: str, path: str | os.PathLike[str], states: Sequence[_State]) -> None: ...
+def read_states(path: str | os.PathLike[str]) -> list[_State]: ...

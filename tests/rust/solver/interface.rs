@@ -128,13 +128,13 @@ fn hooks_surround_each_parameter() {
 #[test]
 fn solvers_are_made_by_name() {
     use nnrs::function::ArgValue::Float;
-    assert_eq!(SOLVERS.iter().map(|d| d.name).collect::<Vec<_>>(), ["Sgd", "Momentum", "Nesterov", "Adam", "AdamW"]);
+    assert!(SOLVERS.len() == 18 && SOLVERS.iter().all(|d| create(d.name, vec![]).unwrap().name() == d.name));
     let solver = create("Adam", vec![("alpha", Float(0.5)), ("beta1", Float(0.1))]).unwrap();
     assert_eq!((solver.name(), solver.learning_rate()), ("Adam", 0.5));
     solver.set_learning_rate(0.1);
     assert_eq!(solver.learning_rate(), held(0.1));
     assert_eq!(solver.arguments()[1], ("beta1", Float(held(0.1))));
     let error = |r: nnrs::Result<Solver>| r.err().unwrap().to_string();
-    assert!(error(create("Adagrid", vec![])).contains("expected one of Sgd, Momentum"));
+    assert!(error(create("Adagrid", vec![])).contains("expected one of Sgd, SgdW, Momentum"));
     assert_eq!(error(create("Sgd", vec![("rate", Float(1.0))])), "Sgd: no argument 'rate'");
 }
