@@ -3,7 +3,7 @@
 
 namespace nnrs {
 
-// As of `Border` in kernels/src/kernel/shift/mod.rs.
+// As of `ShiftBorder` in kernels/src/kernel/shift/mod.rs.
 enum { SHIFT_ZERO, SHIFT_NEAREST, SHIFT_REFLECT };
 
 // y[i] = x[i - by]

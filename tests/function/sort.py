@@ -11,7 +11,7 @@ def reference(
     x: np.ndarray, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False
 ) -> object:
     lines = np.moveaxis(x, axis, -1)
-    keys = lines.reshape(-1, lines.shape[-1]).tolist()
+    keys = lines.reshape(int(np.prod(lines.shape[:-1])), lines.shape[-1]).tolist()
     largest = -1 if reverse else 1
     order = [
         sorted(

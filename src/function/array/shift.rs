@@ -33,9 +33,9 @@ function! {
 
 fn call(x: &Shape, shifts: Option<&List>, mode: &str) -> Result<kernel::Shifts> {
     let mode = match mode {
-        "nearest" => kernel::Border::Nearest,
-        "reflect" => kernel::Border::Reflect,
-        "constant" => kernel::Border::Zero,
+        "nearest" => kernel::ShiftBorder::Nearest,
+        "reflect" => kernel::ShiftBorder::Reflect,
+        "constant" => kernel::ShiftBorder::Zero,
         _ => return Err(Error::arg("border_mode", "'nearest', 'reflect' or 'constant'").actual(format!("'{mode}'"))),
     };
     let given = shifts.map_or(&[][..], |s| &s[..]);

@@ -14,13 +14,13 @@ const TILE: usize = 1024;
 const THREADS: usize = TILE / 2;
 
 /// Lines in order, `width` entries apart: the first ones are the line's.
-struct Entries {
+struct SortedLines {
     keys: Data,
     places: Data,
     width: usize,
 }
 
-fn entries(at: Axis, order: Order, x: &Data) -> Result<Entries> {
+fn entries(at: Axis, order: Order, x: &Data) -> Result<SortedLines> {
     let (gpu, lines, width) = (x.gpu(), at.outer * at.inner, at.n.next_power_of_two());
     let total = lines.checked_mul(width).and_then(|n| n.checked_next_multiple_of(TILE));
     let total = total.ok_or_else(|| Error::unsupported("sorting so many elements has no kernel on a GPU"))?;
@@ -48,7 +48,7 @@ fn entries(at: Axis, order: Order, x: &Data) -> Result<Entries> {
         unsafe { launch("line_tiles", size, 0)?.run(tiles)? };
         size *= 2;
     }
-    Ok(Entries { keys, places, width })
+    Ok(SortedLines { keys, places, width })
 }
 
 pub(super) fn sort(

@@ -40,7 +40,7 @@ pub struct Sort {
 }
 
 /// Where the elements of a forward pass were, as `u32`.
-struct Permutation(Data);
+struct SortedPlaces(Data);
 
 impl Sort {
     /// Along `axis` of arrays of shape `x`.
@@ -72,7 +72,7 @@ impl Call for Sort {
             )),
         }
         if let Some(saved) = saved {
-            run.save(Permutation(saved));
+            run.save(SortedPlaces(saved));
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Call for Sort {
         let Some(gy) = gy[0].as_ref().filter(|_| !self.only_index) else {
             return if gx.output == Output::Write { ops::fill(&gx.data, 0.0) } else { Ok(()) };
         };
-        let order = run.saved::<Permutation>().ok_or_else(|| {
+        let order = run.saved::<SortedPlaces>().ok_or_else(|| {
             Error::graph("the order of the forward pass is missing").hint("call forward() before backward()")
         })?;
         if let Place::Gpu(_) = gx.data.place() {
