@@ -2,9 +2,8 @@
 //! in shared memory, the others in a launch each.
 
 use super::{Order, TopK};
-use crate::array::{Data, Output};
+use crate::array::Data;
 use crate::cuda::driver::LaunchGrid;
-use crate::cuda::team::{is_double, named};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::axis::Axis;
@@ -51,34 +50,15 @@ fn entries(at: Axis, order: Order, x: &Data) -> Result<SortedLines> {
     Ok(SortedLines { keys, places, width })
 }
 
-pub(super) fn sort(
-    at: Axis,
-    order: Order,
-    x: &Data,
-    values: Option<&Data>,
-    indices: Option<&Data>,
-    saved: Option<&Data>,
-) -> Result<()> {
+pub(super) fn sort(at: Axis, order: Order, x: &Data, values: Option<&Data>, indices: Option<&Data>) -> Result<()> {
     if x.is_empty() {
         return Ok(());
     }
     let (gpu, found) = (x.gpu(), entries(at, order, x)?);
     let launch = gpu.launch("sort", "line_values")?.data(&found.places).size(found.width).array(x).maybe_array(values);
-    let launch = launch.maybe(indices).maybe(saved).size(x.len()).size(at.n).size(at.inner);
+    let launch = launch.maybe(indices).size(x.len()).size(at.n).size(at.inner);
     // SAFETY: arrays of x's size; a place for each element.
     unsafe { launch.run(gpu.grid(x.len())) }
-}
-
-/// Writes or adds the elements to where they were.
-pub(super) fn put_back(at: Axis, order: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
-    if gx.is_empty() {
-        return Ok(());
-    }
-    let gpu = gx.gpu();
-    let launch = gpu.launch("sort", &named("put_back", is_double(gx)))?.data(order).array(gy).array(gx);
-    let launch = launch.size(gx.len()).size(at.n).size(at.inner).flag(output == Output::Accumulate);
-    // SAFETY: arrays of one size.
-    unsafe { launch.run(gpu.grid(gx.len())) }
 }
 
 pub(super) fn top_k(c: &TopK, x: &Data, y: &Data, indices: Option<&Data>) -> Result<()> {
