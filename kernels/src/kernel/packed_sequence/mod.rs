@@ -40,7 +40,7 @@ impl Sequences {
 
     /// Bytes of the offsets.
     fn scratch(&self) -> [usize; 2] {
-        [counted(self.rows * size_of::<usize>()), 0]
+        [counted(self.rows.saturating_mul(size_of::<usize>())), 0]
     }
 }
 

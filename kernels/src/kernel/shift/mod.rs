@@ -15,7 +15,6 @@ use crate::with_real;
 /// What comes in where there is no element; the numbers are those in `cuda/shift.cu`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ShiftBorder {
-    Zero,
     Nearest,
     Reflect,
 }
@@ -29,17 +28,16 @@ struct ShiftAxis {
 
 impl ShiftAxis {
     /// The place that place `i` of the result shows.
-    fn source(&self, i: usize) -> Option<usize> {
+    fn source(&self, i: usize) -> usize {
         let n = self.at.n as i64;
         // What lies a period away is the same; beyond the ends the distance does not matter.
         let by = if self.border == ShiftBorder::Reflect { self.by % (2 * n) } else { self.by.clamp(-n, n) };
         let at = i as i64 - by;
         match self.border {
-            ShiftBorder::Zero => (0..n).contains(&at).then_some(at as usize),
-            ShiftBorder::Nearest => Some(at.clamp(0, n - 1) as usize),
+            ShiftBorder::Nearest => at.clamp(0, n - 1) as usize,
             ShiftBorder::Reflect => {
                 let at = at.rem_euclid(2 * n);
-                Some(at.min(2 * n - 1 - at) as usize)
+                at.min(2 * n - 1 - at) as usize
             }
         }
     }
@@ -90,7 +88,7 @@ impl Shifts {
 
     /// Bytes of what lies between two axes.
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.axes.len().saturating_sub(1).min(2) * self.size * dtype.size(); 2]
+        [self.size.saturating_mul(self.axes.len().saturating_sub(1).min(2) * dtype.size()); 2]
     }
 }
 

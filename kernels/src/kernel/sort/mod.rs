@@ -50,7 +50,7 @@ impl Sort {
     }
 
     fn size(&self) -> usize {
-        self.at.outer * self.at.n * self.at.inner
+        self.at.outer.saturating_mul(self.at.n).saturating_mul(self.at.inner)
     }
 }
 
@@ -82,7 +82,7 @@ impl Call for Sort {
     }
 
     fn saves(&self, _dtype: DType) -> Option<usize> {
-        Some(self.size() * DType::U32.size())
+        Some(self.size().saturating_mul(DType::U32.size()))
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -172,6 +172,6 @@ impl Call for Prune {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [counted(self.n * dtype.size()), 0]
+        [counted(self.n.saturating_mul(dtype.size())), 0]
     }
 }
