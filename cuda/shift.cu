@@ -3,8 +3,8 @@
 
 namespace nnrs {
 
-// As of `Border` in kernels/src/kernel/shift/mod.rs.
-enum { SHIFT_ZERO, SHIFT_NEAREST, SHIFT_REFLECT };
+// As of `ShiftBorder` in kernels/src/kernel/shift/mod.rs.
+enum { SHIFT_NEAREST, SHIFT_REFLECT };
 
 // y[i] = x[i - by]
 template <class R>
@@ -18,7 +18,7 @@ __device__ inline void shift(const void *x, int from, void *y, int to, long long
       if (at < 0) at += 2 * n;
       if (at >= n) at = 2 * n - 1 - at;
     }
-    R v = at < 0 || at >= n ? (R)0 : fetch_real<R>(x, from, (outer * n + at) * inner + column);
+    R v = fetch_real<R>(x, from, (outer * n + at) * inner + column);
     keep_real<R>(y, to, e, add ? fetch_real<R>(y, to, e) + v : v);
   }
 }

@@ -86,44 +86,17 @@ extern "C" __global__ void __launch_bounds__(512) line_tiles(unsigned long long 
   }
 }
 
-// What lies where in sorted lines: elements, where they were, and that as 32 bits; each may be missing.
+// What lies where in sorted lines: elements, and where they were; each may be missing.
 extern "C" __global__ void line_values(const unsigned *places, long long width, const void *x, int from, void *y, int to,
-                                       unsigned long long *indices, unsigned *saved, long long size, long long n,
-                                       long long inner) {
+                                       unsigned long long *indices, long long size, long long n, long long inner) {
   using namespace nnrs;
   for (long long i = first(); i < size; i += step()) {
     long long column = i, k = divide(column, inner), outer = divide(k, n);
     u32 place = places[(outer * inner + column) * width + k];
     if (y) keep_real<double>(y, to, i, fetch_real<double>(x, from, (outer * n + place) * inner + column));
     if (indices) indices[i] = place;
-    if (saved) saved[i] = place;
   }
 }
-
-namespace nnrs {
-
-// Writes or adds the elements to where they were.
-template <class R>
-__device__ inline void put_back(const unsigned *order, const void *gy, int from, void *gx, int to, long long size,
-                                long long n, long long inner, int add) {
-  for (long long i = first(); i < size; i += step()) {
-    long long column = i, k = divide(column, inner), outer = divide(k, n);
-    long long at = (outer * n + order[i]) * inner + column;
-    R v = fetch_real<R>(gy, from, i);
-    keep_real<R>(gx, to, at, add ? fetch_real<R>(gx, to, at) + v : v);
-  }
-}
-
-}  // namespace nnrs
-
-#define NNRS_PUT_BACK(R, suffix)                                                                                     \
-  extern "C" __global__ void put_back_##suffix(const unsigned *order, const void *gy, int from, void *gx, int to,    \
-                                               long long size, long long n, long long inner, int add) {              \
-    nnrs::put_back<R>(order, gy, from, gx, to, size, n, inner, add);                                                 \
-  }
-
-NNRS_PUT_BACK(float, f32)
-NNRS_PUT_BACK(double, f64)
 
 // The first k elements of sorted rows: one after the other, or where they were.
 extern "C" __global__ void top_values(const unsigned *places, long long width, const void *x, int from, void *y, int to,

@@ -53,13 +53,18 @@ def test_a_function_in_a_class_stays_a_function():
     assert Net().act is F.relu
 
 
+def value(node: ast.expr) -> Any:
+    """The value of a default: a literal, or one of NumPy's types."""
+    return getattr(np, node.attr) if isinstance(node, ast.Attribute) else ast.literal_eval(node)
+
+
 def arguments(code: str) -> list[tuple[str, Any]]:
     """Names and defaults of the arguments of `name(...)`; what is variadic without its keywords."""
     definition = ast.parse(f"def {code}: pass").body[0]
     assert isinstance(definition, ast.FunctionDef)
     given = definition.args
     defaults = [inspect.Parameter.empty] * (len(given.args) - len(given.defaults))
-    values = [*defaults, *map(ast.literal_eval, given.defaults)]
+    values = [*defaults, *map(value, given.defaults)]
     names = [a.arg for a in given.args] + ([given.vararg.arg] if given.vararg else [])
     return list(zip(names, [*values, inspect.Parameter.empty], strict=False))
 

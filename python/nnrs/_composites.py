@@ -169,7 +169,7 @@ def quantize_linear(
 
     try:
         number = np.dtype(dtype).num
-    except TypeError:
+    except (TypeError, ValueError):
         number = -1
     if number not in (1, 2):
         raise ArgumentError(message("quantize_linear", "dtype", "numpy.int8 or numpy.uint8", describe(dtype)))

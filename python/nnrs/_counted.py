@@ -15,6 +15,11 @@ def _numbers(x: Any) -> np.ndarray:
     return np.asarray(x) if isinstance(x, (Variable, NdArray)) else np.zeros(0)
 
 
+def _whole(v: Any) -> int:
+    """A number as a whole one of 63 bits; what is none or too large is found when the function looks at the data."""
+    return int(np.clip(np.nan_to_num(np.float64(v)), 0, 2**62))
+
+
 def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """The places where x is not zero, in their order. No gradient.
 
@@ -68,15 +73,19 @@ def unique(
     from . import functions as F
 
     data = _numbers(x)
-    of = None if flatten or axis is None else axis
-    fits = of is None or -data.ndim <= of < data.ndim
-    count = len(np.unique(data, axis=of)) if fits and of is None else _slices(data, of) if fits else 0
+    if flatten or axis is None:
+        count = np.unique(data).size
+    else:
+        count = _slices(data, axis)
     return F._unique(x, flatten, axis, sorted, with_index, with_inverse, with_counts, count, n_outputs, outputs)
 
 
-def _slices(data: np.ndarray, axis: int | None) -> int:
-    """The number of different slices; NaN equals NaN, and 0 equals -0."""
-    rows = np.moveaxis(data, axis or 0, 0).reshape(data.shape[axis or 0], -1) + 0
+def _slices(data: np.ndarray, axis: Any) -> int:
+    """The number of different slices; NaN equals NaN, and 0 equals -0. 0 for what is no axis: the function says so."""
+    if not isinstance(axis, (int, np.integer)) or not -data.ndim <= axis < data.ndim:
+        return 0
+    n = data.shape[axis]
+    rows = np.moveaxis(data, axis, 0).reshape(n, data.size // n if n else 0) + 0
     return len({np.where(row == row, row, np.nan).tobytes() for row in rows})
 
 
@@ -105,7 +114,7 @@ def pack_padded_sequence(
     """
     from . import functions as F
 
-    rows = int(np.nansum(_numbers(lengths)))
+    rows = _whole(np.nansum(_numbers(lengths)))
     return F._pack_padded_sequence(padded_sequence, lengths, batch_first, rows, n_outputs, outputs)
 
 
@@ -139,6 +148,6 @@ def pad_packed_sequence(
     from . import functions as F
 
     sizes = _numbers(batch_sizes).reshape(-1)
-    sequences = int(np.nan_to_num(sizes[0])) if sizes.size else 0
+    sequences = _whole(sizes[0]) if sizes.size else 0
     args = (batch_first, padding_value, total_length, sequences, n_outputs, outputs)
     return F._pad_packed_sequence(packed_sequence, batch_sizes, *args)

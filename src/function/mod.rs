@@ -193,6 +193,11 @@ pub trait Function: Described + Any + Send + Sync {
         false
     }
 
+    /// Whether `forward` is given the inputs' arrays themselves ([`Run`]): what it updates, or whose types it asks for.
+    fn sees_arrays(&self) -> bool {
+        self.has_state()
+    }
+
     /// The input in whose memory the output is made, where nothing has computed that input: its data is the result too.
     /// Where that cannot be, the output is made apart, and the engine copies it there. `forward` gets the same memory twice
     /// then, as input and as output.

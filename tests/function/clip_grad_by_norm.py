@@ -24,10 +24,10 @@ CASES = [
     Case(inputs=[(2, 3)], **ONLY, reshaped=[(4, 2)]),
     Case(inputs=[(2, 3)], args={"clip_norm": 5.0}, name="more", **ONLY),
     Case(inputs=[(2, 3)], args={"clip_norm": 0.5, "axes": [1]}, name="axis", **ONLY),
-    Case(inputs=[(2, 3, 2)], args={"axes": [-1, 0]}, name="axes", **ONLY),
+    Case(inputs=[(2, 3, 2)], args={"axes": [-1, 0]}, name="axes", oracle=False, reason="NNabla refuses it", **ONLY),
 ]
 ERRORS = [
-    Error(inputs=[(2, 3)], args={"axes": [2]}, match="argument 'axes'"),
+    Error(inputs=[(2, 3)], args={"axes": [2]}, match="argument 'axes'", oracle=False, reason="it goes on"),
     Error(
         inputs=[(2, 3)],
         args={"axes": [1, -1]},

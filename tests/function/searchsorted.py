@@ -8,8 +8,8 @@ from function.case import Case, Error, floats
 
 
 def reference(sorted_sequence: np.ndarray, values: np.ndarray, right: bool | None = None) -> np.ndarray:
-    lines = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
-    rows = values.reshape(len(lines), -1)
+    lines = sorted_sequence.reshape(int(np.prod(values.shape[:-1])), sorted_sequence.shape[-1])
+    rows = values.reshape(len(lines), values.shape[-1])
     found = [np.searchsorted(a, v, "right" if right else "left") for a, v in zip(lines, rows, strict=True)]
     return np.array(found).reshape(values.shape)
 

@@ -32,6 +32,6 @@ impl Call for KLMultinomial {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.shape.size() * dtype.size(), 0]
+        [self.shape.size().saturating_mul(dtype.size()), 0]
     }
 }

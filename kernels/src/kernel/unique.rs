@@ -26,6 +26,10 @@ fn compare<T: SimdReal>(a: &[T], b: &[T]) -> Ordering {
 }
 
 impl Unique {
+    fn size(&self) -> usize {
+        self.at.outer.saturating_mul(self.at.n).saturating_mul(self.at.inner)
+    }
+
     /// For each slice, the first one that it is equal to; the first ones in their order.
     fn groups<T: SimdReal>(&self, x: &[T]) -> (Scratch<usize>, Vec<usize>) {
         let Axis { outer, n, inner } = self.at;
@@ -93,8 +97,7 @@ impl Call for Unique {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        let Axis { outer, n, inner } = self.at;
-        let lists = n * (3 * size_of::<usize>() + size_of::<i32>());
-        [counted(outer * n * inner * dtype.size()) + counted(lists), 0]
+        let lists = self.at.n.saturating_mul(3 * size_of::<usize>() + size_of::<i32>());
+        [counted(self.size().saturating_mul(dtype.size())).saturating_add(counted(lists)), 0]
     }
 }

@@ -38,6 +38,10 @@ impl Function for Mod2 {
         Ok(Resolved::one(y.clone(), kernel::Mod2(kernel::Pairs::new(x, y), self.fmod)))
     }
 
+    fn sees_arrays(&self) -> bool {
+        true
+    }
+
     /// The whole number of divisors in x0 does not change for small changes.
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (x0, x1, gy) = (&g.x[0], &g.x[1], &g.gy[0]);
@@ -55,8 +59,8 @@ impl Function for Mod2 {
 }
 
 impl Function for BitShift {
-    fn refuses_gradient(&self, _i: usize) -> bool {
-        false
+    fn sees_arrays(&self) -> bool {
+        true
     }
 
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {

@@ -66,9 +66,12 @@ impl Function for PackPaddedSequence {
         };
         let (batch, steps) = if self.batch_first { (first, second) } else { (second, first) };
         one_axis(&x[1], "lengths", Some(batch))?;
-        let rows = self.rows.max(0) as usize;
+        let (rows, most) = (self.rows.max(0) as usize, first.saturating_mul(second));
+        if rows > most {
+            return Err(Error::arg("lengths", format!("{most} steps at most, those of padded_sequence")).actual(rows));
+        }
         let y: Shape = [rows].iter().chain(width).copied().collect();
-        let call = Sequences { batch, steps, rows, width: width.iter().product(), batch_first: self.batch_first };
+        let call = Sequences { batch, steps, rows, width: x[0].size_from(2), batch_first: self.batch_first };
         Ok(Resolved::new(smallvec![y, [steps].into()], PackRows(call)))
     }
 
@@ -106,7 +109,7 @@ impl Function for PadPackedSequence {
         let batch = self.sequences.max(0) as usize;
         let axes = if self.batch_first { [batch, steps] } else { [steps, batch] };
         let y: Shape = axes.iter().chain(width).copied().collect();
-        let sequences = Sequences { batch, steps, rows, width: width.iter().product(), batch_first: self.batch_first };
+        let sequences = Sequences { batch, steps, rows, width: x[0].size_from(1), batch_first: self.batch_first };
         let call = PadRows { sequences, given, value: self.padding_value.unwrap_or(0.0) };
         Ok(Resolved::new(smallvec![y.checked()?, [batch].into()], call))
     }

@@ -10,12 +10,12 @@ use nnrs_kernels::shape::Shape;
 
 function! {
     /// Moves the elements along axes, `y[i] = x[i - shift]`. Where there is no element, mode 'nearest' repeats the first or last
-    /// one; 'reflect' mirrors the array at its ends, so that these come twice; 'constant' puts 0.
+    /// one; 'reflect' mirrors the array at its ends, so that these come twice.
     Shift shift in Array, any_device
     inputs { x: "N-D array." }
     args {
         shifts: Option<List> = None, "Distances along the last axes; None: 0.";
-        border_mode: String = "nearest".to_string(), "'nearest', 'reflect' or 'constant'."
+        border_mode: String = "nearest".to_string(), "'nearest' or 'reflect'."
     }
     outputs { y: "N-D array of x's shape." }
 }
@@ -33,10 +33,9 @@ function! {
 
 fn call(x: &Shape, shifts: Option<&List>, mode: &str) -> Result<kernel::Shifts> {
     let mode = match mode {
-        "nearest" => kernel::Border::Nearest,
-        "reflect" => kernel::Border::Reflect,
-        "constant" => kernel::Border::Zero,
-        _ => return Err(Error::arg("border_mode", "'nearest', 'reflect' or 'constant'").actual(format!("'{mode}'"))),
+        "nearest" => kernel::ShiftBorder::Nearest,
+        "reflect" => kernel::ShiftBorder::Reflect,
+        _ => return Err(Error::arg("border_mode", "'nearest' or 'reflect'").actual(format!("'{mode}'"))),
     };
     let given = shifts.map_or(&[][..], |s| &s[..]);
     let Some(lead) = x.ndim().checked_sub(given.len()) else {

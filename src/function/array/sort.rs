@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 function! {
     /// Sorts the elements along an axis. Equal ones keep their order; NaN counts as the largest number.
-    Sort sort in Array, any_device
+    Sort sort in Array, forward_on_any_device
     inputs { x: "N-D array." }
     args {
         axis: i64 = -1, "The axis; may count from the end.";

@@ -5,13 +5,14 @@ use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::reshape::Copy;
 use nnrs_kernels::kernel::sort as kernel;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {
     /// The k largest elements of each sample, from the largest down. Of equal ones the first count; NaN counts as the largest number.
-    TopKData top_k_data in Random, any_device
+    TopKData top_k_data in Random, forward_on_any_device
     inputs { x: "N-D array; the axes from base_axis on are a sample." }
     args {
         k: i64, "How many, from 1 to the size of a sample.";
@@ -26,7 +27,7 @@ function! {
 
 function! {
     /// x itself; of its gradient the k largest elements of each sample flow back, zeros in place of the others.
-    TopKGrad top_k_grad in Random, any_device
+    TopKGrad top_k_grad in Random, forward_on_any_device
     inputs { x: "N-D array; the axes from base_axis on are a sample." }
     args {
         k: i64, "How many, from 1 to the size of a sample.";
@@ -86,11 +87,7 @@ impl Function for TopKData {
 impl Function for TopKGrad {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         checked(&x[0], self.k, self.base_axis)?;
-        Ok(Resolved::without_call(smallvec![x[0].clone()]))
-    }
-
-    fn is_view(&self) -> bool {
-        true
+        Ok(Resolved::one(x[0].clone(), Copy))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

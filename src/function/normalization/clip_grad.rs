@@ -1,15 +1,17 @@
 //! `clip_grad_by_value`, `clip_grad_by_norm`: x itself; the gradient that flows back is limited.
 
-use crate::function::{ArgValue, Call, Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Elementwise, Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::expr::Expr;
+use nnrs_kernels::kernel::reshape::Copy;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
 function! {
     /// x itself; its gradient is clipped, `gx = minimum(maximum(gy, min), max)`.
-    ClipGradByValue clip_grad_by_value in Normalization, any_device
+    ClipGradByValue clip_grad_by_value in Normalization
     inputs {
         x: "N-D array.",
         min: "Least gradient: an array that broadcasts to x's shape. It has no gradient.",
@@ -22,7 +24,7 @@ function! {
 function! {
     /// x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
     /// zeros stays.
-    ClipGradByNorm clip_grad_by_norm in Normalization, any_device
+    ClipGradByNorm clip_grad_by_norm in Normalization, forward_on_any_device
     inputs { x: "N-D array." }
     args {
         clip_norm: Option<f64> = None, "The Euclidean norm that the gradient gets; None: 1.";
@@ -41,17 +43,24 @@ impl Function for ClipGradByValue {
         Ok(Resolved::without_call(smallvec![x[0].clone()]))
     }
 
-    fn is_view(&self) -> bool {
-        true
+    fn elementwise(&self) -> Option<&dyn Elementwise> {
+        Some(self)
     }
 
     fn differentiable(&self, i: usize) -> bool {
         i == 0
     }
+}
 
-    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let above = f::maximum2(&g.gy[0], &g.x[1])?;
-        Ok(vec![Some(f::minimum2(&above, &g.x[2])?), None, None])
+impl Elementwise for ClipGradByValue {
+    fn formula(&self, x: &[Expr]) -> Expr {
+        x[0].clone()
+    }
+
+    /// NaN stays.
+    fn gradient(&self, x: &[Expr], _y: &Expr, gy: &Expr) -> Option<Vec<Option<Expr>>> {
+        let above = gy.lt(&x[1]).select(&x[1], gy);
+        Some(vec![Some(above.gt(&x[2]).select(&x[2], &above)), None, None])
     }
 }
 
@@ -77,11 +86,7 @@ impl Function for ClipGradByNorm {
                 Error::arg("axes", "each axis once").actual(format!("{:?}", self.axes.clone().unwrap_or_default()))
             );
         }
-        Ok(Resolved::without_call(smallvec![x[0].clone()]))
-    }
-
-    fn is_view(&self) -> bool {
-        true
+        Ok(Resolved::one(x[0].clone(), Copy))
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {

@@ -101,7 +101,7 @@ fn forward<'a>(
         outs.push(ViewMut { shape, data });
     }
     let arrays: SmallVec<[NdArray; 4]> =
-        if f.function.has_state() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
+        if f.function.sees_arrays() { x.iter().map(|a| (*a).clone()).collect() } else { SmallVec::new() };
     let saves = f.saves(setup).is_some();
     if saves && !how.again {
         f.saved.clear(); // it is of other inputs now; and its memory may do

@@ -41,6 +41,6 @@ impl Call for BatchMatrix {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [counted(2 * self.n * self.n * dtype.size()), 0]
+        [counted(self.n.saturating_mul(self.n).saturating_mul(2 * dtype.size())), 0]
     }
 }

@@ -10,10 +10,7 @@ pub(super) fn to<T: SimdReal>(s: &ShiftAxis, x: &[T], y: &mut [T]) {
     tasks::parts(y, s.at.n * inner, |o, y| {
         let x = &x[o * s.at.n * inner..];
         for (i, y) in y.chunks_mut(inner).enumerate() {
-            match s.source(i) {
-                Some(from) => y.copy_from_slice(&x[from * inner..][..inner]),
-                None => y.fill(T::ZERO),
-            }
+            y.copy_from_slice(&x[s.source(i) * inner..][..inner]);
         }
     });
 }
@@ -26,9 +23,7 @@ pub(super) fn back<T: SimdReal>(s: &ShiftAxis, gy: &[T], gx: &mut [T], output: O
             gx.fill(T::ZERO);
         }
         for (i, gy) in gy.chunks(inner).enumerate() {
-            if let Some(from) = s.source(i) {
-                simd::add_assign(&mut gx[from * inner..][..inner], gy);
-            }
+            simd::add_assign(&mut gx[s.source(i) * inner..][..inner], gy);
         }
     });
 }

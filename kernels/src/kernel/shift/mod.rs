@@ -14,8 +14,7 @@ use crate::with_real;
 
 /// What comes in where there is no element; the numbers are those in `cuda/shift.cu`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Border {
-    Zero,
+pub enum ShiftBorder {
     Nearest,
     Reflect,
 }
@@ -24,22 +23,21 @@ pub enum Border {
 struct ShiftAxis {
     at: Axis,
     by: i64,
-    border: Border,
+    border: ShiftBorder,
 }
 
 impl ShiftAxis {
     /// The place that place `i` of the result shows.
-    fn source(&self, i: usize) -> Option<usize> {
+    fn source(&self, i: usize) -> usize {
         let n = self.at.n as i64;
         // What lies a period away is the same; beyond the ends the distance does not matter.
-        let by = if self.border == Border::Reflect { self.by % (2 * n) } else { self.by.clamp(-n, n) };
+        let by = if self.border == ShiftBorder::Reflect { self.by % (2 * n) } else { self.by.clamp(-n, n) };
         let at = i as i64 - by;
         match self.border {
-            Border::Zero => (0..n).contains(&at).then_some(at as usize),
-            Border::Nearest => Some(at.clamp(0, n - 1) as usize),
-            Border::Reflect => {
+            ShiftBorder::Nearest => at.clamp(0, n - 1) as usize,
+            ShiftBorder::Reflect => {
                 let at = at.rem_euclid(2 * n);
-                Some(at.min(2 * n - 1 - at) as usize)
+                at.min(2 * n - 1 - at) as usize
             }
         }
     }
@@ -67,7 +65,7 @@ pub struct Shifts {
 
 impl Shifts {
     /// Of arrays of shape `x` along the axes from `lead` on.
-    pub fn new(x: &Shape, lead: usize, by: &[i64], border: Border) -> Shifts {
+    pub fn new(x: &Shape, lead: usize, by: &[i64], border: ShiftBorder) -> Shifts {
         let moved = by.iter().enumerate().filter(|(_, by)| **by != 0);
         let axes = moved.map(|(a, &by)| ShiftAxis { at: Axis::new(x, lead + a), by, border }).collect();
         let distances = std::iter::repeat_n(0, lead).chain(by.iter().copied()).collect();
@@ -90,7 +88,7 @@ impl Shifts {
 
     /// Bytes of what lies between two axes.
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.axes.len().saturating_sub(1).min(2) * self.size * dtype.size(); 2]
+        [self.size.saturating_mul(self.axes.len().saturating_sub(1).min(2) * dtype.size()); 2]
     }
 }
 

@@ -2,9 +2,8 @@
 //! in shared memory, the others in a launch each.
 
 use super::{Order, TopK};
-use crate::array::{Data, Output};
+use crate::array::Data;
 use crate::cuda::driver::LaunchGrid;
-use crate::cuda::team::{is_double, named};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::axis::Axis;
@@ -14,13 +13,13 @@ const TILE: usize = 1024;
 const THREADS: usize = TILE / 2;
 
 /// Lines in order, `width` entries apart: the first ones are the line's.
-struct Entries {
+struct SortedLines {
     keys: Data,
     places: Data,
     width: usize,
 }
 
-fn entries(at: Axis, order: Order, x: &Data) -> Result<Entries> {
+fn entries(at: Axis, order: Order, x: &Data) -> Result<SortedLines> {
     let (gpu, lines, width) = (x.gpu(), at.outer * at.inner, at.n.next_power_of_two());
     let total = lines.checked_mul(width).and_then(|n| n.checked_next_multiple_of(TILE));
     let total = total.ok_or_else(|| Error::unsupported("sorting so many elements has no kernel on a GPU"))?;
@@ -48,37 +47,18 @@ fn entries(at: Axis, order: Order, x: &Data) -> Result<Entries> {
         unsafe { launch("line_tiles", size, 0)?.run(tiles)? };
         size *= 2;
     }
-    Ok(Entries { keys, places, width })
+    Ok(SortedLines { keys, places, width })
 }
 
-pub(super) fn sort(
-    at: Axis,
-    order: Order,
-    x: &Data,
-    values: Option<&Data>,
-    indices: Option<&Data>,
-    saved: Option<&Data>,
-) -> Result<()> {
+pub(super) fn sort(at: Axis, order: Order, x: &Data, values: Option<&Data>, indices: Option<&Data>) -> Result<()> {
     if x.is_empty() {
         return Ok(());
     }
     let (gpu, found) = (x.gpu(), entries(at, order, x)?);
     let launch = gpu.launch("sort", "line_values")?.data(&found.places).size(found.width).array(x).maybe_array(values);
-    let launch = launch.maybe(indices).maybe(saved).size(x.len()).size(at.n).size(at.inner);
+    let launch = launch.maybe(indices).size(x.len()).size(at.n).size(at.inner);
     // SAFETY: arrays of x's size; a place for each element.
     unsafe { launch.run(gpu.grid(x.len())) }
-}
-
-/// Writes or adds the elements to where they were.
-pub(super) fn put_back(at: Axis, order: &Data, gy: &Data, gx: &Data, output: Output) -> Result<()> {
-    if gx.is_empty() {
-        return Ok(());
-    }
-    let gpu = gx.gpu();
-    let launch = gpu.launch("sort", &named("put_back", is_double(gx)))?.data(order).array(gy).array(gx);
-    let launch = launch.size(gx.len()).size(at.n).size(at.inner).flag(output == Output::Accumulate);
-    // SAFETY: arrays of one size.
-    unsafe { launch.run(gpu.grid(gx.len())) }
 }
 
 pub(super) fn top_k(c: &TopK, x: &Data, y: &Data, indices: Option<&Data>) -> Result<()> {

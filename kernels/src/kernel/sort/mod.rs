@@ -40,7 +40,7 @@ pub struct Sort {
 }
 
 /// Where the elements of a forward pass were, as `u32`.
-struct Permutation(Data);
+struct SortedPlaces(Data);
 
 impl Sort {
     /// Along `axis` of arrays of shape `x`.
@@ -50,29 +50,29 @@ impl Sort {
     }
 
     fn size(&self) -> usize {
-        self.at.outer * self.at.n * self.at.inner
+        self.at.outer.saturating_mul(self.at.n).saturating_mul(self.at.inner)
     }
 }
 
 impl Call for Sort {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let saved = if run.keep { Some(Data::new_at(y[0].data.place(), DType::U32, self.size())?) } else { None };
         let mut outs = y.iter().map(|y| &y.data);
         let values = if self.only_index { None } else { outs.next() };
         let indices = outs.next();
-        match x[0].data.place() {
-            Place::Gpu(_) => cuda::sort(self.at, self.order, &x[0].data, values, indices, saved.as_ref())?,
-            Place::Host => with_real!(run.dtype, T => cpu::sort(
-                self.at,
-                self.order,
-                x[0].slice::<T>(),
-                values.map(|y| y.as_mut_slice()),
-                indices.map(|y| y.as_mut_slice()),
-                saved.as_ref().map(|y| y.as_mut_slice()),
-            )),
+        if let Place::Gpu(_) = x[0].data.place() {
+            return cuda::sort(self.at, self.order, &x[0].data, values, indices);
         }
+        let saved = if run.keep { Some(Data::new(DType::U32, self.size())?) } else { None };
+        with_real!(run.dtype, T => cpu::sort(
+            self.at,
+            self.order,
+            x[0].slice::<T>(),
+            values.map(|y| y.as_mut_slice()),
+            indices.map(|y| y.as_mut_slice()),
+            saved.as_ref().map(|y| y.as_mut_slice()),
+        ));
         if let Some(saved) = saved {
-            run.save(Permutation(saved));
+            run.save(SortedPlaces(saved));
         }
         Ok(())
     }
@@ -82,25 +82,22 @@ impl Call for Sort {
     }
 
     fn saves(&self, _dtype: DType) -> Option<usize> {
-        Some(self.size() * DType::U32.size())
+        Some(self.size().saturating_mul(DType::U32.size()))
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
         Some(Needs::NONE)
     }
 
-    /// The elements go back to where they were.
+    /// The elements go back to where they were; on the host, since a GPU keeps no order.
     fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let Some(gx) = &gx[0] else { return Ok(()) };
         let Some(gy) = gy[0].as_ref().filter(|_| !self.only_index) else {
             return if gx.output == Output::Write { ops::fill(&gx.data, 0.0) } else { Ok(()) };
         };
-        let order = run.saved::<Permutation>().ok_or_else(|| {
+        let order = run.saved::<SortedPlaces>().ok_or_else(|| {
             Error::graph("the order of the forward pass is missing").hint("call forward() before backward()")
         })?;
-        if let Place::Gpu(_) = gx.data.place() {
-            return cuda::put_back(self.at, &order.0, &gy.data, &gx.data, gx.output);
-        }
         with_real!(gx.data.dtype(), T => {
             cpu::put_back(self.at, order.0.as_slice(), gy.data.as_slice::<T>(), gx.data.as_mut_slice(), gx.output)
         });
@@ -175,6 +172,6 @@ impl Call for Prune {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [counted(self.n * dtype.size()), 0]
+        [counted(self.n.saturating_mul(dtype.size())), 0]
     }
 }

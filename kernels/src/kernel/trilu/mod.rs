@@ -1,9 +1,10 @@
 //! Triangles of matrices, and matrices with ones on a diagonal.
 
+mod cuda;
+
 use super::ops;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::cuda::team::{is_double, named};
 use crate::error::Result;
 use crate::kernel::moves::Moves;
 use crate::pool::tasks;
@@ -52,11 +53,7 @@ impl Trilu {
             return Ok(());
         }
         if let Place::Gpu(_) = y.place() {
-            let gpu = y.gpu();
-            let launch = gpu.launch("trilu", &named("trilu", is_double(y)))?.array(x).array(y).size(y.len());
-            let launch = launch.size(self.rows).size(self.columns).long(self.k).flag(self.upper);
-            // SAFETY: both arrays have that many elements.
-            return unsafe { launch.flag(output == Output::Accumulate).run(gpu.grid(y.len())) };
+            return cuda::trilu(self, x, y, output);
         }
         with_real!(y.dtype(), T => self.triangles(x.as_slice::<T>(), y.as_mut_slice(), output));
         Ok(())

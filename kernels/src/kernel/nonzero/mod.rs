@@ -1,9 +1,10 @@
 //! Where an array is not zero.
 
+mod cuda;
+
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::{Error, Result};
-use crate::kernel::gather::cuda::indices::chosen;
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -19,14 +20,7 @@ impl Call for NonZero {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let n = self.places;
         if let Place::Gpu(_) = y[0].data.place() {
-            let (y, gpu, at) = (&y[0].data, y[0].data.gpu(), chosen(&x[0].data, n)?);
-            if y.is_empty() {
-                return Ok(());
-            }
-            let sizes: Vec<u8> = self.x.iter().flat_map(|d| (*d as u64).to_le_bytes()).collect();
-            let launch = gpu.launch("nonzero", "unravel")?.data(&at).size(n).table(&sizes)?.size(self.x.ndim());
-            // SAFETY: n places, an index for each of them and axis.
-            return unsafe { launch.size(self.x.size()).data(y).run(gpu.grid(n)) };
+            return cuda::nonzero(&self.x, n, &x[0].data, &y[0].data);
         }
         let y = y[0].slice::<u64>();
         let found = with_real!(run.dtype, T => {

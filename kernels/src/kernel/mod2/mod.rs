@@ -1,15 +1,14 @@
 //! The rest of a division, and shifted bits: pairs of numbers of arrays that broadcast.
 
-use crate::array::{Data, Place};
+mod cuda;
+
+use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use crate::with_real;
 use ndarray::Zip;
-
-/// Axes that the device has room for.
-const AXES: usize = 12;
 
 /// Two arrays that broadcast to a third.
 pub struct Pairs {
@@ -21,30 +20,6 @@ impl Pairs {
     pub fn new(x: &[Shape], y: Shape) -> Pairs {
         Pairs { x: [x[0].clone(), x[1].clone()], y }
     }
-
-    /// For the device: number of axes; then for each its size and the distances of neighbours in both arrays.
-    fn table(&self) -> Result<Vec<u8>> {
-        let n = self.y.ndim();
-        if n > AXES {
-            return Err(Error::unsupported(format!("arrays of more than {AXES} axes have no kernel on a GPU here")));
-        }
-        let stride = |x: &Shape, a: usize| match (a + x.ndim()).checked_sub(n) {
-            Some(a) if x[a] != 1 => x.strides()[a],
-            _ => 0,
-        };
-        let axes = (0..n).flat_map(|a| [self.y[a], stride(&self.x[0], a), stride(&self.x[1], a)]);
-        Ok(std::iter::once(n).chain(axes).flat_map(|v| (v as u64).to_le_bytes()).collect())
-    }
-
-    fn on_gpu(&self, kernel: &str, x: &[View], y: &Data, [first, second]: [i64; 2]) -> Result<()> {
-        if y.is_empty() {
-            return Ok(());
-        }
-        let gpu = y.gpu();
-        let launch = gpu.launch("mod2", kernel)?.array(&x[0].data).array(&x[1].data).array(y);
-        // SAFETY: the arrays have the sizes of the table.
-        unsafe { launch.table(&self.table()?)?.size(y.len()).long(first).long(second).run(gpu.grid(y.len())) }
-    }
 }
 
 /// The rest of a division; with the flag its sign is always the dividend's.
@@ -54,7 +29,7 @@ impl Call for Mod2 {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let floor = !self.1 && !run.inputs[0].dtype().is_float();
         if let Place::Gpu(_) = y[0].data.place() {
-            return self.0.on_gpu("mod2", x, &y[0].data, [floor as i64, 0]);
+            return cuda::run("mod2", &self.0, x, &y[0].data, [floor as i64, 0]);
         }
         with_real!(run.dtype, T => {
             let (a, b, mut y) = (x[0].view::<T>(), x[1].view::<T>(), y[0].view::<T>());
@@ -103,7 +78,13 @@ impl Call for BitShift {
         let signed = !matches!(dtype, DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64);
         let width = BitShift::width(run);
         if let Place::Gpu(_) = y[0].data.place() {
-            return self.pairs.on_gpu("bit_shift", x, &y[0].data, [self.left as i64, width as i64 * 2 + signed as i64]);
+            return cuda::run(
+                "bit_shift",
+                &self.pairs,
+                x,
+                &y[0].data,
+                [self.left as i64, width as i64 * 2 + signed as i64],
+            );
         }
         if let Some(by) = x[1].slice::<i64>().iter().find(|by| **by < 0) {
             return Err(Error::arg("shift", "distances of 0 or more").actual_index(*by));

@@ -1,5 +1,7 @@
 //! Sequences of several lengths, padded or packed: a packed row for each step of each sequence, steps first.
 
+mod cuda;
+
 use super::ops;
 use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Output, Place};
@@ -36,23 +38,9 @@ impl Sequences {
         at
     }
 
-    /// Numbers of the padded rows on a GPU; `counts` are the sequences' lengths, or the steps' sizes.
-    fn numbers(&self, counts: &Data, are_lengths: bool) -> Result<Data> {
-        let (gpu, numbers) = (counts.gpu(), Data::new_at(counts.place(), DType::I64, self.rows)?);
-        ops::fill(&numbers, -1.0)?;
-        let places = self.batch * self.steps;
-        let launch = gpu.launch("packed_sequence", "packed_rows")?.data(counts).size(counts.len()).flag(are_lengths);
-        let launch = launch.size(self.batch).size(self.steps).flag(self.batch_first).data(&numbers).size(self.rows);
-        if places > 0 {
-            // SAFETY: as many counts as are said, a number for each row.
-            unsafe { launch.size(places).run(gpu.grid(places))? };
-        }
-        Ok(numbers)
-    }
-
     /// Bytes of the offsets.
     fn scratch(&self) -> [usize; 2] {
-        [counted(self.rows * size_of::<usize>()), 0]
+        [counted(self.rows.saturating_mul(size_of::<usize>())), 0]
     }
 }
 
@@ -62,10 +50,7 @@ fn greater(counts: &Data, y: &Data) -> Result<()> {
         return Ok(());
     }
     if let Place::Gpu(_) = y.place() {
-        let gpu = y.gpu();
-        let launch = gpu.launch("packed_sequence", "greater")?.data(counts).size(counts.len()).data(y).size(y.len());
-        // SAFETY: as many as are said.
-        return unsafe { launch.run(gpu.grid(y.len())) };
+        return cuda::greater(counts, y);
     }
     let counts = counts.as_slice::<i64>();
     let greater = |i: usize| counts.iter().filter(|c| **c > i as i64).count() as i32;
@@ -98,7 +83,7 @@ impl Call for PackRows {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (c, lengths) = (&self.0, &x[1].data);
         if let Place::Gpu(_) = y[0].data.place() {
-            let numbers = c.numbers(lengths, true)?;
+            let numbers = cuda::numbers(c, lengths, true)?;
             let picks = Picks::rows(c.batch * c.steps, c.width, c.rows);
             gather::gather(&picks, &numbers, &x[0].data, &y[0].data, OutOfRange::Nan)?;
             return greater(lengths, &y[1].data);
@@ -129,7 +114,7 @@ impl Call for PadRows {
         let (c, sizes) = (&self.sequences, &x[1].data);
         if let Place::Gpu(_) = y[0].data.place() {
             ops::fill(&y[0].data, self.value)?;
-            gather::put(&c.numbers(sizes, false)?, Some(&x[0].data), c.width, &y[0].data)?;
+            gather::put(&cuda::numbers(c, sizes, false)?, Some(&x[0].data), c.width, &y[0].data)?;
             return greater(sizes, &y[1].data);
         }
         check(sizes.as_slice(), "batch_sizes", c.batch, c.rows)?;

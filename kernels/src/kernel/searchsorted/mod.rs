@@ -1,5 +1,7 @@
 //! Where numbers belong in sorted lines.
 
+mod cuda;
+
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::Real;
@@ -26,13 +28,7 @@ impl Call for SearchSorted {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let &SearchSorted { n, each, right } = self;
         if let Place::Gpu(_) = y[0].data.place() {
-            let (y, gpu) = (&y[0].data, y[0].data.gpu());
-            if y.is_empty() {
-                return Ok(());
-            }
-            let launch = gpu.launch("searchsorted", "searchsorted")?.array(&x[0].data).array(&x[1].data).array(y);
-            // SAFETY: a line of n elements for each row of numbers.
-            return unsafe { launch.size(y.len()).size(n).size(each).flag(right).run(gpu.grid(y.len())) };
+            return cuda::searchsorted(self, &x[0].data, &x[1].data, &y[0].data);
         }
         with_real!(run.dtype, T => {
             let (lines, values) = (x[0].slice::<T>(), x[1].slice::<T>());
