@@ -144,6 +144,7 @@ impl ChannelGroups {
                 find(i);
             });
             self.join(&tiling, &mut found);
+            let found = &found[..];
             pool::run(tiling.tiles(), &|i| {
                 let tile = tiling.tile(i);
                 write(&tile, &found[tile.rows.start * tiling.parts..][..1]);
