@@ -8,8 +8,19 @@ import numpy as np
 
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
-from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
+from .normalization_functions import (
+    batch_normalization,
+    fused_batch_normalization,
+    group_normalization,
+    instance_normalization,
+    layer_normalization,
+    norm_normalization,
+    spectral_norm,
+    sync_batch_normalization,
+    tensor_normalization,
+    weight_standardization,
+)
 from .recompute import forget
 
 __all__ = [
@@ -17,10 +28,18 @@ __all__ = [
     "bool_gather",
     "clip_by_value",
     "forget",
+    "fused_batch_normalization",
+    "group_normalization",
+    "instance_normalization",
     "layer_normalization",
+    "norm_normalization",
     "scatter_nd",
     "sink",
+    "spectral_norm",
     "split",
+    "sync_batch_normalization",
+    "tensor_normalization",
+    "weight_standardization",
 ]
 
 A = TypeVar("A", Variable, NdArray)

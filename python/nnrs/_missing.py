@@ -16,9 +16,9 @@ from ._errors import MissingModuleError
 NAMES: dict[str, str] = {
     "functions": """
 rnn lstm gru fused_convolution depthwise_convolution depthwise_deconvolution deformable_convolution
-adaptive_separable_convolution unpooling roi_align fused_batch_normalization group_normalization
-instance_normalization norm_normalization sync_batch_normalization tensor_normalization weight_normalization
-weight_standardization spectral_norm mean_subtraction clip_grad_by_value clip_grad_by_norm cumprod reduce_sum
+adaptive_separable_convolution unpooling roi_align
+
+mean_subtraction clip_grad_by_value clip_grad_by_norm cumprod reduce_sum
 reduce_mean searchsorted broadcast_to shift sort shape trilu meshgrid batch_det batch_inv batch_logdet
 batch_cholesky pack_padded_sequence pad_packed_sequence nonzero interpolate onnx_resize fft ifft stft istft
 top_k_data top_k_grad rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift
@@ -29,12 +29,12 @@ vat_noise nms_detection2d onnx_non_max_suppression patch_correlation unique eye_
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
-deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
-fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution
-instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine
+deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
+fixed_point_quantized_convolution gru inq_affine inq_convolution
+lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine
 min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution pruned_affine
-pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization transformer
-transformer_decode transformer_encode weight_normalization
+pruned_convolution rnn svd_affine svd_convolution transformer
+transformer_decode transformer_encode
 """,
     "solvers": """
 SgdW Lars Adadelta Adagrad AdaBelief RMSprop RMSpropGraves AdaBound Adamax AMSGRAD AMSBound Lamb Lion
@@ -48,13 +48,13 @@ AdaptiveSeparableConvolution AffineGrid BatchCholesky BatchDet BatchInv BatchLog
 BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
 ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DepthwiseConvolution DepthwiseDeconvolution
 DequantizeLinear Einsum EyeLike FFT FixedPointQuantize FusedBatchNormalization FusedConvolution GRU
-GroupNormalization IFFT INQAffine INQConvolution ISTFT ImageAugmentation InstanceNormalization Interpolate
-KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero NormNormalization
+IFFT INQAffine INQConvolution ISTFT ImageAugmentation Interpolate
+KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero
 ONNXNonMaxSuppression ONNXResize PackPaddedSequence PadPackedSequence PatchCorrelation Pow2Quantize ProtoFunction
 ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift ReduceMean ReduceSum RoiAlign STFT SearchSorted Shape Shift Sort SpectralNorm
-SyncBatchNormalization TensorNormalization TopKData TopKGrad Trilu Unique Unpooling VATNoise WarpByFlow WarpByGrid
-WeightNormalization WeightStandardization
+RandomFlip RandomShift ReduceMean ReduceSum RoiAlign STFT SearchSorted Shape Shift Sort
+SyncBatchNormalization TopKData TopKGrad Trilu Unique Unpooling VATNoise WarpByFlow WarpByGrid
+
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -77,7 +77,7 @@ experimental.parametric_function_class.module function_bases lms models models.i
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils monitor normalization_functions numpy_compat_functions
+models.semantic_segmentation.utils models.utils monitor numpy_compat_functions
 utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
 utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
 utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
