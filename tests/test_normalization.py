@@ -84,7 +84,9 @@ class Processes:
         self.barrier = threading.Barrier(size, timeout=60)
         self.given: dict[int, np.ndarray] = {}
 
-    def all_reduce(self, array: nn.NdArray, division: bool = False, inplace: bool = False, group: str = "world") -> None:
+    def all_reduce(
+        self, array: nn.NdArray, division: bool = False, inplace: bool = False, group: str = "world"
+    ) -> None:
         assert inplace and not division and group == "world"
         self.given[threading.get_ident()] = array.data.copy()
         self.barrier.wait()

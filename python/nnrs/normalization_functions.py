@@ -282,9 +282,7 @@ def weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-05, outp
     return _call(_WEIGHT, (w,), (channel_axis, eps, output_stat))
 
 
-def norm_normalization(
-    x: A, p: float | None = None, axes: int | Sequence[int] | None = None, eps: float = 1e-12
-) -> A:
+def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] | None = None, eps: float = 1e-12) -> A:
     """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
 
     Args:

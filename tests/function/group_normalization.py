@@ -58,7 +58,9 @@ CASES = [
         oracle=False,
         reason="as above",
     ),
-    Case(inputs=[(4, 3), None, None], args={"num_groups": 2, "channel_axis": 0, "batch_axis": []}, name="no batch axis"),
+    Case(
+        inputs=[(4, 3), None, None], args={"num_groups": 2, "channel_axis": 0, "batch_axis": []}, name="no batch axis"
+    ),
     Case(inputs=[(2, 4, 3), None, (1, 4, 1)], args={"num_groups": 2, "eps": 0.5}, name="no beta"),
     Case(inputs=[(2, 4, 3), (1, 4, 1), None], args={"num_groups": 2}, name="no gamma"),
     Case(
@@ -72,12 +74,48 @@ CASES = [
     Case(inputs=[[[[np.nan, 1.0], [2.0, 3.0]]], None, None], args={"num_groups": 2}, differentiable=False, name="NaN"),
 ]
 ERRORS = [
-    Error(inputs=[(2, 6), None, None], args={"num_groups": 4}, match="argument 'num_groups'", name="groups", oracle=False, reason="ends the process"),
-    Error(inputs=[(2, 6), None, None], args={"num_groups": 0}, match="argument 'num_groups'", name="no groups", oracle=False, reason="ends the process"),
-    Error(inputs=[(2, 6), None, None], args={"num_groups": -3}, match="argument 'num_groups'", name="negative", oracle=False, reason="ends the process"),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": 4},
+        match="argument 'num_groups'",
+        name="groups",
+        oracle=False,
+        reason="ends the process",
+    ),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": 0},
+        match="argument 'num_groups'",
+        name="no groups",
+        oracle=False,
+        reason="ends the process",
+    ),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": -3},
+        match="argument 'num_groups'",
+        name="negative",
+        oracle=False,
+        reason="ends the process",
+    ),
     Error(inputs=[(2, 6), (6,), None], args={"num_groups": 2}, match="argument 'beta'", name="beta"),
     Error(inputs=[(2, 6), None, (2, 6)], args={"num_groups": 2}, match="argument 'gamma'", name="gamma"),
-    Error(inputs=[(2, 6), None, None], args={"num_groups": 2, "channel_axis": 2}, match="argument 'channel_axis'", name="channel axis"),
-    Error(inputs=[(2, 6), None, None], args={"num_groups": 2, "batch_axis": 1}, match="argument 'batch_axis'", name="batch axis"),
-    Error(inputs=[(2, 6), None, None], args={"num_groups": 2, "batch_axis": [0, 0]}, match="argument 'batch_axis'", name="twice"),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": 2, "channel_axis": 2},
+        match="argument 'channel_axis'",
+        name="channel axis",
+    ),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": 2, "batch_axis": 1},
+        match="argument 'batch_axis'",
+        name="batch axis",
+    ),
+    Error(
+        inputs=[(2, 6), None, None],
+        args={"num_groups": 2, "batch_axis": [0, 0]},
+        match="argument 'batch_axis'",
+        name="twice",
+    ),
 ]

@@ -49,7 +49,13 @@ CASES = [
 ERRORS = [
     Error(inputs=[(2, 6), (6,), None], match="argument 'beta'", name="beta"),
     Error(inputs=[(2, 6, 3), None, (2, 6, 3)], match="argument 'gamma'", name="gamma"),
-    Error(inputs=[(2, 6, 3), (2, 6, 1), (1, 6, 1)], match="argument 'gamma'", name="gamma is not as beta", oracle=False, reason="taken"),
+    Error(
+        inputs=[(2, 6, 3), (2, 6, 1), (1, 6, 1)],
+        match="argument 'gamma'",
+        name="gamma is not as beta",
+        oracle=False,
+        reason="taken",
+    ),
     Error(inputs=[(2, 6), None, None], args={"channel_axis": 2}, match="argument 'channel_axis'", name="channel axis"),
     Error(inputs=[(2, 6), None, None], args={"batch_axis": 1}, match="argument 'batch_axis'", name="batch axis"),
 ]

@@ -56,8 +56,6 @@ def with_u(F: Any, w: Any, u: Any, **args: Any) -> list[Any]:
     return [F.spectral_norm(w, u, **args), u]
 
 
-
-
 def fixed(*shapes: tuple[int, ...], name: str, grad_outputs: list[int] | None = None, **args: Any) -> Case:
     """A case that leaves u as it is."""
     return Case(
