@@ -122,9 +122,9 @@ def sync_batch_normalization(
 ) -> Any:
     """Batch normalization by the statistics of the batches of all processes of a communicator together.
 
-    For a communicator of one process, and without batch_stat, it is `batch_normalization`. The processes' batches may have
-    different sizes. The gradient of x has what x adds to the losses of all processes; those of beta and gamma are this
-    process's. There is no second derivative.
+    For a communicator of one process, and without batch_stat, it is `batch_normalization`. The batches of the processes
+    may have different sizes. The gradient of x has what x adds to the losses of all processes; those of beta and gamma
+    are this process's. There is no second derivative.
 
     Args:
         x: N-D array, this process's batch.

@@ -1,4 +1,4 @@
-"""Normalization as NNabla has it in Python: scale, shift and statistics may be None; all are in `nnrs.functions` too."""
+"""Normalization as NNabla has it in Python: scale, shift and statistics may be None. `nnrs.functions` has all of it."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def instance_normalization(
 
     Args:
         x: N-D array.
-        beta: Shift, of x's size at the channel axis, and at all batch axes x's size or 1, and size 1 elsewhere; or None.
+        beta: Shift, of x's size at the channel axis, at the batch axes x's size or 1, and size 1 elsewhere; or None.
         gamma: Scale, of beta's shape, or None.
         channel_axis: Axis of the channels; may count from the end.
         batch_axis: Axes that number the samples; each channel of a sample has a mean and a variance of its own.
@@ -305,7 +305,7 @@ def spectral_norm(
 ) -> Any:
     """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
 
-    That is `s = u' W v`, where W is w with the axis `dim` first and all others as one, and u and v come from `itr` steps
+    That is `s = u' W v`. W is w with the axis `dim` first and all others as one, and u and v come from `itr` steps
     `v = unit(W' u)`, `u = unit(W v)` with `unit(a) = a / sqrt(|a|^2 + eps)`. Gradients take u and v as constants.
 
     Args:
