@@ -58,16 +58,16 @@ __device__ inline void moments(const void *x, int type, long long channels, long
   if (team.row < channels && team.rank == 0) found[blockIdx.y * channels + team.row] = {m.mean, m.squares};
 }
 
-// Sums of gy and of gy * (x - mean); without x the second one is 0.
+// Sums of gy and of gy * (x - mean); without x the second one is 0. `width` neighbouring channels share a mean.
 template <class R>
-__device__ inline void sums(const void *gy, int gy_type, const void *x, int type, const double *mean, long long channels,
-                            long long inner, long long count, int size, Pair *found) {
+__device__ inline void sums(const void *gy, int gy_type, const void *x, int type, const double *mean, long long width,
+                            long long channels, long long inner, long long count, int size, Pair *found) {
   Team team(blockIdx.x, size, size == THREADS);
   Part part(blockIdx.y, gridDim.y, count);
   Pair total = {0, 0};
   long long j = team.row < channels ? part.begin + team.rank : part.end;
   Channel c(team.row, channels, inner, j, team.size);
-  double centre = team.row < channels ? mean[team.row] : 0;
+  double centre = team.row < channels ? mean[team.row / width] : 0;
   R minus = (R)centre;
   while (j < part.end) {
     R sum = 0, product = 0;
@@ -206,6 +206,87 @@ __device__ inline void map(const void *a, int a_type, const void *x, int x_type,
   }
 }
 
+// ---- Groups: rows whose channels have a scale and a shift each.
+
+// A channel of a row, the channels of all samples counted on: which row it belongs to, and which scale it has.
+struct GroupPlace {
+  long long row, scale;
+
+  __device__ inline GroupPlace(long long channel, long long width, long long groups, long long after, int by_sample)
+      : row(channel / width), scale((by_sample ? row : row / after % groups) * width + channel % width) {}
+};
+
+template <class R>
+__device__ inline void groups_scale(const double *mean, const double *inverse, const void *gamma, int gamma_type,
+                                    const void *beta, int beta_type, Coefficients<R> *by, long long channels,
+                                    long long width, long long groups, long long after, int by_sample) {
+  for (long long c = first(); c < channels; c += step()) {
+    GroupPlace p(c, width, groups, after, by_sample);
+    double m = mean[p.row], times = at(gamma, gamma_type, p.scale, 1) * inverse[p.row], rest = m - (double)(R)m;
+    by[c] = {(R)m, (R)times, 0, (R)(at(beta, beta_type, p.scale, 0) - rest * times)};
+  }
+}
+
+struct GroupBackward {
+  List gamma, mean, variance;  // the last two: gradients of the statistics
+  long long rows, length, parts, width, groups, after, by_sample;
+};
+
+// The sums of a channel over the parts.
+__device__ inline Pair whole(const Pair *found, long long parts, long long channels, long long c) {
+  Pair total = {0, 0};
+  for (long long p = 0; p < parts; ++p) total = total + found[p * channels + c];
+  return total;
+}
+
+// A team a row.
+template <class R>
+__device__ inline void groups_backward(const GroupBackward *b, const Pair *found, const double *mean,
+                                       const double *inverse, Coefficients<R> *by, int size) {
+  Team team(blockIdx.x, size, true);
+  bool live = team.row < b->rows;
+  long long base = team.row * b->width, channels = b->rows * b->width, end = live ? b->width : 0;
+  Pair total = {0, 0};
+  for (long long j = team.rank; j < end; j += team.size) {
+    GroupPlace p(base + j, b->width, b->groups, b->after, (int)b->by_sample);
+    Pair one = whole(found, b->parts, channels, base + j);
+    double gamma = at(b->gamma.at, (int)b->gamma.type, p.scale, 1);
+    total = total + Pair{gamma * one.a, gamma * one.b};
+  }
+  total = all(total, team, Add());
+  double n = (double)b->length, m = live ? mean[team.row] : 0, inv = live ? inverse[team.row] : 0;
+  double by_x = -inv * inv * inv * total.b / n, plus = -inv * total.a / n;
+  if (live) {
+    by_x += 2 * at(b->variance.at, (int)b->variance.type, team.row, 0) / n;
+    plus += at(b->mean.at, (int)b->mean.type, team.row, 0) / n;
+  }
+  plus -= by_x * (m - (double)(R)m);
+  for (long long j = team.rank; j < end; j += team.size) {
+    GroupPlace p(base + j, b->width, b->groups, b->after, (int)b->by_sample);
+    double times = at(b->gamma.at, (int)b->gamma.type, p.scale, 1) * inv;
+    by[base + j] = {(R)m, (R)times, (R)by_x, (R)plus};
+  }
+}
+
+// The gradients of scales and shifts: over all channels that share one.
+template <class R>
+__device__ inline void groups_deliver(const Pair *found, const double *inverse, void *beta, int beta_type,
+                                      long long add_beta, void *gamma, int gamma_type, long long add_gamma,
+                                      long long scales, long long parts, long long channels, long long width,
+                                      long long groups, long long after, int by_sample) {
+  long long samples = channels / scales;
+  for (long long s = first(); s < scales; s += step()) {
+    double shift = 0, scale = 0;
+    for (long long k = 0; k < samples; ++k) {
+      long long row = by_sample ? s / width : (k / after * groups + s / width) * after + k % after;
+      Pair one = whole(found, parts, channels, row * width + s % width);
+      shift += one.a, scale += one.b * inverse[row];
+    }
+    deliver<R>(List{beta, beta_type}, add_beta, s, shift);
+    deliver<R>(List{gamma, gamma_type}, add_gamma, s, scale);
+  }
+}
+
 // ---- Rows.
 
 template <class R>
@@ -330,9 +411,9 @@ __device__ inline void rows_deliver(const Pair *found, long long parts, long lon
     nnrs::moments<R>(x, type, channels, inner, count, size, found);                                                      \
   }                                                                                                                      \
   extern "C" __global__ void sums_##suffix(const void *gy, int gy_type, const void *x, int type, const double *mean,     \
-                                           long long channels, long long inner, long long count, int size,              \
-                                           nnrs::Pair *found) {                                                          \
-    nnrs::sums<R>(gy, gy_type, x, type, mean, channels, inner, count, size, found);                                      \
+                                           long long width, long long channels, long long inner, long long count,       \
+                                           int size, nnrs::Pair *found) {                                                \
+    nnrs::sums<R>(gy, gy_type, x, type, mean, width, channels, inner, count, size, found);                                      \
   }                                                                                                                      \
   extern "C" __global__ void forward_##suffix(const nnrs::Forward *f, const nnrs::Pair *found, double *mean,             \
                                               double *inverse, nnrs::Coefficients<R> *by) {                              \
@@ -346,6 +427,25 @@ __device__ inline void rows_deliver(const Pair *found, long long parts, long lon
                                           long long n, long long channels, long long inner,                             \
                                           const nnrs::Coefficients<R> *by, int add) {                                    \
     nnrs::map<R>(a, a_type, x, x_type, y, to, n, channels, inner, by, add);                                              \
+  }                                                                                                                      \
+  extern "C" __global__ void groups_scale_##suffix(                                                                      \
+      const double *mean, const double *inverse, const void *gamma, int gamma_type, const void *beta, int beta_type,     \
+      nnrs::Coefficients<R> *by, long long channels, long long width, long long groups, long long after,                 \
+      int by_sample) {                                                                                                   \
+    nnrs::groups_scale<R>(mean, inverse, gamma, gamma_type, beta, beta_type, by, channels, width, groups, after,         \
+                          by_sample);                                                                                    \
+  }                                                                                                                      \
+  extern "C" __global__ void groups_backward_##suffix(const nnrs::GroupBackward *b, const nnrs::Pair *found,             \
+                                                      const double *mean, const double *inverse,                        \
+                                                      nnrs::Coefficients<R> *by, int size) {                             \
+    nnrs::groups_backward<R>(b, found, mean, inverse, by, size);                                                         \
+  }                                                                                                                      \
+  extern "C" __global__ void groups_deliver_##suffix(                                                                    \
+      const nnrs::Pair *found, const double *inverse, void *beta, int beta_type, long long add_beta, void *gamma,        \
+      int gamma_type, long long add_gamma, long long scales, long long parts, long long channels, long long width,       \
+      long long groups, long long after, int by_sample) {                                                                \
+    nnrs::groups_deliver<R>(found, inverse, beta, beta_type, add_beta, gamma, gamma_type, add_gamma, scales, parts,      \
+                            channels, width, groups, after, by_sample);                                                  \
   }                                                                                                                      \
   extern "C" __global__ void rows_forward_##suffix(                                                                      \
       const void *x, int from, void *y, int to, const void *gamma, int gamma_type, const void *beta, int beta_type,      \

@@ -10,7 +10,9 @@ mod argument_types;
 mod batch_normalization;
 mod convolution;
 mod declare;
+mod deconvolution;
 mod embed;
+mod group_normalization;
 mod layer;
 mod layer_normalization;
 mod prelu;
@@ -20,7 +22,9 @@ pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
 pub use batch_normalization::{BatchNormalization, batch_normalization};
 pub use convolution::{Convolution, convolution};
 pub use declare::{LayerCall, LayerDef, ParameterDef};
+pub use deconvolution::{Deconvolution, deconvolution};
 pub use embed::{Embed, embed};
+pub use group_normalization::{GroupNormalization, InstanceNormalization, group_normalization, instance_normalization};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
 pub use prelu::{PReLU, prelu};
 
@@ -30,5 +34,15 @@ pub use prelu::{PReLU, prelu};
 /// assert!(nnrs::parametric::registry().iter().any(|d| d.name == "affine" && d.parameters.len() == 2));
 /// ```
 pub fn registry() -> &'static [&'static LayerDef] {
-    &[Affine::DEF, BatchNormalization::DEF, Convolution::DEF, Embed::DEF, LayerNormalization::DEF, PReLU::DEF]
+    &[
+        Affine::DEF,
+        BatchNormalization::DEF,
+        Convolution::DEF,
+        Deconvolution::DEF,
+        Embed::DEF,
+        GroupNormalization::DEF,
+        InstanceNormalization::DEF,
+        LayerNormalization::DEF,
+        PReLU::DEF,
+    ]
 }

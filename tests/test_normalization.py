@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -33,3 +34,156 @@ def test_statistics_come_in_a_tuple(library: Any) -> None:
     made = library.layer_normalization(x, *rest[:2], output_stat=True)
     assert type(made) is tuple and [v.shape for v in made] == [(4, 2, 3), (4, 1, 1), (4, 1, 1)]
     nn.clear_parameters()
+
+
+def leaf(*shape: int, seed: int = 0) -> nn.Variable:
+    values = np.random.default_rng(seed).normal(1, 2, shape)
+    return nn.Variable.from_numpy_array(values.astype("float32"), need_grad=True)
+
+
+def gradients(y: nn.Variable, *leaves: nn.Variable) -> list[np.ndarray]:
+    for v in leaves:
+        v.grad.zero()
+    y.forward()
+    y.backward(np.arange(y.size, dtype="float32").reshape(y.shape) % 7 - 2)
+    return [y.d.copy()] + [v.g.copy() for v in leaves]
+
+
+@pytest.mark.parametrize("axes", [[1], [0, 2], [-1]])
+@pytest.mark.parametrize("batch_stat", [True, False])
+@pytest.mark.parametrize("with_z", [True, False])
+def test_fused_batch_normalization_is_three_functions(axes: list[int], batch_stat: bool, with_z: bool) -> None:
+    x, z = leaf(3, 4, 5), leaf(3, 4, 5, seed=1)
+    sizes = [n if a in [b % 3 for b in axes] else 1 for a, n in enumerate(x.shape)]
+    beta, gamma, mean = (leaf(*sizes, seed=s) for s in (2, 3, 4))
+    variance = nn.Variable.from_numpy_array(np.full(sizes, 2, "float32"))
+    args = {"axes": axes, "batch_stat": batch_stat, "decay_rate": 1.0}
+    leaves = (x, beta, gamma, z) if with_z else (x, beta, gamma)
+    got = F.fused_batch_normalization(x, beta, gamma, mean, variance, z if with_z else None, **args)
+    want = F.batch_normalization(x, beta, gamma, mean, variance, **args)
+    want = F.relu(want + z if with_z else want)
+    for a, b in zip(gradients(got, *leaves), gradients(want, *leaves), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_fused_batch_normalization_gives_statistics_and_checks() -> None:
+    x = leaf(3, 4)
+    made = F.fused_batch_normalization(x, None, None, None, None, output_stat=True)
+    assert type(made) is tuple and [v.shape for v in made] == [(3, 4), (1, 4), (1, 4)]
+    with pytest.raises(ValueError, match="fused_batch_normalization: argument 'nonlinearity'"):
+        F.fused_batch_normalization(x, None, None, None, None, nonlinearity="tanh")
+    with pytest.raises(ValueError, match="fused_batch_normalization: argument 'z'"):
+        F.fused_batch_normalization(x, None, None, None, None, leaf(1, 4))
+
+
+class Processes:
+    """Communicators of threads that stand for processes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.barrier = threading.Barrier(size, timeout=60)
+        self.given: dict[int, np.ndarray] = {}
+
+    def all_reduce(
+        self, array: nn.NdArray, division: bool = False, inplace: bool = False, group: str = "world"
+    ) -> None:
+        assert inplace and not division and group == "world"
+        self.given[threading.get_ident()] = array.data.copy()
+        self.barrier.wait()
+        total = sum(self.given.values())
+        self.barrier.wait()
+        array.data = total
+        self.given.clear()
+        self.barrier.wait()
+
+
+def test_sync_batch_normalization_of_several_processes_is_that_of_all_batches() -> None:
+    """Batches of different sizes; the gradients of beta and gamma add up to those of the whole."""
+    whole, cut = leaf(5, 3, 4), (0, 2, 5)
+    beta, gamma = leaf(1, 3, 1, seed=2), leaf(1, 3, 1, seed=3)
+    running = [leaf(1, 3, 1, seed=4), nn.Variable.from_numpy_array(np.ones((1, 3, 1), "float32"))]
+    start = [v.d.copy() for v in running]
+    y, mean, variance = F.batch_normalization(whole, beta, gamma, *running, output_stat=True)
+    gy = np.random.default_rng(5).normal(size=whole.shape).astype("float32")
+    for v in (whole, beta, gamma):
+        v.grad.zero()
+    y.forward()
+    y.backward(gy)
+    comm, found = Processes(2), {}
+
+    def process(rank: int) -> None:
+        rows = slice(cut[rank], cut[rank + 1])
+        x = nn.Variable.from_numpy_array(whole.d[rows].copy(), need_grad=True)
+        own = [nn.Variable.from_numpy_array(v.d.copy(), need_grad=True) for v in (beta, gamma)]
+        own += [nn.Variable.from_numpy_array(v.copy()) for v in start]
+        made = F.sync_batch_normalization(x, *own, comm, output_stat=True)
+        for v in (x, *own[:2]):
+            v.grad.zero()
+        made[0].forward()
+        made[0].backward(gy[rows])
+        found[rank] = [made[0].d, x.g, own[0].g, own[1].g, own[2].d, own[3].d]
+
+    threads = [threading.Thread(target=process, args=(rank,)) for rank in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+    def near(got: np.ndarray, want: np.ndarray) -> None:
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+    assert len(found) == 2
+    near(np.concatenate([found[r][0] for r in range(2)]), y.d)
+    near(np.concatenate([found[r][1] for r in range(2)]), whole.g)
+    near(found[0][2] + found[1][2], beta.g)
+    near(found[0][3] + found[1][3], gamma.g)
+    for rank in range(2):
+        near(found[rank][4], running[0].d)
+        near(found[rank][5], running[1].d)
+
+
+def test_sync_batch_normalization_alone_is_batch_normalization() -> None:
+    class Alone:
+        size = 1
+
+        def all_reduce(self, *args: Any, **kw: Any) -> None:
+            raise AssertionError("there is nobody to speak to")
+
+    x, beta, gamma = leaf(4, 3), leaf(1, 3, seed=1), leaf(1, 3, seed=2)
+    got = F.sync_batch_normalization(x, beta, gamma, None, None, Alone())
+    want = F.batch_normalization(x, beta, gamma, None, None)
+    for a, b in zip(gradients(got, x, beta, gamma), gradients(want, x, beta, gamma), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert PF.sync_batch_normalization(x, Alone()).shape == (4, 3)
+    nn.clear_parameters()
+    with pytest.raises(TypeError, match="sync_batch_normalization: argument 'comm'"):
+        F.sync_batch_normalization(x, beta, gamma, None, None, None)
+
+
+def test_axes_are_joined_and_come_back() -> None:
+    adapter = nn.normalization_functions.BatchNormalizationInOutAdapter(3, [0, 2])
+    x = nn.Variable.from_numpy_array(X)
+    y = adapter(x)
+    back = adapter.inv(y)
+    back.forward()
+    assert y.shape == (2, 12)
+    np.testing.assert_array_equal(back.d, X)
+
+
+def test_u_of_spectral_norm_moves_once_where_forward_runs_again() -> None:
+    w, u = leaf(3, 4), leaf(3, seed=1)
+    first = u.d.copy()
+    with nn.recompute():
+        y = F.spectral_norm(w * 1, u)
+    z = F.sum(y * y)
+    w.grad.zero()
+    z.forward(clear_no_need_grad=True)
+    v = w.d.T @ first
+    last = w.d @ (v / np.linalg.norm(v))
+    last /= np.linalg.norm(last)
+    np.testing.assert_allclose(u.d, last, rtol=1e-5)
+    z.backward(clear_buffer=True)
+    np.testing.assert_allclose(u.d, last, rtol=1e-5)
+    assert np.isfinite(w.g).all()
+    z.forward()
+    assert not np.allclose(u.d, last, rtol=1e-5)

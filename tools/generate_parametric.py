@@ -23,6 +23,8 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_composites import (
+{composites})
 
 __all__ = [
 {names}]
@@ -36,6 +38,7 @@ def __getattr__(name: str) -> Any:
 
     raise missing_name(__name__, name)
 '''
+COMPOSITES = ["fused_batch_normalization", "spectral_norm", "sync_batch_normalization", "weight_normalization"]
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to
 
 
@@ -79,6 +82,7 @@ def _function(f: dict) -> str:
 
 def parametric_functions_py() -> str:
     functions = _core.parametric_registry()
-    names = sorted([f["name"] for f in functions] + ["parametric_function_api"])
+    names = sorted([f["name"] for f in functions] + COMPOSITES + ["parametric_function_api"])
     listed = "".join(f'    "{name}",\n' for name in names)
-    return HEAD.replace("{names}", listed) + "".join(map(_function, functions))
+    taken = "".join(f"    {name},\n" for name in COMPOSITES)
+    return HEAD.replace("{names}", listed).replace("{composites}", taken) + "".join(map(_function, functions))

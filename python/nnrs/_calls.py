@@ -33,6 +33,8 @@ def checked(function: C) -> C:
       hint: twice(x)
     """
 
+    if isinstance(function, _core.Checked):
+        return function
     return cast(C, functools.update_wrapper(_core.Checked(function), function))
 
 

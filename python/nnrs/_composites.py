@@ -10,9 +10,20 @@ from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
-from ._normalization import batch_normalization, layer_normalization
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
+from .normalization_functions import (
+    batch_normalization,
+    fused_batch_normalization,
+    group_normalization,
+    instance_normalization,
+    layer_normalization,
+    norm_normalization,
+    spectral_norm,
+    sync_batch_normalization,
+    tensor_normalization,
+    weight_standardization,
+)
 from .recompute import forget
 
 __all__ = [
@@ -21,19 +32,27 @@ __all__ = [
     "clip_by_value",
     "einsum",
     "forget",
+    "fused_batch_normalization",
+    "group_normalization",
+    "instance_normalization",
     "interpolate",
     "istft",
     "layer_normalization",
     "nonzero",
+    "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",
     "patch_correlation",
     "quantize_linear",
     "scatter_nd",
     "sink",
+    "spectral_norm",
     "split",
     "stft",
+    "sync_batch_normalization",
+    "tensor_normalization",
     "unique",
+    "weight_standardization",
 ]
 
 A = TypeVar("A", Variable, NdArray)

@@ -15,21 +15,19 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-rnn lstm gru fused_convolution deformable_convolution adaptive_separable_convolution fused_batch_normalization
-group_normalization instance_normalization norm_normalization sync_batch_normalization tensor_normalization
-weight_normalization weight_standardization spectral_norm mean_subtraction rand_binomial rand_beta rand_gamma
-random_choice random_crop random_flip random_shift random_erase image_augmentation binary_connect_affine
-binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
-fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d onnx_non_max_suppression
+rnn lstm gru fused_convolution deformable_convolution adaptive_separable_convolution mean_subtraction rand_binomial
+rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation
+binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine
+inq_convolution fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d
+onnx_non_max_suppression
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
-deconvolution deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
-fixed_point_quantized_convolution fused_batch_normalization group_normalization gru inq_affine inq_convolution
-instance_normalization lstm lstm_cell LSTMCell mean_subtraction min_max_quantize min_max_quantized_affine
-min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution pruned_affine
-pruned_convolution rnn spectral_norm svd_affine svd_convolution sync_batch_normalization transformer
-transformer_decode transformer_encode weight_normalization
+deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
+fixed_point_quantized_convolution gru inq_affine inq_convolution lstm lstm_cell LSTMCell mean_subtraction
+min_max_quantize min_max_quantized_affine min_max_quantized_convolution multi_head_attention pow2_quantized_affine
+pow2_quantized_convolution pruned_affine pruned_convolution rnn svd_affine svd_convolution transformer
+transformer_decode transformer_encode
 """,
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
@@ -39,12 +37,11 @@ MultiProcessDataParallelCommunicator
 AdaptiveSeparableConvolution BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
 BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
 ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DequantizeLinear Einsum EyeLike FixedPointQuantize
-FusedBatchNormalization FusedConvolution GRU GroupNormalization INQAffine INQConvolution ImageAugmentation
-InstanceNormalization KLMultinomial LSTM MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero
-NormNormalization ONNXNonMaxSuppression PackPaddedSequence PadPackedSequence Pow2Quantize ProtoFunction
-ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift ReduceMean ReduceSum SearchSorted Shape Shift Sort SpectralNorm SyncBatchNormalization
-TensorNormalization TopKData TopKGrad Trilu Unique VATNoise WeightNormalization WeightStandardization
+FusedBatchNormalization FusedConvolution GRU INQAffine INQConvolution ImageAugmentation KLMultinomial LSTM
+MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero ONNXNonMaxSuppression PackPaddedSequence
+PadPackedSequence Pow2Quantize ProtoFunction ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma
+RandomChoice RandomCrop RandomErase RandomFlip RandomShift ReduceMean ReduceSum SearchSorted Shape Shift Sort
+SyncBatchNormalization TopKData TopKGrad Trilu Unique VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -66,12 +63,12 @@ models models.imagenet models.object_detection models.object_detection.base mode
 models.object_detection.utils models.object_detection.yolov2 models.semantic_segmentation
 models.semantic_segmentation.base models.semantic_segmentation.deeplabv3plus
 models.semantic_segmentation.image_preprocess models.semantic_segmentation.utils models.utils monitor
-normalization_functions utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter
-utils.create_cache utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader
-utils.dlpack utils.download utils.factorization utils.factorization.cpd utils.function_profile
-utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
-utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
-utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
+utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
+utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
+utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
+utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
+utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
+utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
     """.split()
 )
 """Missing modules, packages among them."""

@@ -2,7 +2,7 @@
 
 use super::argument_types::{Apply, Init, Rng, Size, Sizes};
 use super::declare::parametric;
-use super::layer::{LayerParameters, glorot, size};
+use super::layer::{LayerParameters, glorot, groups};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Convolution {
         let shape = x.shape();
         let base_axis = shape.axis(self.base_axis, "base_axis")?;
         let channels = shape[if self.channel_last { shape.ndim() - 1 } else { base_axis }];
-        let depth = depth(channels, outmaps, self.group)?;
+        let depth = channels / groups(self.group, channels, outmaps)?;
         let mut sizes: Vec<usize> = [outmaps, depth].into_iter().chain(kernel.iter().copied()).collect();
         if self.channel_last {
             sizes[1..].rotate_left(1);
@@ -77,14 +77,5 @@ impl Convolution {
             channel_last: self.channel_last,
         };
         Ok(vec![f::convolution(x, &w, b.as_ref(), rule)?])
-    }
-}
-
-/// Channels of a group.
-fn depth(channels: usize, outmaps: usize, group: i64) -> Result<usize> {
-    match size("group", group)? {
-        g if g > 0 && channels.is_multiple_of(g) && outmaps.is_multiple_of(g) => Ok(channels / g),
-        _ => Err(Error::arg("group", format!("a divisor of the {channels} input channels and of outmaps={outmaps}"))
-            .actual(group)),
     }
 }

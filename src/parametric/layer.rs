@@ -91,6 +91,15 @@ pub(super) fn size(argument: &str, n: i64) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::arg(argument, "0 or more").actual(n))
 }
 
+/// The number of groups of a convolution, which divides its channels.
+pub(super) fn groups(group: i64, channels: usize, outmaps: usize) -> Result<usize> {
+    match size("group", group)? {
+        g if g > 0 && channels.is_multiple_of(g) && outmaps.is_multiple_of(g) => Ok(g),
+        _ => Err(Error::arg("group", format!("a divisor of the {channels} input channels and of outmaps={outmaps}"))
+            .actual(group)),
+    }
+}
+
 /// The limits of the uniform distribution that weights usually begin with (Glorot and Bengio, 2010).
 pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
     let (low, high) = crate::initializer::calc_uniform_lim_glorot(inmaps, outmaps, kernel);

@@ -405,7 +405,10 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
             || errors::wrong_type(py, function, "value", "an array of numbers or a number", errors::describe(value));
         let numpy = convert::module(py)?;
         let is_number = value.is_instance(&numpy.getattr(word!(py, "generic"))?)?
-            && value.getattr(word!(py, "dtype"))?.cast_into::<PyArrayDescr>().is_ok_and(|d| b"biuf".contains(&d.kind()));
+            && value
+                .getattr(word!(py, "dtype"))?
+                .cast_into::<PyArrayDescr>()
+                .is_ok_and(|d| b"biuf".contains(&d.kind()));
         if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() || is_number {
             match value.extract::<f64>() {
                 Ok(v) if !is_number || v.abs() < EXACT => {

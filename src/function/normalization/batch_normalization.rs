@@ -60,28 +60,26 @@ impl BatchNormalization {
         Ok(())
     }
 
-    fn check_shapes(&self, x: &[Shape], statistic: &Shape) -> Result<()> {
-        let (beta, gamma, first) = self.places();
-        let named = [(beta, "beta"), (gamma, "gamma"), (Some(first), "mean"), (Some(first + 1), "variance")];
-        for (i, name) in named {
-            if let Some(s) = i.and_then(|i| x.get(i)) {
-                check_shape(name, s, statistic)?;
-            }
+    /// For functions that are this one without running statistics.
+    pub(super) fn check_inputs_alone(&self, n: usize) -> Result<()> {
+        let (.., want) = self.places();
+        if n == want {
+            return Ok(());
         }
-        Ok(())
+        let want = format!("{want} inputs with no_scale={} and no_bias={}", self.no_scale, self.no_bias);
+        Err(Error::new(ErrorKind::Type, want).actual(n))
     }
-}
 
-impl Function for BatchNormalization {
-    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
-        let axes = axes("axes", &self.axes, &x[0])?;
+    /// What the function does; the names of the argument with the axes and of the first input, for messages.
+    pub(super) fn resolve_as(&self, x: &[Shape], [name, input]: [&str; 2]) -> Result<Resolved> {
+        let axes = axes(name, &self.axes, &x[0])?;
         self.check_inputs(x.len())?;
         let kept = mask(&x[0], &axes);
         let statistic = sizes_at(&x[0], &kept, true);
         self.check_shapes(x, &statistic)?;
         let layout = NormalizationLayout::of_channels(&x[0], &kept);
         if self.batch_stat && layout.count() == 0 {
-            return Err(Error::shape("x", "at least one element for each mean").actual(&x[0]));
+            return Err(Error::shape(input, "at least one element for each mean").actual(&x[0]));
         }
         let shapes = match self.output_stat {
             true => smallvec![x[0].clone(), statistic.clone(), statistic],
@@ -100,6 +98,23 @@ impl Function for BatchNormalization {
             decay: self.decay_rate,
         };
         Ok(Resolved::new(shapes, call))
+    }
+
+    fn check_shapes(&self, x: &[Shape], statistic: &Shape) -> Result<()> {
+        let (beta, gamma, first) = self.places();
+        let named = [(beta, "beta"), (gamma, "gamma"), (Some(first), "mean"), (Some(first + 1), "variance")];
+        for (i, name) in named {
+            if let Some(s) = i.and_then(|i| x.get(i)) {
+                check_shape(name, s, statistic)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Function for BatchNormalization {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        self.resolve_as(x, ["axes", "x"])
     }
 
     fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {

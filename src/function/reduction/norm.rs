@@ -52,7 +52,7 @@ impl Function for Norm {
 }
 
 /// The gradient of one element.
-fn slope(x: &Expr, y: &Expr, gy: &Expr, p: f64) -> Expr {
+pub(in crate::function) fn slope(x: &Expr, y: &Expr, gy: &Expr, p: f64) -> Expr {
     match p {
         1.0 => gy * x.ge(0.0).select(1.0, -1.0),
         2.0 => gy * (x / y),

@@ -2,10 +2,10 @@
 
 use super::cpu::{InputGradient, Moments, Scale};
 use super::layout::NormalizationLayout;
-use super::{SavedStatistics, at, cuda, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
+use super::{SavedStatistics, at, cuda, deliver, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
-use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
 use crate::with_real;
@@ -199,14 +199,5 @@ impl Call for BatchNormalization {
 
     fn grad_over(&self, i: usize) -> Option<usize> {
         (i == 0 && self.layout.is_direct()).then_some(0)
-    }
-}
-
-/// Writes or adds numbers to a gradient.
-fn deliver<T: Real>(to: Option<&mut GradMut>, from: impl Iterator<Item = f64>) {
-    let Some(to) = to else { return };
-    let output = to.output;
-    for (to, v) in to.slice::<T>().iter_mut().zip(from) {
-        *to = if output == Output::Write { T::from_f64(v) } else { *to + T::from_f64(v) };
     }
 }

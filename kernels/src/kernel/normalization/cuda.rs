@@ -1,5 +1,7 @@
 //! Normalization on a GPU: statistics of channels and of rows, and what is done with them, forward and backward.
 
+mod groups;
+
 use super::cpu::{Channels, LayerRows};
 use crate::array::Data;
 use crate::array::Output;
@@ -9,6 +11,7 @@ use crate::cuda::{Gpu, convert};
 use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
+pub(super) use groups::{groups_backward, groups_forward};
 
 /// Channels whose elements lie in shorter pieces are worked on side by side.
 const SHORT: usize = 8;
@@ -115,10 +118,19 @@ fn coefficients(like: &Data, c: Channels) -> Result<Data> {
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
 pub(super) fn forward(c: Channels, f: NormalizationForward) -> Result<DeviceStatistics> {
+    let (s, by) = statistics_of(c, f)?;
+    if c.channels > 0 {
+        map(c, f.x, None, f.y, &by, Output::Write)?;
+    }
+    Ok(s)
+}
+
+/// What backward needs, and the coefficients of the channels.
+fn statistics_of(c: Channels, f: NormalizationForward) -> Result<(DeviceStatistics, Data)> {
     let (gpu, double) = (f.x.gpu(), is_double(f.x));
-    let s = DeviceStatistics::new(f.x, c.channels)?;
+    let (s, by) = (DeviceStatistics::new(f.x, c.channels)?, coefficients(f.x, c)?);
     if c.channels == 0 {
-        return Ok(s);
+        return Ok((s, by));
     }
     let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
     let found = if f.own { Some(moments(c, f.x, &split)?) } else { None };
@@ -126,13 +138,11 @@ pub(super) fn forward(c: Channels, f: NormalizationForward) -> Result<DeviceStat
     let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
     let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
     let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
-    let by = coefficients(f.x, c)?;
     let launch = gpu.launch("normalization", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: all arrays of the table and the launch have an element for each channel, `found` one for each part, too.
     unsafe { launch.run(gpu.grid(c.channels))? };
-    map(c, f.x, None, f.y, &by, Output::Write)?;
-    Ok(s)
+    Ok((s, by))
 }
 
 fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
@@ -142,6 +152,22 @@ fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
     // SAFETY: x has the sizes; there is room for each part and channel.
     unsafe { launch.run(split.grid)? };
     Ok(found)
+}
+
+/// The sums of gy and of gy * (x - mean) of each part and channel; `width` neighbouring channels share a mean.
+fn sums(
+    c: Channels,
+    gy: &Data,
+    x: Option<&Data>,
+    mean: &Data,
+    width: usize,
+    split: &ThreadSplit,
+    found: &Data,
+) -> Result<()> {
+    let launch = gy.gpu().launch("normalization", &named("sums", is_double(gy)))?.array(gy).maybe_array(x).data(mean);
+    let launch = launch.size(width).size(c.channels).size(c.inner).size(c.count()).size(split.size).data(found);
+    // SAFETY: the arrays have the sizes; there is room for each part and channel.
+    unsafe { launch.run(split.grid) }
 }
 
 /// Applies the coefficients of the channels.
@@ -169,10 +195,7 @@ pub(super) fn backward(c: Channels, s: &DeviceStatistics, b: NormalizationBackwa
     let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
     let found = split.found(b.gy, c.channels)?;
     if c.count() > 0 {
-        let launch = gpu.launch("normalization", &named("sums", double))?.array(b.gy).maybe_array(b.x).data(&s.mean);
-        let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
-        // SAFETY: the arrays have the sizes; there is room for each part and channel.
-        unsafe { launch.run(split.grid)? };
+        sums(c, b.gy, b.x, &s.mean, 1, &split, &found)?;
     }
     let parts = if c.count() > 0 { split.parts } else { 0 };
     let table = Table::default().list(b.gamma).list(b.gmean).list(b.gvariance);

@@ -1,7 +1,7 @@
 //! How an array is laid out for the kernels: as it is where the axes that have statistics of their own lie side by side,
 //! otherwise through a copy with those axes first.
 
-use super::cpu::Channels;
+use super::cpu::{ChannelGroups, Channels};
 use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Output};
 use crate::dtype::{DType, Real, compute_dtype};
@@ -38,6 +38,33 @@ impl NormalizationLayout {
             return direct;
         }
         NormalizationLayout::ordered(x, kept)
+    }
+
+    /// The batch axes and groups of the channel axis as rows, before the channels of a group and all other axes; and the
+    /// sizes. `by_sample`: each sample has scales of its own.
+    pub fn of_groups(
+        x: &Shape,
+        batch: &[bool],
+        channel: usize,
+        groups: usize,
+        by_sample: bool,
+    ) -> (NormalizationLayout, ChannelGroups) {
+        let (strides, width) = (x.strides(), x[channel] / groups);
+        let of = |axes: std::ops::Range<usize>, kept: bool| {
+            axes.filter(move |&i| i != channel && batch[i] == kept).map(|i| (x[i], strides[i]))
+        };
+        let (before, after, all) = (0..channel, channel..x.ndim(), 0..x.ndim());
+        let order = of(before.clone(), true)
+            .chain([(groups, width * strides[channel])])
+            .chain(of(after.clone(), true))
+            .chain([(width, strides[channel])])
+            .chain(of(all.clone(), false));
+        let order: SmallVec<[(usize, usize); 6]> = order.collect();
+        let size = |axes, kept| of(axes, kept).map(|a| a.0).product();
+        let (before, after, inner) = (size(before, true), size(after, true), size(all, false));
+        let sizes = ChannelGroups { before, groups, after, width, inner, by_sample };
+        let channels = Channels { outer: 1, channels: sizes.rows(), inner: sizes.length() };
+        (NormalizationLayout { channels, order: (!in_order(&order)).then_some(order) }, sizes)
     }
 
     fn ordered(x: &Shape, kept: &[bool]) -> NormalizationLayout {
@@ -114,6 +141,16 @@ impl NormalizationLayout {
         moves.run_on_gpu(y, &copy, output)?;
         Ok(result)
     }
+}
+
+/// Whether the axes already lie one after another.
+fn in_order(order: &[(usize, usize)]) -> bool {
+    let mut step = 1;
+    order.iter().rev().filter(|a| a.0 != 1).all(|&(n, stride)| {
+        let right = stride == step;
+        step *= n;
+        right
+    })
 }
 
 /// How the axes lie in the array.

@@ -3,15 +3,18 @@
 mod batch;
 mod cpu;
 mod cuda;
+mod group;
 mod layer;
 mod layout;
 
 use crate::array::{Data, Output};
 use crate::call::{GradMut, View, ViewMut};
-use crate::dtype::Element;
+use crate::dtype::{Element, Real};
 use crate::error::{Error, Result};
 use crate::kernel::ops;
 pub use batch::BatchNormalization;
+pub use cpu::ChannelGroups;
+pub use group::GroupNormalization;
 pub use layer::LayerNormalization;
 pub use layout::NormalizationLayout;
 
@@ -68,4 +71,13 @@ fn gradient_of_y(gy: &[Option<View>], gx: &[Option<GradMut>], n: usize) -> Resul
         Ok(zeros)
     };
     like.map(zeros).transpose()
+}
+
+/// Writes or adds numbers to a gradient.
+fn deliver<T: Real>(to: Option<&mut GradMut>, from: impl Iterator<Item = f64>) {
+    let Some(to) = to else { return };
+    let output = to.output;
+    for (to, v) in to.slice::<T>().iter_mut().zip(from) {
+        *to = if output == Output::Write { T::from_f64(v) } else { *to + T::from_f64(v) };
+    }
 }

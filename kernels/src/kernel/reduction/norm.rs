@@ -5,6 +5,7 @@ use super::cpu::{Extremum, winners};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
 use crate::kernel::ops;
@@ -27,14 +28,19 @@ const PART: usize = 1 << 15;
 
 impl Call for Norm {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        if let Place::Gpu(_) = y[0].data.place() {
-            return self.on_gpu(run, &x[0].data, &y[0].data);
-        }
-        with_real!(run.dtype, T => self.on_host(x[0].slice::<T>(), y[0].slice()))
+        self.of(run.dtype, &x[0].data, &y[0].data)
     }
 }
 
 impl Norm {
+    /// Writes the norms of x to y, computed in a type.
+    pub fn of(&self, dtype: DType, x: &Data, y: &Data) -> Result<()> {
+        if let Place::Gpu(_) = y.place() {
+            return self.on_gpu(dtype, x, y);
+        }
+        with_real!(dtype, T => self.on_host(x.as_slice::<T>(), y.as_mut_slice()))
+    }
+
     fn on_host<T: SimdReal>(&self, x: &[T], y: &mut [T]) -> Result<()> {
         let axes = ReductionAxes::new(&self.over.shape, &self.over.mask);
         let plain = axes.reduced_last().filter(|&n| n == axes.count(true) && !x.is_empty());
@@ -68,9 +74,9 @@ impl Norm {
     }
 
     /// Sums are of the type to compute in: a half type might not hold them.
-    fn on_gpu(&self, run: &Run, x: &Data, y: &Data) -> Result<()> {
+    fn on_gpu(&self, dtype: DType, x: &Data, y: &Data) -> Result<()> {
         let (Reduced { shape, mask, .. }, p) = (&self.over, self.p);
-        let scratch = |n| Data::new_at(y.place(), run.dtype, n);
+        let scratch = |n| Data::new_at(y.place(), dtype, n);
         let join = |op, x: &Data, y: &Data| reduce(op, x, shape, mask, y, 1.0, Output::Write);
         if shape.size() == 0 {
             return ops::fill(y, 0.0);

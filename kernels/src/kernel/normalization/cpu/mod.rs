@@ -5,6 +5,7 @@
 //! has its channels whole goes on to write them while they are in the cache.
 
 mod columns;
+mod groups;
 mod layer;
 mod rows;
 mod vectors;
@@ -18,11 +19,14 @@ use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+pub use groups::ChannelGroups;
 pub use layer::{LayerBackward, LayerGradients, LayerRows};
 use std::ops::Range;
 
-/// Inner axes shorter than this are columns: loops run along the channels.
+/// Inner axes shorter than this are columns: loops run along the channels. Without outer rows to add up that pays for
+/// shorter ones only.
 const SHORT: usize = 64;
+const SHORT_ALONE: usize = 16;
 /// Neighbouring elements that a unit has in each of its rows, so that memory is read in long pieces.
 const PIECE: usize = 256;
 /// Arrays below this size are one unit.
@@ -330,7 +334,7 @@ impl<T: Real> WithLanes<T> for NormalizationTask<'_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         // SAFETY: the caller's promise.
         unsafe {
-            match self.c.inner < SHORT {
+            match self.c.inner < if self.c.outer > 1 { SHORT } else { SHORT_ALONE } {
                 true => columns::run::<T>(self.c, self.unit, self.work),
                 false => rows::run::<T, L>(self.c, self.unit, self.work),
             }

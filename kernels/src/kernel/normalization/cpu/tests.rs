@@ -200,3 +200,77 @@ fn layers() {
 }
 
 use crate::simd::SimdReal;
+
+/// Forward and backward, each against the sums that say what they are.
+fn groups<T: Real>(g: ChannelGroups, eps: f64) {
+    let (length, rows) = (g.length(), g.rows());
+    let size = rows * length;
+    let (x, gy): (Vec<T>, Vec<T>) =
+        (of(&noise(size, 1).iter().map(|v| v + 3.0).collect::<Vec<_>>()), of(&noise(size, 4)));
+    let (x64, g64, n) = (wide(&x), wide(&gy), length as f64);
+    let [gamma, beta] = [2, 3].map(|s| of::<T>(&noise(g.scales(), s)));
+    let [gmean, gvariance] = [5, 6].map(|s| of::<T>(&noise(rows, s)));
+    let scale = |i: usize| {
+        let (row, channel) = (i / length, i % length / g.inner);
+        let group = if g.by_sample { row } else { row / g.after % g.groups };
+        group * g.width + channel
+    };
+    let mean_of = |f: &dyn Fn(usize) -> f64, row: usize| (0..length).map(|k| f(row * length + k)).sum::<f64>() / n;
+    let mean: Vec<f64> = (0..rows).map(|r| mean_of(&|i| x64[i], r)).collect();
+    let variance: Vec<f64> = (0..rows).map(|r| mean_of(&|i| (x64[i] - mean[r]).powi(2), r)).collect();
+    let inverse: Vec<f64> = variance.iter().map(|v| 1.0 / (v + 0.1).sqrt()).collect();
+    let norm = |i: usize| (x64[i] - mean[i / length]) * inverse[i / length];
+    let want: Vec<f64> = (0..size).map(|i| norm(i) * gamma[scale(i)].to_f64() + beta[scale(i)].to_f64()).collect();
+    let mut y = vec![T::ZERO; size];
+    let m = g.normalize(&x, &mut y, Scale { gamma: Some(&gamma[..]), beta: Some(&beta[..]), eps: 0.1 });
+    close("mean", &m.mean, &mean, eps);
+    close("variance", &m.variance, &variance, eps);
+    close("y", &wide(&y), &want, eps);
+
+    let scaled = |i: usize| g64[i] * gamma[scale(i)].to_f64();
+    let a: Vec<f64> = (0..rows).map(|r| mean_of(&scaled, r)).collect();
+    let b: Vec<f64> = (0..rows).map(|r| mean_of(&|i| scaled(i) * norm(i), r)).collect();
+    let of_x = |i: usize| {
+        let r = i / length;
+        let statistics = (gmean[r].to_f64() + 2.0 * gvariance[r].to_f64() * (x64[i] - mean[r])) / n;
+        (scaled(i) - a[r] - norm(i) * b[r]) * inverse[r] + statistics
+    };
+    let (mut of_beta, mut of_gamma) = (vec![0.0; g.scales()], vec![0.0; g.scales()]);
+    for i in 0..size {
+        of_beta[scale(i)] += g64[i];
+        of_gamma[scale(i)] += g64[i] * norm(i);
+    }
+    let given: InputGradient<T> = InputGradient {
+        gy: Some(&gy[..]),
+        x: Some(&x[..]),
+        mean: &mean,
+        inverse: &inverse,
+        gamma: Some(&gamma),
+        gmean: Some(&gmean),
+        gvariance: Some(&gvariance),
+        own: true,
+    };
+    for (output, old) in [(Output::Write, 0.0), (Output::Accumulate, 0.5)] {
+        let mut gx = vec![T::from_f64(0.5); size];
+        let s = g.backward(given, Some((&mut gx, output)));
+        close("gx", &wide(&gx), &(0..size).map(|i| old + of_x(i)).collect::<Vec<_>>(), eps);
+        close("beta", &s.gy, &of_beta, eps * n.sqrt() * 8.0);
+        close("gamma", &s.product, &of_gamma, eps * n.sqrt() * 8.0);
+    }
+    let mut over = gy.clone();
+    g.backward(InputGradient { gy: None, ..given }, Some((&mut over, Output::Write)));
+    close("written over gy", &wide(&over), &(0..size).map(of_x).collect::<Vec<_>>(), eps);
+}
+
+#[test]
+fn groups_of_channels() {
+    let sizes =
+        [(2, 3, 1, 2, 5), (3, 2, 4, 3, 1), (1, 1, 1, 7, 6000), (2, 1, 1, 33, 1500), (40, 4, 1, 8, 49), (1, 2, 1, 1, 9)];
+    for (before, groups_, after, width, inner) in sizes {
+        for by_sample in [false, true] {
+            let g = ChannelGroups { before, groups: groups_, after, width, inner, by_sample };
+            groups::<f64>(g, 1e-11);
+            groups::<f32>(g, 5e-6);
+        }
+    }
+}

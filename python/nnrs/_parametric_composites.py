@@ -1,0 +1,198 @@
+"""Parametric functions that are written in Python: those that take more than one variable, or a communicator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import functions as F
+from . import initializer as I
+from ._core import Variable
+from ._errors import ArgumentError, message
+from ._parametric_api import Initializer, Input, ParamInit, parametric_function_api
+from .parameter import get_parameter_or_create
+
+_AT_AXES = "<1, but inp's size at axes>"
+_BATCH = [
+    ("beta", "Bias.", _AT_AXES, True),
+    ("gamma", "Scale.", _AT_AXES, True),
+    ("mean", "Running mean.", _AT_AXES, False),
+    ("var", "Running variance.", _AT_AXES, False),
+]
+
+
+def _batch_parameters(
+    inp: Input,
+    axes: int | Sequence[int],
+    fix_parameters: bool,
+    param_init: ParamInit,
+    no_scale: bool,
+    no_bias: bool,
+) -> list[Variable | None]:
+    """beta, gamma, running mean and variance of a batch normalization."""
+    kept = {_axis(inp, a, "axes") for a in (axes if isinstance(axes, Sequence) else [axes])}
+    shape = tuple(n if i in kept else 1 for i, n in enumerate(inp.shape))
+    init = param_init or {}
+
+    def make(name: str, usual: float, is_trained: bool) -> Variable:
+        first = init.get(name)
+        first = I.ConstantInitializer(usual) if first is None else first
+        return get_parameter_or_create(name, shape, first, is_trained, is_trained and not fix_parameters)
+
+    beta = None if no_bias else make("beta", 0, True)
+    gamma = None if no_scale else make("gamma", 1, True)
+    return [beta, gamma, make("mean", 0, False), make("var", 1, False)]
+
+
+def _axis(x: Input, axis: int, name: str) -> int:
+    if not -len(x.shape) <= axis < len(x.shape):
+        raise ArgumentError(message(None, name, f"an axis of {x.shape}", axis))
+    return int(axis) % len(x.shape)
+
+
+@parametric_function_api("bn", _BATCH)
+def fused_batch_normalization(
+    inp: Input,
+    z: Input | None = None,
+    axes: Sequence[int] = [1],  # noqa: B006 (NNabla's default)
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    nonlinearity: str = "relu",
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: ParamInit = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Batch normalization, the sum with another array, and an activation: `relu(batch_normalization(inp) + z)`.
+
+    Args:
+        inp: Input.
+        z: What is added, of the input's shape, or None.
+        axes: Axes that keep statistics of their own (the channels).
+        decay_rate: How much of the running statistics each step keeps.
+        eps: Added to the variance.
+        batch_stat: Use this batch's statistics (training), else the running ones.
+        nonlinearity: The activation: "relu".
+        output_stat: Return mean and variance as well.
+        fix_parameters: Whether bias and scale stay as they are in training.
+        param_init: Initial values by name: 'beta', 'gamma', 'mean', 'var'; by default 0, 1, 0, 1.
+        no_scale: Leave out the scale.
+        no_bias: Leave out the bias.
+
+    Returns:
+        Variable of `inp`'s shape; with `output_stat` also batch mean and variance.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> x = Variable((8, 3, 4, 4))
+    >>> fused_batch_normalization(x, x).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    parameters = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
+    rest: tuple[Any, ...] = (z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat)
+    return F.fused_batch_normalization(inp, *parameters, *rest)
+
+
+@parametric_function_api("bn", _BATCH)
+def sync_batch_normalization(
+    inp: Input,
+    comm: Any,
+    group: str = "world",
+    axes: Sequence[int] = [1],  # noqa: B006 (NNabla's default)
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    fix_parameters: bool = False,
+    param_init: ParamInit = None,
+    no_scale: bool = False,
+    no_bias: bool = False,
+) -> Any:
+    """Batch normalization by the statistics of the batches of all processes of a communicator together.
+
+    Args:
+        inp: Input, this process's batch.
+        comm: Communicator, see `nnrs.functions.sync_batch_normalization`.
+        group: The communicator's group of processes.
+        axes: Axes that keep statistics of their own (the channels).
+        decay_rate: How much of the running statistics each step keeps.
+        eps: Added to the variance.
+        batch_stat: Use the batches' statistics (training), else the running ones.
+        output_stat: Return mean and variance as well.
+        fix_parameters: Whether bias and scale stay as they are in training.
+        param_init: Initial values by name: 'beta', 'gamma', 'mean', 'var'; by default 0, 1, 0, 1.
+        no_scale: Leave out the scale.
+        no_bias: Leave out the bias.
+
+    Returns:
+        Variable of `inp`'s shape; with `output_stat` also mean and variance.
+    """
+    parameters = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
+    return F.sync_batch_normalization(inp, *parameters, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
+
+
+@parametric_function_api("spectral-norm", [("u", "Singular vector.", "(w.shape[dim],)", False)])
+def spectral_norm(
+    w: Input,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    u_init: Initializer = None,
+    fix_parameters: bool = True,
+) -> Variable:
+    """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
+
+    Args:
+        w: Weight.
+        dim: Axis of the outputs, counted from 0.
+        itr: Steps of the power iteration that each forward pass makes.
+        eps: Added before the root of the vectors' lengths.
+        test: Leave the vector as it is.
+        u_init: What the iteration begins with; by default normal.
+        fix_parameters: Not used; NNabla's. The vector is not trained.
+
+    Returns:
+        Variable of `w`'s shape.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> spectral_norm(Variable((8, 3, 4, 4))).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    if not 0 <= dim < len(w.shape):
+        raise ArgumentError(message("spectral_norm", "dim", f"an axis of w {w.shape}, counted from 0", dim))
+    init = I.NormalInitializer() if u_init is None else u_init
+    u = get_parameter_or_create("u", (w.shape[dim],), init, False, False)
+    made: Variable = F.spectral_norm(w, u, dim, itr, eps, test)  # type: ignore[type-var]
+    return made
+
+
+@parametric_function_api("wn", [("g", "Scale.", "(w.shape[dim],)", True)])
+def weight_normalization(
+    w: Input, dim: int = 0, eps: float = 1e-12, g_init: Initializer = None, fix_parameters: bool = False
+) -> Variable:
+    """Weight normalization (Salimans and Kingma, 2016): `g w / |w|`, with a norm and a scale for each index of `dim`.
+
+    Args:
+        w: Weight; with its values at the first call begins the scale.
+        dim: Axis of the outputs.
+        eps: Added before the root of the norm.
+        g_init: Initial scale; by default the norm, so that the weight does not change at first.
+        fix_parameters: Whether the scale stays as it is in training.
+
+    Returns:
+        Variable of `w`'s shape.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> weight_normalization(Variable((8, 3, 4, 4))).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    size = w.shape[_axis(w, dim, "dim")]
+    init = I.WeightNormalizationScaleInitializer(w, dim, eps) if g_init is None else g_init
+    g = get_parameter_or_create("g", (size,), init, True, not fix_parameters)
+    made: Variable = F.weight_normalization(w, g, dim, eps)  # type: ignore[type-var]
+    return made

@@ -1,0 +1,196 @@
+"""`sync_batch_normalization`: batch normalization by the statistics of the batches of several processes together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from ._core import NdArray, Variable
+from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._modes import auto_forward
+from .function import PythonFunction
+
+A = TypeVar("A", Variable, NdArray)
+HERE = "sync_batch_normalization"
+
+
+class _InOrder(PythonFunction):
+    """What the functions here have in common: each output has the shape of the input of its number."""
+
+    def min_outputs(self) -> int:
+        return 1
+
+    def setup_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        for x, y in zip(inputs, outputs, strict=False):
+            y.reset_shape(x.shape, True)
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        return False
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        return False
+
+    def _give(self, x: Variable, gradient: Any, accum: bool) -> None:
+        x.g = x.g + gradient if accum else gradient
+
+
+class _AllReduce(_InOrder):
+    """The sum of an array over all processes; its gradient is the sum of their gradients."""
+
+    name = "AllReduce"
+
+    def __init__(self, comm: Any, group: str) -> None:
+        super().__init__()
+        self._comm, self._group = comm, group
+
+    def _sum(self, array: NdArray) -> None:
+        self._comm.all_reduce(array, division=False, inplace=True, group=self._group)
+
+    def forward_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        outputs[0].d = inputs[0].d
+        self._sum(outputs[0].data)
+
+    def backward_impl(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], propagate_down: Any, accum: Any
+    ) -> None:
+        gradient = NdArray.from_numpy_array(outputs[0].g.copy())
+        self._sum(gradient)  # also where this process needs it not: the others wait for it
+        if propagate_down[0]:
+            self._give(inputs[0], gradient.data, accum[0])
+
+
+class _Count(_InOrder):
+    """How many elements each channel has."""
+
+    name = "Count"
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self._channels = channels
+
+    def setup_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        outputs[0].reset_shape((1,), True)
+
+    def forward_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        outputs[0].d = inputs[0].size / self._channels
+
+    def backward_impl(self, inputs: Any, outputs: Any, propagate_down: Any, accum: Any) -> None:
+        pass
+
+
+class _MoveStatistics(_InOrder):
+    """Gives mean and variance on, and moves the running ones: mean and variance of all, and how many they are of."""
+
+    name = "MoveStatistics"
+
+    def __init__(self, mean: Variable, variance: Variable, decay_rate: float) -> None:
+        super().__init__()
+        self._running, self._decay = (mean, variance), decay_rate
+
+    def min_outputs(self) -> int:
+        return 2
+
+    def forward_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        count = float(inputs[2].d[0])
+        unbiased = (1.0, count / (count - 1) if count > 1 else float("nan"))
+        for x, y, running, times in zip(inputs, outputs, self._running, unbiased, strict=False):
+            y.d = x.d
+            running.d = self._decay * running.d + (1 - self._decay) * times * x.d.reshape(running.shape)
+
+    def backward_impl(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], propagate_down: Any, accum: Any
+    ) -> None:
+        for i, y in enumerate(outputs):
+            if propagate_down[i]:
+                self._give(inputs[i], y.g, accum[i])
+
+
+def sync_batch_normalization(
+    x: A,
+    beta: A | None,
+    gamma: A | None,
+    mean: A | None,
+    variance: A | None,
+    comm: Any,
+    group: str = "world",
+    axes: int | Sequence[int] = [1],  # noqa: B006 (NNabla's default)
+    decay_rate: float = 0.9,
+    eps: float = 1e-05,
+    batch_stat: bool = True,
+    output_stat: bool = False,
+    n_outputs: int | None = None,
+) -> Any:
+    """Batch normalization by the statistics of the batches of all processes of a communicator together.
+
+    For a communicator of one process, and without batch_stat, it is `batch_normalization`. The batches of the processes
+    may have different sizes. The gradient of x has what x adds to the losses of all processes; those of beta and gamma
+    are this process's. There is no second derivative.
+
+    Args:
+        x: N-D array, this process's batch.
+        beta: Shift, of x's size at `axes` and size 1 elsewhere, or None.
+        gamma: Scale, of beta's shape, or None.
+        mean: Running mean, of beta's shape; with batch_stat it may be None.
+        variance: Running variance, likewise.
+        comm: Communicator: an object with `size`, and `all_reduce(array, division, inplace, group)`, which adds up an
+            NdArray over the processes.
+        group: The communicator's group of processes.
+        axes: Axes with statistics of their own; the others are averaged over.
+        decay_rate: How much of the running statistics each forward pass keeps.
+        eps: Added to the variance.
+        batch_stat: Normalize by the statistics of the batches and move the running ones; if not, by the running ones.
+        output_stat: Return mean and biased variance of the batches, too.
+        n_outputs: Not used; NNabla's.
+
+    Returns:
+        y of x's shape; with output_stat the tuple (y, mean, variance).
+
+    Raises:
+        TypeError: For a communicator that is none.
+        ValueError: For shapes or axes that do not fit, or without statistics to use.
+    """
+    from .normalization_functions import batch_normalization
+
+    if not hasattr(comm, "all_reduce") or not isinstance(getattr(comm, "size", None), int):
+        expected = "a communicator, with size and all_reduce"
+        raise ArgumentTypeError(message(HERE, "comm", expected, describe(comm)))
+    args = (x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, output_stat)
+    if comm.size == 1 or not batch_stat:
+        return batch_normalization(*args)
+    if not isinstance(x, Variable):
+        raise ArgumentError(message(HERE, "x", "a Variable where several processes work together", describe(x)))
+    with auto_forward(False):
+        batch_normalization(*args)  # which is not run: it makes the checks
+    kept = {int(a) % x.ndim for a in (axes if isinstance(axes, Sequence) else [axes])}
+    y, *statistics = _together(x, beta, gamma, (mean, variance), _AllReduce(comm, group), kept, decay_rate, eps)
+    return (y, *statistics) if output_stat else y
+
+
+def _together(
+    x: Variable,
+    beta: Any,
+    gamma: Any,
+    running: tuple[Any, Any],
+    total: _AllReduce,
+    kept: set[int],
+    decay_rate: float,
+    eps: float,
+) -> tuple[Variable, Variable, Variable]:
+    from . import functions as F
+
+    reduced = [axis for axis in range(x.ndim) if axis not in kept]
+    sums = F.sum(x, reduced, keepdims=True)
+    shape, channels = sums.shape, sums.size
+    count = total(_Count(channels)(F.unlink(x)))
+    number = F.reshape(count, (1,) * x.ndim)
+    mean = F.div2(total(sums), number)
+    centred = F.sub2(x, mean)
+    variance = F.div2(total(F.sum(F.pow_scalar(centred, 2), reduced, keepdims=True)), number)
+    if running[0] is not None and running[1] is not None:
+        mean, variance = _MoveStatistics(*running, decay_rate)(mean, variance, count)
+        mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
+        centred = F.sub2(x, mean)
+    y = F.mul2(centred, F.pow_scalar(F.add_scalar(variance, eps), -0.5))
+    y = y if gamma is None else F.mul2(y, gamma)
+    y = y if beta is None else F.add2(y, beta)
+    return y, F.reshape(mean, shape), F.reshape(variance, shape)
