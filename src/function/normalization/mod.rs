@@ -20,8 +20,6 @@ pub use spectral_norm::*;
 pub use tensor_normalization::*;
 
 /// The functions of this group.
-pub(super) const FUNCTIONS: &[&Def] =
-    &[BatchNormalization::DEF, LayerNormalization::DEF, ClipGradByValue::DEF, ClipGradByNorm::DEF];
 pub(super) const FUNCTIONS: &[&Def] = &[
     BatchNormalization::DEF,
     LayerNormalization::DEF,
@@ -32,4 +30,6 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     NormNormalization::DEF,
     WeightNormalization::DEF,
     SpectralNorm::DEF,
+    ClipGradByValue::DEF,
+    ClipGradByNorm::DEF,
 ];
