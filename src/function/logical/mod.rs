@@ -4,8 +4,8 @@ mod compare;
 mod logic;
 mod minimum_maximum;
 mod non_finite;
-mod sign;
 mod searchsorted;
+mod sign;
 mod where_;
 
 use super::Def;
@@ -13,8 +13,8 @@ pub use compare::*;
 pub use logic::*;
 pub use minimum_maximum::*;
 pub use non_finite::*;
-pub use sign::*;
 pub use searchsorted::*;
+pub use sign::*;
 pub use where_::*;
 
 /// The functions of this group.
