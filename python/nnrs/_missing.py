@@ -34,14 +34,11 @@ Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataP
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution BatchCholesky BatchDet BatchInv BatchLogdet BinaryConnectAffine
-BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution BitShift BroadcastTo ClipGradByNorm
-ClipGradByValue ConfusionMatrix CumProd DeformableConvolution DequantizeLinear Einsum EyeLike FixedPointQuantize
-FusedBatchNormalization FusedConvolution GRU INQAffine INQConvolution ImageAugmentation KLMultinomial LSTM
-MeanSubtraction Meshgrid MinMaxQuantize Mod2 NmsDetection2d NonZero ONNXNonMaxSuppression PackPaddedSequence
-PadPackedSequence Pow2Quantize ProtoFunction ProtoVariable Prune QuantizeLinear RNN RandBeta RandBinomial RandGamma
-RandomChoice RandomCrop RandomErase RandomFlip RandomShift ReduceMean ReduceSum SearchSorted Shape Shift Sort
-SyncBatchNormalization TopKData TopKGrad Trilu Unique VATNoise
+AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine
+BinaryWeightConvolution DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution
+GRU INQAffine INQConvolution ImageAugmentation LSTM MeanSubtraction MinMaxQuantize NmsDetection2d
+ONNXNonMaxSuppression Pow2Quantize ProtoFunction ProtoVariable RNN RandBeta RandBinomial RandGamma RandomChoice
+RandomCrop RandomErase RandomFlip RandomShift SyncBatchNormalization VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -69,7 +66,7 @@ utils.download utils.factorization utils.factorization.cpd utils.function_profil
 utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
 utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
 utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
-    """.split()
+""".split()
 )
 """Missing modules, packages among them."""
 

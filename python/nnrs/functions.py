@@ -854,6 +854,221 @@ def _layer_normalization(x: A, beta: A | None = None, gamma: A | None = None, ba
     return _call(_LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
 
+_GROUP_NORMALIZATION = _index('group_normalization')
+
+
+def _group_normalization(x: A, beta: A | None = None, gamma: A | None = None, num_groups: int = 1, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Group normalization (Wu and He, 2018): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean and a
+     variance for each group of neighbouring channels of each sample.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at the channel axis and size 1 elsewhere; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        num_groups: Number of groups, a divisor of the number of channels.
+        channel_axis: Axis of the channels; may count from the end.
+        batch_axis: Axes that number the samples; they may count from the end.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance of the groups, of x's shape with the channel axis cut
+            into (num_groups, 1) and size 1 at all axes that are not batch axes.
+    """
+    return _call(_GROUP_NORMALIZATION, (x, beta, gamma), (num_groups, channel_axis, batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_INSTANCE_NORMALIZATION = _index('instance_normalization')
+
+
+def _instance_normalization(x: A, beta: A | None = None, gamma: A | None = None, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Instance normalization (Ulyanov et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean and a
+     variance for each channel of each sample.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at the channel axis, and at the batch axes x's size or 1, and size 1 elsewhere;
+            left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        channel_axis: Axis of the channels; may count from the end.
+        batch_axis: Axes that number the samples; they may count from the end.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance, of x's size at batch and channel axes and size 1
+            elsewhere.
+    """
+    return _call(_INSTANCE_NORMALIZATION, (x, beta, gamma), (channel_axis, batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_TENSOR_NORMALIZATION = _index('tensor_normalization')
+
+
+def _tensor_normalization(x: A, beta: A | None = None, gamma: A | None = None, axes: Sequence[int] = (1,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Normalization with a mean and a variance for each index of `axes`:
+     `y = (x - mean) / sqrt(variance + eps) * gamma + beta`.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at `axes` and size 1 elsewhere; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        axes: Axes with statistics of their own; the others are averaged over.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance.
+    """
+    return _call(_TENSOR_NORMALIZATION, (x, beta, gamma), (axes, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_WEIGHT_STANDARDIZATION = _index('weight_standardization')
+
+
+def _weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-5, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Weight standardization (Qiao et al., 2019): `y = (w - mean) / sqrt(variance + eps)`, with a mean and a variance for each
+     output channel.
+
+    Args:
+        w: Weight, an N-D array.
+        channel_axis: Axis of the output channels; may count from the end.
+        eps: Added to the variance.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of w's shape.
+        statistics: With output_stat: mean and variance.
+    """
+    return _call(_WEIGHT_STANDARDIZATION, (w,), (channel_axis, eps, output_stat), n_outputs, outputs)
+
+
+_NORM_NORMALIZATION = _index('norm_normalization')
+
+
+def _norm_normalization(x: A, p: float | None = None, axes: Sequence[int] | None = None, eps: float = 1e-12, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
+
+    Args:
+        x: N-D array.
+        p: Order of the norm, 1 or more; None: 2.
+        axes: Axes that a norm is over; None: all. They may count from the end.
+        eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_NORM_NORMALIZATION, (x,), (p, axes, eps), n_outputs, outputs)
+
+
+_WEIGHT_NORMALIZATION = _index('weight_normalization')
+
+
+@_checked
+def weight_normalization(w: A, g: A, dim: int = 0, eps: float = 1e-12, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Weight normalization (Salimans and Kingma, 2016): `y = g w / sqrt(sum w^2 + eps)`, with a norm for each index of `dim`.
+
+    Args:
+        w: Weight, an N-D array.
+        g: Scale of shape (w.shape[dim],).
+        dim: Axis with norms of its own (that of the outputs); may count from the end.
+        eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        w_wn: N-D array of w's shape.
+    """
+    return _call(_WEIGHT_NORMALIZATION, (w, g), (dim, eps), n_outputs, outputs)
+
+
+_SPECTRAL_NORM = _index('spectral_norm')
+
+
+def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, test: bool = False, output_u: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Spectral normalization (Miyato et al., 2018): w over its spectral norm `s = u' W v`, where W is w with the axis `dim` first
+     and all others as one, and u and v come from `itr` steps `v = unit(W' u)`, `u = unit(W v)`,
+     `unit(a) = a / sqrt(|a|^2 + eps)`. Gradients take u and v as constants.
+
+    Args:
+        w: Weight, an N-D array.
+        u: What the iteration begins with, of shape (w.shape[dim],). Unless test, each forward pass writes the
+            last u to it.
+        dim: Axis of the outputs.
+        itr: Steps of the iteration, 1 or more.
+        eps: Added before the root.
+        test: Leave u as it is.
+        output_u: Give the u that the iteration has begun with, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        w_sn: N-D array of w's shape.
+        vectors: With output_u the first u; the last u, and v.
+    """
+    return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
+
+
+_CLIP_GRAD_BY_VALUE = _index('clip_grad_by_value')
+
+
+@_checked
+def clip_grad_by_value(x: A, min: A, max: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; its gradient is clipped, `gx = minimum(maximum(gy, min), max)`.
+
+    Args:
+        x: N-D array.
+        min: Least gradient: an array that broadcasts to x's shape. It has no gradient.
+        max: Largest gradient, likewise.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_CLIP_GRAD_BY_VALUE, (x, min, max), (), n_outputs, outputs)
+
+
+_CLIP_GRAD_BY_NORM = _index('clip_grad_by_norm')
+
+
+@_checked
+def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+     zeros stays.
+
+    Args:
+        x: N-D array.
+        clip_norm: The Euclidean norm that the gradient gets; None: 1.
+        axes: The axes to take the norm over; None: all. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_CLIP_GRAD_BY_NORM, (x,), (clip_norm, axes), n_outputs, outputs)
+
+
 _SUM = _index('sum')
 
 
@@ -1003,6 +1218,42 @@ def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
     return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
 
 
+_REDUCE_SUM = _index('reduce_sum')
+
+
+@_checked
+def reduce_sum(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Sum of all elements; `sum` without arguments.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape ().
+    """
+    return _call(_REDUCE_SUM, (x,), (), n_outputs, outputs)
+
+
+_REDUCE_MEAN = _index('reduce_mean')
+
+
+@_checked
+def reduce_mean(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Mean of all elements; `mean` without arguments.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape ().
+    """
+    return _call(_REDUCE_MEAN, (x,), (), n_outputs, outputs)
+
+
 _CUMSUM = _index('cumsum')
 
 
@@ -1022,6 +1273,27 @@ def cumsum(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool
         y: N-D array of x's shape.
     """
     return _call(_CUMSUM, (x,), (axis, exclusive, reverse), n_outputs, outputs)
+
+
+_CUMPROD = _index('cumprod')
+
+
+@_checked
+def cumprod(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Cumulative product along an axis, `y[i] = x[0] .. x[i]`.
+
+    Args:
+        x: N-D array.
+        axis: The axis; None: 0. It may count from the end.
+        exclusive: Leave each element out of its own product: `y[0]` is 1.
+        reverse: Begin at the end: `y[i]` is the product from there down to `x[i]`.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_CUMPROD, (x,), (axis, exclusive, reverse), n_outputs, outputs)
 
 
 _ADD2 = _index('add2')
@@ -1301,6 +1573,48 @@ def r_pow_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
         y: N-D array of x's shape.
     """
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_MOD2 = _index('mod2')
+
+
+@_checked
+def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The rest of a division, `y = x0 - x1 n` for a whole number n. It has the sign of x0; but if x0 holds whole numbers, and fmod is
+     not set, that of x1. NaN where x1 is 0.
+
+    Args:
+        x0: N-D array of dividends.
+        x1: N-D array of divisors.
+        fmod: Whether whole numbers too give the sign of x0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MOD2, (x0, x1), (fmod,), n_outputs, outputs)
+
+
+_BIT_SHIFT = _index('bit_shift')
+
+
+@_checked
+def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave the width of x's
+     type (64 bits where that is not a whole number's) are lost. No gradient.
+
+    Args:
+        x: N-D array of whole numbers.
+        shift: N-D array of distances, 0 or more.
+        direction: 'LEFT' or 'RIGHT'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape, of 64-bit whole numbers.
+    """
+    return _call(_BIT_SHIFT, (x, shift), (direction,), n_outputs, outputs)
 
 
 _SIGN = _index('sign')
@@ -1869,6 +2183,27 @@ def where(condition: A, x_true: A, x_false: A, n_outputs: int = -1, outputs: lis
         y: M-D array.
     """
     return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
+
+
+_SEARCHSORTED = _index('searchsorted')
+
+
+@_checked
+def searchsorted(sorted_sequence: A, values: A, right: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Where numbers belong in sorted lines, the last axis: how many elements of the line are less. NaN counts as the largest
+     number. No gradient.
+
+    Args:
+        sorted_sequence: N-D array, sorted along its last axis.
+        values: Numbers to search for: N-D array of the same shape but for the last axis.
+        right: Count the equal ones too; None: False.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the shape of values.
+    """
+    return _call(_SEARCHSORTED, (sorted_sequence, values), (right,), n_outputs, outputs)
 
 
 _CONSTANT = _index('constant')
@@ -2710,6 +3045,376 @@ def bool_fill(data: A, mask: A, value: float = 0.0, n_outputs: int = -1, outputs
     return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
 
 
+_BROADCAST_TO = _index('broadcast_to')
+
+
+@_checked
+def broadcast_to(x: A, y: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Repeats y to the shape of x. y's axes are x's from `axis` on, with the same sizes; by default x's last ones.
+
+    Args:
+        x: N-D array, of which only the shape counts.
+        y: Array of x's shape or a part of it.
+        axis: The axis of x that is y's first; None or -1: such that the last ones are matched.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        z: N-D array of x's shape.
+    """
+    return _call(_BROADCAST_TO, (x, y), (axis,), n_outputs, outputs)
+
+
+_SHIFT = _index('shift')
+
+
+@_checked
+def shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Moves the elements along axes, `y[i] = x[i - shift]`. Where there is no element, mode 'nearest' repeats the first or last
+     one; 'reflect' mirrors the array at its ends, so that these come twice.
+
+    Args:
+        x: N-D array.
+        shifts: Distances along the last axes; None: 0.
+        border_mode: 'nearest' or 'reflect'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_SHIFT, (x,), (shifts, border_mode), n_outputs, outputs)
+
+
+_SORT = _index('sort')
+
+
+@overload
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: Literal[False] = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sorts the elements along an axis. Equal ones keep their order; NaN counts as the largest number.
+
+    Args:
+        x: N-D array.
+        axis: The axis; may count from the end.
+        reverse: Sort from the largest element down.
+        with_index: Also give where each element was.
+        only_index: Give where each element was alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sorted elements, or [sorted elements, indices], or indices along the axis.
+    """
+    return _call(_SORT, (x,), (axis, reverse, with_index, only_index), n_outputs, outputs)
+
+
+_SHAPE = _index('shape')
+
+
+@_checked
+def shape(x: A, start: int | None = None, end: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The sizes of x, or those of its axes `start` to `end` (not included); ends beyond x's axes are cut. No gradient.
+
+    Args:
+        x: N-D array.
+        start: The first axis; None: 0. It may count from the end.
+        end: The axis to end before; None or 0: all. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        shape: 1-D array.
+    """
+    return _call(_SHAPE, (x,), (start, end), n_outputs, outputs)
+
+
+_TRILU = _index('trilu')
+
+
+@_checked
+def trilu(x: A, k: int = 0, upper: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The upper or lower triangles of matrices, with zeros beside them (as NumPy's `triu` and `tril`).
+
+    Args:
+        x: N-D array of matrices, in the last two axes.
+        k: The diagonal where the triangle ends, itself in it; 0 is the main one, above it they are positive.
+        upper: Whether the upper triangle stays; if not, the lower one.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_TRILU, (x,), (k, upper), n_outputs, outputs)
+
+
+_MESHGRID = _index('meshgrid')
+
+
+@_checked
+def meshgrid(*x: A, ij_indexing: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The coordinates of a grid, as NumPy's `meshgrid`: each input repeated along the axes of the others.
+
+    Args:
+        x: 1-D arrays: the coordinates along each axis.
+        ij_indexing: Whether input i goes along axis i; if not, the first two axes change places.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: One array for each input, with an axis for each.
+    """
+    return _call(_MESHGRID, x, (ij_indexing,), n_outputs, outputs)
+
+
+_PACK_PADDED_SEQUENCE = _index('pack_padded_sequence')
+
+
+def _pack_padded_sequence(padded_sequence: A, lengths: A, batch_first: bool = False, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Packs sequences of several lengths: without padding, the first steps of all, then all second ones and so on.
+
+    Args:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths, from the longest down: of shape (B,).
+        batch_first: Whether the first axis is that of the sequences.
+        rows: The sum of the lengths.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        pack_sequence: Array of shape (sum of lengths, ..).
+        batch_sizes: How many sequences have each step: of shape (T,).
+    """
+    return _call(_PACK_PADDED_SEQUENCE, (padded_sequence, lengths), (batch_first, rows), n_outputs, outputs)
+
+
+_PAD_PACKED_SEQUENCE = _index('pad_packed_sequence')
+
+
+def _pad_packed_sequence(packed_sequence: A, batch_sizes: A, batch_first: bool = False, padding_value: float | None = None, total_length: int | None = None, sequences: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Undoes `pack_padded_sequence`.
+
+    Args:
+        packed_sequence: Packed sequences, of shape (sum of batch_sizes, ..).
+        batch_sizes: How many sequences have each step, from the most down: of shape (T,).
+        batch_first: Whether the first axis of the result is that of the sequences.
+        padding_value: What stands behind the end of a sequence; None: 0.
+        total_length: Steps of the result, if more than T.
+        sequences: How many sequences there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths: of shape (B,).
+    """
+    return _call(_PAD_PACKED_SEQUENCE, (packed_sequence, batch_sizes), (batch_first, padding_value, total_length, sequences), n_outputs, outputs)
+
+
+_NONZERO = _index('nonzero')
+
+
+def _nonzero(x: A, places: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The places where x is not zero, in their order. No gradient.
+
+    Args:
+        x: N-D array.
+        places: How many there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Indices, of shape (number of x's axes, places).
+    """
+    return _call(_NONZERO, (x,), (places,), n_outputs, outputs)
+
+
+_TOP_K_DATA = _index('top_k_data')
+
+
+@overload
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: Literal[False] = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The k largest elements of each sample, from the largest down. Of equal ones the first count; NaN counts as the largest number.
+
+    Args:
+        x: N-D array; the axes from base_axis on are a sample.
+        k: How many, from 1 to the size of a sample.
+        abs: Compare magnitudes.
+        reduce: Give the k elements; if not, an array of x's shape with 0 in place of the others.
+        base_axis: First axis of a sample; may count from the end.
+        largest: The largest ones; if not, the smallest, from the smallest up.
+        with_index: Also give where the elements were in their sample; wants `reduce`.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape x.shape[:base_axis] + (k,), or of x's shape; or [it, indices].
+    """
+    return _call(_TOP_K_DATA, (x,), (k, abs, reduce, base_axis, largest, with_index), n_outputs, outputs)
+
+
+_TOP_K_GRAD = _index('top_k_grad')
+
+
+@_checked
+def top_k_grad(x: A, k: int, abs: bool = False, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; of its gradient the k largest elements of each sample flow back, zeros in place of the others.
+
+    Args:
+        x: N-D array; the axes from base_axis on are a sample.
+        k: How many, from 1 to the size of a sample.
+        abs: Compare magnitudes.
+        base_axis: First axis of a sample; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_TOP_K_GRAD, (x,), (k, abs, base_axis), n_outputs, outputs)
+
+
+_EYE_LIKE = _index('eye_like')
+
+
+@_checked
+def eye_like(x: A, k: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A matrix with ones on a diagonal and zeros elsewhere. No gradient.
+
+    Args:
+        x: Matrix, of which only the shape counts.
+        k: The diagonal; 0 is the main one, above it they are positive.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Matrix of x's shape.
+    """
+    return _call(_EYE_LIKE, (x,), (k,), n_outputs, outputs)
+
+
+_BATCH_DET = _index('batch_det')
+
+
+@_checked
+def batch_det(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Determinants. The gradient wants the inverse: it is NaN for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (B,).
+    """
+    return _call(_BATCH_DET, (x,), (), n_outputs, outputs)
+
+
+_BATCH_LOGDET = _index('batch_logdet')
+
+
+@_checked
+def batch_logdet(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Logarithms of the magnitudes of determinants; -inf for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (B,).
+    """
+    return _call(_BATCH_LOGDET, (x,), (), n_outputs, outputs)
+
+
+_BATCH_INV = _index('batch_inv')
+
+
+@_checked
+def batch_inv(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverses; NaN for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Matrices of shape (B, n, n).
+    """
+    return _call(_BATCH_INV, (x,), (), n_outputs, outputs)
+
+
+_BATCH_CHOLESKY = _index('batch_cholesky')
+
+
+@_checked
+def batch_cholesky(x: A, upper: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Cholesky's decomposition of symmetric positive-definite matrices, `x = y y^T`, or `x = y^T y` if upper. Only the lower triangle of x is
+     read. NaN for a matrix that is not positive definite. The gradient is symmetric.
+
+    Args:
+        x: Symmetric matrices, of shape (B, n, n).
+        upper: Give upper triangles; if not, lower ones.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Triangular matrices of shape (B, n, n).
+    """
+    return _call(_BATCH_CHOLESKY, (x,), (upper,), n_outputs, outputs)
+
+
+_UNIQUE = _index('unique')
+
+
+@overload
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: Literal[False] = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: bool = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: bool = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No gradient.
+
+    Args:
+        x: N-D array.
+        flatten: Look at elements; if not, at slices along `axis`.
+        axis: The axis; may count from the end. None: elements are looked at in any case.
+        sorted: Sort them; if not, they come as they first occur.
+        with_index: Also give where each occurs first.
+        with_inverse: Also give, for each element or slice of x, its number among the different ones.
+        with_counts: Also give how often each occurs.
+        count: How many there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The different elements or slices; or a list of them and what else is asked for.
+    """
+    return _call(_UNIQUE, (x,), (flatten, axis, sorted, with_index, with_inverse, with_counts, count), n_outputs, outputs)
+
+
 _UNLINK = _index('unlink')
 
 
@@ -2993,6 +3698,90 @@ def epsilon_insensitive_loss(x0: A, x1: A, epsilon: float, n_outputs: int = -1, 
     return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
 
 
+_KL_MULTINOMIAL = _index('kl_multinomial')
+
+
+@_checked
+def kl_multinomial(p: A, q: A, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Kullback-Leibler divergence of multinomial distributions, `D = sum p (log(p + e) - log(q + e))`, e = 1e-8.
+
+    Args:
+        p: N-D array of probabilities: those of one distribution from base_axis on.
+        q: Probabilities of the other ones, of p's shape.
+        base_axis: First axis of the probabilities; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        D: Array of shape p.shape[:base_axis] + (1,).
+    """
+    return _call(_KL_MULTINOMIAL, (p, q), (base_axis,), n_outputs, outputs)
+
+
+_PRUNE = _index('prune')
+
+
+@_checked
+def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Sets a share of the numbers to 0, those of the smallest magnitude: `y = x` where `|x|` is at least the element number
+     `rate (size - 1)`, cut to a whole number, of the sorted magnitudes. NaN stays. The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        rate: The share, from 0 to 1; 1 leaves nothing.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_PRUNE, (x,), (rate,), n_outputs, outputs)
+
+
+_QUANTIZE_LINEAR = _index('quantize_linear')
+
+
+def _quantize_linear(x: A, scale: A, zero_point: A, round_mode: str = 'HALF_AWAY_FROM_ZERO', narrow_range: bool = False, dtype: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Quantizes linearly, `y = saturate(round(x / scale) + round(saturate(zero_point)))`: whole numbers of the range of `dtype`, held in
+     the context's floating-point type. The gradient of x passes through the rounding and the limits; scale and zero_point
+     have none.
+
+    Args:
+        x: N-D array.
+        scale: Array that broadcasts to x's shape: one scale for all, or one a channel.
+        zero_point: Array that broadcasts to x's shape: what 0 becomes.
+        round_mode: 'HALF_AWAY_FROM_ZERO' or 'HALF_TO_EVEN'.
+        narrow_range: Leave out the least number of the range.
+        dtype: NumPy's number of the type whose range is used: 1 for int8, 2 for uint8.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_QUANTIZE_LINEAR, (x, scale, zero_point), (round_mode, narrow_range, dtype), n_outputs, outputs)
+
+
+_DEQUANTIZE_LINEAR = _index('dequantize_linear')
+
+
+@_checked
+def dequantize_linear(x: A, scale: A, zero_point: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Undoes `quantize_linear`, `y = (x - zero_point) scale`. Only x has a gradient.
+
+    Args:
+        x: N-D array of quantized numbers.
+        scale: Array that broadcasts to x's shape.
+        zero_point: Array that broadcasts to x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_DEQUANTIZE_LINEAR, (x, scale, zero_point), (), n_outputs, outputs)
+
+
 _INTERPOLATE = _index('interpolate')
 
 
@@ -3271,6 +4060,28 @@ def binary_error(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | 
         y: N-D array of the inputs' joint shape.
     """
     return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
+
+
+_CONFUSION_MATRIX = _index('confusion_matrix')
+
+
+@_checked
+def confusion_matrix(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """How often samples of each class (rows) have the largest score for which class (columns). Of equal scores the first one counts, and
+     a NaN is only taken where it comes first. Labels that are negative are left out. A label that is NaN or beyond the classes is an error on
+     the CPU; a GPU, which would have to wait for the check, leaves it out. No gradient.
+
+    Args:
+        x: N-D array of scores.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: Square matrix of whole numbers.
+    """
+    return _call(_CONFUSION_MATRIX, (x, target), (axis,), n_outputs, outputs)
 
 
 for _name in _composites.__all__:

@@ -40,13 +40,25 @@ builders! {
     binary_tanh
     batch_normalization
     layer_normalization
+    group_normalization
+    instance_normalization
+    tensor_normalization
+    weight_standardization
+    norm_normalization
+    weight_normalization
+    spectral_norm
+    clip_grad_by_value
+    clip_grad_by_norm
     sum
     mean
     max
     min
     norm
     prod
+    reduce_sum
+    reduce_mean
     cumsum
+    cumprod
     add2
     add_n
     bc_add2
@@ -61,6 +73,8 @@ builders! {
     r_sub_scalar
     r_div_scalar
     r_pow_scalar
+    mod2
+    bit_shift
     sign
     minimum2
     maximum2
@@ -90,6 +104,7 @@ builders! {
     reset_nan
     reset_inf
     r#where
+    searchsorted
     constant
     arange
     linspace
@@ -134,6 +149,23 @@ builders! {
     bool_gather
     bool_scatter
     bool_fill
+    broadcast_to
+    shift
+    sort
+    shape
+    trilu
+    meshgrid
+    pack_padded_sequence
+    pad_packed_sequence
+    nonzero
+    top_k_data
+    top_k_grad
+    eye_like
+    batch_det
+    batch_logdet
+    batch_inv
+    batch_cholesky
+    unique
     unlink
     sink
     dropout
@@ -148,6 +180,10 @@ builders! {
     absolute_error
     huber_loss
     epsilon_insensitive_loss
+    kl_multinomial
+    prune
+    quantize_linear
+    dequantize_linear
     interpolate
     onnx_resize
     fft
@@ -160,4 +196,5 @@ builders! {
     patch_correlation
     top_n_error
     binary_error
+    confusion_matrix
 }
