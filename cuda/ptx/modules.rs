@@ -1,8 +1,10 @@
 modules!(
     "affine_grid",
+    "batch_matrix",
     "convert",
     "convolution",
     "convolution_direct",
+    "cumprod",
     "cumsum",
     "fft",
     "frames",
@@ -11,8 +13,11 @@ modules!(
     "gather_sort",
     "labels",
     "matmul",
+    "mod2",
     "moves",
+    "nonzero",
     "normalization",
+    "packed_sequence",
     "pad",
     "patch_correlation",
     "pooling",
@@ -23,6 +28,10 @@ modules!(
     "reduction_extreme",
     "resample",
     "roi_align",
+    "searchsorted",
+    "shift",
     "softmax",
+    "sort",
+    "trilu",
     "warp"
 );
