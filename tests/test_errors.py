@@ -262,7 +262,7 @@ def test_names_of_nnabla_that_are_still_to_come(name):
     assert not hasattr(nn, name)
 
 
-@pytest.mark.parametrize("name", ["rnn", "lstm", "warp_by_flow", "sync_batch_normalization"])
+@pytest.mark.parametrize("name", ["rnn", "lstm", "sync_batch_normalization"])
 def test_functions_of_nnabla_that_are_still_to_come(name):
     with pytest.raises(AttributeError, match=f"{name}.*NNabla"):
         getattr(F, name)
