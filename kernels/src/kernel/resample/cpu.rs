@@ -62,7 +62,9 @@ impl<T: SimdReal> TapTable<T> {
             (at[to], weight[to]) = ((k / forward.each) as u32, forward.weight[k]);
             end[i as usize] += 1;
         }
-        TapTable { each: 0, first, at, weight }
+        let each = at.len() / s.n;
+        let alike = (0..=s.n).all(|i| first[i] == i * each);
+        TapTable { each: if alike { each } else { 0 }, first, at, weight }
     }
 
     /// What element j is made of, and the weights.
