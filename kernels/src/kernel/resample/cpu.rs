@@ -116,7 +116,7 @@ impl<T: SimdReal> TapTable<T> {
                     _ => y.fill(T::ZERO),
                 }
             }
-            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y = *y + a * w));
+            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y += a * w));
         }
     }
 }
