@@ -66,27 +66,28 @@ __device__ inline void frames_load(const void *x, int type, void *z, int to, lon
 }
 
 template <class R>
-__device__ inline void frames_store(const void *z, void *re, int type, void *im, long long count, const Frames &s) {
+__device__ inline void frames_store(const void *z, void *y, int type, int part, int add, long long count,
+                                    const Frames &s) {
   for (long long e = first(); e < count; e += step()) {
     long long f = e;
     long long bin = divide(f, s.frames);
     const long long b = divide(bin, s.bins()), at = 2 * ((b * s.frames + f) * s.size + bin);
-    const R scale = (R)s.scale(bin);
-    keep_real<R>(re, type, e, fetch_real<R>(z, type, at) * scale);
-    keep_real<R>(im, type, e, fetch_real<R>(z, type, at + 1) * scale);
+    const R v = fetch_real<R>(z, type, at + part) * (R)s.scale(bin);
+    keep_real<R>(y, type, e, add ? fetch_real<R>(y, type, e) + v : v);
   }
 }
 
 template <class R>
-__device__ inline void frames_spread(const void *re, int type, const void *im, void *z, long long count, const Frames &s) {
+__device__ inline void frames_spread(const void *re, const void *im, void *z, int type, long long count,
+                                     const Frames &s) {
   for (long long e = first(); e < count; e += step()) {
     long long bin = e;
     long long f = divide(bin, s.size);
     const long long b = divide(f, s.frames), at = (b * s.bins() + bin) * s.frames + f;
     const bool there = bin < s.bins(), ends = bin == 0 || 2 * bin == s.size;
     const R scale = (R)s.scale(bin);
-    keep_real<R>(z, type, 2 * e, there ? fetch_real<R>(re, type, at) * scale : (R)0);
-    keep_real<R>(z, type, 2 * e + 1, there && !ends ? fetch_real<R>(im, type, at) * scale : (R)0);
+    keep_real<R>(z, type, 2 * e, there && re ? fetch_real<R>(re, type, at) * scale : (R)0);
+    keep_real<R>(z, type, 2 * e + 1, there && !ends && im ? fetch_real<R>(im, type, at) * scale : (R)0);
   }
 }
 
@@ -101,7 +102,7 @@ __device__ inline R added(const void *z, int type, const Frames &s, long long b,
 }
 
 template <class R>
-__device__ inline void frames_add(const void *z, void *x, int type, long long count, const Frames &s) {
+__device__ inline void frames_add(const void *z, void *x, int type, int add, long long count, const Frames &s) {
   for (long long e = first(); e < count; e += step()) {
     long long i = e;
     const long long b = divide(i, s.samples);
@@ -118,7 +119,7 @@ __device__ inline void frames_add(const void *z, void *x, int type, long long co
       if (p < 0) p += period;
       for (; mirrored && p < s.padded(); p += period) sum += added<R>(z, type, s, b, p);
     }
-    keep_real<R>(x, type, e, sum);
+    keep_real<R>(x, type, e, add ? fetch_real<R>(x, type, e) + sum : sum);
   }
 }
 
@@ -133,15 +134,16 @@ __device__ inline void frames_add(const void *z, void *x, int type, long long co
   extern "C" __global__ void frames_load_##suffix(const void *x, int type, void *z, int to, NNRS_SIZES) {        \
     nnrs::frames_load<R>(x, type, z, to, count, NNRS_GIVEN);                                                     \
   }                                                                                                              \
-  extern "C" __global__ void frames_store_##suffix(const void *z, void *re, int type, void *im, NNRS_SIZES) {    \
-    nnrs::frames_store<R>(z, re, type, im, count, NNRS_GIVEN);                                                   \
+  extern "C" __global__ void frames_store_##suffix(const void *z, void *y, int type, int part, int add,          \
+                                                   NNRS_SIZES) {                                                 \
+    nnrs::frames_store<R>(z, y, type, part, add, count, NNRS_GIVEN);                                             \
   }                                                                                                              \
-  extern "C" __global__ void frames_spread_##suffix(const void *re, int type, const void *im, void *z,           \
+  extern "C" __global__ void frames_spread_##suffix(const void *re, const void *im, void *z, int type,           \
                                                     NNRS_SIZES) {                                                \
-    nnrs::frames_spread<R>(re, type, im, z, count, NNRS_GIVEN);                                                  \
+    nnrs::frames_spread<R>(re, im, z, type, count, NNRS_GIVEN);                                                  \
   }                                                                                                              \
-  extern "C" __global__ void frames_add_##suffix(const void *z, void *x, int type, NNRS_SIZES) {                 \
-    nnrs::frames_add<R>(z, x, type, count, NNRS_GIVEN);                                                          \
+  extern "C" __global__ void frames_add_##suffix(const void *z, void *x, int type, int add, NNRS_SIZES) {        \
+    nnrs::frames_add<R>(z, x, type, add, count, NNRS_GIVEN);                                                     \
   }
 
 NNRS_FRAMES(float, f32)

@@ -76,5 +76,6 @@ ERRORS = [
     ),
     Error(inputs=[(1, 2, 3), (2, 2)], args={"pad": (1, 1)}, match="argument 'pad'"),
     Error(inputs=[(1, 2, 3), (2, 2)], args={"base_axis": 2}, match="argument 'base_axis'|argument 'weight'"),
+    Error(inputs=[(1, 2, 3), (2, 2)], args={"base_axis": -(2**63)}, match="argument", oracle=False, reason="dies"),
     Error(inputs=[(1, 2, 3), (2, 4)], match="argument 'x'", name="kernel", oracle=False, reason="no error"),
 ]

@@ -154,6 +154,7 @@ ERRORS = [
     Error(
         inputs=[(1, 1, 2, 2), (1, 2, 2, 3)], match="argument 'grid'", name="components", oracle=False, reason="no error"
     ),
+    Error(inputs=[(1, 1, 2, 2), ()], match="argument 'grid'", name="no axes", oracle=False, reason="dies"),
     Error(inputs=[(1, 1, 4), (1, 4, 1)], match="argument 'x'", name="lines"),
     Error(inputs=[(1, 1, 0, 2), (1, 2, 2, 2)], match="argument 'x'", name="nothing", oracle=False, reason="dies"),
 ]

@@ -137,9 +137,7 @@ impl WarpDerivative {
         }
         let (places, fits) = match self.flow {
             true => (spatial, grid.ndim() == 4 && grid[..2] == [x[0], 2] && grid[2..] == *spatial),
-            false => {
-                (&grid[1..(dims + 1).min(grid.ndim())], grid.ndim() == n && grid[0] == x[0] && grid[n - 1] == dims)
-            }
+            false => (grid.get(1..dims + 1).unwrap_or(&[]), grid.ndim() == n && grid[0] == x[0] && grid[n - 1] == dims),
         };
         if !fits {
             let (name, expected) = match self.flow {

@@ -72,7 +72,7 @@ fn channels(x: &Shape, base_axis: i64) -> Option<usize> {
 /// The shape of a weight with one channel for each map, if it is one of `maps` maps.
 fn weight(x: &Shape, base_axis: i64, w: &Shape, maps: Option<usize>, of: &str) -> Result<Shape> {
     let base = if base_axis < 0 { base_axis + x.ndim() as i64 } else { base_axis };
-    let spatial = (x.ndim() as i64 - base - 1).max(0) as usize;
+    let spatial = (x.ndim() as i64 - 1).saturating_sub(base).clamp(0, x.ndim() as i64) as usize;
     if w.ndim() == spatial + 1 && Some(w[0]) == maps {
         return Ok([w[0], 1].into_iter().chain(w[1..].iter().copied()).collect());
     }

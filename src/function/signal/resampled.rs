@@ -54,7 +54,7 @@ pub fn sizes(name: &str, given: &[i64]) -> Result<SmallVec<[usize; 3]>> {
 /// The call that resamples the axes of `x` from `first` on, and the result's shape.
 pub fn resample(x: &Shape, first: usize, axes: SmallVec<[Sampling; 3]>, beyond: f64) -> Result<(Shape, Resample)> {
     let last = first + axes.len();
-    if axes.iter().any(|s| s.n == 0 || s.n > MOST as usize) {
+    if axes.iter().any(|s| s.n == 0 || s.n.max(s.m) > MOST as usize) {
         return Err(Error::shape("x", format!("sizes from 1 to {MOST} along the axes that are resampled")).actual(x));
     }
     let y: Shape =

@@ -2,8 +2,10 @@
 
 mod cuda;
 
+use crate::array::scratch::{Scratch, counted};
 use crate::array::{Data, Place};
 use crate::call::{Call, Run, View, ViewMut};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::pool::tasks;
 use crate::simd::SimdReal;
@@ -30,17 +32,15 @@ impl AffineGrid {
 
     fn fill<T: SimdReal>(&self, theta: &[T], y: &mut [T]) {
         let (d, [depth, height, width]) = (self.dims, self.size);
+        let columns = Scratch::each(width, |i| T::from_f64(self.coordinate(2, i)));
         tasks::parts(y, width * d, |row, y| {
             let (line, b) = (row % (depth * height), row / (depth * height));
-            let theta = &theta[b * d * (d + 1)..][..d * (d + 1)];
-            let (z, h) = (self.coordinate(0, line / height), self.coordinate(1, line % height));
-            for (i, y) in y.chunks_exact_mut(d).enumerate() {
-                // The components are x, y and z, and 1 after those that there are.
-                let mut at = [self.coordinate(2, i), h, z, 0.0];
-                at[d] = 1.0;
-                for (y, map) in y.iter_mut().zip(theta.chunks_exact(d + 1)) {
-                    *y = map.iter().zip(at).fold(T::ZERO, |sum, (&m, c)| sum + m * T::from_f64(c));
-                }
+            // What y and z, and 1, add to each component along the row.
+            let fixed = [self.coordinate(1, line % height), self.coordinate(0, line / height)];
+            for (c, map) in theta[b * d * (d + 1)..].chunks_exact(d + 1).take(d).enumerate() {
+                let others = map[1..d].iter().zip(fixed);
+                let sum = others.fold(map[d], |sum, (&m, at)| sum + m * T::from_f64(at));
+                y[c..].iter_mut().step_by(d).zip(&columns[..]).for_each(|(y, &x)| *y = map[0] * x + sum);
             }
         });
     }
@@ -57,5 +57,9 @@ impl AffineGrid {
 impl Call for AffineGrid {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.run(&x[0].data, &y[0].data)
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [counted(self.size[2] * dtype.size()), 0]
     }
 }

@@ -36,12 +36,17 @@ impl Fft {
         Ok(())
     }
 
-    /// Bytes of lines that are transformed together, and of what a transform works in.
+    /// Bytes of what the host works in: lines side by side, and room for each, which for sizes with a large prime factor is more.
     fn lines(&self, size: usize) -> usize {
-        let longest = self.axes.iter().copied().max().unwrap_or(1);
-        let line = longest.saturating_mul(2 * size);
-        let columns = if self.axes.len() > 1 { cpu::COLUMNS } else { 1 };
-        counted(line.saturating_mul(columns)).saturating_add(counted(line.saturating_mul(2)))
+        let of = |(a, &n): (usize, &usize)| {
+            let (line, inner) = (n.saturating_mul(2 * size), self.axes[a + 1..].iter().product::<usize>());
+            let lines = self.axes.iter().product::<usize>() / n.max(1) * self.outer;
+            let room = if cuda::radices(n).iter().all(|&p| p < 32) { 1 } else { 4 };
+            let block = if a + 1 < self.axes.len() { cpu::COLUMNS.min(inner) } else { 0 };
+            let each = counted(line.saturating_mul(room)).saturating_add(counted(line.saturating_mul(block)));
+            each.saturating_mul(lines.div_ceil(block.max(1)).clamp(1, pool::num_threads()))
+        };
+        self.axes.iter().enumerate().map(of).max().unwrap_or(0)
     }
 }
 
@@ -51,7 +56,12 @@ impl Call for Fft {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.lines(dtype.size()).saturating_mul(pool::num_threads()); 2]
+        [self.lines(dtype.size()); 2]
+    }
+
+    /// The rule makes the transform, and then its multiple.
+    fn backward_scratch(&self) -> usize {
+        if self.axes.len() == 1 { 0 } else { 2 * self.axes.iter().product::<usize>() * self.outer }
     }
 
     /// With several axes what is between them would have no place where the result is added.

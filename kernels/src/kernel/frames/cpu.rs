@@ -1,10 +1,12 @@
 //! On the host, by the crate realfft.
 
 use super::Frames;
+use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::{Element, Real};
 use crate::kernel::fft::cpu::{Transformed, ask, complex};
 use crate::pool::tasks::{self, Shared};
+use crate::simd;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 use std::sync::{Arc, OnceLock};
@@ -77,7 +79,14 @@ impl Frames {
 }
 
 /// The spectra of one signal with its border.
-fn spectra<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], signal: &[T], y: [&Shared<T>; 2], first: usize) {
+fn spectra<T: Sampled>(
+    s: &Frames,
+    plan: &FramePlan<T>,
+    window: &[T],
+    signal: &[T],
+    y: &[Option<(Shared<T>, Output)>; 2],
+    first: usize,
+) {
     let (bins, size) = (s.bins(), s.size);
     tasks::share(s.frames.div_ceil(TOGETHER), s.frames * size, move |task| {
         let from = task * TOGETHER;
@@ -93,21 +102,26 @@ fn spectra<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], signal: &[
         });
         for bin in 0..bins {
             let scale = <T as Element>::from_f64(s.scale(bin));
-            for (part, y) in y.into_iter().enumerate() {
+            for (part, y) in y.iter().enumerate() {
+                let Some((y, output)) = y else { continue };
                 let at = (first + bin) * s.frames + from;
                 // SAFETY: `count` frames of a bin, inside y; no other task has these frames.
                 let row = unsafe { std::slice::from_raw_parts_mut(y.0.add(at), count) };
-                row.iter_mut().enumerate().for_each(|(k, y)| *y = spectra[2 * (k * bins + bin) + part] * scale);
+                for (k, y) in row.iter_mut().enumerate() {
+                    let v = spectra[2 * (k * bins + bin) + part] * scale;
+                    *y = if *output == Output::Accumulate { *y + v } else { v };
+                }
             }
         }
     });
 }
 
-pub(super) fn analyse<T: Sampled>(s: &Frames, x: &[T], [re, im]: [&mut [T]; 2]) {
+/// Those of the two parts that are wanted.
+pub(super) fn analyse<T: Sampled>(s: &Frames, x: &[T], y: [Option<(&mut [T], Output)>; 2]) {
     let (plan, window) = (planned::<T>(s), s.window::<T>());
     let squares = |i: usize| window[i].to_f64();
-    let (re, im) = (Shared(re.as_mut_ptr()), Shared(im.as_mut_ptr()));
-    let (re, im, window) = (&re, &im, &window);
+    let y = y.map(|y| y.map(|(y, output)| (Shared(y.as_mut_ptr()), output)));
+    let (y, window) = (&y, &window);
     tasks::share(s.batch, s.batch * s.padded(), |b| {
         let x = &x[b * s.samples..][..s.samples];
         let value = |p: usize| match s.source(p) {
@@ -116,12 +130,19 @@ pub(super) fn analyse<T: Sampled>(s: &Frames, x: &[T], [re, im]: [&mut [T]; 2]) 
             None => <T as Real>::ZERO,
         };
         let signal = Scratch::each(s.padded(), value);
-        spectra(s, plan, window, &signal, [re, im], b * s.bins());
+        spectra(s, plan, window, &signal, y, b * s.bins());
     });
 }
 
 /// The samples from `first` on of the sum of all frames of one signal.
-fn sum<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], y: [&[T]; 2], first: usize, signal: &mut [T]) {
+fn sum<T: Sampled>(
+    s: &Frames,
+    plan: &FramePlan<T>,
+    window: &[T],
+    y: [Option<&[T]>; 2],
+    first: usize,
+    signal: &mut [T],
+) {
     let (bins, size) = (s.bins(), s.size);
     signal.fill(<T as Real>::ZERO);
     let last = first + signal.len() - 1;
@@ -136,8 +157,9 @@ fn sum<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], y: [&[T]; 2], 
             let scale = <T as Element>::from_f64(s.scale(bin) * if ends { 1.0 } else { 0.5 });
             for k in 0..count {
                 let at = bin * s.frames + from + k;
-                spectra[2 * (k * bins + bin)] = y[0][at] * scale;
-                spectra[2 * (k * bins + bin) + 1] = if ends { <T as Real>::ZERO } else { y[1][at] * scale };
+                let part = |part: usize| y[part].map_or(<T as Real>::ZERO, |y| y[at] * scale);
+                spectra[2 * (k * bins + bin)] = part(0);
+                spectra[2 * (k * bins + bin) + 1] = if ends { <T as Real>::ZERO } else { part(1) };
             }
         }
         scratch::with(2 * plan.1.get_scratch_len(), |room: &mut [T]| {
@@ -153,13 +175,14 @@ fn sum<T: Sampled>(s: &Frames, plan: &FramePlan<T>, window: &[T], y: [&[T]; 2], 
     }
 }
 
-pub(super) fn synthesize<T: Sampled>(s: &Frames, y: [&[T]; 2], x: &mut [T]) {
+/// A part that is not there is zeros.
+pub(super) fn synthesize<T: Sampled>(s: &Frames, y: [Option<&[T]>; 2], x: &mut [T], output: Output) {
     let (plan, window) = (planned::<T>(s), s.window::<T>());
     let squares = |i: usize| window[i].to_f64();
     let (spectrum, window) = (s.bins() * s.frames, &window[..]);
     let block = (BLOCK * s.size).max(1 << 12);
     tasks::parts(x, s.samples, |b, x| {
-        let y = y.map(|y| &y[b * spectrum..][..spectrum]);
+        let y = y.map(|y| y.map(|y| &y[b * spectrum..][..spectrum]));
         let mut signal = Scratch::filled(s.padded(), <T as Real>::ZERO);
         tasks::parts(&mut signal, block, |task, part| {
             sum(s, plan, window, y, task * block, part);
@@ -170,7 +193,11 @@ pub(super) fn synthesize<T: Sampled>(s: &Frames, y: [&[T]; 2], x: &mut [T]) {
                 part.iter_mut().enumerate().for_each(divide);
             }
         });
-        x.copy_from_slice(&signal[s.border..][..s.samples]);
+        let own = &signal[s.border..][..s.samples];
+        match output {
+            Output::Write => x.copy_from_slice(own),
+            _ => simd::add_assign(x, own),
+        }
         if s.reflect {
             let borders = (0..s.border).chain(s.border + s.samples..s.padded());
             borders.for_each(|p| s.source(p).into_iter().for_each(|i| x[i] += signal[p]));

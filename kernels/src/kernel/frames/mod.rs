@@ -5,8 +5,8 @@ mod cpu;
 mod cuda;
 
 use crate::array::scratch::counted;
-use crate::array::{Data, Place};
-use crate::call::{Call, Run, View, ViewMut};
+use crate::array::{Data, Output, Place};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::pool;
@@ -114,22 +114,23 @@ impl Frames {
         }
     }
 
-    fn analyse(&self, x: &Data, y: [&Data; 2]) -> Result<()> {
-        if let Place::Gpu(_) = y[0].place() {
+    fn analyse(&self, x: &Data, y: [Option<(&Data, Output)>; 2]) -> Result<()> {
+        if let Place::Gpu(_) = x.place() {
             return cuda::analyse(self, x, y);
         }
         with_real!(x.dtype(), T => {
-            cpu::analyse(self, x.as_slice::<T>(), [y[0].as_mut_slice(), y[1].as_mut_slice()]);
+            let y = y.map(|y| y.map(|(y, output)| (y.as_mut_slice::<T>(), output)));
+            cpu::analyse(self, x.as_slice::<T>(), y);
         });
         Ok(())
     }
 
-    fn synthesize(&self, y: [&Data; 2], x: &Data) -> Result<()> {
+    fn synthesize(&self, y: [Option<&Data>; 2], x: &Data, output: Output) -> Result<()> {
         if let Place::Gpu(_) = x.place() {
-            return cuda::synthesize(self, y, x);
+            return cuda::synthesize(self, y, x, output);
         }
         with_real!(x.dtype(), T => {
-            cpu::synthesize(self, [y[0].as_slice::<T>(), y[1].as_slice()], x.as_mut_slice());
+            cpu::synthesize(self, y.map(|y| y.map(|y| y.as_slice::<T>())), x.as_mut_slice(), output);
         });
         Ok(())
     }
@@ -149,11 +150,20 @@ pub struct Analysis(pub Frames);
 
 impl Call for Analysis {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.analyse(&x[0].data, [&y[0].data, &y[1].data])
+        self.0.analyse(&x[0].data, [0, 1].map(|i| Some((&y[i].data, Output::Write))))
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.0.buffers(dtype.size()), 0]
+        [self.0.buffers(dtype.size()); 2]
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gx) = &gx[0] else { return Ok(()) };
+        self.0.synthesize([0, 1].map(|i| gy[i].as_ref().map(|gy| &gy.data)), &gx.data, gx.output)
     }
 }
 
@@ -162,10 +172,19 @@ pub struct Synthesis(pub Frames);
 
 impl Call for Synthesis {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.synthesize([&x[0].data, &x[1].data], &y[0].data)
+        self.0.synthesize([0, 1].map(|i| Some(&x[i].data)), &y[0].data, Output::Write)
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.0.buffers(dtype.size()), 0]
+        [self.0.buffers(dtype.size()); 2]
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        self.0.analyse(&gy.data, [0, 1].map(|i| gx[i].as_ref().map(|gx| (&gx.data, gx.output))))
     }
 }

@@ -3,7 +3,7 @@
 use super::Correlation;
 use crate::array::Output;
 use crate::pool::tasks;
-use crate::simd::SimdReal;
+use crate::simd::{self, SimdReal};
 use std::ops::Range;
 
 /// Elements of a result that a task makes at least.
@@ -35,7 +35,7 @@ impl Correlation {
             let (i, j) = (top + i, left + columns.start);
             let first = &x[0][self.element(b, i, j)..][..length];
             let second = &x[1][self.element(b, i + shift[0], j + shift[1])..][..length];
-            first.iter().zip(second).map(|(&p, &q)| p * q).sum::<T>()
+            simd::dot(first, second)
         };
         self.inside(0, top, shift[0]).map(row).sum()
     }
@@ -93,7 +93,7 @@ pub(super) fn gradient<T: SimdReal>(
                 let (first_i, first_j) = if second { (row as usize, column as usize) } else { (i, j) };
                 let g = c.covered(gy, b, first_i, first_j, s);
                 let x = &other[c.element(b, row, column)..][..c.channels];
-                gx.iter_mut().zip(x).for_each(|(gx, &x)| *gx += g * x);
+                simd::axpy(gx, g, x);
             }
         }
     });

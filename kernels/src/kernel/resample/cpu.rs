@@ -62,7 +62,9 @@ impl<T: SimdReal> TapTable<T> {
             (at[to], weight[to]) = ((k / forward.each) as u32, forward.weight[k]);
             end[i as usize] += 1;
         }
-        TapTable { each: 0, first, at, weight }
+        let each = at.len() / s.n;
+        let alike = (0..=s.n).all(|i| first[i] == i * each);
+        TapTable { each: if alike { each } else { 0 }, first, at, weight }
     }
 
     /// What element j is made of, and the weights.
@@ -114,7 +116,7 @@ impl<T: SimdReal> TapTable<T> {
                     _ => y.fill(T::ZERO),
                 }
             }
-            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y = *y + a * w));
+            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y += a * w));
         }
     }
 }

@@ -151,7 +151,11 @@ impl Resample {
     fn passes(&self, images: usize, transposed: bool) -> SmallVec<[AxisPass; 3]> {
         let sizes = |s: &Sampling| if transposed { (s.m, s.n) } else { (s.n, s.m) };
         let mut now: SmallVec<[usize; 3]> = self.axes.iter().map(|s| sizes(s).0).collect();
-        let mut order: SmallVec<[usize; 3]> = (0..now.len()).rev().filter(|&a| !self.axes[a].is_identity()).collect();
+        let mut order: SmallVec<[usize; 3]> = (0..now.len()).filter(|&a| !self.axes[a].is_identity()).collect();
+        // Lines are slower than rows: among equals they are done where there are fewer elements.
+        if !transposed {
+            order.reverse();
+        }
         order.sort_by(|&a, &b| {
             let ((na, ma), (nb, mb)) = (sizes(&self.axes[a]), sizes(&self.axes[b]));
             (ma as u128 * nb as u128).cmp(&(mb as u128 * na as u128))

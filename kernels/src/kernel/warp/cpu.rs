@@ -51,23 +51,47 @@ impl<T: SimdReal> WarpTaps<T> {
         }
     }
 
-    /// What place number `p` of the block reads.
-    fn of(&self, p: usize) -> impl Iterator<Item = (usize, T)> {
-        let k = p * self.each..(p + 1) * self.each;
-        self.at[k.clone()].iter().copied().zip(self.weight[k].iter().copied()).filter(|(at, _)| *at != NONE)
+    /// What place number `p` of the block reads: elements and weights.
+    fn of(&self, p: usize) -> (&[usize], &[T]) {
+        (&self.at[p * self.each..][..self.each], &self.weight[p * self.each..][..self.each])
     }
 }
 
-impl Warp {
-    /// Distances of channels and of elements in an array of `size` elements a channel, and where image `b` begins.
-    fn layout(&self, b: usize, size: usize) -> (usize, usize, usize) {
-        let (channel, element) = if self.channel_last { (1, self.channels) } else { (size, 1) };
-        (b * self.channels * size, channel, element)
+/// The sum of what a place reads of a channel: what is not in the image is beyond the end of `x`.
+#[inline(always)]
+fn read<T: SimdReal>(x: &[T], (at, weight): (&[usize], &[T])) -> T {
+    at.iter().zip(weight).fold(T::ZERO, |sum, (&at, &w)| x.get(at).map_or(sum, |&v| sum + v * w))
+}
+
+/// Calls `f` with the number of taps as a constant.
+macro_rules! with_taps {
+    ($taps:expr, $f:ident ($($arg:expr),*)) => {
+        match $taps.each {
+            1 => $f::<T, 1>($($arg),*),
+            4 => $f::<T, 4>($($arg),*),
+            _ => $f::<T, 8>($($arg),*),
+        }
+    };
+}
+
+fn read_line<T: SimdReal, const K: usize>(x: &[T], taps: &WarpTaps<T>, y: &mut [T]) {
+    let (at, weight) = (taps.at.chunks_exact(K), taps.weight.chunks_exact(K));
+    y.iter_mut().zip(at.zip(weight)).for_each(|(y, taps)| *y = read(x, taps));
+}
+
+fn add_line<T: SimdReal, const K: usize>(gx: &mut [T], taps: &WarpTaps<T>, gy: &[T]) {
+    let (at, weight) = (taps.at.chunks_exact(K), taps.weight.chunks_exact(K));
+    for (&g, (at, weight)) in gy.iter().zip(at.zip(weight)) {
+        for (&at, &w) in at.iter().zip(weight) {
+            if let Some(gx) = gx.get_mut(at) {
+                *gx += g * w;
+            }
+        }
     }
 }
 
 pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
-    let (places, size) = (w.places(), y.len());
+    let (places, size, image, channels) = (w.places(), y.len(), w.image(), w.channels);
     let blocks = places.div_ceil(BLOCK);
     let shared = Shared(y.as_mut_ptr());
     let shared = &shared;
@@ -76,49 +100,61 @@ pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
         let end = (first + BLOCK).min(places);
         let mut taps = WarpTaps::new(w);
         taps.look_up(w, grid, b, first, end);
-        let (start, channel, element) = w.layout(b, w.image());
-        let (begin, to_channel, to_element) = w.layout(b, places);
-        let value = |c: usize, p: usize| {
-            taps.of(p).fold(T::ZERO, |sum, (at, v)| sum + x[start + c * channel + at * element] * v)
+        let x = &x[b * channels * image..][..channels * image];
+        // SAFETY: elements of this block's places alone, inside y.
+        let part = |at: usize, n: usize| unsafe {
+            std::slice::from_raw_parts_mut(shared.0.add(b * channels * places + at), n)
         };
-        // SAFETY: places of this block alone, inside y.
-        let keep = |c: usize, p: usize| unsafe {
-            shared.0.add(begin + c * to_channel + (first + p) * to_element).write(value(c, p));
-        };
-        match w.channel_last {
-            true => (0..end - first).for_each(|p| (0..w.channels).for_each(|c| keep(c, p))),
-            false => (0..w.channels).for_each(|c| (0..end - first).for_each(|p| keep(c, p))),
+        if !w.channel_last {
+            for (c, x) in x.chunks_exact(image).enumerate() {
+                with_taps!(taps, read_line(x, &taps, part(c * places + first, end - first)));
+            }
+            return;
+        }
+        for p in first..end {
+            let y = part(p * channels, channels);
+            y.fill(T::ZERO);
+            let (at, weight) = taps.of(p - first);
+            for (&at, &v) in at.iter().zip(weight).filter(|(at, _)| **at != NONE) {
+                y.iter_mut().zip(&x[at * channels..]).for_each(|(y, &x)| *y += x * v);
+            }
         }
     });
 }
 
 pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], gx: &mut [T], output: Output) {
-    let (places, image, size) = (w.places(), w.image(), gx.len());
+    let (places, image, size, channels) = (w.places(), w.image(), gx.len(), w.channels);
     if output == Output::Write {
         gx.fill(T::ZERO);
     }
-    let groups = w.channels.div_ceil(CHANNELS);
+    let groups = channels.div_ceil(CHANNELS);
     let shared = Shared(gx.as_mut_ptr());
     let shared = &shared;
     tasks::share(w.batch * groups, gy.len().max(size) * w.taps(), move |task| {
         let (b, group) = (task / groups, task % groups * CHANNELS);
-        let channels = group..(group + CHANNELS).min(w.channels);
-        let (start, channel, element) = w.layout(b, image);
-        let (begin, from_channel, from_element) = w.layout(b, places);
+        let own = group..(group + CHANNELS).min(channels);
+        let gy = &gy[b * channels * places..][..channels * places];
+        // SAFETY: elements of this task's channels, inside gx.
+        let part =
+            |at: usize, n: usize| unsafe { std::slice::from_raw_parts_mut(shared.0.add(b * channels * image + at), n) };
         let mut taps = WarpTaps::new(w);
         for first in (0..places).step_by(BLOCK) {
             let end = (first + BLOCK).min(places);
             taps.look_up(w, grid, b, first, end);
-            let add = |c: usize, p: usize| {
-                let g = gy[begin + c * from_channel + (first + p) * from_element];
-                for (at, v) in taps.of(p) {
-                    // SAFETY: a channel of this task's, inside gx.
-                    unsafe { *shared.0.add(start + c * channel + at * element) += g * v };
+            if !w.channel_last {
+                for c in own.clone() {
+                    let gy = &gy[c * places + first..c * places + end];
+                    with_taps!(taps, add_line(part(c * image, image), &taps, gy));
                 }
-            };
-            match w.channel_last {
-                true => (0..end - first).for_each(|p| channels.clone().for_each(|c| add(c, p))),
-                false => channels.clone().for_each(|c| (0..end - first).for_each(|p| add(c, p))),
+                continue;
+            }
+            for p in first..end {
+                let gy = &gy[p * channels..][own.clone()];
+                let (at, weight) = taps.of(p - first);
+                for (&at, &v) in at.iter().zip(weight).filter(|(at, _)| **at != NONE) {
+                    let gx = part(at * channels + own.start, own.len());
+                    gx.iter_mut().zip(gy).for_each(|(gx, &g)| *gx += g * v);
+                }
             }
         }
     });

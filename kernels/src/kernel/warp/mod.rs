@@ -139,6 +139,11 @@ impl Call for WarpGather {
         self.0.gather(&x[0].data, &x[1].data, &y[0].data)
     }
 
+    /// The rule makes images read along an axis, and their products, for the gradient of the places.
+    fn backward_scratch(&self) -> usize {
+        if self.0.nearest { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
+    }
+
     /// That of the images alone.
     fn needs(&self, want: &[bool]) -> Option<Needs> {
         (!want[1]).then_some(Needs { x: 0b10, y: 0 })
