@@ -758,6 +758,180 @@ def _layer_normalization(x: A, beta: A | None = None, gamma: A | None = None, ba
     return _call(_LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
 
+_GROUP_NORMALIZATION = _index('group_normalization')
+
+
+def _group_normalization(x: A, beta: A | None = None, gamma: A | None = None, num_groups: int = 1, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Group normalization (Wu and He, 2018): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean and a
+     variance for each group of neighbouring channels of each sample.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at the channel axis and size 1 elsewhere; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        num_groups: Number of groups, a divisor of the number of channels.
+        channel_axis: Axis of the channels; may count from the end.
+        batch_axis: Axes that number the samples; they may count from the end.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance of the groups, of x's shape with the channel axis cut
+            into (num_groups, 1) and size 1 at all axes that are not batch axes.
+    """
+    return _call(_GROUP_NORMALIZATION, (x, beta, gamma), (num_groups, channel_axis, batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_INSTANCE_NORMALIZATION = _index('instance_normalization')
+
+
+def _instance_normalization(x: A, beta: A | None = None, gamma: A | None = None, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Instance normalization (Ulyanov et al., 2016): `y = (x - mean) / sqrt(variance + eps) * gamma + beta`, with a mean and a
+     variance for each channel of each sample.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at the channel axis, and at the batch axes x's size or 1, and size 1 elsewhere;
+            left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        channel_axis: Axis of the channels; may count from the end.
+        batch_axis: Axes that number the samples; they may count from the end.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance, of x's size at batch and channel axes and size 1
+            elsewhere.
+    """
+    return _call(_INSTANCE_NORMALIZATION, (x, beta, gamma), (channel_axis, batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_TENSOR_NORMALIZATION = _index('tensor_normalization')
+
+
+def _tensor_normalization(x: A, beta: A | None = None, gamma: A | None = None, axes: Sequence[int] = (1,), eps: float = 1e-5, no_scale: bool = False, no_bias: bool = False, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Normalization with a mean and a variance for each index of `axes`:
+     `y = (x - mean) / sqrt(variance + eps) * gamma + beta`.
+
+    Args:
+        x: N-D array.
+        beta: Shift, of x's size at `axes` and size 1 elsewhere; left out if no_bias.
+        gamma: Scale, of beta's shape; left out if no_scale.
+        axes: Axes with statistics of their own; the others are averaged over.
+        eps: Added to the variance.
+        no_scale: There is no gamma.
+        no_bias: There is no beta.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+        statistics: With output_stat: mean and variance.
+    """
+    return _call(_TENSOR_NORMALIZATION, (x, beta, gamma), (axes, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
+
+
+_WEIGHT_STANDARDIZATION = _index('weight_standardization')
+
+
+def _weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-5, output_stat: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Weight standardization (Qiao et al., 2019): `y = (w - mean) / sqrt(variance + eps)`, with a mean and a variance for each
+     output channel.
+
+    Args:
+        w: Weight, an N-D array.
+        channel_axis: Axis of the output channels; may count from the end.
+        eps: Added to the variance.
+        output_stat: Give mean and biased variance, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of w's shape.
+        statistics: With output_stat: mean and variance.
+    """
+    return _call(_WEIGHT_STANDARDIZATION, (w,), (channel_axis, eps, output_stat), n_outputs, outputs)
+
+
+_NORM_NORMALIZATION = _index('norm_normalization')
+
+
+def _norm_normalization(x: A, p: float | None = None, axes: Sequence[int] | None = None, eps: float = 1e-12, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
+
+    Args:
+        x: N-D array.
+        p: Order of the norm, 1 or more; None: 2.
+        axes: Axes that a norm is over; None: all. They may count from the end.
+        eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_NORM_NORMALIZATION, (x,), (p, axes, eps), n_outputs, outputs)
+
+
+_WEIGHT_NORMALIZATION = _index('weight_normalization')
+
+
+@_checked
+def weight_normalization(w: A, g: A, dim: int = 0, eps: float = 1e-12, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Weight normalization (Salimans and Kingma, 2016): `y = g w / sqrt(sum w^2 + eps)`, with a norm for each index of `dim`.
+
+    Args:
+        w: Weight, an N-D array.
+        g: Scale of shape (w.shape[dim],).
+        dim: Axis with norms of its own (that of the outputs); may count from the end.
+        eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        w_wn: N-D array of w's shape.
+    """
+    return _call(_WEIGHT_NORMALIZATION, (w, g), (dim, eps), n_outputs, outputs)
+
+
+_SPECTRAL_NORM = _index('spectral_norm')
+
+
+def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, test: bool = False, output_u: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Spectral normalization (Miyato et al., 2018): w over its spectral norm `s = u' W v`, where W is w with the axis `dim` first
+     and all others as one, and u and v come from `itr` steps `v = unit(W' u)`, `u = unit(W v)`,
+     `unit(a) = a / sqrt(|a|^2 + eps)`. Gradients take u and v as constants.
+
+    Args:
+        w: Weight, an N-D array.
+        u: What the iteration begins with, of shape (w.shape[dim],). Unless test, each forward pass writes the
+            last u to it.
+        dim: Axis of the outputs.
+        itr: Steps of the iteration, 1 or more.
+        eps: Added before the root.
+        test: Leave u as it is.
+        output_u: Give the u that the iteration has begun with, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        w_sn: N-D array of w's shape.
+        vectors: With output_u the first u; the last u, and v.
+    """
+    return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
+
+
 _SUM = _index('sum')
 
 

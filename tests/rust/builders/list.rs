@@ -36,6 +36,13 @@ builders! {
     binary_tanh
     batch_normalization
     layer_normalization
+    group_normalization
+    instance_normalization
+    tensor_normalization
+    weight_standardization
+    norm_normalization
+    weight_normalization
+    spectral_norm
     sum
     mean
     max
