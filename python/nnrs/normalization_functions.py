@@ -412,8 +412,8 @@ class BatchNormalizationInOutAdapter:
             expected = f"the shape of the first array, {self.transposed_shape} when transposed"
             raise ShapeError(message("BatchNormalizationInOutAdapter", "x", expected, moved.shape))
         self.transposed_shape = moved.shape
-        outer = moved.shape[: len(self.outer_axes)]
-        return F.reshape(moved, (*outer, math.prod(moved.shape[len(outer) :])))
+        n = len(self.outer_axes)
+        return F.reshape(moved, (*moved.shape[:n], math.prod(moved.shape[n:])))
 
     def inv(self, y: A) -> A:
         """y, as a call has made it, with its axes as they were."""
