@@ -278,8 +278,8 @@ def test_the_table_of_gradients_is_true():
         xs = [nn.Variable.from_numpy_array(np.full((2, 2), 0.5, "f4"), need_grad=True) for _ in kinds]
         try:
             y = getattr(F, f["name"])(*xs)
-        except ValueError:
-            continue  # wants other shapes
+        except (ValueError, TypeError):
+            continue  # wants other shapes, or has a signature of its own
         y = y[0] if isinstance(y, tuple) else y
         for x, flows in zip(xs, f["gradients"], strict=True):
             (g,) = nn.grad([y], [x])  # the constant 0 where no gradient flows

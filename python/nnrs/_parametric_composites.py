@@ -28,9 +28,9 @@ def _batch_parameters(
     param_init: ParamInit,
     no_scale: bool,
     no_bias: bool,
-) -> list[Variable | None]:
+) -> tuple[Any, Any, Any, Any]:
     """beta, gamma, running mean and variance of a batch normalization."""
-    kept = {_axis(inp, a, "axes") for a in (axes if isinstance(axes, Sequence) else [axes])}
+    kept = {_axis(inp, a, "batch_normalization", "axes") for a in (axes if isinstance(axes, Sequence) else [axes])}
     shape = tuple(n if i in kept else 1 for i, n in enumerate(inp.shape))
     init = param_init or {}
 
@@ -41,12 +41,12 @@ def _batch_parameters(
 
     beta = None if no_bias else make("beta", 0, True)
     gamma = None if no_scale else make("gamma", 1, True)
-    return [beta, gamma, make("mean", 0, False), make("var", 1, False)]
+    return beta, gamma, make("mean", 0, False), make("var", 1, False)
 
 
-def _axis(x: Input, axis: int, name: str) -> int:
+def _axis(x: Input, axis: int, function: str, name: str) -> int:
     if not -len(x.shape) <= axis < len(x.shape):
-        raise ArgumentError(message(None, name, f"an axis of {x.shape}", axis))
+        raise ArgumentError(message(function, name, f"an axis of {x.shape}", axis))
     return int(axis) % len(x.shape)
 
 
@@ -90,9 +90,9 @@ def fused_batch_normalization(
     (8, 3, 4, 4)
     >>> clear_parameters()
     """
-    parameters = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
-    rest: tuple[Any, ...] = (z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat)
-    return F.fused_batch_normalization(inp, *parameters, *rest)
+    x: Any = inp
+    own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
+    return F.fused_batch_normalization(x, *own, z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat)
 
 
 @parametric_function_api("bn", _BATCH)
@@ -129,8 +129,9 @@ def sync_batch_normalization(
     Returns:
         Variable of `inp`'s shape; with `output_stat` also mean and variance.
     """
-    parameters = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
-    return F.sync_batch_normalization(inp, *parameters, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
+    x: Any = inp
+    own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
+    return F.sync_batch_normalization(x, *own, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
 
 
 @parametric_function_api("spectral-norm", [("u", "Singular vector.", "(w.shape[dim],)", False)])
@@ -191,7 +192,7 @@ def weight_normalization(
     (8, 3, 4, 4)
     >>> clear_parameters()
     """
-    size = w.shape[_axis(w, dim, "dim")]
+    size = w.shape[_axis(w, dim, "weight_normalization", "dim")]
     init = I.WeightNormalizationScaleInitializer(w, dim, eps) if g_init is None else g_init
     g = get_parameter_or_create("g", (size,), init, True, not fix_parameters)
     made: Variable = F.weight_normalization(w, g, dim, eps)  # type: ignore[type-var]

@@ -68,7 +68,12 @@ class FunctionCall:
 
         more = {} if outputs is None else {"outputs": outputs}
         with context_scope(self.context), auto_forward_mode(auto_forward or get_auto_forward()):
-            return getattr(functions, self._function)(*inputs, **self.arguments, **more)
+            function = getattr(functions, self._function)
+            if not self.arguments.keys() <= inspect.signature(function).parameters.keys():
+                function = getattr(
+                    functions, "_" + self._function
+                )  # which has the registry's arguments, as NNabla's maker
+            return function(*inputs, **self.arguments, **more)
 
 
 @dataclass

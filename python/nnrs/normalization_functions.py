@@ -407,13 +407,13 @@ class BatchNormalizationInOutAdapter:
         """x with its axes joined; every x has the shape of the first one."""
         from . import functions as F
 
-        moved = F.transpose(x, self.transpose_axes)
+        moved: Any = F.transpose(x, self.transpose_axes)
         if self.transposed_shape not in (None, moved.shape):
             expected = f"the shape of the first array, {self.transposed_shape} when transposed"
             raise ShapeError(message("BatchNormalizationInOutAdapter", "x", expected, moved.shape))
         self.transposed_shape = moved.shape
-        outer = moved.shape[: len(self.outer_axes)]
-        return F.reshape(moved, (*outer, math.prod(moved.shape[len(outer) :])))
+        n: int = len(self.outer_axes)
+        return F.reshape(moved, (*moved.shape[:n], math.prod(moved.shape[n:])))
 
     def inv(self, y: A) -> A:
         """y, as a call has made it, with its axes as they were."""
