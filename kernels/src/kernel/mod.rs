@@ -29,6 +29,7 @@ pub mod pooling;
 pub mod prelu;
 pub mod random;
 pub mod range;
+pub mod recurrent;
 pub mod reduction;
 pub mod reshape;
 pub mod scatter_add;
