@@ -23,6 +23,7 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
 
 __all__ = [
 {names}]
@@ -36,6 +37,8 @@ def __getattr__(name: str) -> Any:
 
     raise missing_name(__name__, name)
 '''
+# Functions that are not in the registry.
+WRITTEN = ("LSTMCell", "gru", "lstm", "lstm_cell", "rnn")
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to
 
 
@@ -79,6 +82,6 @@ def _function(f: dict) -> str:
 
 def parametric_functions_py() -> str:
     functions = _core.parametric_registry()
-    names = sorted([f["name"] for f in functions] + ["parametric_function_api"])
+    names = sorted([*(f["name"] for f in functions), *WRITTEN, "parametric_function_api"])
     listed = "".join(f'    "{name}",\n' for name in names)
     return HEAD.replace("{names}", listed) + "".join(map(_function, functions))

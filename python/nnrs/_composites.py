@@ -9,6 +9,7 @@ import numpy as np
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._normalization import batch_normalization, layer_normalization
+from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from .recompute import forget
 
@@ -17,7 +18,10 @@ __all__ = [
     "bool_gather",
     "clip_by_value",
     "forget",
+    "gru",
     "layer_normalization",
+    "lstm",
+    "rnn",
     "scatter_nd",
     "sink",
     "split",

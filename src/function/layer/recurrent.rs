@@ -7,7 +7,7 @@ use crate::graph::{self, Variable};
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::recurrent as kernel;
 use nnrs_kernels::kernel::recurrent::Cell;
-use nnrs_kernels::random::Seed;
+use nnrs_kernels::random::RandomSeed;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
 
@@ -90,7 +90,7 @@ impl Layers {
             has_bias,
             dropout,
             training: self.training,
-            seed: Seed::default(),
+            seed: RandomSeed::default(),
         };
         let mut shapes: crate::function::Shapes = smallvec![[steps, batch, directions * hidden].into(), h.clone()];
         shapes.extend(self.cell.has_c().then(|| h.clone()));

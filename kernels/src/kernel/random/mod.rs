@@ -26,7 +26,7 @@ fn next(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
 }
 
 /// The next draw of a function's stream, or its last one. It may be found where the node keeps something else.
-pub(super) fn next_or_last(seed: &Seed, run: &Run, again: bool) -> Result<DrawSource> {
+pub(super) fn next_or_last(seed: &RandomSeed, run: &Run, again: bool) -> Result<DrawSource> {
     match again {
         true => numbers(DrawPolicy::Last(seed.last()), run),
         false => numbers(DrawPolicy::Next { seed: seed.twin(), again: false }, run),

@@ -135,7 +135,7 @@ impl Recurrent {
         let columns = self.cell.biases() * self.hidden;
         let weight = self.weight(read.input(self.weight_input(layer))?, layer, direction);
         let sums = Data::new_at(place, dtype, self.rows() * columns)?;
-        let state = |given: Option<&Data>| {
+        let state = |given: Option<&Data>| -> Result<Data> {
             let state = Data::new_at(place, dtype, self.state())?;
             let given = given.map(|g| self.state_of(g, layer, direction));
             ops::begin(&state, given.as_ref())?;
@@ -171,7 +171,8 @@ impl Recurrent {
             give(&gx[2], first, gc)?;
         }
         if let Some(gb) = self.bias_input().and_then(|i| gx[i].as_ref()) {
-            let all = View::new(&[self.rows(), columns].into(), sums.clone());
+            let shape = [self.rows(), columns].into();
+            let all = View::new(&shape, sums.clone());
             ops::sum(&all, &[true, false], &self.bias_of(&gb.data, layer, direction), gb.output)?;
         }
         if let (Some(gw), Some(x)) = (&gx[self.weight_input(layer)], x) {

@@ -50,7 +50,7 @@ pub(super) fn forward_panels(c: &Recurrent, weight: &Weight) -> Result<Data> {
     let (hidden, gates, stride) = (c.hidden, c.cell.gates(), weight.width + c.hidden);
     with_real!(weight.h.dtype(), T => {
         let (width, w) = (width::<T>(hidden), weight.h.as_slice::<T>());
-        let panels = Data::new(T::DTYPE, hidden.div_ceil(width) * gates * hidden * width)?;
+        let panels = Data::new(weight.h.dtype(), hidden.div_ceil(width) * gates * hidden * width)?;
         tasks::parts(panels.as_mut_slice::<T>(), hidden * width, |number, panel| {
             let (first, gate) = (number / gates * width, number % gates);
             panel.fill(T::ZERO);
@@ -68,7 +68,7 @@ pub(super) fn backward_panels(c: &Recurrent, weight: &Weight) -> Result<Data> {
     let (hidden, rows, stride) = (c.hidden, c.gate_rows(), weight.width + c.hidden);
     with_real!(weight.h.dtype(), T => {
         let (width, w) = (width::<T>(hidden), weight.h.as_slice::<T>());
-        let panels = Data::new(T::DTYPE, hidden.div_ceil(width) * rows * width)?;
+        let panels = Data::new(weight.h.dtype(), hidden.div_ceil(width) * rows * width)?;
         tasks::parts(panels.as_mut_slice::<T>(), rows * width, |number, panel| {
             let first = number * width;
             let n = width.min(hidden - first);
@@ -192,7 +192,7 @@ impl<T: SimdReal> Choose<T> for Backward<'_, T> {
         let (h0, out, all) = (data(&s.h), data(s.out).add(s.direction * hidden), data(s.gates));
         let (c0, extra) = (s.c0.as_ref().map(data), s.extra.map(data));
         let (g_out, sums) = (s.g_out.map(|g| data(g).add(s.direction * hidden)), data(s.sums));
-        let (gh, gc) = (Rows(data(s.gh), hidden), s.gc.as_ref().map(|gc| Rows(data(gc), hidden)));
+        let (gh, gc) = (Rows(data(&s.gh), hidden), s.gc.as_ref().map(|gc| Rows(data(gc), hidden)));
         let tables = [gradient_columns(c.cell, hidden), distances(batch, columns)];
         let [off, lane]: [&[isize]; 2] = tables.each_ref().map(|t| &**t);
         // For each task the gradients of h and c that come from the steps behind, and room for those of a step.

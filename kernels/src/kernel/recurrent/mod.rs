@@ -14,7 +14,7 @@ use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
-use crate::random::Seed;
+use crate::random::RandomSeed;
 use crate::tile::Walk;
 
 /// What is done in a step.
@@ -57,13 +57,10 @@ impl Cell {
 
     /// The gates of which a step's state has its part: where they are among the rows of a weight, and among the gradients.
     fn state_gates(self) -> &'static [GateRange] {
-        const fn range(n: usize, row: usize, column: usize) -> GateRange {
-            GateRange { n, row, column }
-        }
         match self {
-            Cell::Tanh | Cell::Relu => &[range(1, 0, 0)],
-            Cell::Lstm => &[range(4, 0, 0)],
-            Cell::Gru => &[range(2, 0, 0), range(1, 2, 3)],
+            Cell::Tanh | Cell::Relu => &[GateRange { n: 1, row: 0, column: 0 }],
+            Cell::Lstm => &[GateRange { n: 4, row: 0, column: 0 }],
+            Cell::Gru => &[GateRange { n: 2, row: 0, column: 0 }, GateRange { n: 1, row: 2, column: 3 }],
         }
     }
 }
@@ -90,7 +87,7 @@ pub struct Recurrent {
     /// There may be a gradient.
     pub training: bool,
     /// Of the numbers that are dropped.
-    pub seed: Seed,
+    pub seed: RandomSeed,
 }
 
 /// What forward leaves for backward.
