@@ -86,23 +86,22 @@ struct Lstm {
   __device__ static inline void forward(const Unit<R> &u, const Forward<R> &f) {
     R a[4];
     for (int k = 0; k < 4; ++k) a[k] = u.at((const R *)f.gates, 4, k) + u.at(f.products, 4, k);
-    for (int k = 0; k < 3; ++k) a[k] = sigmoid(a[k]);
-    a[3] = tanh(a[3]);
-    R c = a[1] * u.in(f.c, u.hidden) + a[0] * a[3];
+    for (int k = 0; k < 4; ++k) a[k] = k == 2 ? tanh(a[k]) : sigmoid(a[k]);
+    R c = a[1] * u.in(f.c, u.hidden) + a[0] * a[2];
     for (int k = 0; k < 4; ++k) u.at(f.gates, 4, k) = a[k];
     u.in(f.extra, u.hidden) = c;
-    u.in(f.out, f.out_stride) = a[2] * tanh(c);
+    u.in(f.out, f.out_stride) = a[3] * tanh(c);
   }
 
   template <class R>
   __device__ static inline void backward(const Unit<R> &u, const Backward<R> &f) {
-    R i = u.at(f.gates, 4, 0), forget = u.at(f.gates, 4, 1), o = u.at(f.gates, 4, 2), n = u.at(f.gates, 4, 3);
+    R i = u.at(f.gates, 4, 0), forget = u.at(f.gates, 4, 1), n = u.at(f.gates, 4, 2), o = u.at(f.gates, 4, 3);
     R t = tanh(u.in(f.extra, u.hidden)), gh = f.gradient(u);
     R g = u.in((const R *)f.gc, u.hidden) + gh * o * ((R)1 - t * t);
     u.at(f.sums, 4, 0) = g * n * i * ((R)1 - i);
     u.at(f.sums, 4, 1) = g * u.in(f.c, u.hidden) * forget * ((R)1 - forget);
-    u.at(f.sums, 4, 2) = gh * t * o * ((R)1 - o);
-    u.at(f.sums, 4, 3) = g * i * ((R)1 - n * n);
+    u.at(f.sums, 4, 2) = g * i * ((R)1 - n * n);
+    u.at(f.sums, 4, 3) = gh * t * o * ((R)1 - o);
     u.in(f.gc, u.hidden) = g * forget;
     u.in(f.gh, u.hidden) = 0;
   }

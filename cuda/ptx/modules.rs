@@ -15,6 +15,7 @@ modules!(
     "program",
     "random",
     "range",
+    "recurrent",
     "reduction",
     "reduction_extreme",
     "softmax"

@@ -1,4 +1,4 @@
-"""Parametric functions of recurrent layers, which are in Python in NNabla too: `rnn`, `lstm`, `gru`, and one step of an LSTM."""
+"""Parametric functions of recurrent layers, in Python as in NNabla: `rnn`, `lstm`, `gru`, and a step of an LSTM."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def lstm(
         x: Sequences of shape (T, B, I).
         h: States before the first step, of shape (L, D, B, H).
         c: States c before the first step, of h's shape.
-        w0_init: Initial weights of the first layer, as of `rnn`; the gates are i, f, o, n.
+        w0_init: Initial weights of the first layer, as of `rnn`; the gates are i, f, n, o.
         w_init: Initial weights of the other layers, likewise.
         b_init: Initial biases; by default zeros.
         num_layers: Not used, as in NNabla: there are as many layers as `h` has.

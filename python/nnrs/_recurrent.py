@@ -72,7 +72,7 @@ def lstm(
 ) -> Any:
     """Recurrent layers with long short-term memory (Hochreiter and Schmidhuber, 1997).
 
-    With `a = W x + U h_before + b` for each of the gates i, f, o, n: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`,
+    With `a = W x + U h_before + b` for each of the gates i, f, n, o: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`,
     `h = sigmoid(o) tanh(c)`.
 
     Args:

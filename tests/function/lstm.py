@@ -11,7 +11,7 @@ from recurrent_reference import inputs, layers, sigmoid
 
 
 def step(x: list[Any], h: list[Any], b: np.ndarray, state: np.ndarray, own: Any) -> tuple[np.ndarray, Any]:
-    i, f, o, n = (x[k] + h[k] + b[k] for k in range(4))
+    i, f, n, o = (x[k] + h[k] + b[k] for k in range(4))
     own = sigmoid(f) * own + sigmoid(i) * np.tanh(n)
     return sigmoid(o) * np.tanh(own), own
 
@@ -53,9 +53,21 @@ CASES = [
     ),
     Case(inputs=inputs(G, B, 3, 2, has_c=True), args={**BOTH, "num_layers": 3}, name="three layers", second=False),
     Case(inputs=inputs(G, B, has_c=True, steps=1), name="a step", second=False),
-    Case(inputs=inputs(G, B, has_c=True, steps=0), name="no steps", differentiable=False),
+    Case(
+        inputs=inputs(G, B, has_c=True, steps=0),
+        name="no steps",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla cannot",
+    ),
     Case(inputs=inputs(G, B, has_c=True, n=0), name="no inputs", second=False, oracle=False, reason="NNabla dies"),
-    Case(inputs=inputs(G, B, has_c=True, batch=0), name="no samples", differentiable=False),
+    Case(
+        inputs=inputs(G, B, has_c=True, batch=0),
+        name="no samples",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla cannot",
+    ),
     Case(inputs=inputs(G, B, has_c=True), args={"training": False}, name="inference", differentiable=False),
     # More hidden units than a task does at a time, and samples than a tile has.
     Case(inputs=inputs(G, B, has_c=True, batch=17, n=4, hidden=37), name="odd sizes", second=False),
@@ -79,7 +91,7 @@ ERRORS = [
         match="argument 'weight'",
         name="no weight",
         oracle=False,
-        reason="NNabla reads beyond it",
+        reason="NNabla dies",
     ),
     Error(inputs=[X, S, S, W], args={"num_layers": 0}, match="argument 'num_layers'", name="no layers"),
     Error(

@@ -47,9 +47,9 @@ CASES = [
     Case(inputs=inputs(G, B, 2, 2, steps=2), args=BOTH, name="two layers, both directions", tolerance={"second": 1e-4}),
     Case(inputs=inputs(G, B, 3, 2), args={**BOTH, "num_layers": 3}, name="three layers", second=False),
     Case(inputs=inputs(G, B, steps=1), name="a step", second=False),
-    Case(inputs=inputs(G, B, steps=0), name="no steps", differentiable=False),
+    Case(inputs=inputs(G, B, steps=0), name="no steps", differentiable=False, oracle=False, reason="NNabla cannot"),
     Case(inputs=inputs(G, B, n=0), name="no inputs", second=False, oracle=False, reason="NNabla dies"),
-    Case(inputs=inputs(G, B, batch=0), name="no samples", differentiable=False),
+    Case(inputs=inputs(G, B, batch=0), name="no samples", differentiable=False, oracle=False, reason="NNabla cannot"),
     Case(inputs=inputs(G, B), args={"training": False}, name="inference", differentiable=False),
     # More hidden units than a task does at a time, and samples than a tile has.
     Case(inputs=inputs(G, B, batch=17, n=4, hidden=37), name="odd sizes", second=False),
@@ -70,7 +70,7 @@ ERRORS = [
         match="argument 'weight'",
         name="no weight",
         oracle=False,
-        reason="NNabla reads beyond it",
+        reason="NNabla dies",
     ),
     Error(inputs=[X, S, W], args={"num_layers": 0}, match="argument 'num_layers'", name="no layers"),
     Error(

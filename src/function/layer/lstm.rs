@@ -10,7 +10,7 @@ use nnrs_kernels::shape::Shape;
 
 function! {
     /// Recurrent layers with long short-term memory (Hochreiter and Schmidhuber, 1997). With `a = W x + U h_before + b` for each of the
-    /// gates i, f, o, n: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`, `h = sigmoid(o) tanh(c)`.
+    /// gates i, f, n, o: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`, `h = sigmoid(o) tanh(c)`.
     LSTM lstm in Layer, any_device
     inputs {
         x: "Sequences of shape (steps, batch, inputs).",

@@ -295,9 +295,9 @@ impl Unrolled<'_> {
             (Cell::Lstm, Some(own)) => {
                 let all = add(sums, products)?;
                 let open = |i: usize| f::sigmoid(&gate(&all, i)?);
-                let n = f::tanh(&gate(&all, 3)?)?;
+                let n = f::tanh(&gate(&all, 2)?)?;
                 let own = add(&mul(&open(1)?, &own)?, &mul(&open(0)?, &n)?)?;
-                Ok((mul(&open(2)?, &f::tanh(&own)?)?, Some(own)))
+                Ok((mul(&open(3)?, &f::tanh(&own)?)?, Some(own)))
             }
             _ => Ok((f::tanh(&add(sums, products)?)?, None)),
         }

@@ -24,7 +24,7 @@ pub enum Cell {
     Tanh,
     /// `h = max(a, 0)`
     Relu,
-    /// Gates i, f, o, n: `c = f c' + i n`, `h = o tanh(c)`.
+    /// Gates i, f, n, o: `c = f c' + i n`, `h = o tanh(c)`.
     Lstm,
     /// Gates r, z, n, where n is `tanh(x's part + r (h's part))`: `h = (1 - z) n + z h'`.
     Gru,

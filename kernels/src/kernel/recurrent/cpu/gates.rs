@@ -140,11 +140,12 @@ unsafe fn lstm<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         (0..4).for_each(|gate| c.add(&mut block[gate * size..][..size], s.gates, gate));
-        map(Unary::Sigmoid, &mut block[..3 * size]);
-        map(Unary::Tanh, &mut block[3 * size..4 * size]);
+        map(Unary::Sigmoid, &mut block[..2 * size]);
+        map(Unary::Tanh, &mut block[2 * size..3 * size]);
+        map(Unary::Sigmoid, &mut block[3 * size..4 * size]);
         (0..4).for_each(|gate| c.write_gate(&block[gate * size..][..size], s.gates, gate));
         let (gates, state) = block.split_at_mut(4 * size);
-        let [i, f, o, n] = [0, 1, 2, 3].map(|g| &gates[g * size..][..size]);
+        let [i, f, n, o] = [0, 1, 2, 3].map(|g| &gates[g * size..][..size]);
         c.read(state, before);
         for k in 0..size {
             state[k] = f[k] * state[k] + i[k] * n[k];
@@ -242,7 +243,7 @@ unsafe fn simple_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize,
 unsafe fn lstm_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize, gh: &[T], tanh: &[T], gc: &mut [T]) {
     let Some(before) = s.c else { return };
     // SAFETY: the caller's promise.
-    let ([i, f, o, n], [si, sf, so, sn], before) = unsafe {
+    let ([i, f, n, o], [si, sf, sn, so], before) = unsafe {
         ([0, 1, 2, 3].map(|g| c.row(s.gates, g, b)), [0, 1, 2, 3].map(|g| c.row_mut(s.sums, g, b)), c.row(before, 0, b))
     };
     let (gh, tanh, gc) = (&gh[..c.n], &tanh[..c.n], &mut gc[..c.n]);
