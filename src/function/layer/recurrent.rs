@@ -107,9 +107,10 @@ impl Layers {
         };
         let (gates, axes) = match is_plain {
             true => (1, ["(directions, hidden, inputs + hidden)", "(layers, directions, hidden)"]),
-            false => {
-                (self.cell.gates(), ["(directions, gates, hidden, inputs + hidden)", "(layers, directions, biases, hidden)"])
-            }
+            false => (
+                self.cell.gates(),
+                ["(directions, gates, hidden, inputs + hidden)", "(layers, directions, biases, hidden)"],
+            ),
         };
         check("weight_l0", &x[first], with_gates(&[directions], gates, &[hidden, inputs + hidden]), axes[0])?;
         let mut rest = x[first + 1..].iter();

@@ -1,6 +1,6 @@
 //! The way back: layers from the last to the first, in each direction the steps, and then the products of all steps at once.
 
-use super::{PartTrace, Recurrent, Trace, Weight, computed, cpu, cuda, no_forward, part};
+use super::{LayerWeight, PartTrace, Recurrent, Trace, computed, cpu, cuda, no_forward, part};
 use crate::array::{Data, Output, Place};
 use crate::call::{GradMut, Gradients, Run, View};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) struct BackwardSteps<'a> {
     pub(super) c: &'a Recurrent,
     pub(super) direction: usize,
-    pub(super) weight: &'a Weight,
+    pub(super) weight: &'a LayerWeight,
     /// States before the first step.
     pub(super) h: Data,
     pub(super) c0: Option<Data>,
@@ -31,21 +31,21 @@ pub(super) struct BackwardSteps<'a> {
 }
 
 /// All that is read, in the type to compute in.
-struct Read {
+struct BackwardInputs {
     inputs: Vec<Option<Data>>,
     /// The last layer's output.
     y: Data,
     gradients: Vec<Option<Data>>,
 }
 
-impl Read {
-    fn new(run: &Run, x: &[Option<View>], y: &[Option<View>], gy: &[Option<View>]) -> Result<Read> {
+impl BackwardInputs {
+    fn new(run: &Run, x: &[Option<View>], y: &[Option<View>], gy: &[Option<View>]) -> Result<BackwardInputs> {
         let all = |list: &[Option<View>]| {
             let each = |v: &Option<View>| v.as_ref().map(|v| computed(&v.data, run.dtype)).transpose();
             list.iter().map(each).collect::<Result<Vec<_>>>()
         };
         let y = all(y)?.swap_remove(0).ok_or_else(no_forward)?;
-        Ok(Read { inputs: all(x)?, y, gradients: all(gy)? })
+        Ok(BackwardInputs { inputs: all(x)?, y, gradients: all(gy)? })
     }
 
     fn input(&self, i: usize) -> Result<&Data> {
@@ -64,7 +64,7 @@ impl Recurrent {
         if gy.iter().all(|g| g.is_none()) {
             return Ok(());
         }
-        let read = Read::new(run, x, y, gy)?;
+        let read = BackwardInputs::new(run, x, y, gy)?;
         let trace = self.trace(run, &read)?;
         let mut g_out = read.gradients[0].clone();
         for layer in (0..self.layers).rev() {
@@ -80,7 +80,8 @@ impl Recurrent {
             let g_in = self.input_gradient(layer, &read, gx)?;
             for direction in 0..self.directions {
                 let of = &trace.parts[layer * self.directions + direction];
-                let g_in = g_in.as_ref().map(|(g, first)| (g, if direction == 0 { *first } else { Output::Accumulate }));
+                let g_in =
+                    g_in.as_ref().map(|(g, first)| (g, if direction == 0 { *first } else { Output::Accumulate }));
                 self.backward_part(&read, [layer, direction], x.as_ref(), of, [Some(out), g_out.as_ref()], g_in, gx)?;
             }
             let Some((g, output)) = g_in else { continue };
@@ -95,7 +96,7 @@ impl Recurrent {
     }
 
     /// What forward has kept; on a GPU, where it keeps nothing, what it makes again.
-    fn trace(&self, run: &Run, read: &Read) -> Result<Arc<Trace>> {
+    fn trace(&self, run: &Run, read: &BackwardInputs) -> Result<Arc<Trace>> {
         if read.y.place() == Place::Host {
             let fits = |t: &Arc<Trace>| t.parts.iter().all(|p| p.gates.dtype() == run.dtype);
             return run.saved::<Trace>().filter(fits).ok_or_else(no_forward);
@@ -109,7 +110,12 @@ impl Recurrent {
     }
 
     /// Where the gradient of a layer's input goes, and how its first direction gives it.
-    fn input_gradient(&self, layer: usize, read: &Read, gx: &[Option<GradMut>]) -> Result<Option<(Data, Output)>> {
+    fn input_gradient(
+        &self,
+        layer: usize,
+        read: &BackwardInputs,
+        gx: &[Option<GradMut>],
+    ) -> Result<Option<(Data, Output)>> {
         let dtype = read.y.dtype();
         let n = self.rows() * self.width(layer);
         match &gx[0] {
@@ -123,7 +129,7 @@ impl Recurrent {
     #[allow(clippy::too_many_arguments)]
     fn backward_part(
         &self,
-        read: &Read,
+        read: &BackwardInputs,
         [layer, direction]: [usize; 2],
         x: Option<&Data>,
         of: &PartTrace,
@@ -185,7 +191,8 @@ impl Recurrent {
 
     /// The gradient of a weight: of x's columns, and of the state's.
     fn weight_gradient(&self, s: &BackwardSteps, at: [usize; 2], x: &Data, gw: &GradMut) -> Result<()> {
-        let (columns, rows, width, hidden) = (self.cell.biases() * self.hidden, self.gate_rows(), self.width(at[0]), self.hidden);
+        let (columns, rows, width, hidden) =
+            (self.cell.biases() * self.hidden, self.gate_rows(), self.width(at[0]), self.hidden);
         let new = |n: usize| Data::new_at(s.sums.place(), s.sums.dtype(), n);
         let of_x = new(rows * width)?;
         let used = Matrix::rows(s.sums, self.rows(), rows, columns);

@@ -6,7 +6,7 @@ mod gates;
 
 use super::backward::BackwardSteps;
 use super::forward::ForwardSteps;
-use super::{Cell, Recurrent, Weight};
+use super::{Cell, LayerWeight, Recurrent};
 use crate::array::{Data, scratch};
 use crate::dtype::Real;
 use crate::error::Result;
@@ -16,7 +16,7 @@ use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use crate::with_real;
-use gates::{BackwardStep, Chunk, ForwardStep, Rows};
+use gates::{CellBackward, CellForward, HiddenUnits, Rows};
 use std::ops::Range;
 
 /// Multiplications in a step from which it is shared out.
@@ -46,7 +46,7 @@ fn width<T: Real>(hidden: usize) -> usize {
 }
 
 /// For each piece of hidden units and each gate the weights of the state, a row for each unit of the state.
-pub(super) fn forward_panels(c: &Recurrent, weight: &Weight) -> Result<Data> {
+pub(super) fn forward_panels(c: &Recurrent, weight: &LayerWeight) -> Result<Data> {
     let (hidden, gates, stride) = (c.hidden, c.cell.gates(), weight.width + c.hidden);
     with_real!(weight.h.dtype(), T => {
         let (width, w) = (width::<T>(hidden), weight.h.as_slice::<T>());
@@ -64,7 +64,7 @@ pub(super) fn forward_panels(c: &Recurrent, weight: &Weight) -> Result<Data> {
 }
 
 /// For each piece of the state the weights of all gates, a row for each row of the weight.
-pub(super) fn backward_panels(c: &Recurrent, weight: &Weight) -> Result<Data> {
+pub(super) fn backward_panels(c: &Recurrent, weight: &LayerWeight) -> Result<Data> {
     let (hidden, rows, stride) = (c.hidden, c.gate_rows(), weight.width + c.hidden);
     with_real!(weight.h.dtype(), T => {
         let (width, w) = (width::<T>(hidden), weight.h.as_slice::<T>());
@@ -88,10 +88,10 @@ fn share(tasks: usize, multiplications: usize, f: &(dyn Fn(usize) + Sync)) {
 
 /// Steps number `range` of a layer and direction.
 pub(super) fn forward<T: SimdReal>(s: &ForwardSteps, panels: &Data, range: Range<usize>) {
-    dispatch::<T, _>(Forward { s, panels: panels.as_slice(), range });
+    dispatch::<T, _>(ForwardLoop { s, panels: panels.as_slice(), range });
 }
 
-struct Forward<'a, T> {
+struct ForwardLoop<'a, T> {
     s: &'a ForwardSteps<'a>,
     panels: &'a [T],
     range: Range<usize>,
@@ -102,7 +102,7 @@ fn distances(n: usize, stride: usize) -> scratch::Scratch<isize> {
     scratch::Scratch::each(n, |i| (i * stride) as isize)
 }
 
-impl<T: SimdReal> Choose<T> for Forward<'_, T> {
+impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let (s, c) = (self.s, self.s.c);
         let (batch, hidden, gates) = (c.batch, c.hidden, c.cell.gates());
@@ -121,7 +121,7 @@ impl<T: SimdReal> Choose<T> for Forward<'_, T> {
             let before = i.checked_sub(1).map(|i| c.time(s.direction, i));
             let h = before.map_or(Rows(h0, hidden), |t| Rows(out.add(t * batch * wide), wide));
             let extra_at = |t: usize| extra.map(|e| Rows(e.add(t * s.extra_step), hidden));
-            let step = ForwardStep {
+            let step = CellForward {
                 gates: Rows(all.add((time - s.first_time) * batch * gates * hidden), gates * hidden),
                 h,
                 c: before.map_or(c0.map(|c0| Rows(c0, hidden)), extra_at),
@@ -132,7 +132,7 @@ impl<T: SimdReal> Choose<T> for Forward<'_, T> {
             let lane = if before.is_some() { lane } else { lane0 };
             share(hidden.div_ceil(width), batch * gates * hidden * hidden, &|task| {
                 let first = task * width;
-                let chunk = Chunk { cell: c.cell, batch, hidden, first, n: width.min(hidden - first), width };
+                let chunk = HiddenUnits { cell: c.cell, batch, hidden, first, n: width.min(hidden - first), width };
                 let size = batch * width;
                 scratch::with((gates + 1) * size, |block: &mut [T]| {
                     for gate in 0..gates {
@@ -163,10 +163,10 @@ impl<T: SimdReal> Choose<T> for Forward<'_, T> {
 
 /// All steps of a layer and direction, from the last one to the first.
 pub(super) fn backward<T: SimdReal>(s: &BackwardSteps, panels: &Data) {
-    dispatch::<T, _>(Backward { s, panels: panels.as_slice() });
+    dispatch::<T, _>(BackwardLoop { s, panels: panels.as_slice() });
 }
 
-struct Backward<'a, T> {
+struct BackwardLoop<'a, T> {
     s: &'a BackwardSteps<'a>,
     panels: &'a [T],
 }
@@ -182,7 +182,7 @@ fn gradient_columns(cell: Cell, hidden: usize) -> scratch::Scratch<isize> {
     scratch::Scratch::each(cell.gates() * hidden, column)
 }
 
-impl<T: SimdReal> Choose<T> for Backward<'_, T> {
+impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let (s, c) = (self.s, self.s.c);
         let (batch, hidden, gates, columns) = (c.batch, c.hidden, c.cell.gates(), c.cell.biases() * c.hidden);
@@ -200,7 +200,7 @@ impl<T: SimdReal> Choose<T> for Backward<'_, T> {
         let own = SendPtr(carried.as_mut_ptr());
         let chunk = |task: usize| {
             let first = task * width;
-            Chunk { cell: c.cell, batch, hidden, first, n: width.min(hidden - first), width }
+            HiddenUnits { cell: c.cell, batch, hidden, first, n: width.min(hidden - first), width }
         };
         let work = batch * gates * hidden * hidden;
         // SAFETY: the pieces of different tasks do not overlap.
@@ -236,7 +236,7 @@ impl<T: SimdReal> Choose<T> for Backward<'_, T> {
             let behind = (i + 1 < c.steps).then(|| c.time(s.direction, i + 1));
             let before = i.checked_sub(1).map(|i| c.time(s.direction, i));
             let extra_at = |t: usize| extra.map(|e| Rows(e.add(t * batch * hidden), hidden));
-            let step = BackwardStep {
+            let step = CellBackward {
                 gates: Rows(all.add(time * batch * gates * hidden), gates * hidden),
                 h: before.map_or(Rows(h0, hidden), |t| Rows(out.add(t * batch * wide), wide)),
                 c: before.map_or(c0.map(|c0| Rows(c0, hidden)), extra_at),

@@ -1,6 +1,6 @@
 //! The way forward: layers, directions, products of all inputs.
 
-use super::{PartTrace, Recurrent, Trace, Weight, cpu, cuda, part};
+use super::{LayerWeight, PartTrace, Recurrent, Trace, cpu, cuda, part};
 use crate::array::{Data, Output, Place};
 use crate::call::Run;
 use crate::error::Result;
@@ -17,7 +17,7 @@ const BAND: usize = 1 << 17;
 pub(super) struct ForwardSteps<'a> {
     pub(super) c: &'a Recurrent,
     pub(super) direction: usize,
-    pub(super) weight: &'a Weight,
+    pub(super) weight: &'a LayerWeight,
     /// States before the first step.
     pub(super) h: Data,
     pub(super) c0: Option<Data>,
@@ -119,7 +119,7 @@ impl Recurrent {
     /// `x w + b` for the `n` steps of a band.
     fn input_products(
         &self,
-        weight: &Weight,
+        weight: &LayerWeight,
         bias: Option<&Data>,
         x: &Data,
         steps: &ForwardSteps,

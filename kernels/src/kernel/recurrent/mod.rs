@@ -107,7 +107,7 @@ struct PartTrace {
 }
 
 /// A layer's weight in one direction: `gates * hidden` rows, of x's columns and h's.
-struct Weight {
+struct LayerWeight {
     x: Data,
     h: Data,
     rows: usize,
@@ -115,7 +115,7 @@ struct Weight {
     hidden: usize,
 }
 
-impl Weight {
+impl LayerWeight {
     fn of_x(&self) -> Matrix<'_> {
         Matrix::rows(&self.x, self.rows, self.width, self.width + self.hidden)
     }
@@ -190,11 +190,11 @@ impl Recurrent {
         ((layer.saturating_sub(1) * self.directions + direction) * size, size)
     }
 
-    fn weight(&self, data: &Data, layer: usize, direction: usize) -> Weight {
+    fn weight(&self, data: &Data, layer: usize, direction: usize) -> LayerWeight {
         let (first, size) = self.weight_range(layer, direction);
         let (x, width) = (part(data, first, size), self.width(layer));
         let h = part(&x, width.min(size), size - width.min(size));
-        Weight { x, h, rows: self.gate_rows(), width, hidden: self.hidden }
+        LayerWeight { x, h, rows: self.gate_rows(), width, hidden: self.hidden }
     }
 
     /// A state of layer and direction.
@@ -220,7 +220,14 @@ impl Recurrent {
         let n = (self.layers - 1) * self.output();
         let (ones, mask) = (Data::new_at(place, run.dtype, n)?, Data::new_at(place, run.dtype, n)?);
         ops::fill(&ones, 1.0)?;
-        random::drop_out(run, random::next_or_last(&self.seed, run, again)?, self.dropout, &mask, &ones, Output::Write)?;
+        random::drop_out(
+            run,
+            random::next_or_last(&self.seed, run, again)?,
+            self.dropout,
+            &mask,
+            &ones,
+            Output::Write,
+        )?;
         Ok(Some(mask))
     }
 

@@ -10,7 +10,7 @@ use crate::simd::{self, SimdReal};
 pub(super) struct Rows<T>(pub(super) SendPtr<T>, pub(super) usize);
 
 /// Hidden units `first .. first + n`, whose numbers lie in blocks with rows of `width`.
-pub(super) struct Chunk {
+pub(super) struct HiddenUnits {
     pub(super) cell: Cell,
     pub(super) batch: usize,
     pub(super) hidden: usize,
@@ -20,7 +20,7 @@ pub(super) struct Chunk {
 }
 
 /// What a step reads and writes.
-pub(super) struct ForwardStep<T> {
+pub(super) struct CellForward<T> {
     /// Products of the inputs; becomes the gates.
     pub(super) gates: Rows<T>,
     /// The states before it.
@@ -32,7 +32,7 @@ pub(super) struct ForwardStep<T> {
 }
 
 /// What the way back over a step reads and writes.
-pub(super) struct BackwardStep<T> {
+pub(super) struct CellBackward<T> {
     pub(super) gates: Rows<T>,
     /// The states before it.
     pub(super) h: Rows<T>,
@@ -49,7 +49,7 @@ fn map<T: SimdReal>(op: Unary, x: &mut [T]) {
     unsafe { simd::unary(op, x.as_mut_ptr(), x.as_ptr(), x.len()) }
 }
 
-impl Chunk {
+impl HiddenUnits {
     /// The units' numbers of gate `gate` of sample `b`.
     ///
     /// # Safety
@@ -109,7 +109,7 @@ impl Chunk {
 ///
 /// # Safety
 /// The arrays have a row for each sample, and no other thread works on these units.
-pub(super) unsafe fn forward<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
+pub(super) unsafe fn forward<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     // SAFETY: the caller's promise.
     unsafe {
@@ -121,7 +121,7 @@ pub(super) unsafe fn forward<T: SimdReal>(c: &Chunk, block: &mut [T], s: &Forwar
     }
 }
 
-unsafe fn simple<T: SimdReal>(c: &Chunk, h: &mut [T], s: &ForwardStep<T>) {
+unsafe fn simple<T: SimdReal>(c: &HiddenUnits, h: &mut [T], s: &CellForward<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         c.add(h, s.gates, 0);
@@ -134,7 +134,7 @@ unsafe fn simple<T: SimdReal>(c: &Chunk, h: &mut [T], s: &ForwardStep<T>) {
     }
 }
 
-unsafe fn lstm<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
+unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let (Some(before), Some(after)) = (s.c, s.extra) else { return };
     // SAFETY: the caller's promise.
@@ -157,7 +157,7 @@ unsafe fn lstm<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
     }
 }
 
-unsafe fn gru<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
+unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let Some(extra) = s.extra else { return };
     // SAFETY: the caller's promise.
@@ -191,8 +191,8 @@ unsafe fn gru<T: SimdReal>(c: &Chunk, block: &mut [T], s: &ForwardStep<T>) {
 /// # Safety
 /// As `forward`.
 pub(super) unsafe fn backward<T: SimdReal>(
-    c: &Chunk,
-    s: &BackwardStep<T>,
+    c: &HiddenUnits,
+    s: &CellBackward<T>,
     gh: &mut [T],
     carried: &mut [T],
     gc: &mut [T],
@@ -226,7 +226,7 @@ pub(super) unsafe fn backward<T: SimdReal>(
     }
 }
 
-unsafe fn simple_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize, gh: &[T]) {
+unsafe fn simple_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: usize, gh: &[T]) {
     // SAFETY: the caller's promise.
     let (h, sums) = unsafe { (c.row(s.gates, 0, b), c.row_mut(s.sums, 0, b)) };
     let is_relu = c.cell == Cell::Relu;
@@ -240,7 +240,14 @@ unsafe fn simple_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize,
     }
 }
 
-unsafe fn lstm_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize, gh: &[T], tanh: &[T], gc: &mut [T]) {
+unsafe fn lstm_backward<T: SimdReal>(
+    c: &HiddenUnits,
+    s: &CellBackward<T>,
+    b: usize,
+    gh: &[T],
+    tanh: &[T],
+    gc: &mut [T],
+) {
     let Some(before) = s.c else { return };
     // SAFETY: the caller's promise.
     let ([i, f, n, o], [si, sf, sn, so], before) = unsafe {
@@ -257,7 +264,7 @@ unsafe fn lstm_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize, g
     }
 }
 
-unsafe fn gru_backward<T: SimdReal>(c: &Chunk, s: &BackwardStep<T>, b: usize, gh: &[T], carried: &mut [T]) {
+unsafe fn gru_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: usize, gh: &[T], carried: &mut [T]) {
     let Some(extra) = s.extra else { return };
     // SAFETY: the caller's promise.
     let ([r, z, n], [sr, sz, sx, sh], h, of_state) = unsafe {
