@@ -14,15 +14,21 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
 
 __all__ = [
+    "LSTMCell",
     "affine",
     "batch_normalization",
     "convolution",
     "embed",
+    "gru",
     "layer_normalization",
+    "lstm",
+    "lstm_cell",
     "parametric_function_api",
     "prelu",
+    "rnn",
 ]
 
 _call = _core.parametric
