@@ -11,7 +11,7 @@ from function.case import Maker, normal
 
 # A step: products of x and of h for each gate, biases, and states to new states h and c.
 Step = Callable[[list[np.ndarray], list[np.ndarray], np.ndarray, np.ndarray, Any], tuple[np.ndarray, Any]]
-STEPS, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2
+STEPS, BATCH, INPUTS, HIDDEN = 2, 2, 3, 2
 
 
 def sigmoid(a: np.ndarray) -> np.ndarray:
@@ -61,6 +61,7 @@ def inputs(
     batch: int = BATCH,
     n: int = INPUTS,
     hidden: int = HIDDEN,
+    scale: float = 0.7,
 ) -> list[Any]:
     """x, states, weights of the first layer and of the others, biases."""
     state: Maker = normal(n_layers, directions, batch, hidden)
@@ -68,7 +69,7 @@ def inputs(
     return [
         normal(steps, batch, n),
         *([state, state] if has_c else [state]),
-        normal(directions, *gates, hidden, n + hidden, scale=0.7),
-        normal(n_layers - 1, directions, *gates, hidden, wide, scale=0.7) if n_layers > 1 else None,
+        normal(directions, *gates, hidden, n + hidden, scale=scale),
+        normal(n_layers - 1, directions, *gates, hidden, wide, scale=scale) if n_layers > 1 else None,
         normal(n_layers, directions, *biases, hidden, scale=0.5) if with_bias else None,
     ]

@@ -113,6 +113,9 @@ impl Layers {
             ),
         };
         check("weight_l0", &x[first], with_gates(&[directions], gates, &[hidden, inputs + hidden]), axes[0])?;
+        if x.len() > first + 2 + (layers > 1) as usize {
+            return Err(Error::arg("weight", "None with num_layers=1").actual("an array"));
+        }
         let mut rest = x[first + 1..].iter();
         if layers > 1 {
             let wide = directions * hidden + hidden;
@@ -124,13 +127,11 @@ impl Layers {
             };
             check("weight", weight, want, "of weight_l0 after one for the layers but the first")?;
         }
-        if let Some(bias) = rest.next() {
+        let bias = rest.next();
+        if let Some(bias) = bias {
             check("bias", bias, with_gates(&[layers, directions], self.cell.biases(), &[hidden]), axes[1])?;
         }
-        match rest.next() {
-            None => Ok(x.len() > first + 1 + (layers > 1) as usize),
-            Some(_) => Err(Error::arg("weight", "None with num_layers=1").actual("an array")),
-        }
+        Ok(bias.is_some())
     }
 }
 

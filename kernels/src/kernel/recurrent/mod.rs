@@ -276,7 +276,12 @@ impl Call for Recurrent {
         let sums = self.rows() * self.cell.biases() * hidden;
         let widest = self.width(0).max(self.width(self.layers - 1));
         let weights = self.gate_rows() * (widest + hidden);
-        let between = if self.layers > 1 { 2 * output } else { 0 };
+        // Gradients between layers: of a layer's output and of its input.
+        let between = match self.layers {
+            1 => 0,
+            2 if !self.drops() => output,
+            _ => 2 * output,
+        };
         let backward = sums + weights + between + mask + self.passing();
         let bytes = |n: usize| n.saturating_mul(dtype.size());
         [bytes(forward + panels), bytes(backward + panels)]
