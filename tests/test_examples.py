@@ -15,10 +15,12 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.mark.parametrize("name, shown", [
     ("memory_budget", r"at least \d+ bytes(.|\n)*equal to the last bit"),
     ("forget", r"with F.forget .*: \d\d%\n.*equal to the last bit"),
+    ("char_lstm --steps 12", r"step   11: \d\.\d\d bits(.|\n)*It writes: 'The .{80}"),
     ("custom_function", r"static +(\S+ x - \S+)\ndynamic +\1\n"),
 ])  # fmt: skip
 def test_an_example_runs(name: str, shown: str) -> None:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
+    name, *arguments = name.split()
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(shown, done.stdout), done.stdout

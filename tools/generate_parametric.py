@@ -25,6 +25,7 @@ from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
 from ._parametric_composites import (
 {composites})
+from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
 
 __all__ = [
 {names}]
@@ -39,6 +40,8 @@ def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name)
 '''
 COMPOSITES = ["fused_batch_normalization", "spectral_norm", "sync_batch_normalization", "weight_normalization"]
+# Functions that are not in the registry.
+WRITTEN = ("LSTMCell", "gru", "lstm", "lstm_cell", "rnn")
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to
 
 
@@ -83,6 +86,7 @@ def _function(f: dict) -> str:
 def parametric_functions_py() -> str:
     functions = _core.parametric_registry()
     names = sorted([f["name"] for f in functions] + COMPOSITES + ["parametric_function_api"])
+    names = sorted([*(f["name"] for f in functions), *WRITTEN, "parametric_function_api"])
     listed = "".join(f'    "{name}",\n' for name in names)
     taken = "".join(f"    {name},\n" for name in COMPOSITES)
     return HEAD.replace("{names}", listed).replace("{composites}", taken) + "".join(map(_function, functions))

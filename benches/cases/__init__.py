@@ -1,6 +1,18 @@
 """All cases, in the order of the table. A group's file imports no engine until one of its steps is built."""
 
-from . import convolution, elementwise, matmul, memory, networks, package, recompute, small_graph, solvers, views
+from . import (
+    convolution,
+    elementwise,
+    matmul,
+    memory,
+    networks,
+    package,
+    recompute,
+    recurrent,
+    small_graph,
+    solvers,
+    views,
+)
 
 TIMED = [
     *small_graph.CASES,
@@ -9,6 +21,7 @@ TIMED = [
     *views.CASES,
     *networks.CASES,
     *convolution.CASES,
+    *recurrent.CASES,
     *solvers.CASES,
 ]
 WHOLE = [*memory.CASES, *recompute.CASES, *package.CASES]

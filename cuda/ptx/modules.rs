@@ -24,6 +24,7 @@ modules!(
     "program",
     "random",
     "range",
+    "recurrent",
     "reduction",
     "reduction_extreme",
     "resample",

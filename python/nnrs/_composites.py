@@ -10,6 +10,8 @@ from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
+from ._normalization import batch_normalization, layer_normalization
+from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
 from .normalization_functions import (
@@ -34,16 +36,19 @@ __all__ = [
     "forget",
     "fused_batch_normalization",
     "group_normalization",
+    "gru",
     "instance_normalization",
     "interpolate",
     "istft",
     "layer_normalization",
+    "lstm",
     "nonzero",
     "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",
     "patch_correlation",
     "quantize_linear",
+    "rnn",
     "scatter_nd",
     "sink",
     "spectral_norm",

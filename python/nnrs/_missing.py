@@ -15,18 +15,17 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-rnn lstm gru fused_convolution deformable_convolution adaptive_separable_convolution mean_subtraction rand_binomial
-rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation
-binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine
-inq_convolution fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d
-onnx_non_max_suppression
+fused_convolution deformable_convolution adaptive_separable_convolution mean_subtraction rand_binomial rand_beta
+rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation binary_connect_affine
+binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
+fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d onnx_non_max_suppression
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
 deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
-fixed_point_quantized_convolution gru inq_affine inq_convolution lstm lstm_cell LSTMCell mean_subtraction
-min_max_quantize min_max_quantized_affine min_max_quantized_convolution multi_head_attention pow2_quantized_affine
-pow2_quantized_convolution pruned_affine pruned_convolution rnn svd_affine svd_convolution transformer
+fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction min_max_quantize
+min_max_quantized_affine min_max_quantized_convolution multi_head_attention pow2_quantized_affine
+pow2_quantized_convolution pruned_affine pruned_convolution svd_affine svd_convolution transformer
 transformer_decode transformer_encode
 """,
     "communicators": """
@@ -36,9 +35,9 @@ MultiProcessDataParallelCommunicator
     "function": """
 AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine
 BinaryWeightConvolution DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution
-GRU INQAffine INQConvolution ImageAugmentation LSTM MeanSubtraction MinMaxQuantize NmsDetection2d
-ONNXNonMaxSuppression Pow2Quantize ProtoFunction ProtoVariable RNN RandBeta RandBinomial RandGamma RandomChoice
-RandomCrop RandomErase RandomFlip RandomShift SyncBatchNormalization VATNoise
+INQAffine INQConvolution ImageAugmentation MeanSubtraction MinMaxQuantize NmsDetection2d ONNXNonMaxSuppression
+Pow2Quantize ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
+RandomFlip RandomShift SyncBatchNormalization VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -66,7 +65,7 @@ utils.download utils.factorization utils.factorization.cpd utils.function_profil
 utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
 utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
 utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
-""".split()
+    """.split()
 )
 """Missing modules, packages among them."""
 

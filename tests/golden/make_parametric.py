@@ -15,6 +15,20 @@ HERE = pathlib.Path(__file__).parent
 NAMES = {"nn": nn, "PF": PF, "I": I, "np": np}
 
 X3, X4 = "nn.Variable((2, 3, 4))", "nn.Variable((2, 3, 8, 8))"
+# Layers, directions, and other arguments.
+RECURRENT = [
+    (1, 1, ""),
+    (3, 2, ", bidirectional=True, name='r'"),
+    (2, 1, ", num_layers=2, with_bias=False, rng=np.random.RandomState(3)"),
+    (2, 1, ", num_layers=1, fix_parameters=True, training=False"),
+    (2, 1, ", w0_init=I.ConstantInitializer(2), w_init=I.NormalInitializer(0.1), b_init=I.ConstantInitializer(1)"),
+]
+
+
+def states(layers: int, directions: int, cell: str) -> str:
+    return ", ".join([f"nn.Variable(({layers}, {directions}, 2, 4))"] * (1 + (cell == "lstm")))
+
+
 PARAMETRIC = [
     f"PF.affine({X3}, 5)",
     f"PF.affine({X3}, 5, name='nm')",
@@ -86,6 +100,16 @@ PARAMETRIC = [
     "PF.embed(nn.Variable((2, 3)), 10, 4, fix_parameters=True)",
     "PF.embed(nn.Variable((2, 3)), 10, 4, initializer=I.ConstantInitializer(2))",
     "PF.embed(nn.Variable((2, 3)), 10, 4, apply_w=lambda w: w * 3)",
+    *(
+        f"PF.{cell}(nn.Variable((3, 2, 5)), {states(layers, directions, cell)}{more})"
+        for cell in ("rnn", "lstm", "gru")
+        for layers, directions, more in RECURRENT
+    ),
+    "PF.rnn(nn.Variable((3, 2, 5)), nn.Variable((1, 1, 2, 4)), nonlinearity='relu')",
+    "PF.lstm_cell(nn.Variable((2, 5)), nn.Variable((2, 4)), nn.Variable((2, 4)), 4)",
+    "PF.lstm_cell(nn.Variable((2, 5)), nn.Variable((2, 4)), nn.Variable((2, 4)), 4, fix_parameters=True, name='c')",
+    "PF.LSTMCell(2, 4, name='c')(nn.Variable((2, 5)))",
+    "PF.LSTMCell(2, 4)(nn.Variable((2, 5)), w_init=I.ConstantInitializer(2), b_init=I.ConstantInitializer(1))",
 ]
 SHAPES = [(2, 3), (3, 2, 2), (3,), (0, 2), (1, 1)]
 INITIALIZERS = [

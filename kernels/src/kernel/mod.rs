@@ -41,6 +41,7 @@ pub mod pooling;
 pub mod prelu;
 pub mod random;
 pub mod range;
+pub mod recurrent;
 pub mod reduction;
 pub mod resample;
 pub mod reshape;

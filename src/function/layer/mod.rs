@@ -9,9 +9,13 @@ mod deconvolution;
 mod depthwise;
 mod embed;
 mod global_average_pooling;
+mod gru;
+mod lstm;
 mod max_pooling;
 mod pooling;
 mod roi_align;
+mod recurrent;
+mod rnn;
 mod spatial;
 mod sum_pooling;
 mod unpooling;
@@ -25,14 +29,20 @@ pub use deconvolution::*;
 pub use depthwise::*;
 pub use embed::{Embed, embed};
 pub use global_average_pooling::*;
+pub use gru::*;
+pub use lstm::*;
 pub use max_pooling::*;
 pub use roi_align::{RoiAlign, roi_align};
+pub use rnn::*;
 pub use sum_pooling::*;
 pub use unpooling::*;
 
 /// The functions of this group.
 pub(super) const FUNCTIONS: &[&Def] = &[
     Affine::DEF,
+    RNN::DEF,
+    LSTM::DEF,
+    GRU::DEF,
     BatchMatmul::DEF,
     Convolution::DEF,
     Deconvolution::DEF,

@@ -30,6 +30,11 @@ impl<'a> Matrix<'a> {
         Matrix { data, first: 0, rows, columns, row_stride: columns, column_stride: 1, step: 0, starts: &[] }
     }
 
+    /// A matrix of which the rows begin `stride` elements apart.
+    pub fn rows(data: &'a Data, rows: usize, columns: usize, stride: usize) -> Matrix<'a> {
+        Matrix { row_stride: stride, ..Matrix::new(data, rows, columns) }
+    }
+
     /// The last two axes of an input, which [takes strides](takes).
     pub fn of(x: &'a View, rows: usize, columns: usize) -> Matrix<'a> {
         let dense = Matrix::new(&x.data, rows, columns);

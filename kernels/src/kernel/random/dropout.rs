@@ -9,7 +9,14 @@ use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
 
 /// Drops elements of `x` on their way to `y`.
-fn drop_out(run: &Run, numbers: DrawSource, p: f64, y: &Data, x: &Data, output: Output) -> Result<()> {
+pub(in crate::kernel) fn drop_out(
+    run: &Run,
+    numbers: DrawSource,
+    p: f64,
+    y: &Data,
+    x: &Data,
+    output: Output,
+) -> Result<()> {
     if let Place::Gpu(_) = y.place() {
         return cuda::dropout(numbers, p, y, x, output);
     }
