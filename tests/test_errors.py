@@ -260,17 +260,6 @@ def test_names_of_nnabla_that_are_still_to_come(later):
         with pytest.raises(AttributeError, match=f"nnrs.*{later} .*NNabla"):
             getattr(module, later)
         assert not hasattr(module, later)
-@pytest.mark.parametrize("name", ["ProtoVariable", "graph_def"])
-def test_names_of_nnabla_that_are_still_to_come(name):
-    with pytest.raises(AttributeError, match=f"nnrs.{name} .*NNabla"):
-        getattr(nn, name)
-    assert not hasattr(nn, name)
-
-
-@pytest.mark.parametrize("name", ["rnn", "lstm", "sync_batch_normalization"])
-def test_functions_of_nnabla_that_are_still_to_come(name):
-    with pytest.raises(AttributeError, match=f"{name}.*NNabla"):
-        getattr(F, name)
 
 
 def test_unknown_names():

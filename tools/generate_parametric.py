@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 
@@ -23,10 +24,7 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
-from ._parametric_composites import (
-{composites})
-from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
-
+{written}
 __all__ = [
 {names}]
 
@@ -39,10 +37,22 @@ def __getattr__(name: str) -> Any:
 
     raise missing_name(__name__, name)
 '''
-COMPOSITES = ["fused_batch_normalization", "spectral_norm", "sync_batch_normalization", "weight_normalization"]
-# Functions that are not in the registry.
-WRITTEN = ("LSTMCell", "gru", "lstm", "lstm_cell", "rnn")
+# Functions that are not in the registry, by the modules that they are written in.
+WRITTEN = {
+    "_parametric_composites": [
+        "fused_batch_normalization",
+        "spectral_norm",
+        "sync_batch_normalization",
+        "weight_normalization",
+    ],
+    "_parametric_recurrent": ["LSTMCell", "gru", "lstm", "lstm_cell", "rnn"],
+}
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to
+
+
+def _import(module: str, names: list[str]) -> str:
+    line = f"from .{module} import {', '.join(names)}\n"
+    return line if len(line) <= 120 else f"from .{module} import (\n" + "".join(f"    {n},\n" for n in names) + ")\n"
 
 
 def _entry(name: str, text: str) -> str:
@@ -85,8 +95,7 @@ def _function(f: dict) -> str:
 
 def parametric_functions_py() -> str:
     functions = _core.parametric_registry()
-    names = sorted([f["name"] for f in functions] + COMPOSITES + ["parametric_function_api"])
-    names = sorted([*(f["name"] for f in functions), *WRITTEN, "parametric_function_api"])
+    names = sorted([*(f["name"] for f in functions), *itertools.chain(*WRITTEN.values()), "parametric_function_api"])
     listed = "".join(f'    "{name}",\n' for name in names)
-    taken = "".join(f"    {name},\n" for name in COMPOSITES)
-    return HEAD.replace("{names}", listed).replace("{composites}", taken) + "".join(map(_function, functions))
+    taken = "".join(_import(module, names) for module, names in WRITTEN.items())
+    return HEAD.replace("{names}", listed).replace("{written}", taken) + "".join(map(_function, functions))

@@ -41,95 +41,6 @@ def affine(x: A, weight: A, bias: A | None = None, base_axis: int = 1, n_outputs
     return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
 
 
-_RNN = _index('rnn')
-
-
-def _rnn(x: A, h: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, nonlinearity: str = 'tanh', dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Recurrent layers (Elman, 1990), `h = tanh(W x + U h_before + b)` at each step.
-
-    Args:
-        x: Sequences of shape (steps, batch, inputs).
-        h: States before the first step, of shape (layers, directions, batch, hidden).
-        weight_l0: Weights of the first layer, of shape (directions, hidden, inputs + hidden): columns for x,
-            then for h.
-        weight: Weights of the other layers, of shape (layers - 1, directions, hidden, directions * hidden +
-            hidden); None if there is one layer.
-        bias: Biases of shape (layers, directions, hidden).
-        num_layers: Layers, of which each has the one before as its input.
-        nonlinearity: 'tanh' or 'relu'.
-        dropout: Share of the numbers between layers that are dropped in training; None: 0.
-        bidirectional: Whether each layer goes through the steps in both directions.
-        training: Whether there is dropout, and a gradient.
-        n_outputs: Not used; NNabla's.
-        outputs: Arrays for the outputs' data.
-
-    Returns:
-        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
-        h_n: States after the last step, of h's shape.
-    """
-    return _call(_RNN, (x, h, weight_l0, weight, bias), (num_layers, nonlinearity, dropout, bidirectional, training), n_outputs, outputs)
-
-
-_LSTM = _index('lstm')
-
-
-def _lstm(x: A, h: A, c: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Recurrent layers with long short-term memory (Hochreiter and Schmidhuber, 1997). With `a = W x + U h_before + b` for each of the
-     gates i, f, n, o: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`, `h = sigmoid(o) tanh(c)`.
-
-    Args:
-        x: Sequences of shape (steps, batch, inputs).
-        h: States before the first step, of shape (layers, directions, batch, hidden).
-        c: States c before the first step, of h's shape.
-        weight_l0: Weights of the first layer, of shape (directions, 4, hidden, inputs + hidden): columns for x,
-            then for h.
-        weight: Weights of the other layers, of shape (layers - 1, directions, 4, hidden, directions * hidden +
-            hidden); None if there is one layer.
-        bias: Biases of shape (layers, directions, 4, hidden).
-        num_layers: Layers, of which each has the one before as its input.
-        dropout: Share of the numbers between layers that are dropped in training; None: 0.
-        bidirectional: Whether each layer goes through the steps in both directions.
-        training: Whether there is dropout, and a gradient.
-        n_outputs: Not used; NNabla's.
-        outputs: Arrays for the outputs' data.
-
-    Returns:
-        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
-        h_n: States after the last step, of h's shape.
-        c_n: States c after the last step, of c's shape.
-    """
-    return _call(_LSTM, (x, h, c, weight_l0, weight, bias), (num_layers, dropout, bidirectional, training), n_outputs, outputs)
-
-
-_GRU = _index('gru')
-
-
-def _gru(x: A, h: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Recurrent layers of gated units (Cho et al., 2014). Of the gates r, z, n: `r = sigmoid(W_r x + U_r h_before + b_r)`, z likewise,
-     `n = tanh(W_n x + b_n + r (U_n h_before + b_h))`, `h = (1 - z) n + z h_before`. The biases are b_r, b_z, b_n, b_h.
-
-    Args:
-        x: Sequences of shape (steps, batch, inputs).
-        h: States before the first step, of shape (layers, directions, batch, hidden).
-        weight_l0: Weights of the first layer, of shape (directions, 3, hidden, inputs + hidden): columns for x,
-            then for h.
-        weight: Weights of the other layers, of shape (layers - 1, directions, 3, hidden, directions * hidden +
-            hidden); None if there is one layer.
-        bias: Biases of shape (layers, directions, 4, hidden).
-        num_layers: Layers, of which each has the one before as its input.
-        dropout: Share of the numbers between layers that are dropped in training; None: 0.
-        bidirectional: Whether each layer goes through the steps in both directions.
-        training: Whether there is dropout, and a gradient.
-        n_outputs: Not used; NNabla's.
-        outputs: Arrays for the outputs' data.
-
-    Returns:
-        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
-        h_n: States after the last step, of h's shape.
-    """
-    return _call(_GRU, (x, h, weight_l0, weight, bias), (num_layers, dropout, bidirectional, training), n_outputs, outputs)
-
-
 _BATCH_MATMUL = _index('batch_matmul')
 
 
@@ -206,6 +117,58 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
     """
     return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
+
+
+_DEPTHWISE_CONVOLUTION = _index('depthwise_convolution')
+
+
+@_checked
+def depthwise_convolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, multiplier: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Convolution of each channel for itself, with one kernel or more (Chollet, Xception, 2016).
+     Spatial sizes become `(size + 2 pad - dilation (kernel - 1) - 1) // stride + 1`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (C multiplier, kernel..); those of a channel follow each other.
+        bias: Bias of shape (C multiplier,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        multiplier: Maps that are made of each channel.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., C multiplier, new spatial..).
+    """
+    return _call(_DEPTHWISE_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, multiplier), n_outputs, outputs)
+
+
+_DEPTHWISE_DECONVOLUTION = _index('depthwise_deconvolution')
+
+
+@_checked
+def depthwise_deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, divisor: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Transposed depthwise convolution: each map of the result is the sum of what `divisor` channels that follow each other add to it.
+     Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad`.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (C, kernel..).
+        bias: Bias of shape (C / divisor,).
+        base_axis: Number of leading axes that only repeat the deconvolution; may count from the end.
+        pad: What is cut off both ends of each spatial axis of y; None: nothing.
+        stride: Distance in y of neighbours in x on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        divisor: Channels that are summed to a map.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., C / divisor, new spatial..).
+    """
+    return _call(_DEPTHWISE_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, divisor), n_outputs, outputs)
 
 
 _MAX_POOLING = _index('max_pooling')
@@ -295,6 +258,50 @@ def global_average_pooling(x: A, n_outputs: int = -1, outputs: list[NdArray] | N
         y: Array of shape (N, C, 1, 1).
     """
     return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
+
+
+_UNPOOLING = _index('unpooling')
+
+
+@_checked
+def unpooling(x: A, kernel: Sequence[int], channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Repeats each element over a window: `y[k i + j] = x[i]` for `0 <= j < k` along each of the last axes.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are unpooled.
+        kernel: Sizes of the window.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array; the sizes of its last axes are those of x times the kernel's.
+    """
+    return _call(_UNPOOLING, (x,), (kernel, channel_last), n_outputs, outputs)
+
+
+_ROI_ALIGN = _index('roi_align')
+
+
+@_checked
+def roi_align(input: A, boxes: A, output_size: Sequence[int], spatial_scale: Sequence[float] = (1.0, 1.0), sampling_ratio: int | None = None, channel_last: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Boxes of images, cut into bins of which each is the mean of samples of the image, interpolated between its elements (He et
+     al., Mask R-CNN, 2017). Elements have their middles at 1/2; beyond the image by more than half an element all is 0.
+
+    Args:
+        input: Images of shape (N, C, H, W); (N, H, W, C) if channel_last.
+        boxes: Boxes of shape (K, 5), as (number of the image, x1, y1, x2, y2). They get no gradient.
+        output_size: Bins of a box: rows and columns.
+        spatial_scale: Elements that a unit of the boxes is: vertically and horizontally.
+        sampling_ratio: Samples of a bin along an axis; None, or 0 or less: as many as it has elements.
+        channel_last: Whether the channels are the last axis; None: no.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Means of shape (K, C, rows, columns); (K, rows, columns, C) if channel_last.
+    """
+    return _call(_ROI_ALIGN, (input, boxes), (output_size, spatial_scale, sampling_ratio, channel_last), n_outputs, outputs)
 
 
 _MAX_POOLING_BACKWARD = _index('max_pooling_backward')
@@ -1021,6 +1028,47 @@ def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, t
     return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
 
+_CLIP_GRAD_BY_VALUE = _index('clip_grad_by_value')
+
+
+@_checked
+def clip_grad_by_value(x: A, min: A, max: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; its gradient is clipped, `gx = minimum(maximum(gy, min), max)`.
+
+    Args:
+        x: N-D array.
+        min: Least gradient: an array that broadcasts to x's shape. It has no gradient.
+        max: Largest gradient, likewise.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_CLIP_GRAD_BY_VALUE, (x, min, max), (), n_outputs, outputs)
+
+
+_CLIP_GRAD_BY_NORM = _index('clip_grad_by_norm')
+
+
+@_checked
+def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+     zeros stays.
+
+    Args:
+        x: N-D array.
+        clip_norm: The Euclidean norm that the gradient gets; None: 1.
+        axes: The axes to take the norm over; None: all. They may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_CLIP_GRAD_BY_NORM, (x,), (clip_norm, axes), n_outputs, outputs)
+
+
 _SUM = _index('sum')
 
 
@@ -1170,6 +1218,42 @@ def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
     return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
 
 
+_REDUCE_SUM = _index('reduce_sum')
+
+
+@_checked
+def reduce_sum(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Sum of all elements; `sum` without arguments.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape ().
+    """
+    return _call(_REDUCE_SUM, (x,), (), n_outputs, outputs)
+
+
+_REDUCE_MEAN = _index('reduce_mean')
+
+
+@_checked
+def reduce_mean(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Mean of all elements; `mean` without arguments.
+
+    Args:
+        x: N-D array.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape ().
+    """
+    return _call(_REDUCE_MEAN, (x,), (), n_outputs, outputs)
+
+
 _CUMSUM = _index('cumsum')
 
 
@@ -1189,6 +1273,27 @@ def cumsum(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool
         y: N-D array of x's shape.
     """
     return _call(_CUMSUM, (x,), (axis, exclusive, reverse), n_outputs, outputs)
+
+
+_CUMPROD = _index('cumprod')
+
+
+@_checked
+def cumprod(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Cumulative product along an axis, `y[i] = x[0] .. x[i]`.
+
+    Args:
+        x: N-D array.
+        axis: The axis; None: 0. It may count from the end.
+        exclusive: Leave each element out of its own product: `y[0]` is 1.
+        reverse: Begin at the end: `y[i]` is the product from there down to `x[i]`.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_CUMPROD, (x,), (axis, exclusive, reverse), n_outputs, outputs)
 
 
 _ADD2 = _index('add2')
@@ -1468,6 +1573,48 @@ def r_pow_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
         y: N-D array of x's shape.
     """
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
+
+
+_MOD2 = _index('mod2')
+
+
+@_checked
+def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The rest of a division, `y = x0 - x1 n` for a whole number n. It has the sign of x0; but if x0 holds whole numbers, and fmod is
+     not set, that of x1. NaN where x1 is 0.
+
+    Args:
+        x0: N-D array of dividends.
+        x1: N-D array of divisors.
+        fmod: Whether whole numbers too give the sign of x0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape.
+    """
+    return _call(_MOD2, (x0, x1), (fmod,), n_outputs, outputs)
+
+
+_BIT_SHIFT = _index('bit_shift')
+
+
+@_checked
+def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave the width of x's
+     type (64 bits where that is not a whole number's) are lost. No gradient.
+
+    Args:
+        x: N-D array of whole numbers.
+        shift: N-D array of distances, 0 or more.
+        direction: 'LEFT' or 'RIGHT'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the inputs' joint shape, of 64-bit whole numbers.
+    """
+    return _call(_BIT_SHIFT, (x, shift), (direction,), n_outputs, outputs)
 
 
 _SIGN = _index('sign')
@@ -2036,6 +2183,27 @@ def where(condition: A, x_true: A, x_false: A, n_outputs: int = -1, outputs: lis
         y: M-D array.
     """
     return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
+
+
+_SEARCHSORTED = _index('searchsorted')
+
+
+@_checked
+def searchsorted(sorted_sequence: A, values: A, right: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Where numbers belong in sorted lines, the last axis: how many elements of the line are less. NaN counts as the largest
+     number. No gradient.
+
+    Args:
+        sorted_sequence: N-D array, sorted along its last axis.
+        values: Numbers to search for: N-D array of the same shape but for the last axis.
+        right: Count the equal ones too; None: False.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the shape of values.
+    """
+    return _call(_SEARCHSORTED, (sorted_sequence, values), (right,), n_outputs, outputs)
 
 
 _CONSTANT = _index('constant')
@@ -2877,6 +3045,376 @@ def bool_fill(data: A, mask: A, value: float = 0.0, n_outputs: int = -1, outputs
     return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
 
 
+_BROADCAST_TO = _index('broadcast_to')
+
+
+@_checked
+def broadcast_to(x: A, y: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Repeats y to the shape of x. y's axes are x's from `axis` on, with the same sizes; by default x's last ones.
+
+    Args:
+        x: N-D array, of which only the shape counts.
+        y: Array of x's shape or a part of it.
+        axis: The axis of x that is y's first; None or -1: such that the last ones are matched.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        z: N-D array of x's shape.
+    """
+    return _call(_BROADCAST_TO, (x, y), (axis,), n_outputs, outputs)
+
+
+_SHIFT = _index('shift')
+
+
+@_checked
+def shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Moves the elements along axes, `y[i] = x[i - shift]`. Where there is no element, mode 'nearest' repeats the first or last
+     one; 'reflect' mirrors the array at its ends, so that these come twice.
+
+    Args:
+        x: N-D array.
+        shifts: Distances along the last axes; None: 0.
+        border_mode: 'nearest' or 'reflect'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_SHIFT, (x,), (shifts, border_mode), n_outputs, outputs)
+
+
+_SORT = _index('sort')
+
+
+@overload
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: Literal[False] = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, only_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Sorts the elements along an axis. Equal ones keep their order; NaN counts as the largest number.
+
+    Args:
+        x: N-D array.
+        axis: The axis; may count from the end.
+        reverse: Sort from the largest element down.
+        with_index: Also give where each element was.
+        only_index: Give where each element was alone.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sorted elements, or [sorted elements, indices], or indices along the axis.
+    """
+    return _call(_SORT, (x,), (axis, reverse, with_index, only_index), n_outputs, outputs)
+
+
+_SHAPE = _index('shape')
+
+
+@_checked
+def shape(x: A, start: int | None = None, end: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The sizes of x, or those of its axes `start` to `end` (not included); ends beyond x's axes are cut. No gradient.
+
+    Args:
+        x: N-D array.
+        start: The first axis; None: 0. It may count from the end.
+        end: The axis to end before; None or 0: all. It may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        shape: 1-D array.
+    """
+    return _call(_SHAPE, (x,), (start, end), n_outputs, outputs)
+
+
+_TRILU = _index('trilu')
+
+
+@_checked
+def trilu(x: A, k: int = 0, upper: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The upper or lower triangles of matrices, with zeros beside them (as NumPy's `triu` and `tril`).
+
+    Args:
+        x: N-D array of matrices, in the last two axes.
+        k: The diagonal where the triangle ends, itself in it; 0 is the main one, above it they are positive.
+        upper: Whether the upper triangle stays; if not, the lower one.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_TRILU, (x,), (k, upper), n_outputs, outputs)
+
+
+_MESHGRID = _index('meshgrid')
+
+
+@_checked
+def meshgrid(*x: A, ij_indexing: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The coordinates of a grid, as NumPy's `meshgrid`: each input repeated along the axes of the others.
+
+    Args:
+        x: 1-D arrays: the coordinates along each axis.
+        ij_indexing: Whether input i goes along axis i; if not, the first two axes change places.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: One array for each input, with an axis for each.
+    """
+    return _call(_MESHGRID, x, (ij_indexing,), n_outputs, outputs)
+
+
+_PACK_PADDED_SEQUENCE = _index('pack_padded_sequence')
+
+
+def _pack_padded_sequence(padded_sequence: A, lengths: A, batch_first: bool = False, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Packs sequences of several lengths: without padding, the first steps of all, then all second ones and so on.
+
+    Args:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths, from the longest down: of shape (B,).
+        batch_first: Whether the first axis is that of the sequences.
+        rows: The sum of the lengths.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        pack_sequence: Array of shape (sum of lengths, ..).
+        batch_sizes: How many sequences have each step: of shape (T,).
+    """
+    return _call(_PACK_PADDED_SEQUENCE, (padded_sequence, lengths), (batch_first, rows), n_outputs, outputs)
+
+
+_PAD_PACKED_SEQUENCE = _index('pad_packed_sequence')
+
+
+def _pad_packed_sequence(packed_sequence: A, batch_sizes: A, batch_first: bool = False, padding_value: float | None = None, total_length: int | None = None, sequences: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Undoes `pack_padded_sequence`.
+
+    Args:
+        packed_sequence: Packed sequences, of shape (sum of batch_sizes, ..).
+        batch_sizes: How many sequences have each step, from the most down: of shape (T,).
+        batch_first: Whether the first axis of the result is that of the sequences.
+        padding_value: What stands behind the end of a sequence; None: 0.
+        total_length: Steps of the result, if more than T.
+        sequences: How many sequences there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
+        lengths: Their lengths: of shape (B,).
+    """
+    return _call(_PAD_PACKED_SEQUENCE, (packed_sequence, batch_sizes), (batch_first, padding_value, total_length, sequences), n_outputs, outputs)
+
+
+_NONZERO = _index('nonzero')
+
+
+def _nonzero(x: A, places: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The places where x is not zero, in their order. No gradient.
+
+    Args:
+        x: N-D array.
+        places: How many there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Indices, of shape (number of x's axes, places).
+    """
+    return _call(_NONZERO, (x,), (places,), n_outputs, outputs)
+
+
+_TOP_K_DATA = _index('top_k_data')
+
+
+@overload
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: Literal[False] = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+@_checked
+def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: int = 1, largest: bool = True, with_index: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The k largest elements of each sample, from the largest down. Of equal ones the first count; NaN counts as the largest number.
+
+    Args:
+        x: N-D array; the axes from base_axis on are a sample.
+        k: How many, from 1 to the size of a sample.
+        abs: Compare magnitudes.
+        reduce: Give the k elements; if not, an array of x's shape with 0 in place of the others.
+        base_axis: First axis of a sample; may count from the end.
+        largest: The largest ones; if not, the smallest, from the smallest up.
+        with_index: Also give where the elements were in their sample; wants `reduce`.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape x.shape[:base_axis] + (k,), or of x's shape; or [it, indices].
+    """
+    return _call(_TOP_K_DATA, (x,), (k, abs, reduce, base_axis, largest, with_index), n_outputs, outputs)
+
+
+_TOP_K_GRAD = _index('top_k_grad')
+
+
+@_checked
+def top_k_grad(x: A, k: int, abs: bool = False, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """x itself; of its gradient the k largest elements of each sample flow back, zeros in place of the others.
+
+    Args:
+        x: N-D array; the axes from base_axis on are a sample.
+        k: How many, from 1 to the size of a sample.
+        abs: Compare magnitudes.
+        base_axis: First axis of a sample; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: x.
+    """
+    return _call(_TOP_K_GRAD, (x,), (k, abs, base_axis), n_outputs, outputs)
+
+
+_EYE_LIKE = _index('eye_like')
+
+
+@_checked
+def eye_like(x: A, k: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A matrix with ones on a diagonal and zeros elsewhere. No gradient.
+
+    Args:
+        x: Matrix, of which only the shape counts.
+        k: The diagonal; 0 is the main one, above it they are positive.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Matrix of x's shape.
+    """
+    return _call(_EYE_LIKE, (x,), (k,), n_outputs, outputs)
+
+
+_BATCH_DET = _index('batch_det')
+
+
+@_checked
+def batch_det(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Determinants. The gradient wants the inverse: it is NaN for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (B,).
+    """
+    return _call(_BATCH_DET, (x,), (), n_outputs, outputs)
+
+
+_BATCH_LOGDET = _index('batch_logdet')
+
+
+@_checked
+def batch_logdet(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Logarithms of the magnitudes of determinants; -inf for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape (B,).
+    """
+    return _call(_BATCH_LOGDET, (x,), (), n_outputs, outputs)
+
+
+_BATCH_INV = _index('batch_inv')
+
+
+@_checked
+def batch_inv(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverses; NaN for a singular matrix.
+
+    Args:
+        x: Square matrices, of shape (B, n, n).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Matrices of shape (B, n, n).
+    """
+    return _call(_BATCH_INV, (x,), (), n_outputs, outputs)
+
+
+_BATCH_CHOLESKY = _index('batch_cholesky')
+
+
+@_checked
+def batch_cholesky(x: A, upper: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Cholesky's decomposition of symmetric positive-definite matrices, `x = y y^T`, or `x = y^T y` if upper. Only the lower triangle of x is
+     read. NaN for a matrix that is not positive definite. The gradient is symmetric.
+
+    Args:
+        x: Symmetric matrices, of shape (B, n, n).
+        upper: Give upper triangles; if not, lower ones.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Triangular matrices of shape (B, n, n).
+    """
+    return _call(_BATCH_CHOLESKY, (x,), (upper,), n_outputs, outputs)
+
+
+_UNIQUE = _index('unique')
+
+
+@overload
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: Literal[False] = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A: ...
+
+
+@overload
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: bool = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any: ...
+
+
+def _unique(x: A, flatten: bool = True, axis: int | None = None, sorted: bool = True, with_index: bool = False, with_inverse: bool = False, with_counts: bool = False, count: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No gradient.
+
+    Args:
+        x: N-D array.
+        flatten: Look at elements; if not, at slices along `axis`.
+        axis: The axis; may count from the end. None: elements are looked at in any case.
+        sorted: Sort them; if not, they come as they first occur.
+        with_index: Also give where each occurs first.
+        with_inverse: Also give, for each element or slice of x, its number among the different ones.
+        with_counts: Also give how often each occurs.
+        count: How many there are.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: The different elements or slices; or a list of them and what else is asked for.
+    """
+    return _call(_UNIQUE, (x,), (flatten, axis, sorted, with_index, with_inverse, with_counts, count), n_outputs, outputs)
+
+
 _UNLINK = _index('unlink')
 
 
@@ -3160,6 +3698,328 @@ def epsilon_insensitive_loss(x0: A, x1: A, epsilon: float, n_outputs: int = -1, 
     return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
 
 
+_KL_MULTINOMIAL = _index('kl_multinomial')
+
+
+@_checked
+def kl_multinomial(p: A, q: A, base_axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Kullback-Leibler divergence of multinomial distributions, `D = sum p (log(p + e) - log(q + e))`, e = 1e-8.
+
+    Args:
+        p: N-D array of probabilities: those of one distribution from base_axis on.
+        q: Probabilities of the other ones, of p's shape.
+        base_axis: First axis of the probabilities; may count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        D: Array of shape p.shape[:base_axis] + (1,).
+    """
+    return _call(_KL_MULTINOMIAL, (p, q), (base_axis,), n_outputs, outputs)
+
+
+_PRUNE = _index('prune')
+
+
+@_checked
+def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Sets a share of the numbers to 0, those of the smallest magnitude: `y = x` where `|x|` is at least the element number
+     `rate (size - 1)`, cut to a whole number, of the sorted magnitudes. NaN stays. The gradient passes straight through.
+
+    Args:
+        x: N-D array.
+        rate: The share, from 0 to 1; 1 leaves nothing.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_PRUNE, (x,), (rate,), n_outputs, outputs)
+
+
+_QUANTIZE_LINEAR = _index('quantize_linear')
+
+
+def _quantize_linear(x: A, scale: A, zero_point: A, round_mode: str = 'HALF_AWAY_FROM_ZERO', narrow_range: bool = False, dtype: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Quantizes linearly, `y = saturate(round(x / scale) + round(saturate(zero_point)))`: whole numbers of the range of `dtype`, held in
+     the context's floating-point type. The gradient of x passes through the rounding and the limits; scale and zero_point
+     have none.
+
+    Args:
+        x: N-D array.
+        scale: Array that broadcasts to x's shape: one scale for all, or one a channel.
+        zero_point: Array that broadcasts to x's shape: what 0 becomes.
+        round_mode: 'HALF_AWAY_FROM_ZERO' or 'HALF_TO_EVEN'.
+        narrow_range: Leave out the least number of the range.
+        dtype: NumPy's number of the type whose range is used: 1 for int8, 2 for uint8.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_QUANTIZE_LINEAR, (x, scale, zero_point), (round_mode, narrow_range, dtype), n_outputs, outputs)
+
+
+_DEQUANTIZE_LINEAR = _index('dequantize_linear')
+
+
+@_checked
+def dequantize_linear(x: A, scale: A, zero_point: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Undoes `quantize_linear`, `y = (x - zero_point) scale`. Only x has a gradient.
+
+    Args:
+        x: N-D array of quantized numbers.
+        scale: Array that broadcasts to x's shape.
+        zero_point: Array that broadcasts to x's shape.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_DEQUANTIZE_LINEAR, (x, scale, zero_point), (), n_outputs, outputs)
+
+
+_INTERPOLATE = _index('interpolate')
+
+
+def _interpolate(x: A, output_size: Sequence[int], mode: str, align_corners: bool = True, half_pixel: bool = False, half_pixel_for_nn: bool = False, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Resamples the last axes to other sizes, by linear interpolation or with the nearest element. Element j of an axis of n that
+     becomes m is at the place `j n / m`; with align_corners at `j (n - 1) / (m - 1)`, with half_pixel at `(j + 1/2) n / m - 1/2`.
+     The nearest element is the one before that place.
+
+    Args:
+        x: N-D array; its last axes (before the channels, if channel_last) are resampled.
+        output_size: New sizes of the last axes.
+        mode: 'linear' or 'nearest'.
+        align_corners: Whether the first and the last elements stay what they are.
+        half_pixel: Whether places are those of the middles of elements.
+        half_pixel_for_nn: For 'nearest': the place is `(j + 1/2) n / m`, whatever else is said.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the new sizes.
+    """
+    return _call(_INTERPOLATE, (x,), (output_size, mode, align_corners, half_pixel, half_pixel_for_nn, channel_last), n_outputs, outputs)
+
+
+_ONNX_RESIZE = _index('onnx_resize')
+
+
+@_checked
+def onnx_resize(x: A, roi: Sequence[float] = (), scales: Sequence[float] = (), sizes: Sequence[int] = (), mode: str = 'nearest', coordinate_transformation_mode: str = 'half_pixel', cubic_coeff_a: float | None = None, exclude_outside: int | None = None, extrapolation_value: float | None = None, nearest_mode: str = 'round_prefer_floor', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Resamples axes to other sizes, as the operator Resize of ONNX (https://onnx.ai/onnx/operators/onnx__Resize.html).
+
+    Args:
+        x: N-D array.
+        roi: For 'tf_crop_and_resize': where each axis begins, then where each ends; 1 is the last element.
+        scales: Factors of all sizes; these or sizes are given.
+        sizes: New sizes of all axes.
+        mode: 'nearest', 'linear' or 'cubic'.
+        coordinate_transformation_mode: 'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or
+            'tf_crop_and_resize'.
+        cubic_coeff_a: Coefficient of the cubic polynomial; None: -0.75.
+        exclude_outside: Not 0: cubic interpolation leaves out what is beyond the ends; None: 0.
+        extrapolation_value: Value beyond the ends for 'tf_crop_and_resize'; None: 0.
+        nearest_mode: 'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of the new sizes.
+    """
+    return _call(_ONNX_RESIZE, (x,), (roi, scales, sizes, mode, coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value, nearest_mode), n_outputs, outputs)
+
+
+_FFT = _index('fft')
+
+
+@_checked
+def fft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Discrete Fourier transform of complex numbers, `y[k] = sum over n of x[n] exp(-2 pi i k n / N)` over each of the last axes.
+
+    Args:
+        x: N-D array; its last axis, of size 2, has real and imaginary part.
+        signal_ndim: How many axes before it are transformed, 1 or more.
+        normalized: Divide by the square root of the number of elements of a signal.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_FFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
+
+
+_IFFT = _index('ifft')
+
+
+@_checked
+def ifft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverse discrete Fourier transform of complex numbers, `y[n] = 1/N sum over k of x[k] exp(2 pi i k n / N)` over each of the
+     last axes.
+
+    Args:
+        x: N-D array; its last axis, of size 2, has real and imaginary part.
+        signal_ndim: How many axes before it are transformed, 1 or more.
+        normalized: Divide by the square root of the number of elements of a signal instead of by their number.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_IFFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
+
+
+_STFT = _index('stft')
+
+
+def _stft(x: A, window_size: int, stride: int, fft_size: int, window_type: str = 'hanning', center: bool = True, pad_mode: str = 'reflect', as_istft_backward: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Short-time Fourier transform: the spectra of frames of fft_size samples, stride apart, each times a window.
+
+    Args:
+        x: Signals of shape (.., samples).
+        window_size: Samples of the window, fft_size at most; it is in the middle of the frame, with zeros
+            around.
+        stride: Samples from the beginning of a frame to that of the next.
+        fft_size: Samples of a frame.
+        window_type: 'hanning', 'hamming' or 'rectangular'.
+        center: Whether fft_size // 2 samples are put before and after the signal, so that frames are around
+            their samples.
+        pad_mode: What these are: 'reflect', the signal mirrored, or 'constant', zeros.
+        as_istft_backward: Computes the gradient of `istft` instead, with x the gradient of its result.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y_r: Real parts, of shape (.., fft_size // 2 + 1, frames).
+        y_i: Imaginary parts.
+    """
+    return _call(_STFT, (x,), (window_size, stride, fft_size, window_type, center, pad_mode, as_istft_backward), n_outputs, outputs)
+
+
+_ISTFT = _index('istft')
+
+
+def _istft(y_r: A, y_i: A, window_size: int, stride: int, fft_size: int, window_type: str = 'hanning', center: bool = True, pad_mode: str = 'reflect', as_stft_backward: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Inverse short-time Fourier transform: frames from their spectra, times the window, added up, and divided by the sum of the
+     squares of the windows.
+
+    Args:
+        y_r: Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).
+        y_i: Imaginary parts.
+        window_size: As of `stft`.
+        stride: As of `stft`.
+        fft_size: As of `stft`.
+        window_type: As of `stft`.
+        center: Whether fft_size // 2 samples are cut off both ends.
+        pad_mode: Used with as_stft_backward only: as of `stft`.
+        as_stft_backward: Computes the gradient of `stft` instead, with y_r and y_i the gradients of its
+            results.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        x: Signals of shape (.., stride (frames - 1) + fft_size), less what is cut off.
+    """
+    return _call(_ISTFT, (y_r, y_i), (window_size, stride, fft_size, window_type, center, pad_mode, as_stft_backward), n_outputs, outputs)
+
+
+_AFFINE_GRID = _index('affine_grid')
+
+
+@_checked
+def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid`. Along an axis places go from -1
+     to 1, which are the image's edges, or, with align_corners, its first and its last element.
+
+    Args:
+        theta: Maps of shape (B, 2, 3) for images, (B, 3, 4) for volumes.
+        size: Height and width, or depth, height and width.
+        align_corners: Whether -1 and 1 are the first and the last element.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        grid: Places of shape (B, H, W, 2) as (x, y), or (B, D, H, W, 3) as (x, y, z).
+    """
+    return _call(_AFFINE_GRID, (theta,), (size, align_corners), n_outputs, outputs)
+
+
+_WARP_BY_GRID = _index('warp_by_grid')
+
+
+@_checked
+def warp_by_grid(x: A, grid: A, mode: str = 'linear', padding_mode: str = 'zero', align_corners: bool = False, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Images read at the places of a grid (Jaderberg et al., 2015). Along an axis places go from -1 to 1, which are the image's
+     edges, or, with align_corners, its first and its last element.
+
+    Args:
+        x: Images of shape (B, C, H, W), or volumes (B, C, D, H, W); (B, .., C) if channel_last.
+        grid: Places of shape (B, H', W', 2) as (x, y), or (B, D', H', W', 3) as (x, y, z).
+        mode: 'linear', or 'nearest', which has no gradient by the grid.
+        padding_mode: What lies beyond the image: 'zero', 'repeat', its elements at the ends, or 'reflect', the
+            image mirrored.
+        align_corners: Whether -1 and 1 are the first and the last element.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images with the grid's sizes.
+    """
+    return _call(_WARP_BY_GRID, (x, grid), (mode, padding_mode, align_corners, channel_last), n_outputs, outputs)
+
+
+_WARP_BY_FLOW = _index('warp_by_flow')
+
+
+@_checked
+def warp_by_flow(data: A, flow: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Images moved by a flow: each element is read, between elements linearly, at its own place and the distance that the flow
+     says. Beyond the image are the elements at its ends.
+
+    Args:
+        data: Images of shape (N, C, H, W).
+        flow: Distances in elements, of shape (N, 2, H, W), as (x, y).
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        warped_image: Images of data's shape.
+    """
+    return _call(_WARP_BY_FLOW, (data, flow), (), n_outputs, outputs)
+
+
+_PATCH_CORRELATION = _index('patch_correlation')
+
+
+def _patch_correlation(x1: A, x2: A, patch: Sequence[int] = (1, 1), shift: Sequence[int] = (0, 0), patch_step: Sequence[int] = (1, 1), shift_step: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0, 0, 0), n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Compares patches of two images by the sums of their products, at each place and for each shift of the second one (Fischer et al.,
+     FlowNet, 2015).
+
+    Args:
+        x1: Images of shape (N, H, W, C).
+        x2: Images of x1's shape.
+        patch: Height and width of a patch.
+        shift: The largest shifts, to both sides.
+        patch_step: Distances of patches.
+        shift_step: Distances of shifts.
+        padding: Zeros above, below, before and after the images.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Sums of shape (N, H', W', vertical shifts, horizontal shifts).
+    """
+    return _call(_PATCH_CORRELATION, (x1, x2), (patch, shift, patch_step, shift_step, padding), n_outputs, outputs)
+
+
 _TOP_N_ERROR = _index('top_n_error')
 
 
@@ -3200,6 +4060,28 @@ def binary_error(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | 
         y: N-D array of the inputs' joint shape.
     """
     return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
+
+
+_CONFUSION_MATRIX = _index('confusion_matrix')
+
+
+@_checked
+def confusion_matrix(x: A, target: A, axis: int | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """How often samples of each class (rows) have the largest score for which class (columns). Of equal scores the first one counts, and
+     a NaN is only taken where it comes first. Labels that are negative are left out. A label that is NaN or beyond the classes is an error on
+     the CPU; a GPU, which would have to wait for the check, leaves it out. No gradient.
+
+    Args:
+        x: N-D array of scores.
+        target: Labels from 0 on; N-D array of x's shape, but 1 at the axis.
+        axis: Axis of the classes; None: the last one. May count from the end.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        output: Square matrix of whole numbers.
+    """
+    return _call(_CONFUSION_MATRIX, (x, target), (axis,), n_outputs, outputs)
 
 
 for _name in _composites.__all__:

@@ -14,6 +14,12 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_composites import (
+    fused_batch_normalization,
+    spectral_norm,
+    sync_batch_normalization,
+    weight_normalization,
+)
 from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
 
 __all__ = [
@@ -21,14 +27,21 @@ __all__ = [
     "affine",
     "batch_normalization",
     "convolution",
+    "deconvolution",
     "embed",
+    "fused_batch_normalization",
+    "group_normalization",
     "gru",
+    "instance_normalization",
     "layer_normalization",
     "lstm",
     "lstm_cell",
     "parametric_function_api",
     "prelu",
     "rnn",
+    "spectral_norm",
+    "sync_batch_normalization",
+    "weight_normalization",
 ]
 
 _call = _core.parametric
@@ -167,6 +180,52 @@ def convolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence[i
     return _call(_CONVOLUTION, inp, (outmaps, kernel, pad, stride, dilation, group, channel_last, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
 
 
+_DECONVOLUTION = _index('deconvolution')
+
+
+@parametric_function_api(
+    'deconv',
+    [
+        ('W', 'Filters.', '(inmaps, outmaps // group, *kernel), with channel_last (inmaps, *kernel, outmaps // group)', True),
+        ('b', 'Bias.', '(outmaps,)', True),
+    ],
+)
+def deconvolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, w_init: Initializer = None, b_init: Initializer = None, base_axis: int = 1, fix_parameters: bool = False, rng: Rng = None, with_bias: bool = True, apply_w: Apply = None, apply_b: Apply = None) -> Variable:
+    """N-D transposed convolution with bias.
+
+    Args:
+        inp: Input of shape (samples..., channels, *sizes), with `channel_last` (samples..., *sizes, channels).
+        outmaps: Number of output channels.
+        kernel: Kernel size, one a spatial axis.
+        pad: What is cut from both ends of the output, one a spatial axis; by default 0.
+        stride: Steps in the output, one a spatial axis; by default 1.
+        dilation: Distance of the kernel's points, one a spatial axis; by default 1.
+        group: Number of groups of channels that do not mix.
+        channel_last: Whether channels are the last axis.
+        output_padding: Added to the end of each spatial axis of the output; by default 0.
+        w_init: Initial weight; by default uniform with the limits of `calc_uniform_lim_glorot`.
+        b_init: Initial bias; by default zeros.
+        base_axis: First axis that is not a sample's number.
+        fix_parameters: Whether weight and bias stay as they are in training.
+        rng: Random generator of the initial weight.
+        with_bias: Whether there is a bias.
+        apply_w: Function applied to the weight before its use.
+        apply_b: Function applied to the bias before its use.
+
+    Returns:
+        Variable of shape (samples..., outmaps, *sizes).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> deconvolution(Variable((8, 3, 16, 16)), 6, (3, 3), name="d1").shape
+    (8, 6, 18, 18)
+    >>> clear_parameters()
+    """
+    return _call(_DECONVOLUTION, inp, (outmaps, kernel, pad, stride, dilation, group, channel_last, output_padding, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
+
+
 _EMBED = _index('embed')
 
 
@@ -199,6 +258,85 @@ def embed(inp: Input, n_inputs: int, n_features: int, initializer: Initializer =
     >>> clear_parameters()
     """
     return _call(_EMBED, inp, (n_inputs, n_features, initializer, fix_parameters, apply_w))
+
+
+_GROUP_NORMALIZATION = _index('group_normalization')
+
+
+@parametric_function_api(
+    'group_normalization',
+    [
+        ('beta', 'Bias.', "<1, but inp's size at channel_axis>", True),
+        ('gamma', 'Scale.', "<1, but inp's size at channel_axis>", True),
+    ],
+)
+def group_normalization(inp: Input, num_groups: int, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, output_stat: bool = False, fix_parameters: bool = False, param_init: ParamInit = None, no_scale: bool = False, no_bias: bool = False) -> Any:
+    """Group normalization: groups of channels of each sample are normalized by themselves (Wu and He, 2018),
+    `y = (x - mean) / sqrt(variance + eps) * gamma + beta`.
+
+    Args:
+        inp: Input.
+        num_groups: Number of groups, a divisor of the number of channels.
+        channel_axis: Axis of the channels.
+        batch_axis: Axis or axes that number the samples.
+        eps: Added to the variance.
+        output_stat: Return mean and variance as well.
+        fix_parameters: Whether bias and scale stay as they are in training.
+        param_init: Initial values by name: 'beta', 'gamma'; by default 0 and 1.
+        no_scale: Leave out the scale.
+        no_bias: Leave out the bias.
+
+    Returns:
+        Variable of `inp`'s shape; with `output_stat` also mean and variance.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> group_normalization(Variable((8, 6, 4)), 3).shape
+    (8, 6, 4)
+    >>> clear_parameters()
+    """
+    return _call(_GROUP_NORMALIZATION, inp, (num_groups, channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
+
+
+_INSTANCE_NORMALIZATION = _index('instance_normalization')
+
+
+@parametric_function_api(
+    'instance_normalization',
+    [
+        ('beta', 'Bias.', "<1, but inp's size at channel_axis>", True),
+        ('gamma', 'Scale.', "<1, but inp's size at channel_axis>", True),
+    ],
+)
+def instance_normalization(inp: Input, channel_axis: int = 1, batch_axis: int | Sequence[int] = (0,), eps: float = 1e-5, output_stat: bool = False, fix_parameters: bool = False, param_init: ParamInit = None, no_scale: bool = False, no_bias: bool = False) -> Any:
+    """Instance normalization: each channel of each sample is normalized by itself (Ulyanov et al., 2016),
+    `y = (x - mean) / sqrt(variance + eps) * gamma + beta`.
+
+    Args:
+        inp: Input.
+        channel_axis: Axis of the channels.
+        batch_axis: Axis or axes that number the samples.
+        eps: Added to the variance.
+        output_stat: Return mean and variance as well.
+        fix_parameters: Whether bias and scale stay as they are in training.
+        param_init: Initial values by name: 'beta', 'gamma'; by default 0 and 1.
+        no_scale: Leave out the scale.
+        no_bias: Leave out the bias.
+
+    Returns:
+        Variable of `inp`'s shape; with `output_stat` also mean and variance.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> instance_normalization(Variable((8, 6, 4))).shape
+    (8, 6, 4)
+    >>> clear_parameters()
+    """
+    return _call(_INSTANCE_NORMALIZATION, inp, (channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
 
 
 _LAYER_NORMALIZATION = _index('layer_normalization')

@@ -60,7 +60,7 @@ impl Call for Fft {
     }
 
     /// The rule makes the transform, and then its multiple.
-    fn backward_scratch(&self) -> usize {
+    fn backward_scratch(&self, _want: &[bool]) -> usize {
         if self.axes.len() == 1 { 0 } else { 2 * self.axes.iter().product::<usize>() * self.outer }
     }
 

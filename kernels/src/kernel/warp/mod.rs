@@ -140,8 +140,8 @@ impl Call for WarpGather {
     }
 
     /// The rule makes images read along an axis, and their products, for the gradient of the places.
-    fn backward_scratch(&self) -> usize {
-        if self.0.nearest { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
+    fn backward_scratch(&self, want: &[bool]) -> usize {
+        if self.0.nearest || !want[1] { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
     }
 
     /// That of the images alone.
