@@ -65,7 +65,7 @@ utils.download utils.factorization utils.factorization.cpd utils.function_profil
 utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
 utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
 utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
-    """.split()
+""".split()
 )
 """Missing modules, packages among them."""
 

@@ -41,6 +41,95 @@ def affine(x: A, weight: A, bias: A | None = None, base_axis: int = 1, n_outputs
     return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
 
 
+_RNN = _index('rnn')
+
+
+def _rnn(x: A, h: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, nonlinearity: str = 'tanh', dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Recurrent layers (Elman, 1990), `h = tanh(W x + U h_before + b)` at each step.
+
+    Args:
+        x: Sequences of shape (steps, batch, inputs).
+        h: States before the first step, of shape (layers, directions, batch, hidden).
+        weight_l0: Weights of the first layer, of shape (directions, hidden, inputs + hidden): columns for x,
+            then for h.
+        weight: Weights of the other layers, of shape (layers - 1, directions, hidden, directions * hidden +
+            hidden); None if there is one layer.
+        bias: Biases of shape (layers, directions, hidden).
+        num_layers: Layers, of which each has the one before as its input.
+        nonlinearity: 'tanh' or 'relu'.
+        dropout: Share of the numbers between layers that are dropped in training; None: 0.
+        bidirectional: Whether each layer goes through the steps in both directions.
+        training: Whether there is dropout, and a gradient.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
+        h_n: States after the last step, of h's shape.
+    """
+    return _call(_RNN, (x, h, weight_l0, weight, bias), (num_layers, nonlinearity, dropout, bidirectional, training), n_outputs, outputs)
+
+
+_LSTM = _index('lstm')
+
+
+def _lstm(x: A, h: A, c: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Recurrent layers with long short-term memory (Hochreiter and Schmidhuber, 1997). With `a = W x + U h_before + b` for each of the
+     gates i, f, n, o: `c = sigmoid(f) c_before + sigmoid(i) tanh(n)`, `h = sigmoid(o) tanh(c)`.
+
+    Args:
+        x: Sequences of shape (steps, batch, inputs).
+        h: States before the first step, of shape (layers, directions, batch, hidden).
+        c: States c before the first step, of h's shape.
+        weight_l0: Weights of the first layer, of shape (directions, 4, hidden, inputs + hidden): columns for x,
+            then for h.
+        weight: Weights of the other layers, of shape (layers - 1, directions, 4, hidden, directions * hidden +
+            hidden); None if there is one layer.
+        bias: Biases of shape (layers, directions, 4, hidden).
+        num_layers: Layers, of which each has the one before as its input.
+        dropout: Share of the numbers between layers that are dropped in training; None: 0.
+        bidirectional: Whether each layer goes through the steps in both directions.
+        training: Whether there is dropout, and a gradient.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
+        h_n: States after the last step, of h's shape.
+        c_n: States c after the last step, of c's shape.
+    """
+    return _call(_LSTM, (x, h, c, weight_l0, weight, bias), (num_layers, dropout, bidirectional, training), n_outputs, outputs)
+
+
+_GRU = _index('gru')
+
+
+def _gru(x: A, h: A, weight_l0: A, weight: A | None = None, bias: A | None = None, num_layers: int = 1, dropout: float | None = None, bidirectional: bool = False, training: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Recurrent layers of gated units (Cho et al., 2014). Of the gates r, z, n: `r = sigmoid(W_r x + U_r h_before + b_r)`, z likewise,
+     `n = tanh(W_n x + b_n + r (U_n h_before + b_h))`, `h = (1 - z) n + z h_before`. The biases are b_r, b_z, b_n, b_h.
+
+    Args:
+        x: Sequences of shape (steps, batch, inputs).
+        h: States before the first step, of shape (layers, directions, batch, hidden).
+        weight_l0: Weights of the first layer, of shape (directions, 3, hidden, inputs + hidden): columns for x,
+            then for h.
+        weight: Weights of the other layers, of shape (layers - 1, directions, 3, hidden, directions * hidden +
+            hidden); None if there is one layer.
+        bias: Biases of shape (layers, directions, 4, hidden).
+        num_layers: Layers, of which each has the one before as its input.
+        dropout: Share of the numbers between layers that are dropped in training; None: 0.
+        bidirectional: Whether each layer goes through the steps in both directions.
+        training: Whether there is dropout, and a gradient.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
+        h_n: States after the last step, of h's shape.
+    """
+    return _call(_GRU, (x, h, weight_l0, weight, bias), (num_layers, dropout, bidirectional, training), n_outputs, outputs)
+
+
 _BATCH_MATMUL = _index('batch_matmul')
 
 

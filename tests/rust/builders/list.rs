@@ -1,6 +1,9 @@
 // Generated from the registry by tools/generate.py: do not edit.
 builders! {
     affine
+    rnn
+    lstm
+    gru
     batch_matmul
     convolution
     deconvolution
