@@ -182,11 +182,12 @@ def patch_correlation(
         raise ShapeError(message("patch_correlation", "x2", f"shape {x1.shape}, as x1", x2.shape))
     if len(x1.shape) != 4:
         raise ShapeError(message("patch_correlation", "x1", "four axes", x1.shape))
-    pairs = [(v, v) if isinstance(v, int) else v for v in (patch, shift, patch_step, shift_step)]
+    sizes: list[Any] = [(v, v) if isinstance(v, int) else v for v in (patch, shift, patch_step, shift_step)]
     around: Any = (padding,) * 4 if isinstance(padding, int) else padding
     if hasattr(around, "__len__") and len(around) == 2:
         around = (around[0], around[0], around[1], around[1])
+    sizes.append(around)
     if channel_last:
-        return F._patch_correlation(x1, x2, *pairs, around)
+        return F._patch_correlation(x1, x2, *sizes)
     last = [F.transpose(x, (0, 2, 3, 1)) for x in (x1, x2)]
-    return F.transpose(F._patch_correlation(*last, *pairs, around), (0, 3, 4, 1, 2))
+    return F.transpose(F._patch_correlation(last[0], last[1], *sizes), (0, 3, 4, 1, 2))
