@@ -40,8 +40,18 @@ CASES = [
     Case(
         inputs=[np.array([[1], [3]], np.uint16), np.array([[3, 14]], np.uint16)], name="broadcast", differentiable=False
     ),
-    Case(inputs=[np.array([1, 3], np.uint32), np.array([33, 31], np.uint32)], name="32 bits", differentiable=False),
-    Case(inputs=[np.array([1, 3], np.uint64), np.array([33, 60], np.uint64)], name="64 bits", differentiable=False),
+    Case(
+        inputs=[np.array([1, 3], np.uint32), np.array([33, 31], np.uint32)],
+        name="32 bits",
+        differentiable=False,
+        types=("float", "double"),
+    ),
+    Case(
+        inputs=[np.array([1, 3], np.uint64), np.array([33, 60], np.uint64)],
+        name="64 bits",
+        differentiable=False,
+        types=("float", "double"),
+    ),
     Case(
         inputs=[[-8, 7], [1, 2]],
         name="signs",
