@@ -2801,12 +2801,12 @@ _SHIFT = _index('shift')
 @_checked
 def shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Moves the elements along axes, `y[i] = x[i - shift]`. Where there is no element, mode 'nearest' repeats the first or last
-     one; 'reflect' mirrors the array at its ends, so that these come twice; 'constant' puts 0.
+     one; 'reflect' mirrors the array at its ends, so that these come twice.
 
     Args:
         x: N-D array.
         shifts: Distances along the last axes; None: 0.
-        border_mode: 'nearest', 'reflect' or 'constant'.
+        border_mode: 'nearest' or 'reflect'.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
