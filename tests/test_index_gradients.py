@@ -18,14 +18,19 @@ REFUSED: dict[str, tuple[Any, list[Any], int]] = {
     "categorical_cross_entropy": (F.categorical_cross_entropy, [X, COLUMN], 1),
     "embed": (F.embed, [[0, 1], X], 0),
     "one_hot": (lambda i: F.one_hot(i, (3,)), [COLUMN], 0),
+    "bit_shift": (lambda i: F.bit_shift(i, nn.Variable.from_numpy_array(np.array([1]))), [[1, 2]], 0),
 }
 # Likewise, and the gradients of the other inputs by NNabla.
 ROWS = np.repeat([[1.0], [1.0], [0.0]], 4, axis=1)
+STEPS = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 LEFT_ALONE: dict[str, tuple[Any, list[Any], int, list[Any]]] = {
     "gather": (F.gather, [X, [0, 1]], 1, [ROWS]),
     "gather_nd": (F.gather_nd, [X, [[0, 1]]], 1, [ROWS]),
     "scatter_nd": (lambda d, i: F.scatter_nd(d, i, (3,)), [[1, 2], [[0, 1]]], 1, [np.ones(2)]),
     "scatter_add": (F.scatter_add, [X, [[0, 1]], [[5, 6]]], 1, [np.ones((3, 4)), np.ones((1, 2))]),
+    "pack_padded_sequence": (lambda x, i: F.pack_padded_sequence(x, i)[0], [X, [3, 2, 1, 1]], 1, [STEPS]),
+    "pad_packed_sequence": (lambda x, i: F.pad_packed_sequence(x, i)[0], [X, [2, 1]], 1, [np.ones((3, 4))]),
+    "confusion_matrix": (F.confusion_matrix, [X, COLUMN], 1, [np.zeros((3, 4))]),
     "top_n_error": (F.top_n_error, [X, COLUMN], 1, [np.zeros((3, 4))]),
 }
 
