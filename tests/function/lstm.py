@@ -35,7 +35,12 @@ G, B = (4,), (4,)
 BOTH = {"num_layers": 2, "bidirectional": True}
 X, S, W = (3, 2, 3), (1, 1, 2, 2), (1, 4, 2, 5)
 CASES = [
-    Case(inputs=inputs(G, B, has_c=True, steps=3), reshaped=inputs(G, B, has_c=True, steps=2, batch=3), name="a layer"),
+    Case(
+        inputs=inputs(G, B, has_c=True, steps=3),
+        reshaped=inputs(G, B, has_c=True, steps=2, batch=3),
+        name="a layer",
+        second=False,
+    ),
     Case(inputs=inputs(G, B, has_c=True, with_bias=False), name="no bias", second=False),
     Case(inputs=inputs(G, B, 1, 2, has_c=True), args={"bidirectional": True}, name="both directions", second=False),
     Case(inputs=inputs(G, B, 2, has_c=True), args={"num_layers": 2, "dropout": 0.0}, name="two layers", second=False),

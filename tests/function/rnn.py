@@ -39,7 +39,7 @@ G, B = (), ()
 BOTH = {"num_layers": 2, "bidirectional": True}
 X, S, W = (3, 2, 3), (1, 1, 2, 2), (1, 2, 5)
 CASES = [
-    Case(inputs=inputs(G, B, steps=3), reshaped=inputs(G, B, steps=2, batch=3), name="a layer"),
+    Case(inputs=inputs(G, B, steps=3), reshaped=inputs(G, B, steps=2, batch=3), name="a layer", second=False),
     Case(inputs=inputs(G, B, with_bias=False), name="no bias", second=False),
     Case(inputs=inputs(G, B, 1, 2), args={"bidirectional": True}, name="both directions", second=False),
     Case(inputs=inputs(G, B, 2), args={"num_layers": 2, "dropout": 0.0}, name="two layers", second=False),
