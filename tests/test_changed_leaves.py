@@ -253,7 +253,7 @@ def test_an_error_of_backward_about_what_the_script_has_cleared_comes_before_it_
 
 
 @pytest.mark.parametrize("outer", [F.max, F.min])
-def test_an_error_of_backward_about_what_it_did_not_plan_to_make_comes_before_it_writes(outer):
+def test_what_forward_kept_stays_for_a_function_that_runs_again_for_what_it_saves(outer):
     x = leaf([X, X[::-1]])
     zero, one = F.constant(0, (1, len(X))), F.constant(1, (1, len(X)))
     h = outer(F.batch_normalization(x, zero, one, zero, one), axis=1)
@@ -263,9 +263,10 @@ def test_an_error_of_backward_about_what_it_did_not_plan_to_make_comes_before_it
     y.forward(clear_buffer=True)
     x.d = 3
     x.g = 7
-    with pytest.raises(nn.Error, match="changed since forward"):
-        y.backward(clear_buffer=True)
-    assert (x.g == 7).all()
+    y.backward(
+        clear_buffer=True
+    )  # what a function saves beside a value that is made again is made of what forward kept
+    assert np.isfinite(x.g).all() and (x.g != 7).all()
 
 
 def test_backward_after_looking_at_a_leaf():

@@ -72,7 +72,7 @@ def uses(sources: str) -> dict[str, set[str]]:
     for file in (ROOT / sources).rglob("*.rs"):
         if file.name not in ("lib.rs", "tests.rs"):
             top = file.relative_to(ROOT / sources).parts[0].removesuffix(".rs")
-            found.setdefault(top, set()).update(NAMES.get(name, name) for name in paths(file.read_text()))
+            found.setdefault(top, set()).update(NAMES.get(name, name) for name in paths(file.read_text("utf-8")))
     return {top: names - {top} for top, names in found.items()}
 
 
@@ -113,7 +113,7 @@ def test_a_type_name_means_one_thing():
     files: dict[str, list[str]] = {}
     for sources in CYCLES:
         for file in sorted((ROOT / sources).rglob("*.rs")):
-            for name in types(file.read_text()):
+            for name in types(file.read_text("utf-8")):
                 files.setdefault(name, []).append(str(file.relative_to(ROOT)))
     shared = {name: where for name, where in files.items() if len(where) > 1}
     assert {name: where for name, where in shared.items() if name not in SHARED or len(where) > 2} == {}

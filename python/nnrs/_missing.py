@@ -69,7 +69,7 @@ utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
 )
 """Missing modules, packages among them."""
 
-_SAME = {"solver": "", "ext.cudnn": "ext.cuda"}
+_SAME = {"solver": "solvers", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from function.case import Case, Error
-from function.resampling import apply, matrix
+from resampling import apply, matrix
 
 
 def place(n: int, m: int, corners: bool, half: bool, half_nearest: bool) -> Callable[[int], Fraction]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from function.case import Case, Error
-from function.resampling import apply, matrix
+from resampling import apply, matrix
 
 
 def place(mode: str, n: int, m: int, factor: float, first: float, end: float) -> Callable[[int], float]:

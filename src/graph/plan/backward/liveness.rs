@@ -12,6 +12,10 @@ pub(super) fn bring_forward(g: &Graph, steps: &mut [BackwardStep]) {
     for (s, step) in steps.iter().enumerate() {
         let again = step.again.iter().flat_map(|a| a.what.reads(&g.nodes[a.what.node() as usize].reads(g)));
         step.reads.iter().copied().chain(again).for_each(|v| last_read[v as usize] = Some(s));
+        let node = &g.nodes[step.what.node() as usize];
+        if step.what.saves() && node.f.saved.of_call(node.setup.number).is_none() {
+            node.x.iter().for_each(|&v| last_read[v as usize] = Some(s)); // it runs again for what it saves
+        }
     }
     for s in 0..steps.len() {
         // A variable that shares its array has no last reading of its own.
