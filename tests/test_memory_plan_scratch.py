@@ -52,7 +52,9 @@ NETS = {
     "gather": lambda: F.sum(F.gather(ones(2, 1000), many(500_000), axis=1)),
     "gather_nd": lambda: F.sum(F.gather_nd(ones(1000), many(1, 1_000_000))),
     "scatter_nd": lambda: F.sum(F.scatter_nd(ones(1_000_000), many(1, 1_000_000), [1000])),
-    "interpolate": lambda: F.sum(F.interpolate(ones(2, 600, 700), output_size=(900, 1300))),
+    "interpolate": lambda: F.sum(
+        F.interpolate(ones(1, 800, 1000), output_size=(1200, 1700))
+    ),  # one task: two may take turns
     "interpolate of long lines": lambda: F.sum(F.interpolate(ones(600_000), output_size=(1_000_000,))),
     "unpooling": lambda: F.sum(F.unpooling(ones(4, 1000, 500), (2, 2))),
     "fft": lambda: F.sum(F.fft(ones(400_000, 2), 1)),

@@ -169,6 +169,33 @@ def test_a_thread_that_only_reads_changes_nothing():
     parallel(train, read, read)
 
 
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize(
+    "read", [lambda h: h.d.sum(), lambda h: h.data.data.sum(), lambda h: h.get_unlinked_variable().d.sum()]
+)
+def test_a_thread_that_only_reads_an_intermediate_value_changes_nothing(read, clear):
+    x = leaf(np.linspace(0.1, 1, 5000))
+    h = F.exp(x)
+    y = F.sum(F.sin(F.tanh(h)) * 2)
+    y.forward()
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            read(h)
+
+    def train():
+        try:
+            for _ in range(700):
+                x.g = 0
+                y.forward()
+                y.backward(clear_buffer=clear)
+        finally:
+            done.set()
+
+    parallel(train, look)
+
+
 def test_another_size_while_an_array_is_shared():
     """A view of the input keeps the reshape from sharing its memory; the error says what happened."""
     x = leaf(np.ones(24, "float32"))

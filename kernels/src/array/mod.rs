@@ -415,6 +415,12 @@ impl NdArray {
         self.layout().storage.watch();
     }
 
+    /// A function has written it: what another thread was shown meanwhile was not whole.
+    #[inline]
+    pub fn note_whole(&self) {
+        self.layout().storage.note_whole();
+    }
+
     /// A function that may run again has read it: changes are noticed from now on.
     #[inline]
     pub fn note_read(&self) {

@@ -654,6 +654,20 @@ impl Storage {
         true
     }
 
+    /// A function has written it: what was shown meanwhile was not whole.
+    pub(super) fn note_whole(&self) {
+        while self.state().shown.is_some() {
+            let before = self.modification_count();
+            let sum = self.content_sum();
+            let mut s = self.state();
+            let now = next_time();
+            if self.modified.compare_exchange(before, now, Relaxed, Relaxed).is_ok() {
+                s.shown = sum.map(|sum| ExportChecksum { from: now, to: now, sum });
+                return;
+            }
+        }
+    }
+
     /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
     #[inline]
     pub fn watch(&self) {

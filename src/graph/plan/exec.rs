@@ -239,10 +239,13 @@ impl ForwardPlan {
             self.hook(&node.x, || hooks.before(&node.f, &self.slots))?;
         }
         let _label = alloc::label("output of", node.name);
+        let (clock, made) = (array::now(), step.what.makes(&node.y));
         step.what.run(node, &self.slots, false)?;
+        if array::now() != clock + made.len() as u64 {
+            made.iter().for_each(|&v| self.slots[v as usize].data.note_whole()); // another thread may have read some of it
+        }
         self.note_ran(i);
         if hooks.any() {
-            let made = step.what.makes(&node.y);
             self.mark(made);
             self.hook(made, || hooks.after(&node.f, &self.slots))?;
         }
