@@ -21,8 +21,7 @@ extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int f
       a[e] = fetch_real<double>(x, from, m * n * n + e);
       if (whole) inverse[e] = e / n == e % n;
     }
-    double product = 1, logarithm = 0;
-    bool singular = false;
+    bool singular = false, odd = false;
     for (long long k = 0; k < n; ++k) {
       __syncthreads();
       if (t == 0) {
@@ -43,8 +42,7 @@ extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int f
       }
       __syncthreads();
       const double v = a[k * n + k];
-      product *= p != k ? -v : v;
-      logarithm += log(fabs(v));
+      odd ^= p != k;
       singular |= v == 0;
       if (v == 0) continue;
       // The elements of column k are read by all and change no more.
@@ -66,6 +64,12 @@ extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int f
         keep_real<double>(y, to, m * n * n + e, singular ? (double)NNRS_NAN : inverse[e] / a[i * n + i]);
       }
     } else if (t == 0) {
+      // Not on the way: what lives through the elimination takes registers from it.
+      double product = odd ? -1 : 1, logarithm = 0;
+      for (long long k = 0; k < n; ++k) {
+        product *= a[k * n + k];
+        logarithm += log(fabs(a[k * n + k]));
+      }
       keep_real<double>(y, to, m, wanted == DETERMINANT ? product : logarithm);
     }
     __syncthreads();

@@ -22,9 +22,11 @@ pub const TINY: usize = 1 << 12;
 const MIN_TILE: usize = 128;
 /// Tasks that the grid aims at: enough for balance on many threads.
 const TASKS: usize = 32;
-/// Rows of the inner dimension that the crate packs at a time, at most; and bytes from which it is asked whether there is room:
-/// the crate ends the process where there is none.
+/// Rows of the inner dimension that the crate packs at a time, at most; bytes of a tile's longer side, so that a thread packs at
+/// most 4 MiB however large the product is; and bytes from which it is asked whether there is room: the crate ends the process
+/// where there is none.
 const PACKED: usize = 512;
+const SIDE: usize = 80 * 48;
 const LARGE: usize = 1 << 20;
 /// Partial sums over a long inner dimension, at most.
 const MAX_PARTS: usize = 8;
@@ -245,7 +247,9 @@ impl<T: Real> GemmProduct<T> {
             }
             *longer = longer.div_ceil(2).next_multiple_of(48).min(*longer);
         }
-        (tm, tn)
+        let most = SIDE / size_of::<T>();
+        let fit = |side: usize| side.div_ceil(side.div_ceil(most)).next_multiple_of(48).min(side);
+        (fit(tm.max(1)), fit(tn.max(1)))
     }
 
     /// Pieces of the inner dimension: more than one where C is small and k long.

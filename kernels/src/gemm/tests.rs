@@ -89,3 +89,18 @@ fn results_do_not_depend_on_the_thread_count() {
         assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
     }
 }
+
+/// What a tile packs does not grow with the product: it is no more than a thread may keep without being counted.
+#[test]
+fn tiles_of_large_products_are_small() {
+    fn check<T: Real>(m: usize, n: usize) {
+        let side = Side { data: std::ptr::null::<T>(), rs: 1, cs: 1 };
+        let c = Dest { data: std::ptr::null_mut(), rs: n as isize, cs: 1 };
+        let (tm, tn) = GemmProduct { m, n, k: 512, a: side, b: side, c }.tile_size();
+        assert!(tm.max(tn) * PACKED * size_of::<T>() <= scratch::KEEP, "{m} {n}: {tm} {tn}");
+    }
+    for (m, n) in [(1, 1 << 30), (64, 100_000), (100_000, 100_000), (1009, 1), (500, 500), (1 << 20, 48)] {
+        check::<f32>(m, n);
+        check::<f64>(m, n);
+    }
+}
