@@ -223,6 +223,7 @@ OF_OTHER_TYPES = {
 }
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("dtype", ["float64", "uint8", "float16", "float32"])
 @pytest.mark.parametrize("name", OF_OTHER_TYPES)
 def test_copies_of_leaves_of_other_types(name, dtype):

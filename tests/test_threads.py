@@ -196,6 +196,43 @@ def test_a_thread_that_only_reads_an_intermediate_value_changes_nothing(read, cl
     parallel(train, look)
 
 
+@pytest.mark.parametrize("reads", ["h.d", "h.data.data", "h.data.get_data('r')", "w.d", "w.g"])
+def test_what_another_thread_reads_is_written_nevertheless(reads):
+    """On a GPU it fetches the memory, perhaps after a kernel was given it and before it runs."""
+    x, w = nn.Variable((500,)), leaf(np.ones(500))
+    h = F.mul_scalar(x, 2)
+    y = F.sum(F.cumsum(h) * w)
+    solver = nn.solvers.Sgd(1.0)
+    solver.set_parameters({"w": w})
+    x.d = 1
+    y.forward()
+    y.backward()
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            eval(reads, {"h": h, "w": w})
+
+    def train():
+        weights = np.ones(500)
+        try:
+            for i in range(300):
+                x.d = i % 7
+                y.forward()
+                solver.zero_grad()
+                y.backward()
+                sums = 2 * (i % 7) * np.arange(1, 501)
+                np.testing.assert_array_equal(y.d, (sums * weights).sum())
+                solver.update()
+                weights = weights - sums
+                np.testing.assert_array_equal(w.d, weights)
+                w.d = weights = weights % 3
+        finally:
+            done.set()
+
+    parallel(train, look)
+
+
 def test_another_size_while_an_array_is_shared():
     """A view of the input keeps the reshape from sharing its memory; the error says what happened."""
     x = leaf(np.ones(24, "float32"))

@@ -280,6 +280,14 @@ impl Data {
         (self.base + self.offset * self.dtype.size()) as u64
     }
 
+    /// A kernel has written it. On a GPU another thread may have looked between the call for the memory and the launch.
+    #[inline]
+    pub fn note_written(&self) {
+        if let Place::Gpu(_) = self.place {
+            self.block.note_written_at(self.base);
+        }
+    }
+
     /// Views of other libraries over this memory.
     #[inline]
     pub(super) fn views(&self) -> &super::views::Views {
@@ -340,6 +348,7 @@ impl Data {
                 let (to, from) = ((self.address(), self.dtype), (src.address(), src.dtype));
                 // SAFETY: both have as many elements, on the device.
                 unsafe { device.convert(to, from, self.len)? }
+                self.note_written();
             }
         }
         Ok(())

@@ -126,6 +126,14 @@ impl Block {
         Ok(Reached::At(copy.address() as usize, Some(copy)))
     }
 
+    /// The memory at `address` on a GPU was written: what another thread fetched meanwhile was not whole.
+    pub(super) fn note_written_at(&self, address: usize) {
+        let Some(mut mirror) = self.mirror.get().map(|m| lock(m)) else { return };
+        if mirror.copy.as_ref().is_some_and(|copy| copy.address() as usize == address) {
+            mirror.head = Head::Gpu;
+        }
+    }
+
     /// Moves the copy to another GPU, or says which one is busy.
     fn leave(&self, gpu: &'static dyn Device, mirror: &mut Mirror) -> Result<Option<&'static dyn Device>> {
         let Some(old) = mirror.copy.as_ref().filter(|_| mirror.head != Head::Host) else {

@@ -8,7 +8,10 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::with_dtype;
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What a storage holds.
@@ -161,6 +164,28 @@ pub struct Storage {
     was_marked: AtomicBool,
     /// A view of another library was made since a mark found none.
     was_exported: AtomicBool,
+    /// Threads that show it, and in steps of `SHOW` how many ever did: what such a thread has not noted yet looks like a change.
+    showing: AtomicU64,
+}
+
+const SHOW: u64 = 1 << 16;
+/// How often it is asked again while a thread shows it. One that waits for a captured run, or that a fork has left behind, ends no more.
+const PATIENCE: usize = 10_000;
+
+/// A thread shows an array, until it is dropped.
+struct Showing<'a>(&'a AtomicU64);
+
+impl Showing<'_> {
+    fn new(count: &AtomicU64) -> Showing<'_> {
+        count.fetch_add(SHOW + 1, SeqCst);
+        Showing(count)
+    }
+}
+
+impl Drop for Showing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
 impl Storage {
@@ -279,7 +304,8 @@ impl Storage {
     pub(super) fn new(size: usize) -> Storage {
         let state = StorageState::new(DType::F32, Content::Empty);
         let (modified, was_marked, was_exported) = Default::default();
-        Storage { size, state: Mutex::new(state), modified, was_marked, was_exported }
+        let showing = AtomicU64::new(0);
+        Storage { size, state: Mutex::new(state), modified, was_marked, was_exported, showing }
     }
 
     /// An empty storage in the place of another, which is not taken for unchanged.
@@ -627,13 +653,17 @@ impl Storage {
     /// As `modify`, for a caller that will rather read the elements than write them.
     pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
         self.fetch()?;
-        let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;
-        self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
-        while !self.note_shown() {}
-        Ok(data.part(offset, len))
+        let _until_it_is_noted = Showing::new(&self.showing);
+        loop {
+            let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;
+            self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
+            if self.note_shown() {
+                return Ok(data.part(offset, len));
+            }
+        }
     }
 
-    /// Counts as a modification, with which goes what there was; false where another thread came between.
+    /// Counts as a modification, with which goes what there was; false where another thread came between, or a GPU.
     fn note_shown(&self) -> bool {
         let before = self.modification_count();
         let mut s = self.state();
@@ -647,7 +677,8 @@ impl Storage {
             None
         };
         let now = next_time();
-        if self.modified.compare_exchange(before, now, Relaxed, Relaxed).is_err() {
+        let is_away = matches!(&s.content, Content::Bytes(block) if block.is_away());
+        if is_away || self.modified.compare_exchange(before, now, Relaxed, Relaxed).is_err() {
             return false;
         }
         s.shown = shown.map(|(from, sum)| ExportChecksum { from, to: now, sum });
@@ -655,7 +686,7 @@ impl Storage {
     }
 
     /// A function has written it: what was shown meanwhile was not whole.
-    pub(super) fn note_whole(&self) {
+    pub fn note_whole(&self) {
         while self.state().shown.is_some() {
             let before = self.modification_count();
             let sum = self.content_sum();
@@ -727,6 +758,17 @@ impl Storage {
     /// True if the content is what it was at a time (see [`now`]), as far as one can know: it was not taken for writing since,
     /// or it was only shown and has the same sum.
     pub fn is_as_at(&self, time: u64) -> bool {
+        for _ in 0..PATIENCE {
+            let (shows, found) = (self.showing.load(SeqCst), self.looks_as_at(time));
+            if found || (shows == self.showing.load(SeqCst) && shows % SHOW == 0) {
+                return found;
+            }
+            std::thread::yield_now();
+        }
+        false
+    }
+
+    fn looks_as_at(&self, time: u64) -> bool {
         if self.modification_count() <= time && !self.could_be_written_after(time) {
             return true;
         }

@@ -126,6 +126,7 @@ impl Variant {
             if let Some((k, _)) = k {
                 a.storage().restore(k);
                 k.written_on(c.gpu)?;
+                a.storage().note_whole();
             }
         }
         for (s, (_, after)) in c.saved.iter().zip(&self.saved) {

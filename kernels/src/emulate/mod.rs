@@ -1,6 +1,7 @@
 //! An emulated GPU, for tests: the system's C++ compiler makes the kernels, over `cuda/emulate.hpp`, and device memory is
 //! the host's between pages that may not be touched. `NNRS_CUDA=emulate` (or `emulate:N` for N devices) selects it.
 
+mod blocks;
 mod library;
 
 use crate::cuda::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties, Substitute};
@@ -8,6 +9,7 @@ use crate::cuda::module::{HEADERS, Module};
 use crate::cuda::vendor::{Prepared, VendorCall};
 use crate::error::{Error, Result};
 use crate::expr::cuda::generated::NAME;
+use blocks::FRESH;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,11 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 const RUNTIME: &str = include_str!("../../../cuda/emulate.hpp");
 const FLAGS: [&str; 7] =
     ["-std=c++17", "-O1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-w", "-fvisibility=hidden"];
-const PAGE: usize = 4096;
-/// What fresh memory is filled with: as a float it is NaN.
-const FRESH: u8 = 0xFF;
-/// What lies between an array's end and the page that ends it.
-const MARGIN: u8 = 0xA5;
 
 /// Kernels keep their state in static variables: one runs at a time.
 static RUNNING: Mutex<()> = Mutex::new(());
@@ -121,47 +118,18 @@ fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     Ok(Some((0..count).map(device).collect()))
 }
 
-/// Bytes of the mapping around a block, and where in it the block begins: its end is that of a page.
-fn span(bytes: usize) -> (usize, usize) {
-    let used = bytes.next_multiple_of(16);
-    let inner = used.next_multiple_of(PAGE);
-    (inner + 2 * PAGE, PAGE + inner - used)
-}
-
 impl Driver for Emulated {
     fn properties(&self) -> &Properties {
         &self.properties
     }
 
     fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
-        let (whole, start) = span(bytes);
-        // SAFETY: a fresh mapping; its first and last page are closed, the rest is filled.
-        unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let p = libc::mmap(std::ptr::null_mut(), whole, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
-            if p == libc::MAP_FAILED {
-                return Ok(None);
-            }
-            let p = p as *mut u8;
-            p.add(PAGE).write_bytes(MARGIN, whole - 2 * PAGE);
-            p.add(start).write_bytes(FRESH, bytes);
-            libc::mprotect(p as *mut c_void, PAGE, libc::PROT_NONE);
-            libc::mprotect(p.add(whole - PAGE) as *mut c_void, PAGE, libc::PROT_NONE);
-            Ok(Some(p.add(start) as u64))
-        }
+        Ok(blocks::alloc(bytes))
     }
 
     unsafe fn free(&self, at: u64, bytes: usize) {
-        let (whole, start) = span(bytes);
-        let p = (at as usize - start) as *mut u8;
-        // SAFETY: the mapping that `alloc` made.
-        unsafe {
-            let margin =
-                |from: usize, n: usize| std::slice::from_raw_parts(p.add(from), n).iter().all(|b| *b == MARGIN);
-            let intact = margin(PAGE, start - PAGE) && margin(start + bytes, whole - PAGE - start - bytes);
-            libc::munmap(p as *mut c_void, whole);
-            assert!(intact, "a kernel has written beside an array of {bytes} bytes");
-        }
+        // SAFETY: the caller's promise.
+        unsafe { blocks::free(at, bytes) }
     }
 
     unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<()> {

@@ -131,6 +131,7 @@ impl Operands {
                 AnyProgram::Gpu(gpu, p) => p.run(gpu, n, sources, sinks, &[])?,
             }
         }
+        self.written.iter().for_each(Data::note_written);
         self.apart.iter().try_for_each(|(data, made)| data.take(made))
     }
 }

@@ -111,6 +111,7 @@ fn forward<'a>(
     let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &arrays };
     if !f.is_idle(setup) {
         setup.call()?.forward(&run, &inputs, &mut outs)?;
+        outs.iter().for_each(|y| y.data.note_written());
     }
     for (i, stored) in apart {
         y[i].overwrite_at(place, stored)?.of(setup.y[i].size())?.take(&outs[i].data)?;
@@ -157,7 +158,11 @@ pub(crate) fn backward<'a, 'b>(
     let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
     let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
     let gradients = Gradients { x: &inputs, y: &outputs, gy: &arriving, gx: &mut gx };
-    if f.is_idle(setup) { Ok(()) } else { setup.call()?.backward(&run, gradients) }
+    if !f.is_idle(setup) {
+        setup.call()?.backward(&run, gradients)?;
+        gx.iter().flatten().for_each(|gx| gx.data.note_written());
+    }
+    Ok(())
 }
 
 /// Runs a function given by a formula on its own.

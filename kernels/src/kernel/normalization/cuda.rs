@@ -148,7 +148,7 @@ fn statistics_of(c: Channels, f: NormalizationForward) -> Result<(DeviceStatisti
 fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
     let found = split.found(x, c.channels)?;
     let launch = x.gpu().launch("normalization", &named("moments", is_double(x)))?.array(x);
-    let launch = launch.size(c.channels).size(c.inner).size(c.count()).size(split.size).data(&found);
+    let launch = launch.size(c.channels).size(c.inner.max(1)).size(c.count()).size(split.size).data(&found); // no division by 0
     // SAFETY: x has the sizes; there is room for each part and channel.
     unsafe { launch.run(split.grid)? };
     Ok(found)

@@ -96,6 +96,11 @@ impl TensorUpdate {
         cuda::program::MultiTensorItem { n: self.n, sources, sinks, scalars }
     }
 
+    fn note_written(&self) {
+        let is_sink = |data: &&Data| self.sinks.iter().any(|s| s.ptr as u64 == data.address());
+        self.held.iter().filter(is_sink).for_each(Data::note_written);
+    }
+
     /// Where the memory that is written begins and ends.
     fn written(&self) -> impl Iterator<Item = (usize, usize)> {
         self.sinks.iter().map(|s| (s.ptr as usize, s.ptr as usize + self.n * s.dtype.size()))
@@ -170,6 +175,7 @@ impl Update {
             let tables: Vec<_> = now.iter().map(|j| j.item(j.sinks.to_vec())).collect();
             // SAFETY: each job holds memory of n elements for each array; none overlap (see `at_once`).
             unsafe { self.device_program(dtype).run_jobs(gpu, &tables)? };
+            now.iter().for_each(|job| job.note_written());
             rest = later;
         }
         Ok(())
