@@ -3,6 +3,7 @@
 from . import (
     convolution,
     elementwise,
+    functions,
     matmul,
     memory,
     networks,
@@ -24,4 +25,5 @@ TIMED = [
     *recurrent.CASES,
     *solvers.CASES,
 ]
+FUNCTIONS = functions.CASES  # a table of their own
 WHOLE = [*memory.CASES, *recompute.CASES, *package.CASES]

@@ -1,0 +1,94 @@
+"""Each function of the library on its own, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .case import Case, Kit, Step
+from .function_calls import CALLS, Call
+
+
+def arrays(call: Call) -> list[np.ndarray | None]:
+    rng = np.random.default_rng(0)
+    made = [rng.normal(size=x) if isinstance(x, tuple) else x(rng) if x is not None else None for x in call.inputs]
+    return [x if x is None or x.dtype.kind in "iu" else x.astype(np.float32) for x in made]
+
+
+def has_gradient(call: Call, x: list[np.ndarray | None]) -> list[bool]:
+    asked = call.need_grad or [a is not None and a.dtype.kind == "f" for a in x]
+    return [bool(a) and call.backward for a in asked]
+
+
+def nabla_root(kit: Kit, name: str, call: Call) -> Any:
+    """The result, or what runs all of them."""
+    x = arrays(call)
+    inputs = [
+        None if a is None else kit.nn.Variable.from_numpy_array(a, need_grad=g)
+        for a, g in zip(x, has_gradient(call, x), strict=True)
+    ]
+    y = call.call(kit.F, *inputs) if call.call else getattr(kit.F, name)(*inputs, **call.args)
+    return y if isinstance(y, kit.nn.Variable) else kit.F.sink(*y, one_input_grad=True)
+
+
+def nabla_forward(kit: Kit, name: str, call: Call) -> Step:
+    return nabla_root(kit, name, call).forward
+
+
+def nabla_backward(kit: Kit, name: str, call: Call) -> Step:
+    y = nabla_root(kit, name, call)
+    y.forward()
+    return y.backward
+
+
+def torch_inputs(call: Call, gradients: bool) -> list[Any]:
+    import torch
+
+    x = arrays(call)
+    tensors = [None if a is None else torch.from_numpy(a) for a in x]
+    for tensor, g in zip(tensors, has_gradient(call, x), strict=True):
+        if tensor is not None and g and gradients:
+            tensor.requires_grad_()
+    return tensors
+
+
+def torch_forward(call: Call) -> Step:
+    import torch
+
+    x = torch_inputs(call, gradients=False)
+
+    def step():
+        with torch.no_grad():
+            call.torch(torch, *x)
+
+    return step
+
+
+def torch_backward(call: Call) -> Step:
+    import torch
+
+    x = torch_inputs(call, gradients=True)
+    y = call.torch(torch, *x)
+    ys = [v for v in (y if isinstance(y, (list, tuple)) else [y]) if v.requires_grad]
+    seeds, leaves = [torch.ones_like(v) for v in ys], [v for v in x if v is not None and v.requires_grad]
+
+    def step():
+        torch.autograd.grad(ys, leaves, seeds, retain_graph=True)
+
+    return step
+
+
+def case(name: str, call: Call, is_backward: bool) -> Case:
+    nabla, torch = (nabla_backward, torch_backward) if is_backward else (nabla_forward, torch_forward)
+    title = f"{name}, {'backward' if is_backward else 'forward'}"
+    of_torch = (lambda: torch(call)) if call.torch else None
+    limits = {"torch": 2.0, "nnabla": 1.0}
+    return Case(f"functions.{name}.{title.split()[1]}", title, lambda kit: nabla(kit, name, call), of_torch, limits)
+
+
+CASES = [
+    case(name, call, is_backward)
+    for name, call in CALLS.items()
+    for is_backward in ([False, True] if call.backward else [False])
+]
