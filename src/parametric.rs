@@ -25,7 +25,9 @@ mod weight_normalization;
 pub use affine::{Affine, affine};
 pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
 pub use attention::{MultiHeadAttention, multi_head_attention};
-pub use batch_normalization::{BatchNormalization, FusedBatchNormalization, batch_normalization, fused_batch_normalization};
+pub use batch_normalization::{
+    BatchNormalization, FusedBatchNormalization, batch_normalization, fused_batch_normalization,
+};
 pub use convolution::{Convolution, convolution};
 pub use declare::{LayerCall, LayerDef, LayerInput, ParameterDef};
 pub use deconvolution::{Deconvolution, deconvolution};

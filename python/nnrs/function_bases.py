@@ -1,7 +1,7 @@
 """The function library as NNabla registers it: what `nnrs.functions` has, without what it adds in Python.
 
 Most functions are those of `nnrs.functions`. The normalizations differ: they take `no_scale` and `no_bias`, and give the
-statistics, too, where more than one output is asked for (`n_outputs`).
+statistics, too, where more than one output is asked for (`n_outputs`). Reductions call their arguments `axes` and `keep_dims`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _WITH_STATISTICS = (
     "batch_normalization fused_batch_normalization group_normalization instance_normalization layer_normalization "
     "sync_batch_normalization tensor_normalization weight_standardization".split()
 )
+_REDUCED = {"axis": "axes", "keepdims": "keep_dims"}
+_RENAMED = {**dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED), "gather_nd": {"data": "x"}}
+_LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
 _IN_PYTHON = ["einsum", "fused_batch_normalization", "sync_batch_normalization"]
 
 
@@ -60,32 +63,59 @@ def function_api(func: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _by_count(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without `output_stat`: it gives the statistics if more than one output is asked for."""
+def _without_statistics(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature without `output_stat`, and with `n_outputs` and `outputs`."""
     own = inspect.signature(function)
-    parameters = [p for name, p in own.parameters.items() if name != "output_stat"]
-    wanted = {p.name for p in parameters}
+    parameters = [p for name, p in own.parameters.items() if name not in ("output_stat", "n_outputs", "outputs")]
     for name, default in (("n_outputs", -1), ("outputs", None)):
-        if name not in wanted:
-            parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
-    signature = own.replace(parameters=parameters)
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return own.replace(parameters=parameters)
+
+
+def _by_count(name: str) -> Callable[..., Any]:
+    """A normalization that gives the statistics if more than one output is asked for."""
+    known = {f["name"]: f for f in _core.registry()}.get(name)
+    function = getattr(functions, f"_{name}" if known else name)
+    signature = _without_statistics(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kw: Any) -> Any:
-        given = signature.bind(*args, **kw).arguments
-        several = (given.pop("n_outputs", None) or -1) > 1
-        if given.get("outputs") is None:
-            given.pop("outputs", None)
-        return function(**given, output_stat=several)
+        bound = signature.bind(*args, **kw)
+        bound.apply_defaults()
+        given = bound.arguments
+        n_outputs, outputs = given.pop("n_outputs"), given.pop("outputs")
+        given["output_stat"] = n_outputs is not None and n_outputs > 1
+        if known is None:
+            return function(**given)
+        given.update({flag: given.get(flag) or given.get(v) is None for flag, v in _LEFT_OUT.items()})
+        inputs = tuple(v for v in (given[i[0]] for i in known["inputs"]) if v is not None)
+        return _core.call(index, inputs, tuple(given[a[0]] for a in known["args"]), n_outputs, outputs)
 
+    index = _core.function_index(name)
     call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def _renamed(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
+    """The function with other names of its arguments."""
+    back = {new: old for old, new in names.items()}
+    own = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kw: Any) -> Any:
+        return function(*args, **{back.get(k, k): v for k, v in kw.items()})
+
+    parameters = [p.replace(name=names.get(name, name)) for name, p in own.parameters.items()]
+    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
 
 
 def _base(name: str) -> Callable[..., Any]:
     registered = getattr(functions, f"_{name}", None)
     if name in _WITH_STATISTICS:
-        return _by_count(registered or getattr(functions, name))
+        return _by_count(name)
+    if name in _RENAMED:
+        return _renamed(getattr(functions, name), _RENAMED[name])
     return registered if registered and name in _AS_REGISTERED else getattr(functions, name)  # type: ignore[no-any-return]
 
 

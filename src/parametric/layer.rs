@@ -1,10 +1,10 @@
 //! What layers are made of: their scope, their parameters, sizes from arguments.
 
 use super::argument_types::{Apply, Init, Inits, Rng};
-use crate::{NdArray, Shape};
 use crate::graph::Variable;
 use crate::initializer::{Initializer, Usual};
 use crate::parameter::{generator, undoing_scope, use_parameter};
+use crate::{NdArray, Shape};
 use nnrs_kernels::error::{Error, Result};
 use std::sync::Arc;
 
@@ -119,7 +119,10 @@ pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
 }
 
 /// Numbers of several initializers side by side, each for as many columns as it is given with.
-pub(super) fn side_by_side<const N: usize>(layer: &LayerParameters, parts: [(usize, Usual); N]) -> Arc<dyn Initializer> {
+pub(super) fn side_by_side<const N: usize>(
+    layer: &LayerParameters,
+    parts: [(usize, Usual); N],
+) -> Arc<dyn Initializer> {
     Arc::new(SideBySide(parts.map(|(n, usual)| (n, layer.usual(usual))).into()))
 }
 

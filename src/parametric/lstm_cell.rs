@@ -47,7 +47,9 @@ impl LSTMCell {
             ..Default::default()
         };
         let gates = f::split(&affine("", &both, [4, state], layer)?, f::Split { axis: 1 })?;
-        let [i, o, forget, new] = &gates[..] else { return Err(Error::graph("a split of 4 gates gave another number")) };
+        let [i, o, forget, new] = &gates[..] else {
+            return Err(Error::graph("a split of 4 gates gave another number"));
+        };
         let kept = (f::sigmoid(forget)? * c)?;
         let c_new = (kept + (f::sigmoid(i)? * f::tanh(new)?)?)?;
         Ok(vec![(f::sigmoid(o)? * f::tanh(&c_new)?)?, c_new])

@@ -143,10 +143,8 @@ macro_rules! begin {
 impl Begin<'_> {
     /// The parameters for inputs and states like these; `gates` and `biases` as axes.
     fn weights(&self, x: &Variable, h: &Variable, gates: &[usize], biases: &[usize]) -> Result<Weights> {
-        let ([_, _, inputs], [layers, directions, _, hidden]) = (
-            sizes::<3>("x", x, "(steps, batch, inputs)")?,
-            sizes::<4>("h", h, "(layers, directions, batch, hidden)")?,
-        );
+        let ([_, _, inputs], [layers, directions, _, hidden]) =
+            (sizes::<3>("x", x, "(steps, batch, inputs)")?, sizes::<4>("h", h, "(layers, directions, batch, hidden)")?);
         let weight = |name, before: &[usize], n: usize, init: &Init| {
             let shape = [before, &[directions], gates, &[hidden, n + hidden]].concat();
             let usual = side_by_side(&self.layer, [n, hidden].map(|n| (n, glorot(n, hidden, &[]))));

@@ -142,8 +142,15 @@ fn layer_inputs(
 fn wrong_input(def: &LayerDef, name: &str, given: &Bound<'_, PyAny>, arrays: Option<bool>) -> PyErr {
     let (expected, hint) = match (variable(given), arrays) {
         (Some((_, is_array)), Some(before)) if is_array != before => {
-            let expected = if before { "an NdArray, as the inputs before it are" } else { "a Variable, as the inputs before it are" };
-            (expected, "Variable.from_numpy_array(a.data) makes a Variable of an NdArray a, v.data is that of a Variable v")
+            let expected = if before {
+                "an NdArray, as the inputs before it are"
+            } else {
+                "a Variable, as the inputs before it are"
+            };
+            (
+                expected,
+                "Variable.from_numpy_array(a.data) makes a Variable of an NdArray a, v.data is that of a Variable v",
+            )
         }
         _ => ("a Variable or NdArray", "Variable.from_numpy_array makes one from an array"),
     };

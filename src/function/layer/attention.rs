@@ -25,7 +25,14 @@ pub struct MultiHeadAttention {
 impl Default for MultiHeadAttention {
     fn default() -> Self {
         let biases = [None, None, None, None];
-        MultiHeadAttention { num_heads: 12, dropout: 0.0, biases, attn_bias: None, additive_mask: None, key_padding_mask: None }
+        MultiHeadAttention {
+            num_heads: 12,
+            dropout: 0.0,
+            biases,
+            attn_bias: None,
+            additive_mask: None,
+            key_padding_mask: None,
+        }
     }
 }
 
@@ -63,7 +70,8 @@ pub fn multi_head_attention(
         v = sizes.with_one_more(&v?, &bias_v, "attn_bias_v");
         masks = each(masks, |mask| f::pad(&mask, f::Pad { pad_width: vec![0, 1].into(), ..Default::default() }))?;
     }
-    let (q, k, v) = (sizes.by_head(&q?, sizes.head)?, sizes.by_head(&k?, sizes.head)?, sizes.by_head(&v?, sizes.head_v)?);
+    let (q, k, v) =
+        (sizes.by_head(&q?, sizes.head)?, sizes.by_head(&k?, sizes.head)?, sizes.by_head(&v?, sizes.head_v)?);
     let scores = f::batch_matmul(&q, &k, f::BatchMatmul { transpose_b: true, ..Default::default() })?;
     let mut attention = f::softmax(&sizes.masked(scores, masks)?, f::Softmax::default())?;
     if dropout > 0.0 {
@@ -101,20 +109,25 @@ struct Sizes {
 
 impl Sizes {
     fn new([query, key, value]: [&Variable; 3], weights: [&Variable; 4], heads: usize) -> Result<Sizes> {
-        let (query, key, value) = (axes("query", query, "L_T", "D_q")?, axes("key", key, "L_S", "D_k")?, axes("value", value, "L_S", "D_v")?);
+        let (query, key, value) =
+            (axes("query", query, "L_T", "D_q")?, axes("key", key, "L_S", "D_k")?, axes("value", value, "L_S", "D_v")?);
         if key[1] != query[1] {
-            return Err(Error::shape("key", format!("{} sequences side by side, as query {query}", query[1])).actual(&key));
+            return Err(
+                Error::shape("key", format!("{} sequences side by side, as query {query}", query[1])).actual(&key)
+            );
         }
         if value[..2] != key[..2] {
             return Err(Error::shape("value", format!("the steps and sequences of key {key}")).actual(&value));
         }
-        let [e, e_k, e_v] = [("q_weight", 0), ("k_weight", 1), ("v_weight", 2)].map(|(name, i)| embedding(name, weights[i]));
+        let [e, e_k, e_v] =
+            [("q_weight", 0), ("k_weight", 1), ("v_weight", 2)].map(|(name, i)| embedding(name, weights[i]));
         let (e, e_k, e_v) = (e?, e_k?, e_v?);
         if e_k != e {
             return Err(Error::shape("k_weight", format!("{e} columns, as q_weight")).actual(weights[1].shape()));
         }
         if heads == 0 || !e.is_multiple_of(heads) || !e_v.is_multiple_of(heads) {
-            let expected = format!("a divisor of the embeddings' sizes {e} (of queries and keys) and {e_v} (of values)");
+            let expected =
+                format!("a divisor of the embeddings' sizes {e} (of queries and keys) and {e_v} (of values)");
             return Err(Error::arg("num_heads", expected).actual(heads));
         }
         let (head, head_v) = (e / heads, e_v / heads);
@@ -150,7 +163,9 @@ impl Sizes {
     fn padding(&self, mask: Variable) -> Result<Variable> {
         let whole = Shape::from([self.batch, self.sources]);
         if mask.shape() != whole {
-            return Err(Error::shape("key_padding_mask", format!("shape {whole} (sequences, keys)")).actual(mask.shape()));
+            return Err(
+                Error::shape("key_padding_mask", format!("shape {whole} (sequences, keys)")).actual(mask.shape())
+            );
         }
         Ok(mask)
     }
@@ -165,7 +180,8 @@ impl Sizes {
         let keys = shape[2];
         let rows = f::reshape(&mask, f::Reshape::to(&[self.batch, 1, 1, keys].into()))?;
         let rows = f::broadcast(&rows, f::Broadcast::to(&[self.batch, self.heads, self.targets, keys].into()))?;
-        let hidden = f::constant(f::Constant { val: f64::NEG_INFINITY, shape: shape.iter().map(|&n| n as i64).collect() })?;
+        let hidden =
+            f::constant(f::Constant { val: f64::NEG_INFINITY, shape: shape.iter().map(|&n| n as i64).collect() })?;
         f::r#where(&f::reshape(&rows, f::Reshape::to(&shape))?, &hidden, &scores)
     }
 }
