@@ -1,7 +1,7 @@
 """Trains a small transformer to say rows of digits backwards, and lets it say some that it has not seen.
 
-The encoder reads the row. The decoder is shown what it should have said so far, and tells the next digit: a mask hides from
-each place what comes behind it. After training it goes on from its own digits, one by one.
+The encoder reads the row. The decoder is shown what it should have said so far, and tells the next digit: a mask hides
+from each place what comes behind it. After training it goes on from its own digits, one by one.
 
     python examples/transformer.py [--steps 400] [--length 8]
 """

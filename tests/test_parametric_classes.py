@@ -22,7 +22,7 @@ from nnrs.experimental.parametric_function_class.batch_normalization import (
     BatchNorm3d,
     BatchNormalization,
 )
-from nnrs.experimental.parametric_function_class.convolution import Conv1d, Conv2d, Conv3d, Convolution, ConvNd
+from nnrs.experimental.parametric_function_class.convolution import Conv1d, Conv2d, Conv3d, ConvNd, Convolution
 from nnrs.experimental.parametric_function_class.deconvolution import Deconv1d, Deconv2d, Deconvolution
 from nnrs.experimental.parametric_function_class.embed import Embed
 from nnrs.experimental.parametric_function_class.module import Module

@@ -1,7 +1,8 @@
 """The function library as NNabla registers it: what `nnrs.functions` has, without what it adds in Python.
 
-Most functions are those of `nnrs.functions`. The normalizations differ: they take `no_scale` and `no_bias`, and give the
-statistics, too, where more than one output is asked for (`n_outputs`). Reductions call their arguments `axes` and `keep_dims`.
+Most functions are those of `nnrs.functions`. The normalizations differ: they take `no_scale` and `no_bias`, and give
+the statistics, too, where more than one output is asked for (`n_outputs`). Reductions call their arguments `axes` and
+`keep_dims`.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def parameter(name: str, v: nn.Variable) -> list:
 
 
 def values(code: str) -> dict:
-    """What one call gives: outputs, and gradients of the inputs and parameters for gradients of 1, 2, .. of the outputs."""
+    """What one call gives: outputs, and for a loss of them the gradients of inputs and parameters."""
     nn.clear_parameters()
     nn.seed(313)
     given = []

@@ -52,7 +52,9 @@ class Affine(Module):
         zeros = I.ConstantInitializer()
         need_grad = not fix_parameters
         self.W = _initial("Affine", "w_init", w_init, usual, (n_inmaps, outmaps)).apply(need_grad=need_grad)
-        self.b = _initial("Affine", "b_init", b_init, zeros, (outmaps,)).apply(need_grad=need_grad) if with_bias else None
+        self.b = (
+            _initial("Affine", "b_init", b_init, zeros, (outmaps,)).apply(need_grad=need_grad) if with_bias else None
+        )
         self.base_axis = base_axis
 
     def __call__(self, inp: Variable) -> Any:

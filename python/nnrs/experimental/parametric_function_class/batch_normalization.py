@@ -163,5 +163,3 @@ class BatchNorm3d(BatchNormalization):
     ) -> None:
         more = (axes, decay_rate, eps, batch_stat, output_stat, fix_parameters, param_init)
         super().__init__(n_features, 5, *more)
-
-
