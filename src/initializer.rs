@@ -45,12 +45,19 @@ pub enum Usual {
     Constant(f64),
     /// Uniform between two limits.
     Uniform(f64, f64),
+    /// Normal of mean 0 and this standard deviation.
+    Normal(f64),
 }
 
 /// Makes the initializers that layers use where no others are given.
 pub trait Generator: Send + Sync {
     /// The initializer of such values.
     fn initializer(&self, usual: Usual) -> Arc<dyn Initializer>;
+
+    /// The norms of a weight over all axes but `dim`, `sqrt(sum w^2 + eps)`, by its values at that time.
+    fn norms(&self, w: &Variable, dim: i64, eps: f64) -> Arc<dyn Initializer> {
+        Arc::new(Norms { w: w.clone(), dim, eps })
+    }
 }
 
 /// The generator of Rust programs: the stream of [`crate::random`].
@@ -61,8 +68,16 @@ impl Generator for Stream {
         match usual {
             Usual::Constant(v) => Arc::new(Constant(v)),
             Usual::Uniform(low, high) => Arc::new(Uniform(low, high)),
+            Usual::Normal(sigma) => Arc::new(Normal(sigma)),
         }
     }
+}
+
+/// The norms of a weight.
+struct Norms {
+    w: Variable,
+    dim: i64,
+    eps: f64,
 }
 
 /// The same number everywhere.
@@ -104,6 +119,20 @@ pub struct Normal(pub f64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Orthogonal(pub f64);
+
+impl Initializer for Norms {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        let (values, of) = (self.w.to_vec::<f64>()?, self.w.shape());
+        let dim = of.axis(self.dim, "dim")?;
+        let (n, inner) = (of[dim], of.size_from(dim + 1).max(1));
+        let mut sums = vec![0.0; n];
+        for (i, row) in values.chunks(inner).enumerate() {
+            sums[i % n] += row.iter().map(|v| v * v).sum::<f64>();
+        }
+        let norms: Vec<f32> = sums.iter().map(|sum| (sum + self.eps).sqrt() as f32).collect();
+        NdArray::from_slice(&norms, shape.clone())
+    }
+}
 
 impl Initializer for Constant {
     fn make(&self, shape: &Shape) -> Result<NdArray> {

@@ -7,6 +7,7 @@
 
 mod affine;
 mod argument_types;
+mod attention;
 mod batch_normalization;
 mod convolution;
 mod declare;
@@ -15,18 +16,31 @@ mod embed;
 mod group_normalization;
 mod layer;
 mod layer_normalization;
+mod lstm_cell;
 mod prelu;
+mod recurrent;
+mod transformer;
+mod weight_normalization;
 
 pub use affine::{Affine, affine};
 pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
-pub use batch_normalization::{BatchNormalization, batch_normalization};
+pub use attention::{MultiHeadAttention, multi_head_attention};
+pub use batch_normalization::{
+    BatchNormalization, FusedBatchNormalization, batch_normalization, fused_batch_normalization,
+};
 pub use convolution::{Convolution, convolution};
-pub use declare::{LayerCall, LayerDef, ParameterDef};
+pub use declare::{LayerCall, LayerDef, LayerInput, ParameterDef};
 pub use deconvolution::{Deconvolution, deconvolution};
 pub use embed::{Embed, embed};
 pub use group_normalization::{GroupNormalization, InstanceNormalization, group_normalization, instance_normalization};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
+pub use lstm_cell::{LSTMCell, lstm_cell};
 pub use prelu::{PReLU, prelu};
+pub use recurrent::{GRU, LSTM, RNN, gru, lstm, rnn};
+pub use transformer::{
+    Transformer, TransformerDecode, TransformerEncode, transformer, transformer_decode, transformer_encode,
+};
+pub use weight_normalization::{SpectralNorm, WeightNormalization, spectral_norm, weight_normalization};
 
 /// All parametric functions, in the order of the documentation.
 ///
@@ -44,5 +58,16 @@ pub fn registry() -> &'static [&'static LayerDef] {
         InstanceNormalization::DEF,
         LayerNormalization::DEF,
         PReLU::DEF,
+        FusedBatchNormalization::DEF,
+        SpectralNorm::DEF,
+        WeightNormalization::DEF,
+        RNN::DEF,
+        LSTM::DEF,
+        GRU::DEF,
+        LSTMCell::DEF,
+        MultiHeadAttention::DEF,
+        Transformer::DEF,
+        TransformerEncode::DEF,
+        TransformerDecode::DEF,
     ]
 }

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
     ("memory_budget", r"at least \d+ bytes(.|\n)*equal to the last bit"),
     ("forget", r"with F.forget .*: \d\d%\n.*equal to the last bit"),
     ("char_lstm --steps 12", r"step   11: \d\.\d\d bits(.|\n)*It writes: 'The .{80}"),
+    ("transformer --steps 12", r"step   11: loss \d\.\d+\n(.|\n)*\d{8} backwards is \d{8}\n\d+\.\d% of the digits"),
     ("custom_function", r"static +(\S+ x - \S+)\ndynamic +\1\n"),
 ])  # fmt: skip
 def test_an_example_runs(name: str, shown: str) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import nnrs as nn
-import nnrs.initializer as I  # the golden cases read it
+import nnrs.functions as F  # the golden cases read it, and the next one
+import nnrs.initializer as I
 import nnrs.parametric_functions as PF
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "parametric.json").read_text())
@@ -24,7 +25,7 @@ def fresh():
 
 @pytest.mark.parametrize("case", GOLDEN["parametric"], ids=lambda case: case["code"])
 def test_same_parameters_as_nnabla(case):
-    y = eval(case["code"], {"nn": nn, "PF": PF, "I": I, "np": np})
+    y = eval(case["code"], {"nn": nn, "F": F, "PF": PF, "I": I, "np": np})
     outputs = y if isinstance(y, (tuple, list)) else [y]
     assert [list(o.shape) for o in outputs] == case["outputs"]
     assert outputs[0].need_grad == case["need_grad"]

@@ -39,13 +39,8 @@ def __getattr__(name: str) -> Any:
 '''
 # Functions that are not in the registry, by the modules that they are written in.
 WRITTEN = {
-    "_parametric_composites": [
-        "fused_batch_normalization",
-        "spectral_norm",
-        "sync_batch_normalization",
-        "weight_normalization",
-    ],
-    "_parametric_recurrent": ["LSTMCell", "gru", "lstm", "lstm_cell", "rnn"],
+    "_parametric_composites": ["sync_batch_normalization"],
+    "_parametric_recurrent": ["LSTMCell"],
 }
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to
 
@@ -64,11 +59,16 @@ def _parameter(name: str, hint: str, optional: bool, default: str | None) -> str
     return f"{name}: {hint}{none}" + ("" if default is None else f" = {default}")
 
 
+def _tuple(names: list[str]) -> str:
+    return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
+
+
 def _docstring(f: dict) -> str:
     doc = re.sub(r"```.*?```\n?", "", f["doc"], flags=re.S)  # which is Rust
     doc = "\n".join(line.strip() for line in doc.strip().splitlines())
     lines = [doc, "", "Args:"]
-    lines += [_entry("inp", f["input"])[4:]] + [_entry(name, text)[4:] for name, _, _, _, text in f["args"]]
+    lines += [_entry(name, text)[4:] for name, text in f["inputs"]]
+    lines += [_entry(name, text)[4:] for name, _, _, _, text in f["args"]]
     lines += ["", "Returns:", "    " + f["returns"], "", "Raises:"]
     lines.append("    ValueError: If arguments do not fit, or a parameter of another shape is there already.")
     lines += [
@@ -82,14 +82,15 @@ def _docstring(f: dict) -> str:
 
 def _function(f: dict) -> str:
     name, constant = f["name"], "_" + f["name"].upper()
-    args = ["inp: Input"] + [_parameter(*arg[:4]) for arg in f["args"]]
-    taken = "(" + ", ".join(arg[0] for arg in f["args"]) + ("," if len(f["args"]) == 1 else "") + ")"
+    inputs = [name for name, _ in f["inputs"]]
+    args = [f"{name}: Input" for name in inputs] + [_parameter(*arg[:4]) for arg in f["args"]]
+    given, taken = _tuple(inputs), _tuple([arg[0] for arg in f["args"]])
     rows = "".join(f"        ({p[0]!r}, {p[1]!r}, {p[2]!r}, {p[3]}),\n" for p in f["parameters"])
     return (
         f"\n\n{constant} = _index({name!r})\n\n\n"
         f"@parametric_function_api(\n    {f['scope']!r},\n    [\n{rows}    ],\n)\n"
         f"def {name}({', '.join(args)}) -> {'Any' if f['several'] else 'Variable'}:\n"
-        f"{_docstring(f)}\n    return _call({constant}, inp, {taken})\n"
+        f"{_docstring(f)}\n    return _call({constant}, {given}, {taken})\n"
     )
 
 

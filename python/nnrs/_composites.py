@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ._attention import multi_head_attention
 from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
@@ -41,6 +42,7 @@ __all__ = [
     "istft",
     "layer_normalization",
     "lstm",
+    "multi_head_attention",
     "nonzero",
     "norm_normalization",
     "pack_padded_sequence",

@@ -24,9 +24,8 @@ fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d on
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
 deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
 fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction min_max_quantize
-min_max_quantized_affine min_max_quantized_convolution multi_head_attention pow2_quantized_affine
-pow2_quantized_convolution pruned_affine pruned_convolution svd_affine svd_convolution transformer
-transformer_decode transformer_encode
+min_max_quantized_affine min_max_quantized_convolution pow2_quantized_affine pow2_quantized_convolution pruned_affine
+pruned_convolution svd_affine svd_convolution
 """,
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
@@ -51,25 +50,22 @@ MODULES = frozenset(
 _arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context core.graph_def
 core.modules core.variable_batch_size experimental.framework experimental.framework.data
 experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
-experimental.framework.worker experimental.graph_converters experimental.parametric_function_class
-experimental.parametric_function_class.affine experimental.parametric_function_class.batch_normalization
-experimental.parametric_function_class.convolution experimental.parametric_function_class.deconvolution
-experimental.parametric_function_class.embed experimental.parametric_function_class.module function_bases lms
-models models.imagenet models.object_detection models.object_detection.base models.object_detection.draw_utils
-models.object_detection.utils models.object_detection.yolov2 models.semantic_segmentation
-models.semantic_segmentation.base models.semantic_segmentation.deeplabv3plus
-models.semantic_segmentation.image_preprocess models.semantic_segmentation.utils models.utils monitor
-utils.audio_utils utils.callback utils.cli utils.communicator_util utils.converter utils.create_cache
-utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader utils.dlpack
-utils.download utils.factorization utils.factorization.cpd utils.function_profile utils.get_file_handle
-utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
-utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
-utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
+experimental.framework.worker experimental.graph_converters lms models models.imagenet models.object_detection
+models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
+models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
+models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
+models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.callback utils.cli
+utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
+utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.factorization
+utils.factorization.cpd utils.function_profile utils.get_file_handle utils.image_utils utils.inspection
+utils.inspection.base utils.inspection.pretty_print utils.inspection.profile utils.inspection.value_trace
+utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml utils.profiler utils.progress
+utils.qnn utils.save utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""
 
-_SAME = {"solver": "solvers", "ext.cudnn": "ext.cuda"}
+_SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 
 

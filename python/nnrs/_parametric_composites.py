@@ -1,4 +1,4 @@
-"""Parametric functions that are written in Python: those that take more than one variable, or a communicator."""
+"""Parametric functions that are written in Python: those that take a communicator, which is an object of Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import functions as F
 from . import initializer as I
 from ._core import Variable
 from ._errors import ArgumentError, message
-from ._parametric_api import Initializer, Input, ParamInit, parametric_function_api
+from ._parametric_api import Input, ParamInit, parametric_function_api
 from .parameter import get_parameter_or_create
 
 _AT_AXES = "<1, but inp's size at axes>"
@@ -51,51 +51,6 @@ def _axis(x: Input, axis: int, function: str, name: str) -> int:
 
 
 @parametric_function_api("bn", _BATCH)
-def fused_batch_normalization(
-    inp: Input,
-    z: Input | None = None,
-    axes: Sequence[int] = [1],  # noqa: B006 (NNabla's default)
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    nonlinearity: str = "relu",
-    output_stat: bool = False,
-    fix_parameters: bool = False,
-    param_init: ParamInit = None,
-    no_scale: bool = False,
-    no_bias: bool = False,
-) -> Any:
-    """Batch normalization, the sum with another array, and an activation: `relu(batch_normalization(inp) + z)`.
-
-    Args:
-        inp: Input.
-        z: What is added, of the input's shape, or None.
-        axes: Axes that keep statistics of their own (the channels).
-        decay_rate: How much of the running statistics each step keeps.
-        eps: Added to the variance.
-        batch_stat: Use this batch's statistics (training), else the running ones.
-        nonlinearity: The activation: "relu".
-        output_stat: Return mean and variance as well.
-        fix_parameters: Whether bias and scale stay as they are in training.
-        param_init: Initial values by name: 'beta', 'gamma', 'mean', 'var'; by default 0, 1, 0, 1.
-        no_scale: Leave out the scale.
-        no_bias: Leave out the bias.
-
-    Returns:
-        Variable of `inp`'s shape; with `output_stat` also batch mean and variance.
-
-    >>> from nnrs.parameter import clear_parameters
-    >>> x = Variable((8, 3, 4, 4))
-    >>> fused_batch_normalization(x, x).shape
-    (8, 3, 4, 4)
-    >>> clear_parameters()
-    """
-    x: Any = inp
-    own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
-    return F.fused_batch_normalization(x, *own, z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat)
-
-
-@parametric_function_api("bn", _BATCH)
 def sync_batch_normalization(
     inp: Input,
     comm: Any,
@@ -132,68 +87,3 @@ def sync_batch_normalization(
     x: Any = inp
     own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
     return F.sync_batch_normalization(x, *own, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
-
-
-@parametric_function_api("spectral-norm", [("u", "Singular vector.", "(w.shape[dim],)", False)])
-def spectral_norm(
-    w: Input,
-    dim: int = 0,
-    itr: int = 1,
-    eps: float = 1e-12,
-    test: bool = False,
-    u_init: Initializer = None,
-    fix_parameters: bool = True,
-) -> Variable:
-    """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
-
-    Args:
-        w: Weight.
-        dim: Axis of the outputs, counted from 0.
-        itr: Steps of the power iteration that each forward pass makes.
-        eps: Added before the root of the vectors' lengths.
-        test: Leave the vector as it is.
-        u_init: What the iteration begins with; by default normal.
-        fix_parameters: Not used; NNabla's. The vector is not trained.
-
-    Returns:
-        Variable of `w`'s shape.
-
-    >>> from nnrs.parameter import clear_parameters
-    >>> spectral_norm(Variable((8, 3, 4, 4))).shape
-    (8, 3, 4, 4)
-    >>> clear_parameters()
-    """
-    if not 0 <= dim < len(w.shape):
-        raise ArgumentError(message("spectral_norm", "dim", f"an axis of w {w.shape}, counted from 0", dim))
-    init = I.NormalInitializer() if u_init is None else u_init
-    u = get_parameter_or_create("u", (w.shape[dim],), init, False, False)
-    made: Variable = F.spectral_norm(w, u, dim, itr, eps, test)  # type: ignore[type-var]
-    return made
-
-
-@parametric_function_api("wn", [("g", "Scale.", "(w.shape[dim],)", True)])
-def weight_normalization(
-    w: Input, dim: int = 0, eps: float = 1e-12, g_init: Initializer = None, fix_parameters: bool = False
-) -> Variable:
-    """Weight normalization (Salimans and Kingma, 2016): `g w / |w|`, with a norm and a scale for each index of `dim`.
-
-    Args:
-        w: Weight; with its values at the first call begins the scale.
-        dim: Axis of the outputs.
-        eps: Added before the root of the norm.
-        g_init: Initial scale; by default the norm, so that the weight does not change at first.
-        fix_parameters: Whether the scale stays as it is in training.
-
-    Returns:
-        Variable of `w`'s shape.
-
-    >>> from nnrs.parameter import clear_parameters
-    >>> weight_normalization(Variable((8, 3, 4, 4))).shape
-    (8, 3, 4, 4)
-    >>> clear_parameters()
-    """
-    size = w.shape[_axis(w, dim, "weight_normalization", "dim")]
-    init = I.WeightNormalizationScaleInitializer(w, dim, eps) if g_init is None else g_init
-    g = get_parameter_or_create("g", (size,), init, True, not fix_parameters)
-    made: Variable = F.weight_normalization(w, g, dim, eps)  # type: ignore[type-var]
-    return made

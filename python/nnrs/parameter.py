@@ -249,7 +249,9 @@ def _usual_initializer(name: str, numbers: tuple[float, ...], rng: Any) -> Initi
     from . import initializer  # which names this module
 
     make = getattr(initializer, name)
-    return make(*numbers) if len(numbers) == 1 else make(numbers, rng=rng)  # type: ignore[no-any-return]
+    if name == "ConstantInitializer":
+        return make(*numbers)  # type: ignore[no-any-return]
+    return make(*numbers, rng=rng) if len(numbers) == 1 else make(numbers, rng=rng)  # type: ignore[no-any-return]
 
 
 def _initial(initializer: Initializer, shape: tuple[int, ...]) -> Any:

@@ -14,13 +14,8 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
-from ._parametric_composites import (
-    fused_batch_normalization,
-    spectral_norm,
-    sync_batch_normalization,
-    weight_normalization,
-)
-from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
+from ._parametric_composites import sync_batch_normalization
+from ._parametric_recurrent import LSTMCell
 
 __all__ = [
     "LSTMCell",
@@ -36,11 +31,15 @@ __all__ = [
     "layer_normalization",
     "lstm",
     "lstm_cell",
+    "multi_head_attention",
     "parametric_function_api",
     "prelu",
     "rnn",
     "spectral_norm",
     "sync_batch_normalization",
+    "transformer",
+    "transformer_decode",
+    "transformer_encode",
     "weight_normalization",
 ]
 
@@ -90,7 +89,7 @@ def affine(inp: Input, n_outmaps: int | Sequence[int], base_axis: int = 1, w_ini
     (8, 5)
     >>> clear_parameters()
     """
-    return _call(_AFFINE, inp, (n_outmaps, base_axis, w_init, b_init, fix_parameters, rng, with_bias, apply_w, apply_b))
+    return _call(_AFFINE, (inp,), (n_outmaps, base_axis, w_init, b_init, fix_parameters, rng, with_bias, apply_w, apply_b))
 
 
 _BATCH_NORMALIZATION = _index('batch_normalization')
@@ -132,7 +131,7 @@ def batch_normalization(inp: Input, axes: Sequence[int] = (1,), decay_rate: floa
     (8, 3, 4, 4)
     >>> clear_parameters()
     """
-    return _call(_BATCH_NORMALIZATION, inp, (axes, decay_rate, eps, batch_stat, output_stat, fix_parameters, param_init, no_scale, no_bias))
+    return _call(_BATCH_NORMALIZATION, (inp,), (axes, decay_rate, eps, batch_stat, output_stat, fix_parameters, param_init, no_scale, no_bias))
 
 
 _CONVOLUTION = _index('convolution')
@@ -177,7 +176,7 @@ def convolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence[i
     (8, 16, 32, 32)
     >>> clear_parameters()
     """
-    return _call(_CONVOLUTION, inp, (outmaps, kernel, pad, stride, dilation, group, channel_last, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
+    return _call(_CONVOLUTION, (inp,), (outmaps, kernel, pad, stride, dilation, group, channel_last, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
 
 
 _DECONVOLUTION = _index('deconvolution')
@@ -223,7 +222,7 @@ def deconvolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence
     (8, 6, 18, 18)
     >>> clear_parameters()
     """
-    return _call(_DECONVOLUTION, inp, (outmaps, kernel, pad, stride, dilation, group, channel_last, output_padding, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
+    return _call(_DECONVOLUTION, (inp,), (outmaps, kernel, pad, stride, dilation, group, channel_last, output_padding, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
 
 
 _EMBED = _index('embed')
@@ -257,7 +256,7 @@ def embed(inp: Input, n_inputs: int, n_features: int, initializer: Initializer =
     (2, 3, 4)
     >>> clear_parameters()
     """
-    return _call(_EMBED, inp, (n_inputs, n_features, initializer, fix_parameters, apply_w))
+    return _call(_EMBED, (inp,), (n_inputs, n_features, initializer, fix_parameters, apply_w))
 
 
 _GROUP_NORMALIZATION = _index('group_normalization')
@@ -297,7 +296,7 @@ def group_normalization(inp: Input, num_groups: int, channel_axis: int = 1, batc
     (8, 6, 4)
     >>> clear_parameters()
     """
-    return _call(_GROUP_NORMALIZATION, inp, (num_groups, channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
+    return _call(_GROUP_NORMALIZATION, (inp,), (num_groups, channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
 
 
 _INSTANCE_NORMALIZATION = _index('instance_normalization')
@@ -336,7 +335,7 @@ def instance_normalization(inp: Input, channel_axis: int = 1, batch_axis: int | 
     (8, 6, 4)
     >>> clear_parameters()
     """
-    return _call(_INSTANCE_NORMALIZATION, inp, (channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
+    return _call(_INSTANCE_NORMALIZATION, (inp,), (channel_axis, batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
 
 
 _LAYER_NORMALIZATION = _index('layer_normalization')
@@ -374,7 +373,7 @@ def layer_normalization(inp: Input, batch_axis: int | Sequence[int] = (0,), eps:
     (8, 3, 4)
     >>> clear_parameters()
     """
-    return _call(_LAYER_NORMALIZATION, inp, (batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
+    return _call(_LAYER_NORMALIZATION, (inp,), (batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
 
 
 _PRELU = _index('prelu')
@@ -407,4 +406,488 @@ def prelu(inp: Input, base_axis: int = 1, shared: bool = True, fix_parameters: b
     (8, 3, 4)
     >>> clear_parameters()
     """
-    return _call(_PRELU, inp, (base_axis, shared, fix_parameters, slope_init))
+    return _call(_PRELU, (inp,), (base_axis, shared, fix_parameters, slope_init))
+
+
+_FUSED_BATCH_NORMALIZATION = _index('fused_batch_normalization')
+
+
+@parametric_function_api(
+    'bn',
+    [
+        ('beta', 'Bias.', "<1, but inp's size at axes>", True),
+        ('gamma', 'Scale.', "<1, but inp's size at axes>", True),
+        ('mean', 'Running mean.', "<1, but inp's size at axes>", False),
+        ('var', 'Running variance.', "<1, but inp's size at axes>", False),
+    ],
+)
+def fused_batch_normalization(inp: Input, z: Input | None = None, axes: Sequence[int] = (1,), decay_rate: float = 0.9, eps: float = 1e-5, batch_stat: bool = True, nonlinearity: str = 'relu', output_stat: bool = False, fix_parameters: bool = False, param_init: ParamInit = None, no_scale: bool = False, no_bias: bool = False) -> Any:
+    """Batch normalization, the sum with another array, and an activation: `relu(batch_normalization(inp) + z)`.
+
+    Args:
+        inp: Input.
+        z: What is added, of the input's shape, or None.
+        axes: Axes that keep statistics of their own (the channels).
+        decay_rate: How much of the running statistics each step keeps.
+        eps: Added to the variance.
+        batch_stat: Use this batch's statistics (training), else the running ones.
+        nonlinearity: The activation: "relu".
+        output_stat: Return mean and variance as well.
+        fix_parameters: Whether bias and scale stay as they are in training.
+        param_init: Initial values by name: 'beta', 'gamma', 'mean', 'var'; by default 0, 1, 0, 1.
+        no_scale: Leave out the scale.
+        no_bias: Leave out the bias.
+
+    Returns:
+        Variable of `inp`'s shape; with `output_stat` also batch mean and variance.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> x = Variable((8, 3, 4, 4))
+    >>> fused_batch_normalization(x, x).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    return _call(_FUSED_BATCH_NORMALIZATION, (inp,), (z, axes, decay_rate, eps, batch_stat, nonlinearity, output_stat, fix_parameters, param_init, no_scale, no_bias))
+
+
+_SPECTRAL_NORM = _index('spectral_norm')
+
+
+@parametric_function_api(
+    'spectral-norm',
+    [
+        ('u', 'Singular vector.', '(w.shape[dim],)', False),
+    ],
+)
+def spectral_norm(w: Input, dim: int = 0, itr: int = 1, eps: float = 1e-12, test: bool = False, u_init: Initializer = None, fix_parameters: bool = True) -> Variable:
+    """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
+
+    Args:
+        w: Weight.
+        dim: Axis of the outputs, counted from 0.
+        itr: Steps of the power iteration that each forward pass makes.
+        eps: Added before the root of the vectors' lengths.
+        test: Leave the vector as it is.
+        u_init: What the iteration begins with; by default normal.
+        fix_parameters: Not used; NNabla's. The vector is not trained.
+
+    Returns:
+        Variable of `w`'s shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> spectral_norm(Variable((8, 3, 4, 4))).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    return _call(_SPECTRAL_NORM, (w,), (dim, itr, eps, test, u_init, fix_parameters))
+
+
+_WEIGHT_NORMALIZATION = _index('weight_normalization')
+
+
+@parametric_function_api(
+    'wn',
+    [
+        ('g', 'Scale.', '(w.shape[dim],)', True),
+    ],
+)
+def weight_normalization(w: Input, dim: int = 0, eps: float = 1e-12, g_init: Initializer = None, fix_parameters: bool = False) -> Variable:
+    """Weight normalization (Salimans and Kingma, 2016): `g w / |w|`, with a norm and a scale for each index of `dim`.
+
+    Args:
+        w: Weight; with its values at the first call begins the scale.
+        dim: Axis of the outputs.
+        eps: Added before the root of the norm.
+        g_init: Initial scale; by default the norm, so that the weight does not change at first.
+        fix_parameters: Whether the scale stays as it is in training.
+
+    Returns:
+        Variable of `w`'s shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> weight_normalization(Variable((8, 3, 4, 4))).shape
+    (8, 3, 4, 4)
+    >>> clear_parameters()
+    """
+    return _call(_WEIGHT_NORMALIZATION, (w,), (dim, eps, g_init, fix_parameters))
+
+
+_RNN = _index('rnn')
+
+
+@parametric_function_api(
+    'rnn',
+    [
+        ('weight_l0', 'Weights of the first layer.', '(D, H, I + H)', True),
+        ('weight', 'Weights of the other layers.', '(L - 1, D, H, D * H + H)', True),
+        ('bias', 'Biases.', '(L, D, H)', True),
+    ],
+)
+def rnn(x: Input, h: Input, w0_init: Initializer = None, w_init: Initializer = None, b_init: Initializer = None, num_layers: int = 1, nonlinearity: str = 'tanh', dropout: float = 0.0, bidirectional: bool = False, training: bool = True, rng: Rng = None, with_bias: bool = True, fix_parameters: bool = False) -> Any:
+    """Recurrent layers (Elman, 1990); T steps, B samples, I inputs, L layers, D directions, H hidden units.
+
+    Args:
+        x: Sequences of shape (T, B, I).
+        h: States before the first step, of shape (L, D, B, H).
+        w0_init: Initial weights of the first layer; by default uniform with the limits of
+                `calc_uniform_lim_glorot`, of the inputs' and the states' columns each.
+        w_init: Initial weights of the other layers, likewise.
+        b_init: Initial biases; by default zeros.
+        num_layers: Not used, as in NNabla: there are as many layers as `h` has.
+        nonlinearity: 'tanh' or 'relu'.
+        dropout: Share of the numbers between layers that are dropped in training.
+        bidirectional: Whether D is 2.
+        training: Whether there is dropout, and a gradient.
+        rng: Random generator of the initial weights.
+        with_bias: Whether there are biases.
+        fix_parameters: Whether weights and biases stay as they are in training.
+
+    Returns:
+        y of shape (T, B, D * H), and the states after the last step, of h's shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> y, h_n = rnn(Variable((5, 2, 3)), Variable((1, 1, 2, 4)))
+    >>> y.shape, h_n.shape
+    ((5, 2, 4), (1, 1, 2, 4))
+    >>> clear_parameters()
+    """
+    return _call(_RNN, (x, h), (w0_init, w_init, b_init, num_layers, nonlinearity, dropout, bidirectional, training, rng, with_bias, fix_parameters))
+
+
+_LSTM = _index('lstm')
+
+
+@parametric_function_api(
+    'lstm',
+    [
+        ('weight_l0', 'Weights of the first layer.', '(D, 4, H, I + H)', True),
+        ('weight', 'Weights of the other layers.', '(L - 1, D, 4, H, D * H + H)', True),
+        ('bias', 'Biases.', '(L, D, 4, H)', True),
+    ],
+)
+def lstm(x: Input, h: Input, c: Input, w0_init: Initializer = None, w_init: Initializer = None, b_init: Initializer = None, num_layers: int = 1, dropout: float = 0.0, bidirectional: bool = False, training: bool = True, rng: Rng = None, with_bias: bool = True, fix_parameters: bool = False) -> Any:
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); letters as of `rnn`.
+
+    Args:
+        x: Sequences of shape (T, B, I).
+        h: States before the first step, of shape (L, D, B, H).
+        c: States c before the first step, of h's shape.
+        w0_init: Initial weights of the first layer, as of `rnn`; the gates are i, f, n, o.
+        w_init: Initial weights of the other layers, likewise.
+        b_init: Initial biases; by default zeros.
+        num_layers: Not used, as in NNabla: there are as many layers as `h` has.
+        dropout: Share of the numbers between layers that are dropped in training.
+        bidirectional: Whether D is 2.
+        training: Whether there is dropout, and a gradient.
+        rng: Random generator of the initial weights.
+        with_bias: Whether there are biases.
+        fix_parameters: Whether weights and biases stay as they are in training.
+
+    Returns:
+        y of shape (T, B, D * H), and the states h and c after the last step, of h's shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> from nnrs.parameter import get_parameters
+    >>> state = Variable((2, 1, 2, 4))
+    >>> y, h_n, c_n = lstm(Variable((5, 2, 3)), state, state)
+    >>> {name: v.shape for name, v in get_parameters().items()}
+    {'lstm/weight_l0': (1, 4, 4, 7), 'lstm/weight': (1, 1, 4, 4, 8), 'lstm/bias': (2, 1, 4, 4)}
+    >>> clear_parameters()
+    """
+    return _call(_LSTM, (x, h, c), (w0_init, w_init, b_init, num_layers, dropout, bidirectional, training, rng, with_bias, fix_parameters))
+
+
+_GRU = _index('gru')
+
+
+@parametric_function_api(
+    'gru',
+    [
+        ('weight_l0', 'Weights of the first layer.', '(D, 3, H, I + H)', True),
+        ('weight', 'Weights of the other layers.', '(L - 1, D, 3, H, D * H + H)', True),
+        ('bias', 'Biases.', '(L, D, 4, H)', True),
+    ],
+)
+def gru(x: Input, h: Input, w0_init: Initializer = None, w_init: Initializer = None, b_init: Initializer = None, num_layers: int = 1, dropout: float = 0.0, bidirectional: bool = False, training: bool = True, rng: Rng = None, with_bias: bool = True, fix_parameters: bool = False) -> Any:
+    """Gated recurrent units (Cho et al., 2014); letters as of `rnn`.
+
+    Args:
+        x: Sequences of shape (T, B, I).
+        h: States before the first step, of shape (L, D, B, H).
+        w0_init: Initial weights of the first layer, as of `rnn`; the gates are r, z, n.
+        w_init: Initial weights of the other layers, likewise.
+        b_init: Initial biases, of which the fourth is the state's in n; by default zeros.
+        num_layers: Not used, as in NNabla: there are as many layers as `h` has.
+        dropout: Share of the numbers between layers that are dropped in training.
+        bidirectional: Whether D is 2.
+        training: Whether there is dropout, and a gradient.
+        rng: Random generator of the initial weights.
+        with_bias: Whether there are biases.
+        fix_parameters: Whether weights and biases stay as they are in training.
+
+    Returns:
+        y of shape (T, B, D * H), and the states after the last step, of h's shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> y, h_n = gru(Variable((5, 2, 3)), Variable((1, 2, 2, 4)), bidirectional=True)
+    >>> y.shape
+    (5, 2, 8)
+    >>> clear_parameters()
+    """
+    return _call(_GRU, (x, h), (w0_init, w_init, b_init, num_layers, dropout, bidirectional, training, rng, with_bias, fix_parameters))
+
+
+_LSTM_CELL = _index('lstm_cell')
+
+
+@parametric_function_api(
+    'lstm',
+    [
+        ('affine/W', 'Weights of all gates.', '(inputs + state_size, 4, state_size)', True),
+        ('affine/b', 'Biases of all gates.', '(4, state_size)', True),
+    ],
+)
+def lstm_cell(x: Input, h: Input, c: Input, state_size: int, w_init: Initializer = None, b_init: Initializer = None, fix_parameters: bool = False) -> Any:
+    """One step of long short-term memory (Hochreiter and Schmidhuber, 1997), as a graph; its gates are i, o, f, n.
+
+    Args:
+        x: Input of shape (batch, inputs).
+        h: State h of shape (batch, state_size).
+        c: State c of shape (batch, state_size).
+        state_size: Size of the states.
+        w_init: Initial weights; by default uniform with the limits of `calc_uniform_lim_glorot`.
+        b_init: Initial biases; by default zeros.
+        fix_parameters: Whether weights and biases stay as they are in training.
+
+    Returns:
+        The states h and c after the step.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> state = Variable((2, 4))
+    >>> h, c = lstm_cell(Variable((2, 3)), state, state, 4)
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
+    >>> clear_parameters()
+    """
+    return _call(_LSTM_CELL, (x, h, c), (state_size, w_init, b_init, fix_parameters))
+
+
+_MULTI_HEAD_ATTENTION = _index('multi_head_attention')
+
+
+@parametric_function_api(
+    'multi_head_attention',
+    [
+        ('q_weight', 'Weights of queries.', '(D_q, E)', True),
+        ('k_weight', 'Weights of keys.', '(D_k, E)', True),
+        ('v_weight', 'Weights of values.', '(D_v, E_v)', True),
+        ('out_weight', 'Weights of the outputs.', '(E_v, out_dim)', True),
+        ('q_bias', 'Bias of queries.', '(E,)', True),
+        ('k_bias', 'Bias of keys.', '(E,)', True),
+        ('v_bias', 'Bias of values.', '(E_v,)', True),
+        ('out_bias', 'Bias of the outputs.', '(out_dim,)', True),
+        ('attn_bias_k', 'The key that is learned.', '(1, 1, E)', True),
+        ('attn_bias_v', 'The value that is learned.', '(1, 1, E_v)', True),
+    ],
+)
+def multi_head_attention(query: Input, key: Input, value: Input, num_heads: int = 12, dropout: float = 0.0, k_embed_dim: int | None = None, v_embed_dim: int | None = None, out_dim: int | None = None, rng: Rng = None, with_bias: bool = True, add_attn_bias: bool = False, additive_mask: Input | None = None, key_padding_mask: Input | None = None, fix_parameters: bool = False, param_init: ParamInit = None) -> Any:
+    """Attention of several heads (Vaswani et al., 2017): for each query the mean of all values, weighted by how well their
+    keys match, `softmax(q k' / sqrt(E / num_heads)) v`, of each head with its own part of the embeddings.
+
+    L_T queries and L_S keys and values, B sequences side by side; E is the embedding's size, E_v that of values.
+
+    Args:
+        query: Array of shape (L_T, B, D_q).
+        key: Array of shape (L_S, B, D_k).
+        value: Array of shape (L_S, B, D_v).
+        num_heads: Number of heads, a divisor of E and of E_v.
+        dropout: Share of the weights of attention that are dropped.
+        k_embed_dim: E; by default D_q.
+        v_embed_dim: E_v; by default D_v.
+        out_dim: Size of the outputs; by default E_v.
+        rng: Random generator of the initial weights.
+        with_bias: Whether there are biases.
+        add_attn_bias: Whether a key and a value are learned beside those that are given.
+        additive_mask: What is added to the scores before the softmax, of shape (L_T, L_S).
+        key_padding_mask: 1 where a key is not to be seen, else 0; of shape (B, L_S).
+        fix_parameters: Whether weights and biases stay as they are in training.
+        param_init: Initial values by the parameters' names; by default uniform with the limits of
+                `calc_uniform_lim_glorot`, and zeros for the biases.
+
+    Returns:
+        Outputs of shape (L_T, B, out_dim), and the weights of attention, of shape (B * num_heads, L_T, L_S), L_S with the one that is learned.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> x = Variable((5, 2, 12))
+    >>> y, weights = multi_head_attention(x, x, x, num_heads=4)
+    >>> y.shape, weights.shape
+    ((5, 2, 12), (8, 5, 5))
+    >>> clear_parameters()
+    """
+    return _call(_MULTI_HEAD_ATTENTION, (query, key, value), (num_heads, dropout, k_embed_dim, v_embed_dim, out_dim, rng, with_bias, add_attn_bias, additive_mask, key_padding_mask, fix_parameters, param_init))
+
+
+_TRANSFORMER = _index('transformer')
+
+
+@parametric_function_api(
+    'transformer',
+    [
+        ('encoder{number}', 'Parameters of an encoder, `encoder00` and so on.', 'see transformer_encode', True),
+        ('decoder{number}', 'Parameters of a decoder.', 'see transformer_decode', True),
+    ],
+)
+def transformer(src: Input, tgt: Input, embed_dim: int = 512, num_heads: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Apply = None, src_additive_mask: Input | None = None, tgt_additive_mask: Input | None = None, memory_additive_mask: Input | None = None, src_key_padding_mask: Input | None = None, tgt_key_padding_mask: Input | None = None, memory_key_padding_mask: Input | None = None, rng: Rng = None, add_attn_bias: bool = False, fix_parameters: bool = False) -> Variable:
+    """A transformer (Vaswani et al., 2017): encoders read the source, decoders the target and what the encoders have made of
+    the source. L_S and L_T steps of source and target, B sequences side by side, E numbers each.
+
+    Args:
+        src: Source of shape (L_S, B, E).
+        tgt: Target of shape (L_T, B, E).
+        embed_dim: E.
+        num_heads: Number of heads of attention, a divisor of E.
+        num_encoder_layers: Number of encoders.
+        num_decoder_layers: Number of decoders.
+        dim_feedforward: Size of the layer between, after each attention.
+        dropout: Share of the numbers that are dropped after each part of a layer.
+        activation: Activation of the layer between; by default `relu`.
+        src_additive_mask: Added to the source's scores of itself, of shape (L_S, L_S).
+        tgt_additive_mask: Added to the target's scores of itself, of shape (L_T, L_T).
+        memory_additive_mask: Added to the target's scores of the source, of shape (L_T, L_S).
+        src_key_padding_mask: 1 where the source is not to be seen by itself, else 0; of shape (B, L_S).
+        tgt_key_padding_mask: 1 where the target is not to be seen by itself, else 0; of shape (B, L_T).
+        memory_key_padding_mask: 1 where the source is not to be seen by the target, else 0; of shape (B, L_S).
+        rng: Not used, as in NNabla: initial values come from the global generator.
+        add_attn_bias: Whether each attention learns a key and a value beside those that it is given.
+        fix_parameters: Whether all parameters stay as they are in training.
+
+    Returns:
+        Variable of shape (L_T, B, E).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> src, tgt = Variable((5, 2, 8)), Variable((4, 2, 8))
+    >>> transformer(src, tgt, 8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16).shape
+    (4, 2, 8)
+    >>> clear_parameters()
+    """
+    return _call(_TRANSFORMER, (src, tgt), (embed_dim, num_heads, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, src_additive_mask, tgt_additive_mask, memory_additive_mask, src_key_padding_mask, tgt_key_padding_mask, memory_key_padding_mask, rng, add_attn_bias, fix_parameters))
+
+
+_TRANSFORMER_ENCODE = _index('transformer_encode')
+
+
+@parametric_function_api(
+    'transformer_encode',
+    [
+        ('src_self_attn', 'Parameters of attention.', 'see multi_head_attention', True),
+        ('enc_layer_norm1', 'Parameters of the first normalization.', 'see layer_normalization', True),
+        ('enc_affine1', 'Parameters of the layer between.', 'see affine', True),
+        ('enc_affine2', 'Parameters of the layer after it.', 'see affine', True),
+        ('enc_layer_norm2', 'Parameters of the second normalization.', 'see layer_normalization', True),
+    ],
+)
+def transformer_encode(src: Input, embed_dim: int, num_heads: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Apply = None, src_additive_mask: Input | None = None, src_key_padding_mask: Input | None = None, rng: Rng = None, add_attn_bias: bool = False, fix_parameters: bool = False) -> Variable:
+    """An encoder of a transformer (Vaswani et al., 2017): attention of a sequence to itself, then two layers at each step. Around
+    each part goes a sum with its input, and a layer normalization.
+
+    Args:
+        src: Sequences of shape (L_S, B, E).
+        embed_dim: E.
+        num_heads: Number of heads of attention, a divisor of E.
+        dim_feedforward: Size of the layer between.
+        dropout: Share of the numbers that are dropped after each part.
+        activation: Activation of the layer between; by default `relu`.
+        src_additive_mask: Added to the scores, of shape (L_S, L_S).
+        src_key_padding_mask: 1 where a step is not to be seen, else 0; of shape (B, L_S).
+        rng: Not used, as in NNabla: initial values come from the global generator.
+        add_attn_bias: Whether attention learns a key and a value beside those that it is given.
+        fix_parameters: Whether all parameters stay as they are in training.
+
+    Returns:
+        Variable of shape (L_S, B, E).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> transformer_encode(Variable((5, 2, 8)), 8, 2, dim_feedforward=16).shape
+    (5, 2, 8)
+    >>> clear_parameters()
+    """
+    return _call(_TRANSFORMER_ENCODE, (src,), (embed_dim, num_heads, dim_feedforward, dropout, activation, src_additive_mask, src_key_padding_mask, rng, add_attn_bias, fix_parameters))
+
+
+_TRANSFORMER_DECODE = _index('transformer_decode')
+
+
+@parametric_function_api(
+    'transformer_decode',
+    [
+        ('tgt_self_attn', 'Parameters of attention to itself.', 'see multi_head_attention', True),
+        ('dec_layer_norm1', 'Parameters of the first normalization.', 'see layer_normalization', True),
+        ('tgt_memory_attn', 'Parameters of attention to memory.', 'see multi_head_attention', True),
+        ('dec_layer_norm2', 'Parameters of the second normalization.', 'see layer_normalization', True),
+        ('dec_affine1', 'Parameters of the layer between.', 'see affine', True),
+        ('dec_affine2', 'Parameters of the layer after it.', 'see affine', True),
+        ('dec_layer_norm3', 'Parameters of the third normalization.', 'see layer_normalization', True),
+    ],
+)
+def transformer_decode(tgt: Input, memory: Input, embed_dim: int, num_heads: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Apply = None, tgt_additive_mask: Input | None = None, memory_additive_mask: Input | None = None, tgt_key_padding_mask: Input | None = None, memory_key_padding_mask: Input | None = None, rng: Rng = None, add_attn_bias: bool = False, fix_parameters: bool = False) -> Variable:
+    """A decoder of a transformer (Vaswani et al., 2017): attention of a sequence to itself, then to the source, then two layers
+    at each step. Around each part goes a sum with its input, and a layer normalization.
+
+    Args:
+        tgt: Sequences of shape (L_T, B, E).
+        memory: What the encoders give, of shape (L_S, B, E).
+        embed_dim: E.
+        num_heads: Number of heads of attention, a divisor of E.
+        dim_feedforward: Size of the layer between.
+        dropout: Share of the numbers that are dropped after each part.
+        activation: Activation of the layer between; by default `relu`.
+        tgt_additive_mask: Added to the scores of itself, of shape (L_T, L_T).
+        memory_additive_mask: Added to the scores of memory, of shape (L_T, L_S).
+        tgt_key_padding_mask: 1 where a step is not to be seen, else 0; of shape (B, L_T).
+        memory_key_padding_mask: 1 where memory is not to be seen, else 0; of shape (B, L_S).
+        rng: Not used, as in NNabla: initial values come from the global generator.
+        add_attn_bias: Whether each attention learns a key and a value beside those that it is given.
+        fix_parameters: Whether all parameters stay as they are in training.
+
+    Returns:
+        Variable of shape (L_T, B, E).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> transformer_decode(Variable((4, 2, 8)), Variable((5, 2, 8)), 8, 2, dim_feedforward=16).shape
+    (4, 2, 8)
+    >>> clear_parameters()
+    """
+    return _call(_TRANSFORMER_DECODE, (tgt, memory), (embed_dim, num_heads, dim_feedforward, dropout, activation, tgt_additive_mask, memory_additive_mask, tgt_key_padding_mask, memory_key_padding_mask, rng, add_attn_bias, fix_parameters))

@@ -75,6 +75,8 @@ pub enum ArgKind {
     Apply,
     /// What random initial values come from.
     Rng,
+    /// A variable that may be left out, of a parametric function.
+    Variable,
 }
 
 impl ArgKind {
@@ -91,6 +93,7 @@ impl ArgKind {
             ArgKind::Inits => "ParamInit",
             ArgKind::Apply => "Apply",
             ArgKind::Rng => "Rng",
+            ArgKind::Variable => "Input",
         }
     }
 }

@@ -18,7 +18,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     Affine affine in "affine"
-    inp: "Input; its axes from `base_axis` on count as one."
+    inputs { inp: "Input; its axes from `base_axis` on count as one." }
     required { n_outmaps: Sizes, "Number of outputs, or the shape of them." }
     options {
         base_axis: i64 = 1, "First axis that is not a sample's number; may count from the end.";

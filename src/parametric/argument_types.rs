@@ -50,6 +50,11 @@ impl Apply {
     pub(super) fn to(&self, v: Variable) -> Result<Variable> {
         self.0.as_ref().map_or_else(|| Ok(v.clone()), |f| f(&v))
     }
+
+    /// This function, or where there is none `usual`, of `v`.
+    pub(super) fn or(&self, usual: impl Fn(&Variable) -> Result<Variable>, v: &Variable) -> Result<Variable> {
+        self.0.as_ref().map_or_else(|| usual(v), |f| f(v))
+    }
 }
 
 /// Where the usual random values come from; by default from the stream of [`crate::random`], under Python from
@@ -159,3 +164,19 @@ objects! {
     Rng, Rng;
 }
 objects!(@arg Inits, Inits);
+
+/// An input that may be left out: `Option<Variable>`.
+impl ArgType for Variable {
+    const KIND: ArgKind = ArgKind::Variable;
+
+    fn from_value(v: ArgValue) -> Option<Variable> {
+        match v {
+            ArgValue::Object(o) => o.downcast::<Variable>(),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> ArgValue {
+        ArgValue::None
+    }
+}

@@ -19,7 +19,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     Convolution convolution in "conv"
-    inp: "Input of shape (samples..., channels, *sizes), with `channel_last` (samples..., *sizes, channels)."
+    inputs { inp: "Input of shape (samples..., channels, *sizes), with `channel_last` (samples..., *sizes, channels)." }
     required {
         outmaps: Size, "Number of output channels.";
         kernel: Sizes, "Kernel size, one a spatial axis.";

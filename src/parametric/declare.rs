@@ -2,7 +2,7 @@
 
 use crate::function::{ArgDef, Args};
 use crate::graph::Variable;
-use nnrs_kernels::error::Result;
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 
 /// A parameter of a layer, as the documentation shows it.
 #[derive(Debug)]
@@ -17,8 +17,17 @@ pub struct ParameterDef {
     pub doc: &'static str,
 }
 
-/// A layer with its arguments, ready for its input. Its parameters are made in the scope that is current then.
-pub type LayerCall = Box<dyn FnOnce(&Variable) -> Result<Vec<Variable>>>;
+/// A variable that a layer must be given.
+#[derive(Debug)]
+pub struct LayerInput {
+    /// Name in Python and Rust.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+}
+
+/// A layer with its arguments, ready for its inputs. Its parameters are made in the scope that is current then.
+pub type LayerCall = Box<dyn FnOnce(&[Variable]) -> Result<Vec<Variable>>>;
 
 /// Everything that is known about a parametric function before it is called.
 pub struct LayerDef {
@@ -28,8 +37,8 @@ pub struct LayerDef {
     pub scope: &'static str,
     /// What it computes.
     pub doc: &'static str,
-    /// What its input is.
-    pub input: &'static str,
+    /// Its inputs, which come before all arguments. What may be left out is an argument, an `Option<Variable>`.
+    pub inputs: &'static [LayerInput],
     /// Its arguments; those without a default must be given.
     pub args: &'static [ArgDef],
     /// Its parameters.
@@ -44,16 +53,21 @@ pub struct LayerDef {
     pub build: fn(&mut Args) -> Result<LayerCall>,
 }
 
+/// What a call with another number of inputs says.
+pub(super) fn misfit() -> Error {
+    Error::new(ErrorKind::Type, "as many inputs as the function has")
+}
+
 /// Declares a parametric function: its struct of options, its Rust function and what Python is made from. The struct's
 /// method `build` makes the parameters (in the layer's scope, which is current then) and calls the function.
 ///
-/// The arguments that must be given come first, those with defaults follow; the order is that of Python. `outputs several`:
-/// the Rust function gives a list.
+/// The inputs come first, then the arguments that must be given; those with defaults follow. The order is that of Python.
+/// An input that may be left out is one of those, an `Option<Variable>`. `outputs several`: the Rust function gives a list.
 macro_rules! parametric {
     (
         $(#[doc = $doc:literal])*
         $name:ident $snake:ident in $scope:literal $(, outputs $several:ident)?
-        inp: $input:literal
+        inputs { $($input:ident : $input_doc:literal),+ $(,)? }
         required { $($need:ident : $need_ty:ty, $need_doc:literal);* $(;)? }
         options { $($arg:ident : $ty:ty = $default:expr, $arg_doc:literal);* $(;)? }
         parameters { $($param:literal $shape:literal $(, $fixed:ident)? : $param_doc:literal);+ $(;)? }
@@ -75,7 +89,10 @@ macro_rules! parametric {
                 name: stringify!($snake),
                 scope: $scope,
                 doc: concat!($($doc, "\n"),*),
-                input: $input,
+                inputs: &[$($crate::parametric::declare::LayerInput {
+                    name: stringify!($input),
+                    doc: $input_doc,
+                }),+],
                 args: &[
                     $($crate::function::ArgDef {
                         name: stringify!($need),
@@ -104,7 +121,10 @@ macro_rules! parametric {
                 build: |args| {
                     $(let $need = args.take::<$need_ty>(stringify!($need), None)?;)*
                     let options = $name { $($arg: args.take::<$ty>(stringify!($arg), Some($default))?,)* };
-                    Ok(Box::new(move |inp| options.build(inp, $($need),*)))
+                    Ok(Box::new(move |given| {
+                        let [$($input),+] = given else { return Err($crate::parametric::declare::misfit()) };
+                        options.build($($input,)+ $($need),*)
+                    }))
                 },
             };
         }
@@ -113,14 +133,16 @@ macro_rules! parametric {
         ///
         /// # Errors
         /// Arguments that do not fit the input; there is a parameter of that name and another shape.
+        #[allow(clippy::too_many_arguments)]
         pub fn $snake(
             name: &str,
-            inp: &$crate::Variable,
+            $($input: &$crate::Variable,)+
             $($need: impl Into<$need_ty>,)*
             options: $name,
         ) -> $crate::Result<$crate::parametric::declare::parametric!(@output $($several)?)> {
-            let build = || options.build(inp, $($need.into()),*);
-            let made = $crate::parametric::layer::in_scope(stringify!($snake), [name, $scope], inp, build)?;
+            let inputs = [$((stringify!($input), $input)),+];
+            let build = || options.build($($input,)+ $($need.into()),*);
+            let made = $crate::parametric::layer::in_scope(stringify!($snake), [name, $scope], &inputs, build)?;
             $crate::parametric::declare::parametric!(@result made $($several)?)
         }
     };

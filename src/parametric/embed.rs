@@ -18,7 +18,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     Embed embed in "embed"
-    inp: "Indices from 0 to `n_inputs - 1`, of any shape."
+    inputs { inp: "Indices from 0 to `n_inputs - 1`, of any shape." }
     required {
         n_inputs: Size, "Number of rows (words, say).";
         n_features: Size, "Number of features of each.";

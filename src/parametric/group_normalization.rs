@@ -18,7 +18,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     GroupNormalization group_normalization in "group_normalization", outputs several
-    inp: "Input."
+    inputs { inp: "Input." }
     required { num_groups: i64, "Number of groups, a divisor of the number of channels."; }
     options {
         channel_axis: i64 = 1, "Axis of the channels.";
@@ -49,7 +49,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     InstanceNormalization instance_normalization in "instance_normalization", outputs several
-    inp: "Input."
+    inputs { inp: "Input." }
     required {}
     options {
         channel_axis: i64 = 1, "Axis of the channels.";

@@ -1,10 +1,10 @@
 //! What layers are made of: their scope, their parameters, sizes from arguments.
 
 use super::argument_types::{Apply, Init, Inits, Rng};
-use crate::Shape;
 use crate::graph::Variable;
 use crate::initializer::{Initializer, Usual};
 use crate::parameter::{generator, undoing_scope, use_parameter};
+use crate::{NdArray, Shape};
 use nnrs_kernels::error::{Error, Result};
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use std::sync::Arc;
 pub(super) fn in_scope<R>(
     function: &str,
     scope: [&str; 2],
-    x: &Variable,
+    x: &[(&str, &Variable)],
     call: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    let inputs = || format!("inp {} {}", x.shape(), x.raw_data().dtype());
+    let shown = |(name, v): &(&str, &Variable)| format!("{name} {} {}", v.shape(), v.raw_data().dtype());
+    let inputs = || x.iter().map(shown).collect::<Vec<_>>().join(", ");
     undoing_scope(&scope.join("/"), call).map_err(|e| e.function(function).inputs(inputs()))
 }
 
@@ -33,14 +34,25 @@ impl LayerParameters {
         self.rng.0.clone().unwrap_or_else(generator).initializer(usual)
     }
 
-    fn get(&self, name: &str, shape: &[usize], init: &Init, usual: Usual, is_trained: bool) -> Result<Variable> {
-        let init = init.0.clone().unwrap_or_else(|| self.usual(usual));
-        use_parameter(name, shape, &*init, is_trained, is_trained && !self.fixed)
-    }
-
     /// A trained parameter as this call uses it.
     pub(super) fn parameter(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
-        self.get(name, shape, init, usual, true)
+        self.parameter_or(name, shape, init, self.usual(usual))
+    }
+
+    /// As [`parameter`](Self::parameter), with another initializer where none is given.
+    pub(super) fn parameter_or(
+        &self,
+        name: &str,
+        shape: &[usize],
+        init: &Init,
+        usual: Arc<dyn Initializer>,
+    ) -> Result<Variable> {
+        use_parameter(name, shape, &*init.0.clone().unwrap_or(usual), true, !self.fixed)
+    }
+
+    /// What a function writes itself.
+    pub(super) fn untrained(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
+        use_parameter(name, shape, &*init.0.clone().unwrap_or_else(|| self.usual(usual)), false, false)
     }
 
     /// The parameter `W`, changed by `apply`.
@@ -76,12 +88,12 @@ impl LayerParameters {
 
     /// Running statistics: what a function writes itself.
     pub(super) fn statistic(&self, name: &str, shape: &Shape, inits: &Inits, usual: f64) -> Result<Variable> {
-        self.get(name, shape, &inits.of(name), Usual::Constant(usual), false)
+        self.untrained(name, shape, &inits.of(name), Usual::Constant(usual))
     }
 }
 
 impl Inits {
-    fn of(&self, name: &str) -> Init {
+    pub(super) fn of(&self, name: &str) -> Init {
         self.0.get(name).cloned().unwrap_or_default()
     }
 }
@@ -104,6 +116,33 @@ pub(super) fn groups(group: i64, channels: usize, outmaps: usize) -> Result<usiz
 pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
     let (low, high) = crate::initializer::calc_uniform_lim_glorot(inmaps, outmaps, kernel);
     Usual::Uniform(low, high)
+}
+
+/// Numbers of several initializers side by side, each for as many columns as it is given with.
+pub(super) fn side_by_side<const N: usize>(
+    layer: &LayerParameters,
+    parts: [(usize, Usual); N],
+) -> Arc<dyn Initializer> {
+    Arc::new(SideBySide(parts.map(|(n, usual)| (n, layer.usual(usual))).into()))
+}
+
+struct SideBySide(Vec<(usize, Arc<dyn Initializer>)>);
+
+impl Initializer for SideBySide {
+    fn make(&self, shape: &Shape) -> Result<NdArray> {
+        let Some((_, before)) = shape.split_last() else { return Err(Error::shape("shape", "1 axis or more")) };
+        let make = |(n, init): &(usize, Arc<dyn Initializer>)| {
+            Ok((*n, init.make(&[before, &[*n]].concat().into())?.to_vec::<f64>()?))
+        };
+        let parts = self.0.iter().map(make).collect::<Result<Vec<_>>>()?;
+        let mut values: Vec<f32> = Vec::with_capacity(shape.size());
+        for row in 0..before.iter().product() {
+            for (n, part) in &parts {
+                values.extend(part[row * n..(row + 1) * n].iter().map(|&v| v as f32));
+            }
+        }
+        NdArray::from_slice(&values, shape.clone())
+    }
 }
 
 /// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.

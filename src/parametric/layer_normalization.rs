@@ -18,7 +18,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     LayerNormalization layer_normalization in "layer_normalization", outputs several
-    inp: "Input."
+    inputs { inp: "Input." }
     required {}
     options {
         batch_axis: Vec<i64> = vec![0], "Axis or axes that number the samples.";

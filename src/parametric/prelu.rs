@@ -20,7 +20,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     PReLU prelu in "prelu"
-    inp: "N-D array."
+    inputs { inp: "N-D array." }
     required {}
     options {
         base_axis: i64 = 1, "The axis with slopes of its own, where they are not shared.";

@@ -368,7 +368,9 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             Some(v) => Some(ArgValue::Floats(v)),
             None => fitting(value)?.map(ArgValue::Float),
         },
-        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng => super::parametric::argument(value, kind)?,
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable => {
+            super::parametric::argument(value, kind)?
+        }
     })
 }
 

@@ -1,6 +1,7 @@
 //! The extension module `nnrs._core`: PyO3 glue, no logic of its own.
 
 mod array;
+mod attention;
 mod backward_functions;
 mod call;
 mod checked;
@@ -47,6 +48,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(m)?;
     parameters::register(m)?;
     parametric::register(m)?;
+    attention::register(m)?;
     files::register(m)?;
     solver::register(m)?;
     cuda::register(m)?;

@@ -7,7 +7,7 @@ use super::parameters::{PyInitializer, helper};
 use super::variable::PyVariable;
 use super::{convert, errors, reserve};
 use crate::function::args::Object;
-use crate::function::{ArgKind, ArgValue};
+use crate::function::{ArgDef, ArgKind, ArgValue};
 use crate::graph::{Variable as Var, mode};
 use crate::initializer::{Generator, Initializer, Usual};
 use crate::parametric::{Apply, Init, Inits, LayerDef, Rng, registry};
@@ -17,6 +17,7 @@ use nnrs_kernels::shape::Shape;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyTuple};
+use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -30,29 +31,40 @@ pub(super) struct Drawn(pub(super) Option<Py<PyAny>>);
 
 impl Generator for Drawn {
     fn initializer(&self, usual: Usual) -> Arc<dyn Initializer> {
-        // It is asked for values only if the parameter is new.
         let rng = self.0.as_ref().map(|rng| attached(|py| rng.clone_ref(py)));
-        Arc::new(Later { usual, rng, made: OnceLock::new() })
+        let (name, numbers) = match usual {
+            Usual::Constant(v) => ("ConstantInitializer", vec![v]),
+            Usual::Uniform(low, high) => ("UniformInitializer", vec![low, high]),
+            Usual::Normal(sigma) => ("NormalInitializer", vec![sigma]),
+        };
+        let make = move |py: Python<'_>| {
+            let arguments = (name, PyTuple::new(py, &numbers)?, &rng);
+            helper(py, "_usual_initializer")?.call1(arguments).map(Bound::unbind)
+        };
+        Arc::new(Later { make: Box::new(make), made: OnceLock::new() })
+    }
+
+    fn norms(&self, w: &Var, dim: i64, eps: f64) -> Arc<dyn Initializer> {
+        let w = w.clone();
+        let make = move |py: Python<'_>| {
+            let class = py.import("nnrs.initializer")?.getattr("WeightNormalizationScaleInitializer")?;
+            class.call1((PyVariable::new(w.clone()), dim, eps)).map(Bound::unbind)
+        };
+        Arc::new(Later { make: Box::new(make), made: OnceLock::new() })
     }
 }
 
-/// An initializer that is made when its values are wanted.
+type Make = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>> + Send + Sync>;
+
+/// An initializer that is made when its values are wanted, which is only where the parameter is new.
 struct Later {
-    usual: Usual,
-    rng: Option<Py<PyAny>>,
+    make: Make,
     made: OnceLock<PyInitializer>,
 }
 
 impl Initializer for Later {
     fn make(&self, shape: &Shape) -> Result<Array> {
-        let make = |py: Python<'_>| {
-            let (name, numbers) = match self.usual {
-                Usual::Constant(v) => ("ConstantInitializer", vec![v]),
-                Usual::Uniform(low, high) => ("UniformInitializer", vec![low, high]),
-            };
-            helper(py, "_usual_initializer")?.call1((name, PyTuple::new(py, numbers)?, &self.rng)).map(Bound::unbind)
-        };
-        let made = PyInitializer(attached(make).map_err(errors::carry)?);
+        let made = PyInitializer(attached(|py| (self.make)(py)).map_err(errors::carry)?);
         self.made.get_or_init(|| made).make(shape)
     }
 
@@ -79,6 +91,10 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             let f = value.clone().unbind();
             Object::new(Apply::new(move |v| attached(|py| applied(f.bind(py), v)).map_err(errors::carry)))
         }
+        ArgKind::Variable => match variable(value) {
+            Some((v, _)) => Object::new(v),
+            None => return Ok(None),
+        },
         ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),
         _ => Object::new(init(value)),
     };
@@ -93,26 +109,67 @@ fn applied(f: &Bound<'_, PyAny>, v: &Var) -> PyResult<Var> {
     }
 }
 
+/// The variable that is given, also as an array; whether it is one.
+pub(super) fn variable(given: &Bound<'_, PyAny>) -> Option<(Var, bool)> {
+    match (given.cast::<PyVariable>(), given.cast::<PyNdArray>()) {
+        (Ok(v), _) => Some((v.get().var().clone(), false)),
+        (_, Ok(a)) => Some((Var::from_array(a.get().inner().clone()), true)),
+        _ => None,
+    }
+}
+
+/// The inputs of a layer, and whether they are arrays, as all of them are or none.
+fn layer_inputs(
+    def: &LayerDef,
+    inputs: &Bound<'_, PyTuple>,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<(SmallVec<[Var; 4]>, bool)> {
+    let mut vars = SmallVec::new();
+    let mut arrays = None;
+    let required = def.inputs.iter().map(|x| x.name).zip(inputs.iter_borrowed());
+    let is_input = |(arg, v): &(&ArgDef, Borrowed<'_, '_, PyAny>)| arg.kind == ArgKind::Variable && !v.is_none();
+    let optional = def.args.iter().zip(args.iter_borrowed()).filter(is_input).map(|(arg, v)| (arg.name, v));
+    for (i, (name, given)) in required.chain(optional).enumerate() {
+        let found = variable(&given).filter(|(_, is_array)| *arrays.get_or_insert(*is_array) == *is_array);
+        let (v, _) = found.ok_or_else(|| wrong_input(def, name, &given, arrays))?;
+        if i < def.inputs.len() {
+            vars.push(v);
+        }
+    }
+    Ok((vars, arrays == Some(true)))
+}
+
+fn wrong_input(def: &LayerDef, name: &str, given: &Bound<'_, PyAny>, arrays: Option<bool>) -> PyErr {
+    let (expected, hint) = match (variable(given), arrays) {
+        (Some((_, is_array)), Some(before)) if is_array != before => {
+            let expected = if before {
+                "an NdArray, as the inputs before it are"
+            } else {
+                "a Variable, as the inputs before it are"
+            };
+            (
+                expected,
+                "Variable.from_numpy_array(a.data) makes a Variable of an NdArray a, v.data is that of a Variable v",
+            )
+        }
+        _ => ("a Variable or NdArray", "Variable.from_numpy_array makes one from an array"),
+    };
+    let e = Error::new(ErrorKind::Type, expected).argument(name).function(def.name);
+    errors::raise(given.py(), e.actual(errors::describe(given)).hint(hint))
+}
+
 /// Calls layer number `index` in the current scope.
 #[pyfunction]
 fn parametric<'py>(
     py: Python<'py>,
     index: usize,
-    inp: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyTuple>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let def = *registry()
         .get(index)
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
-    let (x, is_array) = match (inp.cast::<PyVariable>(), inp.cast::<PyNdArray>()) {
-        (Ok(v), _) => (v.get().var().clone(), false),
-        (_, Ok(a)) => (Var::from_array(a.get().inner().clone()), true),
-        _ => {
-            let e = Error::new(ErrorKind::Type, "a Variable or NdArray").argument("inp").function(def.name);
-            let hint = "Variable.from_numpy_array makes one from an array";
-            return Err(errors::raise(py, e.actual(errors::describe(inp)).hint(hint)));
-        }
-    };
+    let (x, is_array) = layer_inputs(def, inputs, args)?;
     let fail = |e: Error| errors::raise(py, e.function(def.name));
     let call = (def.build)(&mut arguments(def.args, args, &fail)?).map_err(fail)?;
     reserve::check(py)?;
@@ -142,7 +199,7 @@ fn describe<'py>(py: Python<'py>, def: &LayerDef) -> PyResult<Bound<'py, PyDict>
     d.set_item("name", def.name)?;
     d.set_item("scope", def.scope)?;
     d.set_item("doc", def.doc)?;
-    d.set_item("input", def.input)?;
+    d.set_item("inputs", def.inputs.iter().map(|x| (x.name, x.doc)).collect::<Vec<_>>())?;
     let args = def.args.iter().map(|a| (a.name, hint(a), a.optional, a.default.map(|f| f().repr()), a.doc));
     d.set_item("args", args.collect::<Vec<_>>())?;
     let parameters = def.parameters.iter().map(|p| (p.name, p.doc, p.shape, p.is_trained));

@@ -7,12 +7,13 @@ import json
 import pathlib
 
 import nnabla as nn
+import nnabla.functions as F
 import nnabla.initializer as I
 import nnabla.parametric_functions as PF
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-NAMES = {"nn": nn, "PF": PF, "I": I, "np": np}
+NAMES = {"nn": nn, "F": F, "PF": PF, "I": I, "np": np}
 
 X3, X4 = "nn.Variable((2, 3, 4))", "nn.Variable((2, 3, 8, 8))"
 # Layers, directions, and other arguments.
@@ -111,6 +112,42 @@ PARAMETRIC = [
     "PF.LSTMCell(2, 4, name='c')(nn.Variable((2, 5)))",
     "PF.LSTMCell(2, 4)(nn.Variable((2, 5)), w_init=I.ConstantInitializer(2), b_init=I.ConstantInitializer(1))",
 ]
+# Queries, keys and values: steps, sequences, numbers.
+Q, K, V = "nn.Variable((5, 2, 12))", "nn.Variable((4, 2, 6))", "nn.Variable((4, 2, 8))"
+SRC, TGT = "nn.Variable((5, 2, 8))", "nn.Variable((4, 2, 8))"
+MASKS = "additive_mask=nn.Variable(({}, {})), key_padding_mask=nn.Variable((2, {}))"
+PARAMETRIC += [
+    f"PF.multi_head_attention({Q}, {Q}, {Q})",
+    f"PF.multi_head_attention({Q}, {K}, {V}, 4, name='a')",
+    f"PF.multi_head_attention({Q}, {K}, {V}, num_heads=2, dropout=0.5, k_embed_dim=6, v_embed_dim=4, out_dim=3)",
+    f"PF.multi_head_attention({Q}, {K}, {V}, 4, add_attn_bias=True, {MASKS.format(5, 4, 4)})",
+    f"PF.multi_head_attention({Q}, {K}, {V}, 4, with_bias=False, rng=np.random.RandomState(3))",
+    f"PF.multi_head_attention({Q}, {K}, {V}, 4, add_attn_bias=True, fix_parameters=True)",
+    f"PF.multi_head_attention({Q}, {K}, {V}, 4, 0.0, None, None, None, None, True, True, param_init={{"
+    "'q_weight': I.ConstantInitializer(2), 'k_bias': np.ones(12), 'attn_bias_v': I.NormalInitializer(0.5)})",
+    f"PF.transformer_encode({SRC}, 8, 2)",
+    f"PF.transformer_encode({SRC}, 8, 4, 16, 0.0, F.tanh, add_attn_bias=True, name='e')",
+    f"PF.transformer_encode({SRC}, 8, 4, 16, src_additive_mask=nn.Variable((5, 5)), rng=np.random.RandomState(3))",
+    f"PF.transformer_decode({TGT}, {SRC}, 8, 2)",
+    f"PF.transformer_decode({TGT}, nn.Variable((7, 2, 8)), 8, 4, dim_feedforward=16, add_attn_bias=True, dropout=0)",
+    f"PF.transformer({SRC}, {TGT}, 8, 2)",
+    f"PF.transformer({SRC}, {TGT}, 8, 2, 1, 2, 16, 0.0, F.elu, name='t', add_attn_bias=True)",
+    f"PF.transformer({SRC}, {TGT}, embed_dim=8, num_encoder_layers=0, num_decoder_layers=1, dim_feedforward=3)",
+]
+# Calls whose outputs and gradients are kept. `x` makes numbers of a shape, `mask` ones and zeros.
+VALUES = [
+    "PF.multi_head_attention(x(5, 2, 12), x(5, 2, 12), x(5, 2, 12))",
+    "PF.multi_head_attention(x(5, 2, 12), x(4, 2, 6), x(4, 2, 8), 4, out_dim=3)",
+    "PF.multi_head_attention(x(5, 2, 12), x(4, 2, 6), x(4, 2, 8), 4, additive_mask=x(5, 4))",
+    "PF.multi_head_attention(x(5, 2, 12), x(4, 2, 6), x(4, 2, 8), 4, key_padding_mask=mask(2, 4))",
+    "PF.multi_head_attention(x(5, 2, 12), x(4, 2, 6), x(4, 2, 8), 2, additive_mask=x(5, 4), "
+    "key_padding_mask=mask(2, 4), add_attn_bias=True)",
+    "PF.transformer_encode(x(5, 2, 8), 8, 2, 16, 0.0, src_additive_mask=x(5, 5), src_key_padding_mask=mask(2, 5))",
+    "PF.transformer_decode(x(4, 2, 8), x(5, 2, 8), 8, 2, 16, 0.0, F.tanh, x(4, 4), x(4, 5), mask(2, 4), mask(2, 5))",
+    "PF.transformer(x(5, 2, 8), x(4, 2, 8), 8, 4, 2, 2, 16, 0.0, None, x(5, 5), x(4, 4), x(4, 5), mask(2, 5), "
+    "mask(2, 4), mask(2, 5), add_attn_bias=True)",
+    "PF.lstm_cell(x(2, 5), x(2, 4), x(2, 4), 4)",
+]
 SHAPES = [(2, 3), (3, 2, 2), (3,), (0, 2), (1, 1)]
 INITIALIZERS = [
     "I.NormalInitializer()",
@@ -156,6 +193,35 @@ def parameter(name: str, v: nn.Variable) -> list:
     return [name, list(v.shape), v.need_grad, str(values.dtype), float(values.sum(dtype=np.float64)), first]
 
 
+def values(code: str) -> dict:
+    """What one call gives: outputs, and for a loss of them the gradients of inputs and parameters."""
+    nn.clear_parameters()
+    nn.seed(313)
+    given = []
+
+    def x(*shape: int) -> nn.Variable:
+        given.append(nn.Variable.from_numpy_array(np.random.RandomState(len(given)).randn(*shape).astype(np.float32)))
+        given[-1].need_grad = True
+        return given[-1]
+
+    def mask(*shape: int) -> nn.Variable:
+        hidden = np.zeros(shape, np.float32)
+        hidden[0, -1] = hidden[1, 1] = 1
+        return nn.Variable.from_numpy_array(hidden)
+
+    y = eval(code, {**NAMES, "x": x, "mask": mask})
+    outputs = y if isinstance(y, (tuple, list)) else [y]
+    loss = sum((F.sum(o * (i + 1) * F.sin(o)) for i, o in enumerate(outputs)), F.constant(0, ()))
+    loss.forward()
+    for v in [*given, *nn.get_parameters().values()]:
+        v.g = 0
+    loss.backward()
+    rounded = [[round(float(v), 6) for v in o.d.ravel()[:12]] for o in outputs]
+    wanted = {**{str(i): v for i, v in enumerate(given)}, **nn.get_parameters()}
+    gradients = {name: [float(v.g.sum()), float(abs(v.g).sum())] for name, v in wanted.items()}
+    return {"code": code, "outputs": rounded, "gradients": gradients}
+
+
 def initializer(code: str, shape: tuple) -> dict:
     nn.seed(313)
     values = np.asarray(eval(code, NAMES)(shape))
@@ -179,6 +245,7 @@ def write_h5() -> None:
 def main() -> None:
     golden = {
         "parametric": [parametric(code) for code in PARAMETRIC],
+        "values": [values(code) for code in VALUES],
         "initializers": [initializer(code, shape) for code in INITIALIZERS for shape in SHAPES],
         "calcs": [[code, np.asarray(eval(code, NAMES)).tolist()] for code in CALCS],
         "prng": np.random.RandomState(313).rand(3).tolist(),

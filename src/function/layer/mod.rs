@@ -1,6 +1,7 @@
 //! Layers: matrix products, convolutions, pooling, embedding.
 
 mod affine;
+mod attention;
 mod average_pooling;
 mod batch_matmul;
 mod convolution;
@@ -22,6 +23,7 @@ mod unpooling;
 
 use super::Def;
 pub use affine::*;
+pub use attention::{MultiHeadAttention, multi_head_attention};
 pub use average_pooling::*;
 pub use batch_matmul::*;
 pub use convolution::*;

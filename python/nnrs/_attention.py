@@ -1,0 +1,72 @@
+"""`multi_head_attention` as NNabla has it: a graph of other functions, which the engine puts together."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from . import _core
+from ._core import NdArray, Variable
+from ._errors import ArgumentError, check_type, message
+
+A = TypeVar("A", Variable, NdArray)
+HERE = "multi_head_attention"
+
+
+def multi_head_attention(
+    query: A,
+    key: A,
+    value: A,
+    num_heads: int,
+    q_weight: A,
+    k_weight: A,
+    v_weight: A,
+    out_weight: A,
+    q_bias: A | None = None,
+    k_bias: A | None = None,
+    v_bias: A | None = None,
+    out_bias: A | None = None,
+    attn_bias_k: A | None = None,
+    attn_bias_v: A | None = None,
+    dropout: float = 0.0,
+    additive_mask: A | None = None,
+    key_padding_mask: A | None = None,
+) -> tuple[A, A]:
+    """Attention of several heads (Vaswani et al., 2017), `softmax(q k' / sqrt(E / num_heads)) v` of each head.
+
+    L_T queries and L_S keys and values, B sequences side by side.
+
+    Args:
+        query: Array of shape (L_T, B, D_q).
+        key: Array of shape (L_S, B, D_k).
+        value: Array of shape (L_S, B, D_v).
+        num_heads: Number of heads, a divisor of E and of E_v.
+        q_weight: Weights of queries, of shape (D_q, E).
+        k_weight: Weights of keys, of shape (D_k, E).
+        v_weight: Weights of values, of shape (D_v, E_v).
+        out_weight: Weights of the outputs, of shape (E_v, E_out).
+        q_bias: Bias of queries, of shape (E,), or None.
+        k_bias: Bias of keys, of shape (E,), or None.
+        v_bias: Bias of values, of shape (E_v,), or None.
+        out_bias: Bias of the outputs, of shape (E_out,), or None.
+        attn_bias_k: A key more, of E numbers, or None.
+        attn_bias_v: The value of it, of E_v numbers.
+        dropout: Share of the weights of attention that are dropped.
+        additive_mask: What is added to the scores before the softmax, of shape (L_T, L_S), or None.
+        key_padding_mask: 1 where a key is not to be seen, else 0; of shape (B, L_S), or None.
+
+    Returns:
+        Outputs of shape (L_T, B, E_out), and the weights of attention, of shape (B * num_heads, L_T, L_S), L_S with the
+        key more.
+
+    Raises:
+        TypeError: For arguments of another type.
+        ValueError: For shapes that do not fit, or heads that do not divide the embeddings.
+    """
+    given = locals().copy()
+    for name, kind, expected in (("num_heads", Integral, "an int"), ("dropout", Real, "a number")):
+        check_type(HERE, name, given[name], kind, expected)
+    if num_heads < 1:
+        raise ArgumentError(message(HERE, "num_heads", "1 or more", num_heads))
+    made: Any = _core.attention(given, int(num_heads), float(dropout))
+    return made  # type: ignore[no-any-return]

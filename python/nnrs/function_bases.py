@@ -1,0 +1,130 @@
+"""The function library as NNabla registers it: what `nnrs.functions` has, without what it adds in Python.
+
+Most functions are those of `nnrs.functions`. The normalizations differ: they take `no_scale` and `no_bias`, and give
+the statistics, too, where more than one output is asked for (`n_outputs`). Reductions call their arguments `axes` and
+`keep_dims`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from . import _core, functions
+from . import function as F
+from ._errors import ArgumentError, message
+from ._missing import missing_name
+from .auto_forward import get_auto_forward
+from .context import get_current_context
+
+__all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
+
+# In `nnrs.functions` they have another order of arguments or none of NNabla's `outputs`.
+_AS_REGISTERED = (
+    "interpolate istft norm_normalization patch_correlation quantize_linear scatter_nd spectral_norm stft".split()
+)
+_WITH_STATISTICS = (
+    "batch_normalization fused_batch_normalization group_normalization instance_normalization layer_normalization "
+    "sync_batch_normalization tensor_normalization weight_standardization".split()
+)
+_REDUCED = {"axis": "axes", "keepdims": "keep_dims"}
+_RENAMED = {**dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED), "gather_nd": {"data": "x"}}
+_LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
+_IN_PYTHON = ["einsum", "fused_batch_normalization", "sync_batch_normalization"]
+
+
+def function_api(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of functions whose first argument is a context: that of the call is the current one.
+
+    Args:
+        func: Function with `ctx` as its first argument.
+
+    Raises:
+        ValueError: If there is no argument `ctx`.
+
+    >>> @function_api
+    ... def backend_of(ctx, x):
+    ...     return ctx.backend
+    >>> backend_of(1), str(inspect.signature(backend_of))
+    (['cpu:float'], '(x)')
+    """
+    signature = inspect.signature(func)
+    if next(iter(signature.parameters), None) != "ctx":
+        raise ArgumentError(message("function_api", "func", "a function with 'ctx' as its first argument", signature))
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        return func(get_current_context(), *args, **kw)
+
+    parameters = list(signature.parameters.values())[1:]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__function_api_base__ = func  # type: ignore[attr-defined]
+    return call
+
+
+def _without_statistics(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature without `output_stat`, and with `n_outputs` and `outputs`."""
+    own = inspect.signature(function)
+    parameters = [p for name, p in own.parameters.items() if name not in ("output_stat", "n_outputs", "outputs")]
+    for name, default in (("n_outputs", -1), ("outputs", None)):
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return own.replace(parameters=parameters)
+
+
+def _by_count(name: str) -> Callable[..., Any]:
+    """A normalization that gives the statistics if more than one output is asked for."""
+    known = {f["name"]: f for f in _core.registry()}.get(name)
+    function = getattr(functions, f"_{name}" if known else name)
+    signature = _without_statistics(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kw: Any) -> Any:
+        bound = signature.bind(*args, **kw)
+        bound.apply_defaults()
+        given = bound.arguments
+        n_outputs, outputs = given.pop("n_outputs"), given.pop("outputs")
+        given["output_stat"] = n_outputs is not None and n_outputs > 1
+        if known is None:
+            return function(**given)
+        given.update({flag: given.get(flag) or given.get(v) is None for flag, v in _LEFT_OUT.items()})
+        inputs = tuple(v for v in (given[i[0]] for i in known["inputs"]) if v is not None)
+        return _core.call(index, inputs, tuple(given[a[0]] for a in known["args"]), n_outputs, outputs)
+
+    index = _core.function_index(name)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def _renamed(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
+    """The function with other names of its arguments."""
+    back = {new: old for old, new in names.items()}
+    own = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kw: Any) -> Any:
+        return function(*args, **{back.get(k, k): v for k, v in kw.items()})
+
+    parameters = [p.replace(name=names.get(name, name)) for name, p in own.parameters.items()]
+    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _base(name: str) -> Callable[..., Any]:
+    registered = getattr(functions, f"_{name}", None)
+    if name in _WITH_STATISTICS:
+        return _by_count(name)
+    if name in _RENAMED:
+        return _renamed(getattr(functions, name), _RENAMED[name])
+    return registered if registered and name in _AS_REGISTERED else getattr(functions, name)  # type: ignore[no-any-return]
+
+
+for _name in sorted([*(f["name"] for f in _core.registry()), *_IN_PYTHON]):
+    if hasattr(functions, _name):
+        globals()[_name] = _base(_name)
+        __all__.append(_name)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name)
