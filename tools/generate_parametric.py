@@ -40,11 +40,13 @@ def __getattr__(name: str) -> Any:
 # Functions that are not in the registry, by the modules that they are written in.
 WRITTEN = {
     "_parametric_composites": [
+        "deformable_convolution",
         "fused_batch_normalization",
         "spectral_norm",
         "sync_batch_normalization",
         "weight_normalization",
     ],
+    "_parametric_decompositions": ["cpd3_convolution", "svd_affine", "svd_convolution"],
     "_parametric_recurrent": ["LSTMCell", "gru", "lstm", "lstm_cell", "rnn"],
 }
 OWN_NONE = ("Initializer", "ParamInit", "Apply", "Rng")  # types that None belongs to

@@ -10,6 +10,7 @@ from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
+from ._fused_convolution import fused_convolution
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
@@ -34,6 +35,7 @@ __all__ = [
     "einsum",
     "forget",
     "fused_batch_normalization",
+    "fused_convolution",
     "group_normalization",
     "gru",
     "instance_normalization",

@@ -1,11 +1,13 @@
 //! Layers: matrix products, convolutions, pooling, embedding.
 
+mod adaptive_separable_convolution;
 mod affine;
 mod average_pooling;
 mod batch_matmul;
 mod convolution;
 mod convolution_weight_grad;
 mod deconvolution;
+mod deformable_convolution;
 mod depthwise;
 mod embed;
 mod global_average_pooling;
@@ -21,11 +23,13 @@ mod sum_pooling;
 mod unpooling;
 
 use super::Def;
+pub use adaptive_separable_convolution::{AdaptiveSeparableConvolution, adaptive_separable_convolution};
 pub use affine::*;
 pub use average_pooling::*;
 pub use batch_matmul::*;
 pub use convolution::*;
 pub use deconvolution::*;
+pub use deformable_convolution::{DeformableConvolution, deformable_convolution};
 pub use depthwise::*;
 pub use embed::{Embed, embed};
 pub use global_average_pooling::*;
@@ -46,6 +50,8 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     BatchMatmul::DEF,
     Convolution::DEF,
     Deconvolution::DEF,
+    DeformableConvolution::DEF,
+    AdaptiveSeparableConvolution::DEF,
     DepthwiseConvolution::DEF,
     DepthwiseDeconvolution::DEF,
     MaxPooling::DEF,
