@@ -8,6 +8,7 @@ import numpy as np
 
 from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
+from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._fused_convolution import fused_convolution
@@ -32,6 +33,7 @@ __all__ = [
     "batch_normalization",
     "bool_gather",
     "clip_by_value",
+    "deformable_convolution",
     "einsum",
     "forget",
     "fused_batch_normalization",

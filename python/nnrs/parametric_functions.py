@@ -15,11 +15,13 @@ from . import _core
 from ._core import Variable
 from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
 from ._parametric_composites import (
+    deformable_convolution,
     fused_batch_normalization,
     spectral_norm,
     sync_batch_normalization,
     weight_normalization,
 )
+from ._parametric_decompositions import cpd3_convolution, svd_affine, svd_convolution
 from ._parametric_recurrent import LSTMCell, gru, lstm, lstm_cell, rnn
 
 __all__ = [
@@ -27,7 +29,11 @@ __all__ = [
     "affine",
     "batch_normalization",
     "convolution",
+    "cpd3_convolution",
     "deconvolution",
+    "deformable_convolution",
+    "depthwise_convolution",
+    "depthwise_deconvolution",
     "embed",
     "fused_batch_normalization",
     "group_normalization",
@@ -40,6 +46,8 @@ __all__ = [
     "prelu",
     "rnn",
     "spectral_norm",
+    "svd_affine",
+    "svd_convolution",
     "sync_batch_normalization",
     "weight_normalization",
 ]
@@ -224,6 +232,88 @@ def deconvolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence
     >>> clear_parameters()
     """
     return _call(_DECONVOLUTION, inp, (outmaps, kernel, pad, stride, dilation, group, channel_last, output_padding, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
+
+
+_DEPTHWISE_CONVOLUTION = _index('depthwise_convolution')
+
+
+@parametric_function_api(
+    'depthwise_conv',
+    [
+        ('W', 'Filters.', '(inmaps * multiplier, *kernel)', True),
+        ('b', 'Bias.', '(inmaps * multiplier,)', True),
+    ],
+)
+def depthwise_convolution(inp: Input, kernel: Sequence[int], pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, multiplier: int = 1, w_init: Initializer = None, b_init: Initializer = None, base_axis: int = 1, fix_parameters: bool = False, rng: Rng = None, with_bias: bool = True) -> Variable:
+    """N-D depthwise convolution with bias: each channel by itself (Chollet, Xception, 2016).
+
+    Args:
+        inp: Input of shape (samples..., channels, *sizes).
+        kernel: Kernel size, one a spatial axis.
+        pad: Zeros put around, one a spatial axis; by default 0.
+        stride: Steps, one a spatial axis; by default 1.
+        dilation: Distance of the kernel's points, one a spatial axis; by default 1.
+        multiplier: Number of output channels for each input channel.
+        w_init: Initial weight; by default uniform with the limits of `calc_uniform_lim_glorot`.
+        b_init: Initial bias; by default zeros.
+        base_axis: First axis that is not a sample's number.
+        fix_parameters: Whether weight and bias stay as they are in training.
+        rng: Random generator of the initial weight.
+        with_bias: Whether there is a bias.
+
+    Returns:
+        Variable of shape (samples..., inmaps * multiplier, *sizes).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> depthwise_convolution(Variable((8, 3, 16, 16)), (3, 3), multiplier=2, name="d1").shape
+    (8, 6, 14, 14)
+    >>> clear_parameters()
+    """
+    return _call(_DEPTHWISE_CONVOLUTION, inp, (kernel, pad, stride, dilation, multiplier, w_init, b_init, base_axis, fix_parameters, rng, with_bias))
+
+
+_DEPTHWISE_DECONVOLUTION = _index('depthwise_deconvolution')
+
+
+@parametric_function_api(
+    'depthwise_deconv',
+    [
+        ('W', 'Filters.', '(inmaps, *kernel)', True),
+        ('b', 'Bias.', '(inmaps // divisor,)', True),
+    ],
+)
+def depthwise_deconvolution(inp: Input, kernel: Sequence[int], pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, divisor: int = 1, w_init: Initializer = None, b_init: Initializer = None, base_axis: int = 1, fix_parameters: bool = False, rng: Rng = None, with_bias: bool = True) -> Variable:
+    """N-D transposed depthwise convolution with bias.
+
+    Args:
+        inp: Input of shape (samples..., channels, *sizes).
+        kernel: Kernel size, one a spatial axis.
+        pad: What is cut from both ends of the output, one a spatial axis; by default 0.
+        stride: Steps in the output, one a spatial axis; by default 1.
+        dilation: Distance of the kernel's points, one a spatial axis; by default 1.
+        divisor: Number of input channels that are summed to an output channel.
+        w_init: Initial weight; by default uniform with the limits of `calc_uniform_lim_glorot`.
+        b_init: Initial bias; by default zeros.
+        base_axis: First axis that is not a sample's number.
+        fix_parameters: Whether weight and bias stay as they are in training.
+        rng: Random generator of the initial weight.
+        with_bias: Whether there is a bias.
+
+    Returns:
+        Variable of shape (samples..., inmaps // divisor, *sizes).
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> depthwise_deconvolution(Variable((8, 6, 16, 16)), (3, 3), divisor=2, name="d1").shape
+    (8, 3, 18, 18)
+    >>> clear_parameters()
+    """
+    return _call(_DEPTHWISE_DECONVOLUTION, inp, (kernel, pad, stride, dilation, divisor, w_init, b_init, base_axis, fix_parameters, rng, with_bias))
 
 
 _EMBED = _index('embed')
