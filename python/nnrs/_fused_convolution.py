@@ -1,4 +1,4 @@
-"""A convolution with what mostly follows it: batch normalization, a sum, an activation. A graph: the last two are fused in any case."""
+"""A convolution with what mostly follows it, as a graph: batch normalization, and a sum and an activation that are fused."""
 
 from __future__ import annotations
 

@@ -272,7 +272,9 @@ def deformable_convolution(
     w = w if apply_w is None else apply_w(w)
     b: Any = None
     if with_bias:
-        b = get_parameter_or_create("b", (outmaps,), b_init if b_init is not None else I.ConstantInitializer(), True, not fix_parameters)
+        b = get_parameter_or_create(
+            "b", (outmaps,), b_init if b_init is not None else I.ConstantInitializer(), True, not fix_parameters
+        )
         b = b if apply_b is None else apply_b(b)
     given: Any = (offset, mask)
     last = (pad, stride, dilation, group, deformable_group, channel_last)

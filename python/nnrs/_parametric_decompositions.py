@@ -1,4 +1,4 @@
-"""Parametric functions whose weight is a product of small ones, which begin as a decomposition of a whole weight by NumPy."""
+"""Parametric functions whose weight is a product of small ones, which begin as a decomposition of a whole one by NumPy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _parameters(names: str, fix_parameters: bool, make: Callable[[], Sequence[np
     """The parameters of these names; all are made anew where one is not there."""
     found = [get_parameter(name) for name in names.split()]
     if any(v is None for v in found):
-        found = [Variable.from_numpy_array(np.asarray(a, np.float32), need_grad=True) for a in make()]
+        found = [Variable.from_numpy_array(np.ascontiguousarray(a), need_grad=True) for a in make()]
         for name, v in zip(names.split(), found, strict=True):
             set_parameter(name, v)
     return [_used(v, fix_parameters) for v in found]
@@ -269,9 +269,9 @@ def cpd3_convolution(
         rank = _rank("cpd3_convolution", r)
         made, weights = ALS().solve(whole, rank, max_iter, stopping_criterion, lambda_reg, whole.dtype, rng)
         o, i, k = made[0] * weights, made[1].T, made[2].T
-        return i.reshape(rank, inmaps, *ones), k.reshape(rank, *kernel), o.reshape(outmaps, rank, *ones)
+        return i.reshape(rank, inmaps, *ones), o.reshape(outmaps, rank, *ones), k.reshape(rank, *kernel)
 
-    i, k, o = _parameters("I K O", fix_parameters, make)
+    i, o, k = _parameters("I O K", fix_parameters, make)
     b = _bias((outmaps,), b_init, with_bias, fix_parameters)
     inner: Any = F.convolution(x, i, None, base_axis)
     inner = F.depthwise_convolution(inner, k, None, base_axis, pad, stride, dilation, 1)

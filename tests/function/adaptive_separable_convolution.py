@@ -10,10 +10,10 @@ from function.case import Case, Error
 def reference(x: np.ndarray, vertical_kernel: np.ndarray, horizontal_kernel: np.ndarray) -> np.ndarray:
     height, width = x.shape[2] - vertical_kernel.shape[1] + 1, x.shape[3] - horizontal_kernel.shape[1] + 1
     y = np.zeros((*x.shape[:2], height, width))
-    for k, l in np.ndindex(vertical_kernel.shape[1], horizontal_kernel.shape[1]):
-        column = vertical_kernel[:, None, k, :height, :width]
-        row = horizontal_kernel[:, None, l, :height, :width]
-        y += x[:, :, k : k + height, l : l + width] * column * row
+    for i, j in np.ndindex(vertical_kernel.shape[1], horizontal_kernel.shape[1]):
+        column = vertical_kernel[:, None, i, :height, :width]
+        row = horizontal_kernel[:, None, j, :height, :width]
+        y += x[:, :, i : i + height, j : j + width] * column * row
     return y
 
 
@@ -47,10 +47,20 @@ CASES = [
         differentiable=False,
         types=("float", "double"),
     ),
-    Case(inputs=[(0, 2, 3, 3), (0, 2, 2, 2), (0, 2, 2, 2)], name="empty", differentiable=False, oracle=False,
-         reason="NNabla dies"),
-    Case(inputs=[(1, 0, 3, 3), (1, 2, 2, 2), (1, 2, 2, 2)], name="no channels", differentiable=False, oracle=False,
-         reason="NNabla dies"),
+    Case(
+        inputs=[(0, 2, 3, 3), (0, 2, 2, 2), (0, 2, 2, 2)],
+        name="empty",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla dies",
+    ),
+    Case(
+        inputs=[(1, 0, 3, 3), (1, 2, 2, 2), (1, 2, 2, 2)],
+        name="no channels",
+        differentiable=False,
+        oracle=False,
+        reason="NNabla dies",
+    ),
 ]
 ERRORS = [
     Error(inputs=[(1, 2, 3), (1, 2, 2, 2), (1, 2, 2, 2)], match="argument 'x'"),
@@ -58,11 +68,17 @@ ERRORS = [
     Error(inputs=[(2, 2, 3, 3), (2, 2, 2, 2), (1, 2, 2, 2)], match="argument 'horizontal_kernel'", name="batch, rows"),
     Error(inputs=[(1, 2, 3, 3), (1, 2, 1, 2), (1, 2, 2, 2)], match="argument 'vertical_kernel'", name="height"),
     Error(
-        inputs=[(1, 2, 3, 3), (1, 2, 2, 2), (1, 2, 2, 4)], match="argument 'horizontal_kernel'", name="width",
-        oracle=False, reason="no error",
+        inputs=[(1, 2, 3, 3), (1, 2, 2, 2), (1, 2, 2, 4)],
+        match="argument 'horizontal_kernel'",
+        name="width",
+        oracle=False,
+        reason="no error",
     ),
     Error(
-        inputs=[(1, 2, 3, 3), (1, 4, 1, 1), (1, 2, 2, 2)], match="argument 'vertical_kernel'", name="taps",
-        oracle=False, reason="dies",
+        inputs=[(1, 2, 3, 3), (1, 4, 1, 1), (1, 2, 2, 2)],
+        match="argument 'vertical_kernel'",
+        name="taps",
+        oracle=False,
+        reason="dies",
     ),
 ]

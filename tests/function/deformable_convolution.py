@@ -70,7 +70,8 @@ def distances(*shape: int, reach: int = 1) -> Maker:
 
 
 HALF = {"half": 5e-2, "bfloat16": 4e-1}
-ONCE = {"tolerance": HALF, "oracle_grad": False, "reason": "NNabla has no gradient of the gradient"}
+# Its values and first gradients are these, when all inputs want one.
+ONCE = {"tolerance": HALF, "oracle": False, "reason": "NNabla ends the process where one input wants a gradient"}
 LAST = {"tolerance": HALF, "oracle": False, "reason": "NNabla has channels last on a GPU alone"}
 CASES = [
     Case(
@@ -117,6 +118,7 @@ CASES = [
         args={"pad": (1, 1), "group": 2, "deformable_group": 2},
         name="many places",
         types=("float", "double"),
+        tolerance={"float": 1e-4},
         differentiable=False,
     ),
     Case(
