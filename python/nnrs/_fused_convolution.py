@@ -1,4 +1,4 @@
-"""A convolution with what mostly follows it, as a graph: batch normalization, and a sum and an activation that are fused."""
+"""A convolution with what mostly follows it, as a graph: batch normalization, a sum, an activation."""
 
 from __future__ import annotations
 

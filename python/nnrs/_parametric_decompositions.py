@@ -1,4 +1,4 @@
-"""Parametric functions whose weight is a product of small ones, which begin as a decomposition of a whole one by NumPy."""
+"""Parametric functions whose weight is a product of small ones, which begin as a decomposition by NumPy."""
 
 from __future__ import annotations
 
