@@ -2,6 +2,7 @@
 
 from . import (
     convolution,
+    depthwise,
     elementwise,
     matmul,
     memory,
@@ -21,6 +22,7 @@ TIMED = [
     *views.CASES,
     *networks.CASES,
     *convolution.CASES,
+    *depthwise.CASES,
     *recurrent.CASES,
     *solvers.CASES,
 ]
