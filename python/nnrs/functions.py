@@ -211,8 +211,7 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
 _DEFORMABLE_CONVOLUTION = _index('deformable_convolution')
 
 
-@_checked
-def deformable_convolution(x: A, weight: A, offset: A, mask: A | None = None, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, deformable_group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+def _deformable_convolution(x: A, weight: A, offset: A, mask: A | None = None, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, deformable_group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Convolution of images whose kernels read each element at a distance from its usual place, between elements linearly (Dai et
      al., Deformable Convolutional Networks, 2017), and times a mask (Zhu et al., Deformable ConvNets v2, 2018).
 
