@@ -12,6 +12,7 @@ mod batch_normalization;
 mod convolution;
 mod declare;
 mod deconvolution;
+mod depthwise;
 mod embed;
 mod group_normalization;
 mod layer;
@@ -31,6 +32,7 @@ pub use batch_normalization::{
 pub use convolution::{Convolution, convolution};
 pub use declare::{LayerCall, LayerDef, LayerInput, ParameterDef};
 pub use deconvolution::{Deconvolution, deconvolution};
+pub use depthwise::{DepthwiseConvolution, DepthwiseDeconvolution, depthwise_convolution, depthwise_deconvolution};
 pub use embed::{Embed, embed};
 pub use group_normalization::{GroupNormalization, InstanceNormalization, group_normalization, instance_normalization};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
@@ -53,6 +55,8 @@ pub fn registry() -> &'static [&'static LayerDef] {
         BatchNormalization::DEF,
         Convolution::DEF,
         Deconvolution::DEF,
+        DepthwiseConvolution::DEF,
+        DepthwiseDeconvolution::DEF,
         Embed::DEF,
         GroupNormalization::DEF,
         InstanceNormalization::DEF,

@@ -444,3 +444,32 @@ def test_functions_with_their_arguments_to_be_called_later():
             wrong()
     with pytest.raises(AttributeError, match="no attribute 'Affin'"):
         function.Affin  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shapes"),
+    [
+        ("Einsum", ("ij,jk->ik",), [(2, 3), (3, 4)]),
+        ("FusedBatchNormalization", ([1], 0.9, 1e-5, True, "relu"), [(2, 3), (1, 3), (1, 3), (1, 3), (1, 3)]),
+        (
+            "FusedConvolution",
+            (1, (0,), (1,), (1,), 1, False, 0.9, 1e-5, True, "elu", [0.5], "constant", 0.0),
+            [(2, 3, 4), (5, 3, 2), (5,)],
+        ),
+    ],
+)
+def test_makers_of_graphs(name, arguments, shapes):
+    made = getattr(function, name)(nn.get_current_context(), *arguments)
+    rng = np.random.RandomState(0)
+    y = made(*[leaf(rng.rand(*shape)) for shape in shapes])
+    y.forward()
+    assert made.name == name and np.isfinite(y.d).all()
+    with pytest.raises(TypeError, match=name):
+        getattr(function, name)(nn.get_current_context())
+
+
+def test_maker_of_sync_batch_normalization():
+    comm = object()
+    made = function.SyncBatchNormalization(nn.get_current_context(), comm, "world", [1], 0.9, 1e-5, True)
+    assert made.arguments["comm"] is comm
+    assert list(made.arguments) == ["comm", "group", "axes", "decay_rate", "eps", "batch_stat"]

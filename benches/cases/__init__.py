@@ -2,6 +2,7 @@
 
 from . import (
     convolution,
+    depthwise,
     elementwise,
     functions,
     matmul,
@@ -22,6 +23,7 @@ TIMED = [
     *views.CASES,
     *networks.CASES,
     *convolution.CASES,
+    *depthwise.CASES,
     *recurrent.CASES,
     *solvers.CASES,
 ]

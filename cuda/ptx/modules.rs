@@ -1,4 +1,5 @@
 modules!(
+    "adaptive_separable_convolution",
     "affine_grid",
     "batch_matrix",
     "convert",

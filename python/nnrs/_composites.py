@@ -9,8 +9,10 @@ import numpy as np
 from ._attention import multi_head_attention
 from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
+from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
+from ._fused_convolution import fused_convolution
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
@@ -32,9 +34,11 @@ __all__ = [
     "batch_normalization",
     "bool_gather",
     "clip_by_value",
+    "deformable_convolution",
     "einsum",
     "forget",
     "fused_batch_normalization",
+    "fused_convolution",
     "group_normalization",
     "gru",
     "instance_normalization",

@@ -15,28 +15,26 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-fused_convolution deformable_convolution adaptive_separable_convolution mean_subtraction rand_binomial rand_beta
-rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation binary_connect_affine
-binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
-fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d onnx_non_max_suppression
+mean_subtraction rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase
+image_augmentation binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution
+inq_affine inq_convolution fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d
+onnx_non_max_suppression
 """,
     "parametric_functions": """
-binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
-deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
-fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction min_max_quantize
-min_max_quantized_affine min_max_quantized_convolution pow2_quantized_affine pow2_quantized_convolution pruned_affine
-pruned_convolution svd_affine svd_convolution
+binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution
+fixed_point_quantized_affine fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction
+min_max_quantize min_max_quantized_affine min_max_quantized_convolution pow2_quantized_affine
+pow2_quantized_convolution pruned_affine pruned_convolution
 """,
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine
-BinaryWeightConvolution DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution
+BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution FixedPointQuantize
 INQAffine INQConvolution ImageAugmentation MeanSubtraction MinMaxQuantize NmsDetection2d ONNXNonMaxSuppression
 Pow2Quantize ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift SyncBatchNormalization VATNoise
+RandomFlip RandomShift VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
@@ -56,11 +54,10 @@ models.object_detection.yolov2 models.semantic_segmentation models.semantic_segm
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
 models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.callback utils.cli
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
-utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.factorization
-utils.factorization.cpd utils.function_profile utils.get_file_handle utils.image_utils utils.inspection
-utils.inspection.base utils.inspection.pretty_print utils.inspection.profile utils.inspection.value_trace
-utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml utils.profiler utils.progress
-utils.qnn utils.save utils.signature_utils
+utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
+utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
+utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
+utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""

@@ -16,7 +16,23 @@ from ._modes import context_scope, get_auto_forward, get_current_context
 __all__ = ["Function", "Info", "PythonFunction"]
 
 
+_CONVOLUTION = "base_axis pad stride dilation group channel_last"
+# Makers of functions that are graphs of others, with NNabla's arguments.
+_GRAPHS = {
+    "Einsum": ("einsum", "equation"),
+    "FusedBatchNormalization": ("fused_batch_normalization", "axes decay_rate eps batch_stat nonlinearity"),
+    "FusedConvolution": (
+        "fused_convolution",
+        f"{_CONVOLUTION} decay_rate eps batch_stat nonlinearity nonlinearity_args pad_mode constant_value",
+    ),
+    "SyncBatchNormalization": ("sync_batch_normalization", "comm group axes decay_rate eps batch_stat"),
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _GRAPHS:
+        function, parameters = _GRAPHS[name]
+        return _maker(name, function, parameters.split())
     # NNabla's makers of functions, `Affine(ctx, base_axis)`: as many as there are functions.
     for entry in _core.registry():
         if entry["class_name"] == name:

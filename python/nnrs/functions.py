@@ -208,6 +208,58 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
     return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
 
 
+_DEFORMABLE_CONVOLUTION = _index('deformable_convolution')
+
+
+def _deformable_convolution(x: A, weight: A, offset: A, mask: A | None = None, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, deformable_group: int = 1, channel_last: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Convolution of images whose kernels read each element at a distance from its usual place, between elements linearly (Dai et
+     al., Deformable Convolutional Networks, 2017), and times a mask (Zhu et al., Deformable ConvNets v2, 2018).
+
+    Args:
+        x: Images of shape (N, C, H, W); (N, H, W, C) if channel_last.
+        weight: Kernels of shape (O, C / group, kernel..); (O, kernel.., C / group) if channel_last.
+        offset: Distances in elements of shape (N, deformable_group 2 kernel elements, H, W), vertical and
+            horizontal by turns; (N, H, W, ..) if channel_last. Those of a window are where it begins if there
+            is no padding, at p * stride.
+        mask: Factors of shape (N, deformable_group kernel elements, H, W); (N, H, W, ..) if channel_last.
+        bias: Bias of shape (O,).
+        base_axis: Axis of the channels: 1.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        deformable_group: Number of groups of channels with distances of their own.
+        channel_last: Whether the channels are the last axis.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (N, O, new H, new W); channels last if channel_last.
+    """
+    return _call(_DEFORMABLE_CONVOLUTION, (x, weight, offset, mask, bias), (base_axis, pad, stride, dilation, group, deformable_group, channel_last), n_outputs, outputs)
+
+
+_ADAPTIVE_SEPARABLE_CONVOLUTION = _index('adaptive_separable_convolution')
+
+
+@_checked
+def adaptive_separable_convolution(x: A, vertical_kernel: A, horizontal_kernel: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Convolution of images with a kernel of its own at each place, the product of a column and a row (Niklaus et al., Video Frame
+     Interpolation via Adaptive Separable Convolution, 2017).
+
+    Args:
+        x: Images of shape (N, C, H, W).
+        vertical_kernel: Columns of shape (N, Kv, H', W'), H' and W' from the result's sizes on to the images'.
+        horizontal_kernel: Rows of shape (N, Kh, H', W'), likewise.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (N, C, H - Kv + 1, W - Kh + 1).
+    """
+    return _call(_ADAPTIVE_SEPARABLE_CONVOLUTION, (x, vertical_kernel, horizontal_kernel), (), n_outputs, outputs)
+
+
 _DEPTHWISE_CONVOLUTION = _index('depthwise_convolution')
 
 

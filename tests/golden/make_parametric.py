@@ -16,6 +16,8 @@ HERE = pathlib.Path(__file__).parent
 NAMES = {"nn": nn, "F": F, "PF": PF, "I": I, "np": np}
 
 X3, X4 = "nn.Variable((2, 3, 4))", "nn.Variable((2, 3, 8, 8))"
+W = "np.random.RandomState(5).randn(5, 3, 3, 3)"
+OFFSET = "nn.Variable((2, 18, 8, 8))"
 # Layers, directions, and other arguments.
 RECURRENT = [
     (1, 1, ""),
@@ -90,6 +92,32 @@ PARAMETRIC = [
     f"PF.spectral_norm({X4}, dim=1, itr=2, test=True, u_init=I.ConstantInitializer(1), name='s')",
     f"PF.weight_normalization({X4})",
     f"PF.weight_normalization({X4}, dim=1, fix_parameters=True, g_init=I.NormalInitializer(0.5), name='w')",
+    f"PF.depthwise_convolution({X4}, (3, 3))",
+    f"PF.depthwise_convolution({X4}, (3, 2), pad=(1, 1), stride=(2, 2), dilation=(1, 2), multiplier=2, name='d')",
+    f"PF.depthwise_convolution({X4}, (3,), base_axis=2, with_bias=False, rng=np.random.RandomState(3))",
+    f"PF.depthwise_convolution({X4}, (3, 3), w_init=I.NormalInitializer(0.1), b_init=np.ones(3), fix_parameters=True)",
+    f"PF.depthwise_deconvolution({X4}, (3, 3))",
+    f"PF.depthwise_deconvolution({X4}, (3, 2), pad=(1, 1), stride=(2, 2), divisor=3, name='d')",
+    f"PF.depthwise_deconvolution({X4}, (3,), base_axis=2, with_bias=False, rng=np.random.RandomState(3))",
+    f"PF.depthwise_deconvolution({X4}, (3, 3), w_init=I.NormalInitializer(0.1), fix_parameters=True)",
+    f"PF.deformable_convolution({X4}, 5, (3, 3), {OFFSET})",
+    f"PF.deformable_convolution({X4}, 6, (3, 3), nn.Variable((2, 54, 8, 8)), nn.Variable((2, 27, 8, 8)), (1, 1), "
+    "group=3, deformable_group=3, name='d')",
+    f"PF.deformable_convolution({X4}, 5, (3, 3), {OFFSET}, with_bias=False, fix_parameters=True)",
+    f"PF.deformable_convolution({X4}, 5, (3, 3), {OFFSET}, apply_w=lambda w: w * 2, b_init=np.ones(5))",
+    f"PF.svd_affine({X3}, 5, 3)",
+    f"PF.svd_affine({X3}, (5, 2), 2, name='s', rng=np.random.RandomState(3))",
+    f"PF.svd_affine({X3}, [5, 2], 2, base_axis=2, with_bias=False, fix_parameters=True)",
+    f"PF.svd_affine({X3}, 5, 3, uv_init=np.random.RandomState(5).randn(12, 5), b_init=I.ConstantInitializer(1))",
+    f"PF.svd_convolution({X4}, 5, (3, 3), 2)",
+    f"PF.svd_convolution({X4}, 5, (3, 2), 3, pad=(1, 1), stride=(2, 2), dilation=(1, 2), name='s', with_bias=False)",
+    f"PF.svd_convolution({X4}, 5, (3, 3), 2, uv_init={W}, fix_parameters=True)",
+    f"PF.svd_convolution({X4}, 5, (3,), 2, base_axis=2, uv_init=I.NormalInitializer(0.1))",
+    f"PF.cpd3_convolution({X4}, 5, (3, 3), 2)",
+    f"PF.cpd3_convolution({X4}, 5, (3, 3), 3, pad=(1, 1), stride=(2, 2), name='c', rng=np.random.RandomState(3))",
+    f"PF.cpd3_convolution({X4}, 5, (3, 3), 2, oik_init={W}, fix_parameters=True)",
+    f"PF.cpd3_convolution({X4}, 5, (3,), 2, base_axis=2, with_bias=False, lambda_reg=0.1, max_iter=20)",
+    f"PF.cpd3_convolution({X4}, 5, (3, 3), 2, stopping_criterion=-1, max_iter=10)",
     f"PF.prelu({X3})",
     f"PF.prelu({X3}, shared=False)",
     f"PF.prelu({X3}, base_axis=-1, shared=False, name='p')",

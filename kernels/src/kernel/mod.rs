@@ -1,6 +1,7 @@
 //! Structured kernels, a folder each: `mod.rs` has the call, which holds all sizes and runs where its arrays are; `cpu` and
 //! `cuda` do the work.
 
+pub mod adaptive_separable_convolution;
 pub mod affine;
 pub mod affine_grid;
 pub mod assign;
@@ -14,6 +15,7 @@ pub mod constant;
 pub mod convolution;
 pub mod cumprod;
 pub mod cumsum;
+pub mod deformable_convolution;
 pub mod embed;
 pub mod fft;
 pub mod flip;

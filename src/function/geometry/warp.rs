@@ -158,6 +158,7 @@ impl WarpDerivative {
             to: three(places),
             dims,
             flow: self.flow,
+            window: None,
             nearest: self.nearest()?,
             padding: self.padding()?,
             corners: self.align_corners,

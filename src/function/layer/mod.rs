@@ -1,5 +1,6 @@
 //! Layers: matrix products, convolutions, pooling, embedding.
 
+mod adaptive_separable_convolution;
 mod affine;
 mod attention;
 mod average_pooling;
@@ -7,6 +8,7 @@ mod batch_matmul;
 mod convolution;
 mod convolution_weight_grad;
 mod deconvolution;
+mod deformable_convolution;
 mod depthwise;
 mod embed;
 mod global_average_pooling;
@@ -22,12 +24,14 @@ mod sum_pooling;
 mod unpooling;
 
 use super::Def;
+pub use adaptive_separable_convolution::{AdaptiveSeparableConvolution, adaptive_separable_convolution};
 pub use affine::*;
 pub use attention::{MultiHeadAttention, multi_head_attention};
 pub use average_pooling::*;
 pub use batch_matmul::*;
 pub use convolution::*;
 pub use deconvolution::*;
+pub use deformable_convolution::{DeformableConvolution, deformable_convolution};
 pub use depthwise::*;
 pub use embed::{Embed, embed};
 pub use global_average_pooling::*;
@@ -48,6 +52,8 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     BatchMatmul::DEF,
     Convolution::DEF,
     Deconvolution::DEF,
+    DeformableConvolution::DEF,
+    AdaptiveSeparableConvolution::DEF,
     DepthwiseConvolution::DEF,
     DepthwiseDeconvolution::DEF,
     MaxPooling::DEF,

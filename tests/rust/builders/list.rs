@@ -7,6 +7,8 @@ builders! {
     batch_matmul
     convolution
     deconvolution
+    deformable_convolution
+    adaptive_separable_convolution
     depthwise_convolution
     depthwise_deconvolution
     max_pooling

@@ -25,28 +25,24 @@ impl<T: SimdReal> WarpTaps<T> {
     }
 
     /// Looks up the places from `first` to `end` of image `b`.
-    fn look_up(&mut self, w: &Warp, grid: &[T], b: usize, first: usize, end: usize) {
+    fn look_up(&mut self, w: &Warp, grid: &[T], mask: Option<&[T]>, b: usize, first: usize, end: usize) {
         for p in first..end {
             let index = [p / (w.to[1] * w.to[2]), p / w.to[2] % w.to[1], p % w.to[2]];
             let pair = |a: usize| {
-                let component = 2 - a;
-                if component >= w.dims {
+                if 2 - a >= w.dims {
                     return Pair { at: [Some(0), None], weight: [1.0, 0.0] };
                 }
-                let at = match w.flow {
-                    true => (b * w.dims + component) * w.places() + p,
-                    false => (b * w.places() + p) * w.dims + component,
-                };
-                w.pair(a, index[a], grid[at].to_f64())
+                w.pair(a, w.origin(a, index), grid[w.number(a, b, p, index)].to_f64())
             };
             let pairs = [pair(0), pair(1), pair(2)];
+            let times = mask.map_or(1.0, |m| m[w.factor(b, p, index)].to_f64());
             for tap in 0..self.each {
                 // The last axis changes fastest.
                 let of = |a: usize| (pairs[a].at[tap >> (2 - a) & 1], pairs[a].weight[tap >> (2 - a) & 1]);
                 let [(z, wz), (y, wy), (x, wx)] = [of(0), of(1), of(2)];
                 let at = z.zip(y).zip(x).map_or(NONE, |((z, y), x)| (z * w.from[1] + y) * w.from[2] + x);
                 let k = (p - first) * self.each + tap;
-                (self.at[k], self.weight[k]) = (at, T::from_f64(wz * wy * wx));
+                (self.at[k], self.weight[k]) = (at, T::from_f64(wz * wy * wx * times));
             }
         }
     }
@@ -90,7 +86,7 @@ fn add_line<T: SimdReal, const K: usize>(gx: &mut [T], taps: &WarpTaps<T>, gy: &
     }
 }
 
-pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
+pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], mask: Option<&[T]>, y: &mut [T]) {
     let (places, size, image, channels) = (w.places(), y.len(), w.image(), w.channels);
     let blocks = places.div_ceil(BLOCK);
     let shared = Shared(y.as_mut_ptr());
@@ -99,7 +95,7 @@ pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
         let (b, first) = (task / blocks, task % blocks * BLOCK);
         let end = (first + BLOCK).min(places);
         let mut taps = WarpTaps::new(w);
-        taps.look_up(w, grid, b, first, end);
+        taps.look_up(w, grid, mask, b, first, end);
         let x = &x[b * channels * image..][..channels * image];
         // SAFETY: elements of this block's places alone, inside y.
         let part = |at: usize, n: usize| unsafe {
@@ -122,7 +118,14 @@ pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], y: &mut [T]) {
     });
 }
 
-pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], gx: &mut [T], output: Output) {
+pub(super) fn spread<T: SimdReal>(
+    w: &Warp,
+    gy: &[T],
+    grid: &[T],
+    mask: Option<&[T]>,
+    gx: &mut [T],
+    output: Output,
+) {
     let (places, image, size, channels) = (w.places(), w.image(), gx.len(), w.channels);
     if output == Output::Write {
         gx.fill(T::ZERO);
@@ -140,7 +143,7 @@ pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], gx: &mut [T], 
         let mut taps = WarpTaps::new(w);
         for first in (0..places).step_by(BLOCK) {
             let end = (first + BLOCK).min(places);
-            taps.look_up(w, grid, b, first, end);
+            taps.look_up(w, grid, mask, b, first, end);
             if !w.channel_last {
                 for c in own.clone() {
                     let gy = &gy[c * places + first..c * places + end];

@@ -1,6 +1,6 @@
 //! On a GPU.
 
-use super::Warp;
+use super::{Warp, WarpWindow};
 use crate::array::{Data, Output};
 use crate::cuda::launch::Launch;
 use crate::cuda::team::{is_double, named};
@@ -13,22 +13,35 @@ fn sizes(launch: Launch, w: &Warp) -> Launch {
     let launch = launch.size(w.channels).flag(w.channel_last);
     let launch = w.from.iter().chain(&w.to).fold(launch, |launch, &n| launch.size(n));
     let launch = launch.size(w.dims).flag(w.flow).flag(w.nearest).long(w.padding as i64).flag(w.corners);
-    w.order.iter().fold(launch, |launch, &o| launch.long(o.into()))
+    let launch = w.order.iter().fold(launch, |launch, &o| launch.long(o.into()));
+    let none = WarpWindow { columns: 0, stride: [0; 2], pad: [0; 2], dilation: [0; 2] };
+    let window = w.window.as_ref().unwrap_or(&none);
+    let pairs = [window.stride, window.pad, window.dilation];
+    pairs.iter().flatten().fold(launch.size(window.columns), |launch, &n| launch.size(n))
 }
 
-pub(super) fn gather(w: &Warp, x: &Data, grid: &Data, y: &Data) -> Result<()> {
-    let launch = y.gpu().launch("warp", &named("warp_gather", is_double(y)))?.array(x).data(grid).data(y);
+pub(super) fn gather(w: &Warp, x: &Data, grid: &Data, mask: Option<&Data>, y: &Data) -> Result<()> {
+    let launch = y.gpu().launch("warp", &named("warp_gather", is_double(y)))?.array(x).data(grid);
+    let launch = launch.maybe(mask).data(y);
     // SAFETY: the arrays have the sizes of the images, and of the places.
     unsafe { sizes(launch.size(y.len()), w).run(y.gpu().grid(y.len())) }
 }
 
 /// Numbers of elements and what is added to them, which are sorted by these numbers then.
-pub(super) fn spread(w: &Warp, gy: &Data, grid: &Data, gx: &Data, output: Output) -> Result<()> {
+pub(super) fn spread(
+    w: &Warp,
+    gy: &Data,
+    grid: &Data,
+    mask: Option<&Data>,
+    gx: &Data,
+    output: Output,
+) -> Result<()> {
     let (gpu, picks) = (gx.gpu(), w.places() * w.taps());
     let numbers = Data::new_at(gx.place(), DType::I64, w.batch * picks)?;
     let parts = Data::new_at(gx.place(), gx.dtype(), gy.len() * w.taps())?;
     if !parts.is_empty() {
-        let launch = gpu.launch("warp", &named("warp_parts", is_double(gx)))?.array(gy).data(grid).data(&parts);
+        let launch = gpu.launch("warp", &named("warp_parts", is_double(gx)))?.array(gy).data(grid);
+        let launch = launch.maybe(mask).data(&parts);
         // SAFETY: gy has the places of all channels, the other two one number for each tap.
         unsafe { sizes(launch.data(&numbers).size(parts.len()), w).run(gpu.grid(parts.len()))? };
     }

@@ -19,6 +19,18 @@ pub enum Padding {
     Reflect,
 }
 
+/// The places of a deformable convolution: for each element of a kernel, which the first of three axes counts, its distances along
+/// height and width are two planes of the image's size, which are read where the window begins if there is no padding.
+#[derive(Clone, Debug)]
+pub struct WarpWindow {
+    /// Columns of the kernel.
+    pub columns: usize,
+    /// Of height and width.
+    pub stride: [usize; 2],
+    pub pad: [usize; 2],
+    pub dilation: [usize; 2],
+}
+
 /// How images are read. Axes are depth, height and width; those that are not there are of size 1.
 #[derive(Clone, Debug)]
 pub struct Warp {
@@ -30,6 +42,8 @@ pub struct Warp {
     pub dims: usize,
     /// Places are told by their distance from the element's own.
     pub flow: bool,
+    /// With `flow`: the places are those of a kernel.
+    pub window: Option<WarpWindow>,
     pub nearest: bool,
     pub padding: Padding,
     /// -1 and 1 are the first and the last element; else they are the image's edges.
@@ -60,11 +74,41 @@ impl Warp {
         if self.nearest { 1 } else { 1 << self.dims }
     }
 
-    /// The place on axis `a` of what number `v` says for element `i` of the result, and its derivative by `v`.
-    fn place(&self, a: usize, i: usize, v: f64) -> (f64, f64) {
+    /// Where on axis `a` distances count from, for an element of the result.
+    fn origin(&self, a: usize, index: [usize; 3]) -> f64 {
+        let Some(w) = &self.window else { return index[a] as f64 };
+        let tap = [index[0] / w.columns, index[0] % w.columns][a - 1];
+        (index[a] * w.stride[a - 1] + tap * w.dilation[a - 1]) as f64 - w.pad[a - 1] as f64
+    }
+
+    /// Which number of the array that says the places is about axis `a`, for element `p` of image `b`.
+    fn number(&self, a: usize, b: usize, p: usize, index: [usize; 3]) -> usize {
+        let component = 2 - a;
+        match (&self.window, self.flow) {
+            (Some(w), _) => self.in_plane(w, (b * self.to[0] + index[0]) * 2 + a - 1, index),
+            (_, true) => (b * self.dims + component) * self.places() + p,
+            (_, false) => (b * self.places() + p) * self.dims + component,
+        }
+    }
+
+    /// Where a plane of numbers has that of an element of the result.
+    fn in_plane(&self, w: &WarpWindow, plane: usize, index: [usize; 3]) -> usize {
+        (plane * self.from[1] + index[1] * w.stride[0]) * self.from[2] + index[2] * w.stride[1]
+    }
+
+    /// Where the mask has the factor of element `p` of image `b`.
+    fn factor(&self, b: usize, p: usize, index: [usize; 3]) -> usize {
+        match &self.window {
+            Some(w) => self.in_plane(w, b * self.to[0] + index[0], index),
+            None => b * self.places() + p,
+        }
+    }
+
+    /// The place on axis `a` of what number `v` says for an element of the result whose origin is `i`, and its derivative by `v`.
+    fn place(&self, a: usize, i: f64, v: f64) -> (f64, f64) {
         let n = self.from[a] as f64;
         let (place, by) = match (self.flow, self.corners) {
-            (true, _) => (i as f64 + v, 1.0),
+            (true, _) => (i + v, 1.0),
             (_, true) => ((v + 1.0) / 2.0 * (n - 1.0), (n - 1.0) / 2.0),
             _ => (((v + 1.0) * n - 1.0) / 2.0, n / 2.0),
         };
@@ -93,7 +137,7 @@ impl Warp {
     }
 
     /// What the result is made of along axis `a`.
-    pub fn pair(&self, a: usize, i: usize, v: f64) -> Pair {
+    pub fn pair(&self, a: usize, i: f64, v: f64) -> Pair {
         let n = self.from[a] as f64;
         let (place, by) = self.place(a, i, v);
         let inside = |p: f64| match self.padding {
@@ -114,19 +158,33 @@ impl Warp {
         Pair { at: [inside(first), inside(first + 1.0)], weight }
     }
 
-    fn gather(&self, x: &Data, grid: &Data, y: &Data) -> Result<()> {
+    /// Writes what is read, times a number for each place if there is a `mask`.
+    pub(crate) fn gather(&self, x: &Data, grid: &Data, mask: Option<&Data>, y: &Data) -> Result<()> {
         if let Place::Gpu(_) = y.place() {
-            return cuda::gather(self, x, grid, y);
+            return cuda::gather(self, x, grid, mask, y);
         }
-        with_real!(y.dtype(), T => cpu::gather(self, x.as_slice::<T>(), grid.as_slice(), y.as_mut_slice()));
+        with_real!(y.dtype(), T => {
+            cpu::gather(self, x.as_slice::<T>(), grid.as_slice(), mask.map(|m| m.as_slice()), y.as_mut_slice())
+        });
         Ok(())
     }
 
-    fn spread(&self, gy: &Data, grid: &Data, gx: &Data, output: Output) -> Result<()> {
+    /// The transpose.
+    pub(crate) fn spread(
+        &self,
+        gy: &Data,
+        grid: &Data,
+        mask: Option<&Data>,
+        gx: &Data,
+        output: Output,
+    ) -> Result<()> {
         if let Place::Gpu(_) = gx.place() {
-            return cuda::spread(self, gy, grid, gx, output);
+            return cuda::spread(self, gy, grid, mask, gx, output);
         }
-        with_real!(gx.dtype(), T => cpu::spread(self, gy.as_slice::<T>(), grid.as_slice(), gx.as_mut_slice(), output));
+        with_real!(gx.dtype(), T => {
+            let mask = mask.map(|m| m.as_slice());
+            cpu::spread(self, gy.as_slice::<T>(), grid.as_slice(), mask, gx.as_mut_slice(), output)
+        });
         Ok(())
     }
 }
@@ -136,7 +194,7 @@ pub struct WarpGather(pub Warp);
 
 impl Call for WarpGather {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.gather(&x[0].data, &x[1].data, &y[0].data)
+        self.0.gather(&x[0].data, &x[1].data, x.get(2).map(|m| &m.data), &y[0].data)
     }
 
     /// The rule makes images read along an axis, and their products, for the gradient of the places.
@@ -146,12 +204,13 @@ impl Call for WarpGather {
 
     /// That of the images alone.
     fn needs(&self, want: &[bool]) -> Option<Needs> {
-        (!want[1]).then_some(Needs { x: 0b10, y: 0 })
+        want[1..].iter().all(|w| !w).then_some(Needs { x: 0b110, y: 0 })
     }
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx), Some(grid)) = (&gy[0], &gx[0], &x[1]) else { return Ok(()) };
-        self.0.spread(&gy.data, &grid.data, &gx.data, gx.output)
+        let mask = x.get(2).and_then(|m| m.as_ref()).map(|m| &m.data);
+        self.0.spread(&gy.data, &grid.data, mask, &gx.data, gx.output)
     }
 }
 
@@ -160,6 +219,6 @@ pub struct WarpScatter(pub Warp);
 
 impl Call for WarpScatter {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.spread(&x[0].data, &x[1].data, &y[0].data, Output::Write)
+        self.0.spread(&x[0].data, &x[1].data, x.get(2).map(|m| &m.data), &y[0].data, Output::Write)
     }
 }

@@ -9,6 +9,7 @@ mod depthwise;
 mod geometry;
 pub(super) mod loops;
 mod pack;
+mod planes;
 mod weight;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use std::cell::Cell;
+use planes::DepthwisePlanes;
 use weight::GroupWeightGradient;
 
 /// Elements of gradients that are copied at a time where one is written over another.
@@ -77,7 +79,7 @@ impl Conv {
     /// Bytes of the large buffers that forward works in, and backward for all gradients.
     pub fn scratch<T: Real>(&self) -> [usize; 2] {
         let (forward, bytes) = (Geometry::forward(self), Cell::new(0));
-        if Depthwise::<T>::suits(self) || forward.is_empty() {
+        if planes::suits(self) || Depthwise::<T>::suits(self) || forward.is_empty() {
             return [0; 2];
         }
         let correlate = |g: &Geometry| {
@@ -97,6 +99,10 @@ impl Conv {
         self.assert_sizes(x.len(), w.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
         let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        if planes::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x, w, y, bias }.run() };
+        }
         if Depthwise::<T>::suits(self) {
             // SAFETY: the sizes were checked.
             return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x, w, y, bias }.run() };
@@ -114,6 +120,12 @@ impl Conv {
     pub fn backward_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
         self.assert_sizes(gx.len(), w.len(), gy.len());
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
+        if planes::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe {
+                DepthwisePlanes { c: self, pass: Pass::Data(output), x: gx, w, y: gy, bias: None }.run()
+            };
+        }
         if Depthwise::<T>::suits(self) {
             let (g, pass) = (Geometry::forward(self), Pass::Data(output));
             // SAFETY: the sizes were checked.
@@ -159,6 +171,12 @@ impl Conv {
             return;
         }
         let (g, x, gy, gw) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(gy), SendPtr(gw.as_mut_ptr()));
+        if planes::suits(self) {
+            // SAFETY: the sizes were checked.
+            return unsafe {
+                DepthwisePlanes { c: self, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
+            };
+        }
         if Depthwise::<T>::suits(self) {
             // SAFETY: the sizes were checked.
             return unsafe {

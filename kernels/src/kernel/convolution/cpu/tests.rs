@@ -137,7 +137,10 @@ fn strides_pads_dilations_and_groups() {
     for (s, p, d, k) in
         range(1, 3).flat_map(|s| (0..4).flat_map(move |p| (1..3).flat_map(move |d| (1..4).map(move |k| (s, p, d, k)))))
     {
-        cases(&[(2, 1, 2, 3, [1, 7, 8], [1, k, k], [1, s, s], [0, p, p], [1, d, d])]);
+        cases(&[
+            (2, 1, 2, 3, [1, 7, 8], [1, k, k], [1, s, s], [0, p, p], [1, d, d]),
+            (2, 2, 2, 4, [1, 7, 8], [1, k, k + 1], [1, s, 3], [0, p, 1], [1, d, 1]),
+        ]);
     }
     cases(&[
         (2, 2, 4, 6, [1, 6, 6], [1, 3, 3], ONE, [0, 1, 1], ONE),
@@ -146,6 +149,12 @@ fn strides_pads_dilations_and_groups() {
         (2, 70, 70, 70, [1, 6, 5], [1, 3, 3], [1, 2, 1], [0, 1, 1], ONE),
         (1, 2, 2, 2, [3, 4, 20], [2, 3, 3], [1, 2, 2], [0, 2, 4], [1, 1, 2]),
         (0, 2, 2, 2, [1, 4, 4], [1, 3, 3], ONE, NO, ONE),
+        (2, 2, 2, 6, [1, 9, 8], [1, 3, 5], [1, 2, 1], [0, 0, 2], [1, 1, 2]),
+        (2, 3, 3, 3, [1, 1, 30], [1, 1, 7], [1, 1, 2], [0, 0, 3], ONE),
+        (1, 2, 2, 4, [1, 120, 150], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
+        (1, 2, 2, 2, [1, 120, 150], [1, 5, 3], ONE, [0, 2, 1], [1, 2, 1]),
+        (1, 2, 2, 2, [1, 3, 9000], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (1, 2, 2, 2, [1, 3, 40000], [1, 1, 3], ONE, [0, 0, 1], ONE),
         (1, 3, 3, 3, [1, 8, 40], [1, 3, 5], ONE, [0, 1, 2], ONE),
         (2, 1, 3, 2, [4, 5, 6], [3, 3, 1], [2, 2, 3], [2, 4, 1], [1, 1, 2]),
         (1, 1, 2, 2, [1, 9, 9], [1, 2, 2], [1, 5, 4], [0, 3, 2], ONE),
@@ -161,6 +170,24 @@ fn blocks_of_channels_and_bands() {
         (9, 1, 3, 34, [1, 24, 26], [1, 3, 3], ONE, NO, ONE),
         (1, 1, 70, 3, [1, 40, 41], [1, 2, 2], ONE, NO, ONE),
     ]);
+}
+
+/// What is infinite meets zeros between the rows of a plane, which must not show.
+#[test]
+fn infinite_numbers_stay_in_their_sums() {
+    let (input, kernel) = ([1, 4, 5], [1, 3, 3]);
+    let (group, stride, pad, dilation) = (2, ONE, [0, 1, 1], ONE);
+    let layout = ChannelOrder::ChannelFirst;
+    let c = Conv { batch: 1, group, in_channels: 2, out_channels: 2, input, kernel, stride, pad, dilation, layout };
+    let (mut x, gy) = (noise::<f32>(c.input_len(), 1), vec![1.0; c.output_len()]);
+    x[5] = f32::INFINITY;
+    let mut want = vec![0.0f32; c.weight_len()];
+    each_product(&c, |i, k, o| want[k] += gy[o] * x[i]);
+    let mut gw = want.clone();
+    c.backward_weight(&gy, &x, &mut gw, Output::Write);
+    for (got, want) in gw.iter().zip(&want) {
+        assert!(got == want || (got - want).abs() < 1e-4, "{gw:?} for {want}");
+    }
 }
 
 #[test]

@@ -1,0 +1,557 @@
+//! Convolutions of each channel of images by itself, with one kernel or more: over planes that are padded and laid out so that what a
+//! tap reads for all places of the kernel is one stretch of numbers.
+//!
+//! A band of rows of the source is copied with zeros around it, rows and columns of one remainder modulo the stride together. In
+//! that copy the number that a tap reads for place (i, j) is at its own distance from `i * pitch + j`, so one loop over a whole plane, edges and
+//! all, makes the results of all places; those at the end of a row, where there is none, are left out.
+
+use super::{ChannelOrder, Conv};
+use crate::array::{Output, scratch};
+use crate::dtype::Real;
+use crate::pool::tasks::SendPtr;
+use crate::pool::{self, Pace};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+
+use super::depthwise::Pass;
+
+/// Elements of the copy of a band, at most where a band of one row allows it; and at most of all.
+const BAND: usize = 1 << 13;
+const LARGEST: usize = 1 << 15;
+/// Multiplications that are worth a task.
+const TASK: usize = 1 << 17;
+/// Vectors of results that are made together, and the room behind a plane that they may reach into.
+const TOGETHER: usize = 4;
+const SLACK: usize = 16 * TOGETHER;
+
+/// What a tap reads: its number in the kernel, and where that begins in the copy.
+#[derive(Clone, Copy)]
+struct Tap {
+    number: usize,
+    phase: [usize; 2],
+    at: [usize; 2],
+}
+
+/// Results at `start`, `start + stride`, ..
+struct Results {
+    start: [usize; 2],
+    points: [usize; 2],
+    taps: Vec<Tap>,
+}
+
+/// How a plane is read and written.
+struct PlaneLayout {
+    source: [usize; 2],
+    target: [usize; 2],
+    /// Position p of remainder r in the copy is that of the source at `p * step + r + low`.
+    step: [usize; 2],
+    low: [isize; 2],
+    /// Rows and columns that taps read behind those of the places.
+    more: [usize; 2],
+    stride: [usize; 2],
+    results: Vec<Results>,
+}
+
+/// Along an axis for each tap the remainder and the position that it reads for the first place, relative to the least one; the least;
+/// and how far they go.
+struct AxisTaps {
+    taps: Vec<Option<(usize, isize)>>,
+}
+
+impl PlaneLayout {
+    /// That of the convolution, which reads x.
+    fn forward(c: &Conv) -> PlaneLayout {
+        let [_, height, width] = c.output();
+        let low = [0, 1].map(|a| -(c.pad[a + 1] as isize));
+        let axis = |a: usize| AxisTaps {
+            taps: (0..c.kernel[a + 1])
+                .map(|k| k * c.dilation[a + 1])
+                .map(|at| Some((at % c.stride[a + 1], (at / c.stride[a + 1]) as isize)))
+                .collect(),
+        };
+        let results = Results { start: [0; 2], points: [height, width], taps: taps([&axis(0), &axis(1)], [0; 2]) };
+        let source = [c.input[1], c.input[2]];
+        PlaneLayout::new(source, [height, width], [c.stride[1], c.stride[2]], low, [1; 2], vec![results])
+    }
+
+    /// That of the gradient of x, which reads the result's.
+    fn data(c: &Conv) -> PlaneLayout {
+        let [_, height, width] = c.output();
+        let target = [c.input[1], c.input[2]];
+        let stride = [c.stride[1], c.stride[2]];
+        // Where a place of remainder `start` reads for a tap.
+        let position = |a: usize, start: usize, k: usize| {
+            let from = (start + c.pad[a + 1]) as isize - (k * c.dilation[a + 1]) as isize;
+            (from.rem_euclid(stride[a] as isize) == 0).then(|| from.div_euclid(stride[a] as isize))
+        };
+        let axis = |a: usize, start: usize| AxisTaps {
+            taps: (0..c.kernel[a + 1]).map(|k| position(a, start, k).map(|p| (0, p))).collect(),
+        };
+        let starts = |a: usize| 0..stride[a].min(target[a]);
+        let all = |a: usize| starts(a).flat_map(move |s| axis(a, s).taps).flatten().map(|(_, p)| p).collect::<Vec<_>>();
+        let low = [0, 1].map(|a| all(a).into_iter().min().unwrap_or(0));
+        let mut results = Vec::new();
+        for top in starts(0) {
+            for left in starts(1) {
+                let points = [(target[0] - top).div_ceil(stride[0]), (target[1] - left).div_ceil(stride[1])];
+                let taps = taps([&axis(0, top), &axis(1, left)], low);
+                results.push(Results { start: [top, left], points, taps });
+            }
+        }
+        PlaneLayout::new([height, width], target, [1; 2], low, stride, results)
+    }
+
+    fn new(
+        source: [usize; 2],
+        target: [usize; 2],
+        step: [usize; 2],
+        low: [isize; 2],
+        stride: [usize; 2],
+        results: Vec<Results>,
+    ) -> PlaneLayout {
+        let furthest = |a: usize| results.iter().flat_map(|r| &r.taps).map(|t| t.at[a]).max().unwrap_or(0);
+        let more = [furthest(0), furthest(1)];
+        PlaneLayout { source, target, step, low, more, stride, results }
+    }
+
+    /// Rows and columns of places, those of all remainders counted as one.
+    fn points(&self) -> [usize; 2] {
+        [0, 1].map(|a| self.results.iter().map(|r| r.points[a]).max().unwrap_or(0))
+    }
+
+    /// Elements of a row of the copy.
+    fn pitch(&self) -> usize {
+        self.points()[1] + self.more[1]
+    }
+
+    fn phases(&self) -> usize {
+        self.step[0] * self.step[1]
+    }
+
+    /// Rows of places of a band.
+    fn rows(&self) -> usize {
+        let per_row = self.phases() * self.pitch();
+        (BAND / per_row.max(1)).saturating_sub(self.more[0]).clamp(1, self.points()[0].max(1))
+    }
+
+    /// Elements of a plane of one remainder, for bands of so many rows.
+    fn plane(&self, rows: usize) -> usize {
+        (rows + self.more[0]) * self.pitch() + self.more[1] + SLACK
+    }
+
+    /// Elements of the copy of a band of one row.
+    fn least(&self) -> usize {
+        self.phases().saturating_mul((1 + self.more[0]).saturating_mul(self.pitch()))
+    }
+
+    /// Where the copy has what a tap reads for the first place.
+    fn distance(&self, t: &Tap, plane: usize) -> usize {
+        (t.phase[0] * self.step[1] + t.phase[1]) * plane + t.at[0] * self.pitch() + t.at[1]
+    }
+}
+
+/// Taps of a plane by those of its axes; those that no place of this remainder reads are left out.
+fn taps(axes: [&AxisTaps; 2], low: [isize; 2]) -> Vec<Tap> {
+    let columns = axes[1].taps.len();
+    let pair = |n: usize| Some((axes[0].taps[n / columns]?, axes[1].taps[n % columns]?));
+    let tap = |n: usize| {
+        let ((top, row), (left, column)) = pair(n)?;
+        Some(Tap { number: n, phase: [top, left], at: [(row - low[0]) as usize, (column - low[1]) as usize] })
+    };
+    (0..axes[0].taps.len() * columns).filter_map(tap).collect()
+}
+
+/// All channels of a convolution with one input channel a group.
+pub(super) struct DepthwisePlanes<'a, T> {
+    pub c: &'a Conv,
+    pub pass: Pass,
+    pub x: SendPtr<T>,
+    pub w: SendPtr<T>,
+    pub y: SendPtr<T>,
+    pub bias: Option<&'a [T]>,
+}
+
+/// Whether these loops take it: images of more than one channel, with padding and strides that are not most of the work.
+pub(super) fn suits(c: &Conv) -> bool {
+    let each = c.layout == ChannelOrder::ChannelFirst && c.group > 1 && c.in_channels == c.group && c.out_channels > 0;
+    let flat = c.input[0] == 1 && c.kernel[0] == 1 && c.pad[0] == 0;
+    let extent = |a: usize| c.dilation[a].saturating_mul(c.kernel[a].max(1) - 1);
+    let near = (1..3).all(|a| {
+        let size = c.input[a] + 8;
+        extent(a) <= size && c.pad[a] <= size && c.stride[a] <= 4 && c.kernel[a] > 0
+    });
+    each && flat && near && !c.output().contains(&0) && !c.input.contains(&0) && {
+        let most = LARGEST;
+        PlaneLayout::forward(c).least() <= most && PlaneLayout::data(c).least() <= most
+    }
+}
+
+impl<T: Real> DepthwisePlanes<'_, T> {
+    /// # Safety
+    /// The pointers are to tensors that have the convolution's sizes, for which [`suits`] holds.
+    pub unsafe fn run(&self) {
+        dispatch(self);
+    }
+
+    /// Maps of an input channel.
+    fn maps(&self) -> usize {
+        self.c.out_channels / self.c.group
+    }
+
+    fn taps(&self) -> usize {
+        self.c.kernel[1] * self.c.kernel[2]
+    }
+
+    /// Where a plane of channel `channel` of sample `n` is in x, and one of map `map` in y.
+    fn x_at(&self, n: usize, channel: usize) -> usize {
+        (n * self.c.in_channels + channel) * self.c.input[1] * self.c.input[2]
+    }
+
+    fn y_at(&self, n: usize, map: usize) -> usize {
+        let [_, height, width] = self.c.output();
+        (n * self.c.out_channels + map) * height * width
+    }
+}
+
+impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let c = self.c;
+        let weight = matches!(self.pass, Pass::Weight(_));
+        let layout = if matches!(self.pass, Pass::Data(_)) { PlaneLayout::data(c) } else { PlaneLayout::forward(c) };
+        let count = if weight { c.group } else { c.group * c.batch };
+        let points = layout.results.iter().map(|r| r.points[0] * r.points[1] * r.taps.len()).sum::<usize>();
+        let work = points * self.maps() * if weight { c.batch } else { 1 };
+        let join = (TASK / work.max(1)).clamp(1, count.max(1));
+        pool::run(count.div_ceil(join), &|t| {
+            for i in t * join..count.min((t + 1) * join) {
+                let (n, channel) = (i / c.group, i % c.group);
+                let samples = if weight { 0..c.batch } else { n..n + 1 };
+                // SAFETY: L is what the machine has; no other task writes these channels of the samples.
+                unsafe { L::enter(ChannelPlanes { a: self, layout: &layout, channel, samples }) }
+            }
+        });
+    }
+}
+
+/// A channel of some samples, with its maps.
+struct ChannelPlanes<'a, 'b, T> {
+    a: &'a DepthwisePlanes<'b, T>,
+    layout: &'a PlaneLayout,
+    channel: usize,
+    samples: std::ops::Range<usize>,
+}
+
+impl<T: Real> WithLanes<T> for ChannelPlanes<'_, '_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.a.pass {
+                Pass::Forward => self.forward::<L>(),
+                Pass::Data(output) => self.data::<L>(output),
+                Pass::Weight(output) => self.weight::<L>(output),
+            }
+        }
+    }
+}
+
+impl<T: Real> ChannelPlanes<'_, '_, T> {
+    /// Copies the band of places from row `first` on; `plane` elements for each remainder.
+    #[inline(always)]
+    fn copy(&self, source: &[T], first: usize, rows: usize, to: &mut [T], plane: usize) {
+        let (l, pitch) = (self.layout, self.layout.pitch());
+        for (phase, to) in to.chunks_exact_mut(plane).take(l.phases()).enumerate() {
+            let (top, left) = (phase / l.step[1], phase % l.step[1]);
+            let used = (rows + l.more[0]) * pitch;
+            for (r, row) in to[..used].chunks_exact_mut(pitch).enumerate() {
+                let at = ((first + r) * l.step[0] + top) as isize + l.low[0];
+                match usize::try_from(at).ok().filter(|&at| at < l.source[0]) {
+                    Some(at) => self.copy_row(&source[at * l.source[1]..][..l.source[1]], left, row),
+                    None => row.fill(T::ZERO),
+                }
+            }
+            to[used..].fill(T::ZERO);
+        }
+    }
+
+    #[inline(always)]
+    fn copy_row(&self, source: &[T], left: usize, row: &mut [T]) {
+        let (step, low) = (self.layout.step[1] as isize, left as isize + self.layout.low[1]);
+        // Columns whose source is inside.
+        let first = (-low).max(0).unsigned_abs().div_ceil(step as usize).min(row.len());
+        let end = (source.len() as isize - low).max(0).unsigned_abs().div_ceil(step as usize).clamp(first, row.len());
+        row[..first].fill(T::ZERO);
+        row[end..].fill(T::ZERO);
+        if first == end {
+            return;
+        }
+        let from = &source[(first as isize * step + low) as usize..];
+        match step {
+            1 => row[first..end].copy_from_slice(&from[..end - first]),
+            2 => row[first..end].iter_mut().zip(from.chunks(2)).for_each(|(r, s)| *r = s[0]),
+            _ => row[first..end].iter_mut().zip(from.iter().step_by(step as usize)).for_each(|(r, &s)| *r = s),
+        }
+    }
+
+    /// Distances and weights of the taps of some results.
+    #[inline(always)]
+    fn weights(&self, r: &Results, map: usize, plane: usize, at: &mut Vec<usize>, w: &mut Vec<T>) {
+        at.clear();
+        w.clear();
+        at.extend(r.taps.iter().map(|t| self.layout.distance(t, plane)));
+        // SAFETY: a weight of the map.
+        w.extend(r.taps.iter().map(|t| unsafe { *self.a.w.0.add(map * self.a.taps() + t.number) }));
+    }
+
+    #[inline(always)]
+    unsafe fn forward<L: Lanes<T>>(&self) {
+        let (a, l) = (self.a, self.layout);
+        let (rows, r) = (l.rows(), &l.results[0]);
+        let plane = l.plane(rows);
+        let (mut at, mut w) = (Vec::new(), Vec::new());
+        let mut pace = Pace::new();
+        scratch::with(plane * (l.phases() + 1), |room: &mut [T]| {
+            let (copy, sums) = room.split_at_mut(plane * l.phases());
+            for n in self.samples.clone() {
+                // SAFETY: the channel's plane.
+                let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
+                for first in (0..r.points[0]).step_by(rows) {
+                    let rows = rows.min(r.points[0] - first);
+                    self.copy(source, first, rows, copy, plane);
+                    for map in self.channel * a.maps()..(self.channel + 1) * a.maps() {
+                        pace.step(rows * l.pitch());
+                        self.weights(r, map, plane, &mut at, &mut w);
+                        let bias = a.bias.map_or(T::ZERO, |b| b[map]);
+                        // SAFETY: the copy has what the taps reach, the task has the map's plane alone.
+                        unsafe {
+                            correlate::<T, L>(copy, &at, &w, Start::At(bias), sums, rows * l.pitch());
+                            let y = a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]);
+                            self.store(r, first, rows, sums, y, Output::Write);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    #[inline(always)]
+    unsafe fn data<L: Lanes<T>>(&self, output: Output) {
+        let (a, l) = (self.a, self.layout);
+        let (rows, [points, _]) = (l.rows(), l.points());
+        let (plane, size) = (l.plane(rows), rows * l.pitch() + SLACK);
+        let (mut at, mut w) = (Vec::new(), Vec::new());
+        let mut pace = Pace::new();
+        scratch::with(plane + size * l.results.len(), |room: &mut [T]| {
+            let (copy, sums) = room.split_at_mut(plane);
+            for n in self.samples.clone() {
+                for first in (0..points).step_by(rows) {
+                    let rows = rows.min(points - first);
+                    for m in 0..a.maps() {
+                        let map = self.channel * a.maps() + m;
+                        // SAFETY: the map's plane.
+                        let source = unsafe { a.y.read(a.y_at(n, map), l.source[0] * l.source[1]) };
+                        self.copy(source, first, rows, copy, plane);
+                        for (r, sums) in l.results.iter().zip(sums.chunks_exact_mut(size)) {
+                            pace.step(rows * l.pitch());
+                            self.weights(r, map, plane, &mut at, &mut w);
+                            let start = if m == 0 { Start::At(T::ZERO) } else { Start::Added };
+                            // SAFETY: the copy has what the taps reach.
+                            unsafe { correlate::<T, L>(copy, &at, &w, start, sums, rows * l.pitch()) }
+                        }
+                    }
+                    // SAFETY: the task has the channel's plane alone.
+                    let x = unsafe { a.x.slice(a.x_at(n, self.channel), l.target[0] * l.target[1]) };
+                    for (r, sums) in l.results.iter().zip(sums.chunks_exact(size)) {
+                        self.store(r, first, rows, sums, x, output);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Writes the results of a band's rows to their places, or adds them.
+    #[inline(always)]
+    fn store(&self, r: &Results, first: usize, rows: usize, sums: &[T], to: &mut [T], output: Output) {
+        let l = self.layout;
+        for i in 0..rows.min(r.points[0].saturating_sub(first)) {
+            let from = &sums[i * l.pitch()..][..r.points[1]];
+            let at = ((first + i) * l.stride[0] + r.start[0]) * l.target[1] + r.start[1];
+            let to = &mut to[at..((first + i) * l.stride[0] + r.start[0] + 1) * l.target[1]];
+            match (l.stride[1], output) {
+                (1, Output::Write) => to.copy_from_slice(from),
+                (1, _) => to.iter_mut().zip(from).for_each(|(t, &v)| *t += v),
+                (step, Output::Write) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t = v),
+                (step, _) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t += v),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn weight<L: Lanes<T>>(&self, output: Output) {
+        let (a, l) = (self.a, self.layout);
+        let (rows, r, taps) = (l.rows(), &l.results[0], self.a.taps());
+        let (plane, size) = (l.plane(rows), rows * l.pitch() + SLACK);
+        let at: Vec<usize> = r.taps.iter().map(|t| l.distance(t, plane)).collect();
+        let mut pace = Pace::new();
+        scratch::with(plane * l.phases() + size + a.maps() * taps * L::N, |room: &mut [T]| {
+            let (copy, room) = room.split_at_mut(plane * l.phases());
+            let (gradient, sums) = room.split_at_mut(size);
+            sums.fill(T::ZERO);
+            for n in self.samples.clone() {
+                // SAFETY: the channel's plane.
+                let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
+                for first in (0..r.points[0]).step_by(rows) {
+                    let rows = rows.min(r.points[0] - first);
+                    self.copy(source, first, rows, copy, plane);
+                    for m in 0..a.maps() {
+                        pace.step(rows * l.pitch());
+                        // SAFETY: the map's plane.
+                        let gy = unsafe { a.y.read(a.y_at(n, self.channel * a.maps() + m), l.target[0] * l.target[1]) };
+                        spread(&gy[first * l.target[1]..][..rows * l.target[1]], l.target[1], l.pitch(), gradient);
+                        // SAFETY: the copy has what the taps reach.
+                        unsafe { products::<T, L>(copy, &at, gradient, rows * l.pitch(), &mut sums[m * taps * L::N..]) }
+                    }
+                }
+            }
+            for (k, sums) in sums.chunks_exact(L::N).enumerate() {
+                let mut sum = sums.iter().fold(T::ZERO, |s, &v| s + v);
+                if !sum.to_f64().is_finite() {
+                    sum = self.plainly(self.channel * a.maps() + k / taps, k % taps);
+                }
+                // SAFETY: a weight of one of the channel's maps.
+                unsafe {
+                    let to = a.w.0.add(self.channel * a.maps() * taps + k);
+                    *to = if output == Output::Accumulate { *to + sum } else { sum };
+                }
+            }
+        });
+    }
+
+    /// The gradient of a weight, summed over the places alone: an infinite number in the copy meets zeros between them.
+    #[cold]
+    fn plainly(&self, map: usize, tap: usize) -> T {
+        let (a, c) = (self.a, self.a.c);
+        let [_, height, width] = c.output();
+        let (k, mut sum) = ([tap / c.kernel[2], tap % c.kernel[2]], T::ZERO);
+        let place = |axis: usize, i: usize| {
+            (i * c.stride[axis] + k[axis - 1] * c.dilation[axis]).checked_sub(c.pad[axis]).filter(|&p| p < c.input[axis])
+        };
+        for n in self.samples.clone() {
+            for (i, j) in (0..height).flat_map(|i| (0..width).map(move |j| (i, j))) {
+                if let (Some(row), Some(column)) = (place(1, i), place(2, j)) {
+                    // SAFETY: elements of the channel and of the map.
+                    sum += unsafe {
+                        *a.x.0.add(a.x_at(n, self.channel) + row * c.input[2] + column)
+                            * *a.y.0.add(a.y_at(n, map) + i * width + j)
+                    };
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// Rows of `width` elements with zeros between them, `pitch` elements apart, and behind them.
+#[inline(always)]
+fn spread<T: Real>(from: &[T], width: usize, pitch: usize, to: &mut [T]) {
+    let used = from.len() / width * pitch;
+    for (from, to) in from.chunks_exact(width).zip(to.chunks_exact_mut(pitch)) {
+        to[..width].copy_from_slice(from);
+        to[width..].fill(T::ZERO);
+    }
+    to[used..].fill(T::ZERO);
+}
+
+/// What sums begin with.
+#[derive(Clone, Copy)]
+enum Start<T> {
+    At(T),
+    /// What is there.
+    Added,
+}
+
+/// `sums[q]`, for q up to `n` and a few more, is the sum over the taps of `w` times the number at its distance.
+///
+/// # Safety
+/// Inside `L::enter`; `from` has `SLACK` elements more than the taps reach, `sums` more than `n`.
+#[inline(always)]
+unsafe fn correlate<T: Real, L: Lanes<T>>(
+    from: &[T],
+    at: &[usize],
+    w: &[T],
+    start: Start<T>,
+    sums: &mut [T],
+    n: usize,
+) {
+    debug_assert!(sums.len() >= n + TOGETHER * L::N - 1);
+    let (from, sums) = (from.as_ptr(), sums.as_mut_ptr());
+    let mut q = 0;
+    while q < n {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = sums.add(q);
+            let mut v: [L::V; TOGETHER] = match start {
+                Start::At(v) => [L::splat(v); TOGETHER],
+                Start::Added => std::array::from_fn(|i| L::load(to.add(i * L::N))),
+            };
+            for (&at, &w) in at.iter().zip(w) {
+                let (x, w) = (from.add(at + q), L::splat(w));
+                for (i, v) in v.iter_mut().enumerate() {
+                    *v = L::fma(L::load(x.add(i * L::N)), w, *v);
+                }
+            }
+            v.iter().enumerate().for_each(|(i, &v)| L::store(to.add(i * L::N), v));
+        }
+        q += TOGETHER * L::N;
+    }
+}
+
+/// Adds to the vector of sums of each tap the products of what it reads and `y`.
+///
+/// # Safety
+/// Inside `L::enter`; `from` has `SLACK` elements more than the taps reach, `y` more than `n`, zeros.
+#[inline(always)]
+unsafe fn products<T: Real, L: Lanes<T>>(from: &[T], at: &[usize], y: &[T], n: usize, sums: &mut [T]) {
+    let (nine, rest) = at.as_chunks::<9>();
+    let (three, one) = rest.as_chunks::<3>();
+    let mut sums = sums.as_mut_ptr();
+    // SAFETY: the caller's promise; there is a vector of sums for each tap.
+    unsafe {
+        for at in nine {
+            some_products::<T, L, 9>(from, at, y, n, sums);
+            sums = sums.add(9 * L::N);
+        }
+        for at in three {
+            some_products::<T, L, 3>(from, at, y, n, sums);
+            sums = sums.add(3 * L::N);
+        }
+        for &at in one {
+            some_products::<T, L, 1>(from, &[at], y, n, sums);
+            sums = sums.add(L::N);
+        }
+    }
+}
+
+/// # Safety
+/// As [`products`].
+#[inline(always)]
+unsafe fn some_products<T: Real, L: Lanes<T>, const K: usize>(
+    from: &[T],
+    at: &[usize; K],
+    y: &[T],
+    n: usize,
+    sums: *mut T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut v: [L::V; K] = std::array::from_fn(|k| L::load(sums.add(k * L::N)));
+        let mut q = 0;
+        while q < n {
+            let g = L::load(y.as_ptr().add(q));
+            for k in 0..K {
+                v[k] = L::fma(L::load(from.as_ptr().add(at[k] + q)), g, v[k]);
+            }
+            q += L::N;
+        }
+        v.iter().enumerate().for_each(|(k, &v)| L::store(sums.add(k * L::N), v));
+    }
+}
