@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._core import Variable
-from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._core import NdArray, Variable
+from ._parametric_api import Apply, Initializer, Input, Level, ParamInit, Rng, parametric_function_api
 {written}
 __all__ = [
 {names}]
@@ -68,7 +68,7 @@ def _docstring(f: dict) -> str:
     doc = re.sub(r"```.*?```\n?", "", f["doc"], flags=re.S)  # which is Rust
     doc = "\n".join(line.strip() for line in doc.strip().splitlines())
     lines = [doc, "", "Args:"]
-    lines += [_entry("inp", f["input"])[4:]] + [_entry(name, text)[4:] for name, _, _, _, text in f["args"]]
+    lines += [_entry(f["input_name"], f["input"])[4:]] + [_entry(name, text)[4:] for name, _, _, _, text in f["args"]]
     lines += ["", "Returns:", "    " + f["returns"], "", "Raises:"]
     lines.append("    ValueError: If arguments do not fit, or a parameter of another shape is there already.")
     lines += [
@@ -82,14 +82,14 @@ def _docstring(f: dict) -> str:
 
 def _function(f: dict) -> str:
     name, constant = f["name"], "_" + f["name"].upper()
-    args = ["inp: Input"] + [_parameter(*arg[:4]) for arg in f["args"]]
+    args = [f"{f['input_name']}: Input"] + [_parameter(*arg[:4]) for arg in f["args"]]
     taken = "(" + ", ".join(arg[0] for arg in f["args"]) + ("," if len(f["args"]) == 1 else "") + ")"
     rows = "".join(f"        ({p[0]!r}, {p[1]!r}, {p[2]!r}, {p[3]}),\n" for p in f["parameters"])
     return (
         f"\n\n{constant} = _index({name!r})\n\n\n"
         f"@parametric_function_api(\n    {f['scope']!r},\n    [\n{rows}    ],\n)\n"
         f"def {name}({', '.join(args)}) -> {'Any' if f['several'] else 'Variable'}:\n"
-        f"{_docstring(f)}\n    return _call({constant}, inp, {taken})\n"
+        f"{_docstring(f)}\n    return _call({constant}, {f['input_name']}, {taken})\n"
     )
 
 

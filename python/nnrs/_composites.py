@@ -10,6 +10,7 @@ from ._core import NdArray, Variable
 from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
+from ._quantization import fixed_point_quantize, min_max_quantize, pow2_quantize
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
@@ -32,6 +33,7 @@ __all__ = [
     "bool_gather",
     "clip_by_value",
     "einsum",
+    "fixed_point_quantize",
     "forget",
     "fused_batch_normalization",
     "group_normalization",
@@ -41,11 +43,13 @@ __all__ = [
     "istft",
     "layer_normalization",
     "lstm",
+    "min_max_quantize",
     "nonzero",
     "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",
     "patch_correlation",
+    "pow2_quantize",
     "quantize_linear",
     "rnn",
     "scatter_nd",

@@ -75,6 +75,10 @@ pub enum ArgKind {
     Apply,
     /// What random initial values come from.
     Rng,
+    /// A number or a variable.
+    Level,
+    /// Arrays for the data of outputs.
+    Arrays,
 }
 
 impl ArgKind {
@@ -91,6 +95,8 @@ impl ArgKind {
             ArgKind::Inits => "ParamInit",
             ArgKind::Apply => "Apply",
             ArgKind::Rng => "Rng",
+            ArgKind::Level => "Level",
+            ArgKind::Arrays => "list[NdArray]",
         }
     }
 }

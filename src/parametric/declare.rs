@@ -28,6 +28,8 @@ pub struct LayerDef {
     pub scope: &'static str,
     /// What it computes.
     pub doc: &'static str,
+    /// The name of its input in Python.
+    pub input_name: &'static str,
     /// What its input is.
     pub input: &'static str,
     /// Its arguments; those without a default must be given.
@@ -53,7 +55,7 @@ macro_rules! parametric {
     (
         $(#[doc = $doc:literal])*
         $name:ident $snake:ident in $scope:literal $(, outputs $several:ident)?
-        inp: $input:literal
+        $inp:ident : $input:literal
         required { $($need:ident : $need_ty:ty, $need_doc:literal);* $(;)? }
         options { $($arg:ident : $ty:ty = $default:expr, $arg_doc:literal);* $(;)? }
         parameters { $($param:literal $shape:literal $(, $fixed:ident)? : $param_doc:literal);+ $(;)? }
@@ -75,6 +77,7 @@ macro_rules! parametric {
                 name: stringify!($snake),
                 scope: $scope,
                 doc: concat!($($doc, "\n"),*),
+                input_name: stringify!($inp),
                 input: $input,
                 args: &[
                     $($crate::function::ArgDef {

@@ -38,6 +38,24 @@ impl LayerParameters {
         use_parameter(name, shape, &*init, is_trained, is_trained && !self.fixed)
     }
 
+    /// A parameter that is used like a trained one, and may not be one.
+    pub(super) fn used_as_trained(
+        &self,
+        name: &str,
+        shape: &[usize],
+        init: &Init,
+        usual: Usual,
+        is_trained: bool,
+    ) -> Result<Variable> {
+        let init = init.0.clone().unwrap_or_else(|| self.usual(usual));
+        use_parameter(name, shape, &*init, is_trained, !self.fixed)
+    }
+
+    /// What a function writes itself.
+    pub(super) fn written(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
+        self.get(name, shape, init, usual, false)
+    }
+
     /// A trained parameter as this call uses it.
     pub(super) fn parameter(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
         self.get(name, shape, init, usual, true)
@@ -76,7 +94,7 @@ impl LayerParameters {
 
     /// Running statistics: what a function writes itself.
     pub(super) fn statistic(&self, name: &str, shape: &Shape, inits: &Inits, usual: f64) -> Result<Variable> {
-        self.get(name, shape, &inits.of(name), Usual::Constant(usual), false)
+        self.written(name, shape, &inits.of(name), Usual::Constant(usual))
     }
 }
 
@@ -104,6 +122,42 @@ pub(super) fn groups(group: i64, channels: usize, outmaps: usize) -> Result<usiz
 pub(super) fn glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) -> Usual {
     let (low, high) = crate::initializer::calc_uniform_lim_glorot(inmaps, outmaps, kernel);
     Usual::Uniform(low, high)
+}
+
+/// Sizes of the weight of an affine layer, and what it usually begins with.
+pub(super) fn affine_weight(x: &Variable, base_axis: i64, outmaps: &[usize]) -> Result<(Vec<usize>, Usual)> {
+    let shape = x.shape();
+    let inmaps = shape.size_from(shape.axis(base_axis, "base_axis")?);
+    let usual = glorot(inmaps, outmaps.iter().product(), &[]);
+    Ok((std::iter::once(inmaps).chain(outmaps.iter().copied()).collect(), usual))
+}
+
+/// What the weight of a convolution follows from.
+pub(super) struct ConvolutionWeight<'a> {
+    pub(super) outmaps: usize,
+    pub(super) kernel: &'a [usize],
+    pub(super) group: i64,
+    pub(super) base_axis: i64,
+    pub(super) channel_last: bool,
+}
+
+impl ConvolutionWeight<'_> {
+    /// Its sizes, and what it usually begins with.
+    pub(super) fn of(&self, x: &Variable) -> Result<(Vec<usize>, Usual)> {
+        let &ConvolutionWeight { outmaps, kernel, .. } = self;
+        if kernel.contains(&0) {
+            return Err(Error::arg("kernel", "sizes of 1 or more").actual(format!("{kernel:?}")));
+        }
+        let shape = x.shape();
+        let base_axis = shape.axis(self.base_axis, "base_axis")?;
+        let channels = shape[if self.channel_last { shape.ndim() - 1 } else { base_axis }];
+        let depth = channels / groups(self.group, channels, outmaps)?;
+        let mut sizes: Vec<usize> = [outmaps, depth].into_iter().chain(kernel.iter().copied()).collect();
+        if self.channel_last {
+            sizes[1..].rotate_left(1);
+        }
+        Ok((sizes, glorot(channels, outmaps, kernel)))
+    }
 }
 
 /// Where a normalization's parameters have the input's sizes; they have 1 on the other axes.

@@ -106,6 +106,7 @@ pub(crate) fn arguments(
                 _ if large => "an int of 64 bits".to_string(),
                 ArgKind::Inits => "initial values by name, as {'beta': 0.5}, or None".into(),
                 ArgKind::Apply => "a function of a Variable, or None".into(),
+                ArgKind::Level => "a number or a Variable".into(),
                 _ => format!("{}{none}", hint(arg)),
             };
             fail(Error::new(ErrorKind::Type, expected).argument(arg.name).actual(shown))
@@ -277,7 +278,8 @@ fn example(def: &Def) -> Option<Arc<dyn Function>> {
         ArgKind::Str => ArgValue::Str(String::new()),
         ArgKind::Ints => ArgValue::Ints(vec![1]),
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
-        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng => ArgValue::None,
+        ArgKind::Level => ArgValue::Float(0.0),
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Arrays => ArgValue::None,
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
     (def.build)(&mut Args::new(required.collect())).ok()

@@ -10,7 +10,7 @@ use crate::function::args::Object;
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::{Variable as Var, mode};
 use crate::initializer::{Generator, Initializer, Usual};
-use crate::parametric::{Apply, Init, Inits, LayerDef, Rng, registry};
+use crate::parametric::{Apply, Arrays, Init, Inits, LayerDef, Level, Rng, registry};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -79,6 +79,14 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             let f = value.clone().unbind();
             Object::new(Apply::new(move |v| attached(|py| applied(f.bind(py), v)).map_err(errors::carry)))
         }
+        ArgKind::Level => match value.cast::<PyVariable>() {
+            Ok(v) => Object::new(Level::Of(v.get().var().clone())),
+            Err(_) => return Ok(None),
+        },
+        ArgKind::Arrays => match value.extract::<Vec<Bound<'_, PyNdArray>>>() {
+            Ok(list) => Object::new(Arrays(Some(list.iter().map(|a| a.get().inner().clone()).collect()))),
+            Err(_) => return Ok(None),
+        },
         ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),
         _ => Object::new(init(value)),
     };
@@ -108,7 +116,7 @@ fn parametric<'py>(
         (Ok(v), _) => (v.get().var().clone(), false),
         (_, Ok(a)) => (Var::from_array(a.get().inner().clone()), true),
         _ => {
-            let e = Error::new(ErrorKind::Type, "a Variable or NdArray").argument("inp").function(def.name);
+            let e = Error::new(ErrorKind::Type, "a Variable or NdArray").argument(def.input_name).function(def.name);
             let hint = "Variable.from_numpy_array makes one from an array";
             return Err(errors::raise(py, e.actual(errors::describe(inp)).hint(hint)));
         }
@@ -142,6 +150,7 @@ fn describe<'py>(py: Python<'py>, def: &LayerDef) -> PyResult<Bound<'py, PyDict>
     d.set_item("name", def.name)?;
     d.set_item("scope", def.scope)?;
     d.set_item("doc", def.doc)?;
+    d.set_item("input_name", def.input_name)?;
     d.set_item("input", def.input)?;
     let args = def.args.iter().map(|a| (a.name, hint(a), a.optional, a.default.map(|f| f().repr()), a.doc));
     d.set_item("args", args.collect::<Vec<_>>())?;
