@@ -28,11 +28,9 @@ Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataP
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine
-BinaryWeightConvolution DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution
-INQAffine INQConvolution ImageAugmentation MeanSubtraction MinMaxQuantize NmsDetection2d ONNXNonMaxSuppression
-Pow2Quantize ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift SyncBatchNormalization VATNoise
+AdaptiveSeparableConvolution DeformableConvolution Einsum FusedBatchNormalization FusedConvolution ImageAugmentation
+MeanSubtraction NmsDetection2d ONNXNonMaxSuppression ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma
+RandomChoice RandomCrop RandomErase RandomFlip RandomShift SyncBatchNormalization VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",

@@ -71,15 +71,24 @@ pub struct Arrays(pub Option<Vec<NdArray>>);
 ///
 /// ```
 /// use nnrs::{parametric::Level, Variable};
-/// assert!(matches!(Level::from(255.0), Level::Number(255.0)));
+/// assert!(matches!(Level::from(255), Level::Whole(255)));
+/// assert!(matches!(Level::from(7.5), Level::Number(7.5)));
 /// assert!(matches!(Level::from(Variable::new([1, 1])), Level::Of(_)));
 /// ```
 #[derive(Clone)]
 pub enum Level {
+    /// This whole number.
+    Whole(i64),
     /// This number.
     Number(f64),
     /// What this variable has.
     Of(Variable),
+}
+
+impl From<i64> for Level {
+    fn from(number: i64) -> Level {
+        Level::Whole(number)
+    }
 }
 
 impl From<f64> for Level {
@@ -97,6 +106,7 @@ impl From<Variable> for Level {
 impl std::fmt::Debug for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Level::Whole(number) => write!(f, "Whole({number})"),
             Level::Number(number) => write!(f, "Number({number})"),
             Level::Of(v) => write!(f, "Of({})", v.shape()),
         }
@@ -109,13 +119,14 @@ impl ArgType for Level {
     fn from_value(v: ArgValue) -> Option<Level> {
         match v {
             ArgValue::Object(o) => o.downcast::<Level>(),
-            v => f64::from_value(v).map(Level::Number),
+            ArgValue::Float(number) => Some(Level::Number(number)),
+            v => i64::from_value(v).map(Level::Whole),
         }
     }
 
     fn to_value(&self) -> ArgValue {
         match self {
-            Level::Number(number) if number.fract() == 0.0 => ArgValue::Int(*number as i64),
+            Level::Whole(number) => ArgValue::Int(*number),
             Level::Number(number) => ArgValue::Float(*number),
             Level::Of(_) => ArgValue::None,
         }

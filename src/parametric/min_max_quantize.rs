@@ -6,7 +6,7 @@ use super::layer::LayerParameters;
 use super::quantized::Quantizer;
 use crate::functions as f;
 use crate::graph::{Variable, apply_into};
-use crate::initializer::{Constant, Usual};
+use crate::initializer::{Initializer, Usual};
 use crate::parameter::use_parameter;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::Result;
@@ -28,8 +28,8 @@ parametric! {
     x: "N-D array."
     required {}
     options {
-        ql_min: Level = Level::Number(0.0), "Least level: a number, or a variable of a shape that broadcasts to x's.";
-        ql_max: Level = Level::Number(255.0), "Largest level, likewise.";
+        ql_min: Level = Level::Whole(0), "Least level: a number, or a variable of a shape that broadcasts to x's.";
+        ql_max: Level = Level::Whole(255), "Largest level, likewise.";
         decay: f64 = 0.999, "How much of the range each forward pass keeps, with x_min_max and ema.";
         x_min_max: bool = false, "Take the range from x.";
         ema: bool = false, "The range is a moving average.";
@@ -50,11 +50,13 @@ parametric! {
     example ">>> min_max_quantize(Variable((8, 3))).shape\n(8, 3)"
 }
 
-/// The variable of a level, for an x of `ndim` axes.
+/// The variable of a level, for an x of `ndim` axes. What is made of a number has the number's own type.
 fn level(name: &str, level: &Level, ndim: usize) -> Result<Variable> {
-    match level {
-        Level::Number(number) => use_parameter(name, vec![1; ndim], &Constant(*number), false, false),
-        Level::Of(v) => Ok(v.clone()),
+    let new = |init: &dyn Initializer| use_parameter(name, vec![1; ndim], init, false, false);
+    match *level {
+        Level::Whole(number) => new(&|s: &Shape| NdArray::from_slice(&vec![number; s.size()], s.clone())),
+        Level::Number(number) => new(&|s: &Shape| NdArray::from_slice(&vec![number; s.size()], s.clone())),
+        Level::Of(ref v) => Ok(v.clone()),
     }
 }
 

@@ -278,7 +278,7 @@ fn example(def: &Def) -> Option<Arc<dyn Function>> {
         ArgKind::Str => ArgValue::Str(String::new()),
         ArgKind::Ints => ArgValue::Ints(vec![1]),
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
-        ArgKind::Level => ArgValue::Float(0.0),
+        ArgKind::Level => ArgValue::Int(0),
         ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Arrays => ArgValue::None,
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
