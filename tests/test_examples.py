@@ -16,6 +16,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
     ("memory_budget", r"at least \d+ bytes(.|\n)*equal to the last bit"),
     ("forget", r"with F.forget .*: \d\d%\n.*equal to the last bit"),
     ("char_lstm --steps 12", r"step   11: \d\.\d\d bits(.|\n)*It writes: 'The .{80}"),
+    ("quantized_lenet --steps 12", r"step   11: loss \d\.\d+\nheld-out accuracy: .*\nconv1/.*W_q: 144 weights of \d+"),
+    ("quantized_lenet --steps 12 --weights binary", r"conv1/bwn_conv/Wb: 144 weights of 2 values from -1 to 1"),
     ("custom_function", r"static +(\S+ x - \S+)\ndynamic +\1\n"),
 ])  # fmt: skip
 def test_an_example_runs(name: str, shown: str) -> None:

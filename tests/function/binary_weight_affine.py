@@ -14,6 +14,11 @@ def signs(w: np.ndarray, zero: float = 1.0) -> np.ndarray:
     return np.where(w > 0, 1.0, np.where(w < 0, -1.0, zero))
 
 
+def dyadic(*shape: int) -> np.ndarray:
+    """Weights other than 0 whose means are numbers in every type."""
+    return (np.arange(np.prod(shape)).reshape(shape) * 7 % 11 - 5.5) / 4
+
+
 def effective(w: np.ndarray, zero: float) -> np.ndarray:
     return signs(w, zero) * np.abs(w).mean(0, keepdims=True)
 
@@ -60,33 +65,34 @@ def written(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
     np.testing.assert_allclose(outputs[2].ravel(), np.abs(effective(w, 1.0)).reshape(len(w), -1).max(0), rtol=1e-3)
 
 
-W = np.linspace(-1, 1.3, 12).reshape(3, 4)[:, ::-1]
-SCALES = np.abs(effective(W, 1.0)).reshape(3, -1).max(0)
-SHAPED = np.linspace(-1, 1.3, 24).reshape(4, 3, 2)
+W = dyadic(4, 4)
+SCALES = np.abs(effective(W, 1.0)).reshape(4, -1).max(0)
+SHAPED = dyadic(4, 3, 2)
 ONLY = {"grad": gradient, "second": False}
 CASES = [
     # What forward writes is there already.
     Case(
-        inputs=[(2, 3), W, signs(W), SCALES, (4,)],
+        inputs=[(2, 4), W, signs(W), SCALES, (4,)],
         need_grad=(True, True, False, False, True),
-        reshaped=[(5, 3), W, signs(W), SCALES, (4,)],
+        reshaped=[(5, 4), W, signs(W), SCALES, (4,)],
         **ONLY,
     ),
-    Case(inputs=[(2, 3), W, signs(W), SCALES], need_grad=(True, True, False, False), name="no bias", **ONLY),
+    Case(inputs=[(2, 4), W, signs(W), SCALES], need_grad=(True, True, False, False), name="no bias", **ONLY),
     Case(
         inputs=[(3, 2, 2), SHAPED, signs(SHAPED), np.abs(effective(SHAPED, 1.0)).max(0), (3, 2)],
         need_grad=(True, True, False, False, True),
         name="axes",
         **ONLY,
     ),
-    Case(inputs=[(0, 3), W, signs(W), SCALES], name="no rows", differentiable=False, oracle=False, reason="not asked"),
+    Case(inputs=[(0, 4), W, signs(W), SCALES], name="no rows", differentiable=False, oracle=False, reason="not asked"),
     Case(
-        inputs=[(2, 3), W.round(), np.full(W.shape, 9.0), np.full(4, 9.0)],
+        inputs=[(2, 4), W.round(), np.full(W.shape, 9.0), np.full(4, 9.0)],
         args={"quantize_zero_to": 0.25},
         mutates=True,
         check=written,
         call=given,
         differentiable=False,
+        types=("float", "double"),
         name="written",
     ),
 ]

@@ -14,6 +14,11 @@ def signs(w: np.ndarray, zero: float = 1.0) -> np.ndarray:
     return np.where(w > 0, 1.0, np.where(w < 0, -1.0, zero))
 
 
+def dyadic(*shape: int) -> np.ndarray:
+    """Weights other than 0 whose means are numbers in every type."""
+    return (np.arange(np.prod(shape)).reshape(shape) * 7 % 11 - 5.5) / 4
+
+
 def effective(w: np.ndarray, zero: float) -> np.ndarray:
     return signs(w, zero) * np.abs(w).mean(tuple(range(1, w.ndim)), keepdims=True)
 
@@ -64,9 +69,9 @@ def written(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
     np.testing.assert_allclose(outputs[2].ravel(), np.abs(effective(w, 1.0)).reshape(len(w), -1).max(1), rtol=1e-3)
 
 
-W = np.linspace(-1, 1.3, 24).reshape(3, 2, 2, 2)[:, :, ::-1]
+W = dyadic(3, 2, 2, 2)
 SCALES = np.abs(effective(W, 1.0)).reshape(3, -1).max(1)
-GROUPED = np.linspace(-1, 1.1, 16).reshape(4, 1, 2, 2)
+GROUPED = dyadic(4, 1, 2, 2)
 ONLY = {"grad": gradient, "second": False}
 CASES = [
     # What forward writes is there already.
@@ -91,6 +96,7 @@ CASES = [
         check=written,
         call=given,
         differentiable=False,
+        types=("float", "double"),
         name="written",
     ),
 ]

@@ -82,7 +82,7 @@ def axes(*values: float) -> np.ndarray:
     return np.array(values).reshape(1, -1, 1)
 
 
-X = [[-3.0, -1.1, -0.4, 0.0], [0.3, 0.55, 1.2, 2.0]]
+X = [[-3.0, -1.1, -0.4, 0.06], [0.3, 0.55, 1.23, 2.0]]
 X3 = np.array(X * 2).reshape(2, 2, 4) + 0.02
 LEVELS = [one(0), one(255)]
 ONLY = {
@@ -95,7 +95,7 @@ CASES = [
     Case(inputs=[X, one(-1), one(1.5), *LEVELS], reshaped=[(3, 4), one(-1), one(1.5), *LEVELS], **ONLY),
     Case(inputs=[X, one(-1), one(1.5), one(0), one(15)], name="4 bits", **ONLY),
     Case(inputs=[X, one(-1), one(1.5), one(-128), one(127)], name="signed levels", **ONLY),
-    Case(inputs=[X, one(0.5), one(1.6), one(0), one(15)], name="a range above 0", **ONLY),
+    Case(inputs=[X, one(0.5), one(1.7), one(0), one(15)], name="a range above 0", **ONLY),
     Case(inputs=[X, one(-2), one(-0.5), one(0), one(15)], name="a range below 0", **ONLY),
     Case(inputs=[X, one(-1), one(1.5), *LEVELS], args={"ste_fine_grained": False}, name="straight through", **ONLY),
     Case(
@@ -104,9 +104,9 @@ CASES = [
         name="given average",
         **{**ONLY, "need_grad": (True, False, False, False, False)},
     ),
-    Case(inputs=[X3, axes(-1, -0.4), axes(1, 0.5), axes(0, 0), axes(7, 15)], name="channels", **ONLY),
+    Case(inputs=[X3, axes(-1.1, -0.4), axes(1, 0.5), axes(0, 0), axes(7, 15)], name="channels", **ONLY),
     Case(
-        inputs=[(2, 3, 4), [[[-1.0], [-0.7], [-2.0]]], [[[1.0], [0.9], [0.3]]], axes(0, 0, 0), axes(7, 7, 7)],
+        inputs=[(2, 3, 4), [[[-1.1], [-0.7], [-2.0]]], [[[1.0], [0.9], [0.3]]], axes(0, 0, 0), axes(7, 7, 7)],
         name="made",
         **{**ONLY, "second": False},
     ),
@@ -145,7 +145,7 @@ CASES = [
             0.5 * a + 0.5 * x.min((0, 2), keepdims=True),
             0.5 * b + 0.5 * x.max((0, 2), keepdims=True),
         ),
-        [X3, axes(-1, -0.4), axes(1, 0.5), axes(0, 0), axes(7, 15)],
+        [X3, axes(-1.1, -0.4), axes(1, 0.5), axes(0, 0), axes(7, 15)],
         x_min_max=True,
         ema=True,
         decay=0.5,

@@ -34,7 +34,7 @@ def gradient(
     return np.where(beyond, 0, gy) if ste_fine_grained else gy
 
 
-VALUES = [[0.1, 0.7, 0.71, -0.75, 1.4], [1.42, -2.8, 2.9, -100.0, 1e-3], [0.03, 0.35, -0.36, 12.0, 2.0]]
+VALUES = [[0.1, 0.7, 0.71, -0.75, 1.4], [1.42, -2.8, 2.9, -100.0, 0.02], [0.03, 0.35, -0.36, 12.0, 2.0]]
 ONLY = {"grad": gradient, "oracle_grad": False, "reason": "NNabla has no gradient of a gradient here"}
 CASES = [
     Case(inputs=[VALUES], elementwise=True, **ONLY),

@@ -47,11 +47,11 @@ CONVOLUTION = [
 LAYERS = {
     "binary_connect": ", quantize_zero_to=-1.0, wb_init=I.ConstantInitializer(2)",
     "binary_weight": ", quantize_zero_to=-1.0, wb_init=I.ConstantInitializer(2)",
-    "inq": ", num_bits=3, inq_iterations=(1, 2), selection_algorithm='largest_abs', seed=3, i_init=I.ConstantInitializer(1)",
+    "inq": ", num_bits=3, inq_iterations=(1, 2), selection_algorithm='largest_abs', i_init=I.ConstantInitializer(1)",
     "fixed_point_quantized": ", quantize_w=False, n_b=4, delta_b=0.5",
     "pow2_quantized": ", quantize_b=False, n_w=4, m_w=0, with_zero_w=True, sign_w=False",
     "pruned": ", prune_w=False, rate_b=0.5",
-    "min_max_quantized": ", ql_min_w=1, ql_max_b=15.5, w_min_max=True, qr_min_b_init=I.ConstantInitializer(-3), eps=0.1",
+    "min_max_quantized": ", ql_min_w=1, ql_max_b=15.5, w_min_max=True, qr_min_b_init=I.ConstantInitializer(-3)",
 }
 LEVELS = "nn.Variable.from_numpy_array(np.zeros((1, 3, 1))), nn.Variable.from_numpy_array(np.full((1, 3, 1), 7))"
 QUANTIZED = [
