@@ -27,7 +27,7 @@ mod pruned;
 mod quantized;
 
 pub use affine::{Affine, affine};
-pub use argument_types::{Apply, Arrays, Init, Inits, Level, Rng, Size, Sizes};
+pub use argument_types::{Apply, GivenArrays, Init, Inits, Level, Rng, Size, Sizes};
 pub use batch_normalization::{BatchNormalization, batch_normalization};
 pub use binary_connect::{
     BinaryConnectAffine, BinaryConnectConvolution, binary_connect_affine, binary_connect_convolution,

@@ -65,7 +65,7 @@ pub struct Rng(pub(crate) Option<Arc<dyn Generator>>);
 
 /// Arrays for the data of a layer's outputs (`None`: arrays of their own).
 #[derive(Clone, Default)]
-pub struct Arrays(pub Option<Vec<NdArray>>);
+pub struct GivenArrays(pub Option<Vec<NdArray>>);
 
 /// A level of a quantization: a number, which becomes a parameter, or a variable that has it.
 ///
@@ -233,6 +233,6 @@ objects! {
     Init, Init;
     Apply, Apply;
     Rng, Rng;
-    Arrays, Arrays;
+    GivenArrays, Arrays;
 }
 objects!(@arg Inits, Inits);

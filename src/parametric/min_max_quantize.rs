@@ -1,6 +1,6 @@
 //! `min_max_quantize`, which keeps the range.
 
-use super::argument_types::{Arrays, Init, Level};
+use super::argument_types::{GivenArrays, Init, Level};
 use super::declare::parametric;
 use super::layer::LayerParameters;
 use super::quantized::Quantizer;
@@ -38,7 +38,7 @@ parametric! {
         qr_min_init: Init = Init::default(), "Initial least number of the range; by default -6.";
         qr_max_init: Init = Init::default(), "Initial largest number of the range; by default 6.";
         fix_parameters: bool = false, "Whether the range stays as it is in training.";
-        outputs: Arrays = Arrays::default(), "Arrays for the outputs' data.";
+        outputs: GivenArrays = GivenArrays::default(), "Arrays for the outputs' data.";
     }
     parameters {
         "ql_min" "(1, ..)", statistics: "Least level, where a number is given.";
@@ -99,6 +99,6 @@ pub(super) struct InRange {
 
 impl Quantizer for InRange {
     fn apply(self, parameter: &Variable, into: NdArray) -> Result<Variable> {
-        min_max_quantize(self.scope, parameter, MinMaxQuantize { outputs: Arrays(Some(vec![into])), ..self.rule })
+        min_max_quantize(self.scope, parameter, MinMaxQuantize { outputs: GivenArrays(Some(vec![into])), ..self.rule })
     }
 }

@@ -10,7 +10,7 @@ use crate::function::args::Object;
 use crate::function::{ArgKind, ArgValue};
 use crate::graph::{Variable as Var, mode};
 use crate::initializer::{Generator, Initializer, Usual};
-use crate::parametric::{Apply, Arrays, Init, Inits, LayerDef, Level, Rng, registry};
+use crate::parametric::{Apply, GivenArrays, Init, Inits, LayerDef, Level, Rng, registry};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -84,7 +84,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             Err(_) => return Ok(None),
         },
         ArgKind::Arrays => match value.extract::<Vec<Bound<'_, PyNdArray>>>() {
-            Ok(list) => Object::new(Arrays(Some(list.iter().map(|a| a.get().inner().clone()).collect()))),
+            Ok(list) => Object::new(GivenArrays(Some(list.iter().map(|a| a.get().inner().clone()).collect()))),
             Err(_) => return Ok(None),
         },
         ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),

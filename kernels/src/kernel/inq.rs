@@ -26,8 +26,22 @@ struct Passes {
     /// Of how many there were, and over which shapes.
     count: i64,
     call: u64,
-    /// The values of the weights that are fixed.
-    fixed: Vec<Option<f64>>,
+    /// The values of the weights that are fixed, NaN for others.
+    kept: Vec<f64>,
+    /// Whether any is fixed.
+    any: bool,
+}
+
+impl Passes {
+    /// Before a pass over shapes of number `call`, with `n` weights.
+    fn begin(&mut self, call: u64, n: usize) {
+        if self.call != call {
+            (self.call, self.count) = (call, 0);
+        }
+        if self.kept.len() != n {
+            (self.kept, self.any) = (vec![f64::NAN; n], false);
+        }
+    }
 }
 
 impl InqIterations {
@@ -142,44 +156,46 @@ impl Inq {
         Ok(free)
     }
 
-    /// The weights of this pass, and which of them are fixed.
-    fn pass(&self, run: &Run, mut w: Vec<f64>, given: &[bool]) -> Result<(Vec<f64>, Vec<bool>)> {
-        let mut passes = self.iterations.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        if passes.call != run.call {
-            (passes.call, passes.count) = (run.call, 0);
+    /// Fixes what this pass fixes, of weights `w`; what is `given` is fixed already.
+    fn fix(&self, run: &Run, mut w: Vec<f64>, mut fixed: Vec<bool>, passes: &mut Passes) -> Result<()> {
+        for ((w, fixed), kept) in w.iter_mut().zip(&mut fixed).zip(&passes.kept).filter(|(_, kept)| !kept.is_nan()) {
+            (*w, *fixed) = (*kept, true);
         }
-        if passes.fixed.len() != w.len() {
-            passes.fixed = vec![None; w.len()];
-        }
-        let before = passes.fixed.iter().zip(&mut w);
-        before.for_each(|(kept, w)| *w = kept.unwrap_or(*w));
-        let mut fixed: Vec<bool> =
-            passes.fixed.iter().zip(given).map(|(kept, &given)| kept.is_some() || given).collect();
         for i in self.select(passes.count, &w, &fixed, run)? {
             fixed[i] = true;
         }
         let largest = w.iter().filter(|w| w.is_finite()).fold(0.0, |m: f64, w| m.max(w.abs()));
         let levels = Levels::new(largest, self.bits);
-        let new =
-            passes.fixed.iter_mut().zip(&mut w).zip(&fixed).filter(|((kept, _), fixed)| **fixed && kept.is_none());
-        for ((kept, w), _) in new {
-            *w = levels.as_ref().map_or(0.0, |levels| levels.nearest(*w));
-            *kept = Some(*w);
+        let free = passes.kept.iter_mut().zip(&w).zip(&fixed).filter(|((kept, _), fixed)| **fixed && kept.is_nan());
+        for ((kept, &w), _) in free {
+            *kept = levels.as_ref().map_or(0.0, |levels| levels.nearest(w));
         }
-        passes.count += 1;
-        Ok((w, fixed))
+        passes.any = fixed.contains(&true);
+        Ok(())
     }
 
-    /// Moves what is fixed, and writes weights and indicators.
-    fn advance<T: Element>(&self, run: &Run, x: &[View]) -> Result<Vec<T>> {
-        let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64());
-        let given: Vec<bool> = wide(2).map(|v| v.abs() >= 1.0).collect();
-        let (w, fixed) = self.pass(run, wide(1).collect(), &given)?;
-        let w: Vec<T> = w.into_iter().map(T::from_f64).collect();
-        run.update_input::<T>(1, w.len(), |to| to.copy_from_slice(&w))?;
-        let indicators = fixed.iter().map(|&f| T::from_f64(f64::from(u8::from(f))));
-        run.update_input::<T>(2, w.len(), |to| to.iter_mut().zip(indicators).for_each(|(to, v)| *to = v))?;
-        Ok(w)
+    /// Moves what is fixed, and writes weights and indicators; gives the weights, if any is fixed.
+    fn advance<T: Element>(&self, run: &Run, x: &[View]) -> Result<Option<Vec<T>>> {
+        let (w, given) = (x[1].slice::<T>(), x[2].slice::<T>());
+        let mut passes = self.iterations.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        passes.begin(run.call, w.len());
+        let is_given = |g: &T| g.to_f64().abs() >= 1.0;
+        let is_new = given.iter().zip(&passes.kept).any(|(g, kept)| is_given(g) && kept.is_nan());
+        if is_new || self.iterations.value().contains(&passes.count) {
+            let wide = w.iter().map(|v| v.to_f64()).collect();
+            self.fix(run, wide, given.iter().map(is_given).collect(), &mut passes)?;
+        }
+        passes.count += 1;
+        if !passes.any {
+            return Ok(None);
+        }
+        let or = |kept: &f64, own: T, fixed: T| if kept.is_nan() { own } else { fixed };
+        let weights: Vec<T> = w.iter().zip(&passes.kept).map(|(&w, kept)| or(kept, w, T::from_f64(*kept))).collect();
+        let one = T::from_f64(1.0);
+        let indicators: Vec<T> = given.iter().zip(&passes.kept).map(|(&g, kept)| or(kept, g, one)).collect();
+        run.update_input::<T>(1, weights.len(), |to| to.copy_from_slice(&weights))?;
+        run.update_input::<T>(2, weights.len(), |to| to.copy_from_slice(&indicators))?;
+        Ok(Some(weights))
     }
 }
 
@@ -187,8 +203,10 @@ impl Call for Inq {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let mut weight = x[1].data.clone();
         if !run.again {
-            weight = Data::new(run.dtype, weight.len())?;
-            with_real!(run.dtype, T => weight.as_mut_slice().copy_from_slice(&self.advance::<T>(run, x)?));
+            with_real!(run.dtype, T => if let Some(w) = self.advance::<T>(run, x)? {
+                weight = Data::new(run.dtype, w.len())?;
+                weight.as_mut_slice().copy_from_slice(&w);
+            });
         }
         let bias = x.get(3).map(|b| View::new(b.shape, b.data.clone()));
         let own = [View::new(x[0].shape, x[0].data.clone()), View::new(x[1].shape, weight)];
