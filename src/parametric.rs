@@ -9,12 +9,16 @@ mod affine;
 mod argument_types;
 mod attention;
 mod batch_normalization;
+mod binary_connect;
+mod binary_weight;
 mod convolution;
 mod declare;
 mod deconvolution;
 mod depthwise;
 mod embed;
+mod fixed_point_quantized;
 mod group_normalization;
+mod inq;
 mod layer;
 mod layer_normalization;
 mod lstm_cell;
@@ -22,27 +26,49 @@ mod prelu;
 mod recurrent;
 mod transformer;
 mod weight_normalization;
+mod min_max_quantize;
+mod min_max_quantized;
+mod pow2_quantized;
+mod pruned;
+mod quantized;
 
 pub use affine::{Affine, affine};
-pub use argument_types::{Apply, Init, Inits, Rng, Size, Sizes};
+pub use argument_types::{Apply, GivenArrays, Init, Inits, Level, Rng, Size, Sizes};
 pub use attention::{MultiHeadAttention, multi_head_attention};
 pub use batch_normalization::{
     BatchNormalization, FusedBatchNormalization, batch_normalization, fused_batch_normalization,
 };
+pub use binary_connect::{
+    BinaryConnectAffine, BinaryConnectConvolution, binary_connect_affine, binary_connect_convolution,
+};
+pub use binary_weight::{BinaryWeightAffine, BinaryWeightConvolution, binary_weight_affine, binary_weight_convolution};
 pub use convolution::{Convolution, convolution};
 pub use declare::{LayerCall, LayerDef, LayerInput, ParameterDef};
 pub use deconvolution::{Deconvolution, deconvolution};
 pub use depthwise::{DepthwiseConvolution, DepthwiseDeconvolution, depthwise_convolution, depthwise_deconvolution};
 pub use embed::{Embed, embed};
+pub use fixed_point_quantized::{
+    FixedPointQuantizedAffine, FixedPointQuantizedConvolution, fixed_point_quantized_affine,
+    fixed_point_quantized_convolution,
+};
 pub use group_normalization::{GroupNormalization, InstanceNormalization, group_normalization, instance_normalization};
+pub use inq::{INQAffine, INQConvolution, inq_affine, inq_convolution};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
 pub use lstm_cell::{LSTMCell, lstm_cell};
-pub use prelu::{PReLU, prelu};
 pub use recurrent::{GRU, LSTM, RNN, gru, lstm, rnn};
 pub use transformer::{
     Transformer, TransformerDecode, TransformerEncode, transformer, transformer_decode, transformer_encode,
 };
 pub use weight_normalization::{SpectralNorm, WeightNormalization, spectral_norm, weight_normalization};
+pub use min_max_quantize::{MinMaxQuantize, min_max_quantize};
+pub use min_max_quantized::{
+    MinMaxQuantizedAffine, MinMaxQuantizedConvolution, min_max_quantized_affine, min_max_quantized_convolution,
+};
+pub use pow2_quantized::{
+    Pow2QuantizedAffine, Pow2QuantizedConvolution, pow2_quantized_affine, pow2_quantized_convolution,
+};
+pub use prelu::{PReLU, prelu};
+pub use pruned::{PrunedAffine, PrunedConvolution, pruned_affine, pruned_convolution};
 
 /// All parametric functions, in the order of the documentation.
 ///
@@ -53,14 +79,27 @@ pub fn registry() -> &'static [&'static LayerDef] {
     &[
         Affine::DEF,
         BatchNormalization::DEF,
+        BinaryConnectAffine::DEF,
+        BinaryConnectConvolution::DEF,
+        BinaryWeightAffine::DEF,
+        BinaryWeightConvolution::DEF,
         Convolution::DEF,
         Deconvolution::DEF,
         DepthwiseConvolution::DEF,
         DepthwiseDeconvolution::DEF,
         Embed::DEF,
+        FixedPointQuantizedAffine::DEF,
+        FixedPointQuantizedConvolution::DEF,
         GroupNormalization::DEF,
+        INQAffine::DEF,
+        INQConvolution::DEF,
         InstanceNormalization::DEF,
         LayerNormalization::DEF,
+        MinMaxQuantize::DEF,
+        MinMaxQuantizedAffine::DEF,
+        MinMaxQuantizedConvolution::DEF,
+        Pow2QuantizedAffine::DEF,
+        Pow2QuantizedConvolution::DEF,
         PReLU::DEF,
         FusedBatchNormalization::DEF,
         SpectralNorm::DEF,
@@ -73,5 +112,7 @@ pub fn registry() -> &'static [&'static LayerDef] {
         Transformer::DEF,
         TransformerEncode::DEF,
         TransformerDecode::DEF,
+        PrunedAffine::DEF,
+        PrunedConvolution::DEF,
     ]
 }

@@ -17,6 +17,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
     ("forget", r"with F.forget .*: \d\d%\n.*equal to the last bit"),
     ("char_lstm --steps 12", r"step   11: \d\.\d\d bits(.|\n)*It writes: 'The .{80}"),
     ("transformer --steps 12", r"step   11: loss \d\.\d+\n(.|\n)*\d{8} backwards is \d{8}\n\d+\.\d% of the digits"),
+    ("quantized_lenet --steps 12", r"step   11: loss \d\.\d+\nheld-out accuracy: .*\nconv1/.*W_q: 144 weights of \d+"),
+    ("quantized_lenet --steps 12 --weights binary", r"conv1/bwn_conv/Wb: 144 weights of 2 values from -1 to 1"),
     ("custom_function", r"static +(\S+ x - \S+)\ndynamic +\1\n"),
 ])  # fmt: skip
 def test_an_example_runs(name: str, shown: str) -> None:

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._core import Variable
-from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._core import NdArray, Variable
+from ._parametric_api import Apply, Initializer, Input, Level, ParamInit, Rng, parametric_function_api
 {written}
 __all__ = [
 {names}]

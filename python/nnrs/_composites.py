@@ -13,6 +13,7 @@ from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._fused_convolution import fused_convolution
+from ._quantization import fixed_point_quantize, min_max_quantize, pow2_quantize
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
 from ._signal import interpolate, istft, patch_correlation, stft
@@ -36,6 +37,7 @@ __all__ = [
     "clip_by_value",
     "deformable_convolution",
     "einsum",
+    "fixed_point_quantize",
     "forget",
     "fused_batch_normalization",
     "fused_convolution",
@@ -47,11 +49,13 @@ __all__ = [
     "layer_normalization",
     "lstm",
     "multi_head_attention",
+    "min_max_quantize",
     "nonzero",
     "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",
     "patch_correlation",
+    "pow2_quantize",
     "quantize_linear",
     "rnn",
     "scatter_nd",

@@ -16,25 +16,16 @@ from ._errors import MissingModuleError
 NAMES: dict[str, str] = {
     "functions": """
 mean_subtraction rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase
-image_augmentation binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution
-inq_affine inq_convolution fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d
-onnx_non_max_suppression
+image_augmentation vat_noise nms_detection2d onnx_non_max_suppression
 """,
-    "parametric_functions": """
-binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution
-fixed_point_quantized_affine fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction
-min_max_quantize min_max_quantized_affine min_max_quantized_convolution pow2_quantized_affine
-pow2_quantized_convolution pruned_affine pruned_convolution
-""",
+    "parametric_functions": "mean_subtraction",
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution FixedPointQuantize
-INQAffine INQConvolution ImageAugmentation MeanSubtraction MinMaxQuantize NmsDetection2d ONNXNonMaxSuppression
-Pow2Quantize ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift VATNoise
+ImageAugmentation MeanSubtraction NmsDetection2d ONNXNonMaxSuppression ProtoFunction ProtoVariable RandBeta
+RandBinomial RandGamma RandomChoice RandomCrop RandomErase RandomFlip RandomShift VATNoise
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",

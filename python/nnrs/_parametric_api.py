@@ -20,6 +20,7 @@ Input: TypeAlias = Variable | NdArray
 Initializer: TypeAlias = Callable[..., Any] | np.ndarray | None
 Apply: TypeAlias = Callable[[Variable], Variable] | None
 Rng: TypeAlias = np.random.RandomState | None
+Level: TypeAlias = float | Variable
 ParamInit: TypeAlias = dict[str, Initializer] | None
 R = TypeVar("R")
 ParamDesc = Sequence[tuple[str, str, str, bool]]

@@ -3859,6 +3859,260 @@ def kl_multinomial(p: A, q: A, base_axis: int = 1, n_outputs: int = -1, outputs:
     return _call(_KL_MULTINOMIAL, (p, q), (base_axis,), n_outputs, outputs)
 
 
+_BINARY_CONNECT_AFFINE = _index('binary_connect_affine')
+
+
+@_checked
+def binary_connect_affine(x: A, weight: A, binary_weight: A, bias: A | None = None, base_axis: int = 1, quantize_zero_to: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """An affine layer with the signs of its weight (BinaryConnect, Courbariaux et al., 2015), `y = x sign(w) + b`. Each forward
+     pass writes the signs to binary_weight. The gradient passes straight through the signs.
+
+    Args:
+        x: Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.
+        weight: Weight of shape (D_B * .. * D_N, L_0, .., L_I).
+        binary_weight: Array of the weight's shape; forward writes the signs to it.
+        bias: Bias of shape (L_0, .., L_I).
+        base_axis: First axis that belongs to the vector; may count from the end.
+        quantize_zero_to: The sign of 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+    """
+    return _call(_BINARY_CONNECT_AFFINE, (x, weight, binary_weight, bias), (base_axis, quantize_zero_to), n_outputs, outputs)
+
+
+_BINARY_CONNECT_CONVOLUTION = _index('binary_connect_convolution')
+
+
+@_checked
+def binary_connect_convolution(x: A, weight: A, binary_weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, quantize_zero_to: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A convolution with the signs of its weight (BinaryConnect, Courbariaux et al., 2015). Each forward pass writes the signs to
+     binary_weight. The gradient passes straight through the signs.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (O, C / group, kernel..).
+        binary_weight: Array of the weight's shape; forward writes the signs to it.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        quantize_zero_to: The sign of 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..).
+    """
+    return _call(_BINARY_CONNECT_CONVOLUTION, (x, weight, binary_weight, bias), (base_axis, pad, stride, dilation, group, quantize_zero_to), n_outputs, outputs)
+
+
+_BINARY_WEIGHT_AFFINE = _index('binary_weight_affine')
+
+
+@_checked
+def binary_weight_affine(x: A, weight: A, binary_weight: A, alpha: A, bias: A | None = None, base_axis: int = 1, quantize_zero_to: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """An affine layer with the signs of its weight and a scale for each output (XNOR-Net, Rastegari et al., 2016),
+     `y = x (sign(w) alpha) + b`, alpha being the mean `|w|` of each output. Each forward pass writes the signs to binary_weight, and
+     alpha. The gradient passes straight through signs and scales: that of the weight is as if it had been used itself.
+
+    Args:
+        x: Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.
+        weight: Weight of shape (D_B * .. * D_N, L_0, .., L_I).
+        binary_weight: Array of the weight's shape; forward writes the signs to it.
+        alpha: Array of L_0 * .. * L_I elements; forward writes the scales to it.
+        bias: Bias of shape (L_0, .., L_I).
+        base_axis: First axis that belongs to the vector; may count from the end.
+        quantize_zero_to: The sign of 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+    """
+    return _call(_BINARY_WEIGHT_AFFINE, (x, weight, binary_weight, alpha, bias), (base_axis, quantize_zero_to), n_outputs, outputs)
+
+
+_BINARY_WEIGHT_CONVOLUTION = _index('binary_weight_convolution')
+
+
+@_checked
+def binary_weight_convolution(x: A, weight: A, binary_weight: A, alpha: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, quantize_zero_to: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A convolution with the signs of its weight and a scale for each output channel (XNOR-Net, Rastegari et al., 2016), alpha, the mean
+     `|w|` of each. Each forward pass writes the signs to binary_weight, and alpha. The gradient passes straight through signs
+     and scales: that of the weight is as if it had been used itself.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (O, C / group, kernel..).
+        binary_weight: Array of the weight's shape; forward writes the signs to it.
+        alpha: Array of O elements; forward writes the scales to it.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        quantize_zero_to: The sign of 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..).
+    """
+    return _call(_BINARY_WEIGHT_CONVOLUTION, (x, weight, binary_weight, alpha, bias), (base_axis, pad, stride, dilation, group, quantize_zero_to), n_outputs, outputs)
+
+
+_INQ_AFFINE = _index('inq_affine')
+
+
+@_checked
+def inq_affine(x: A, weight: A, indicator_fixedweights: A, bias: A | None = None, base_axis: int = 1, num_bits: int = 4, inq_iterations: Sequence[int] = (), selection_algorithm: str = 'largest_abs', seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """An affine layer whose weights are quantized incrementally (INQ, Zhou et al., 2017). The forward passes whose numbers, from 0,
+     are in inq_iterations fix half of the weights that are not fixed yet, that of the last number all. A weight that is fixed becomes
+     a power of two, or 0, in the array of the weight itself, and 1 in that of the indicators; each forward pass sets it to that value again. The
+     powers are the `2^(num_bits - 2)` up to the one for the largest `|w|`. Gradients are the layer's.
+
+    Args:
+        x: Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.
+        weight: Weight of shape (D_B * .. * D_N, L_0, .., L_I). Forward writes what is fixed.
+        indicator_fixedweights: Array of the weight's shape: 1 where the weight is fixed, else 0. Forward writes
+            it.
+        bias: Bias of shape (L_0, .., L_I).
+        base_axis: First axis that belongs to the vector; may count from the end.
+        num_bits: Bits of a weight, 2 or more: one for the sign, one for zero.
+        inq_iterations: Numbers of the forward passes that fix weights.
+        selection_algorithm: Which half is fixed: 'largest_abs' or 'random'.
+        seed: Seed of the random choice; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+    """
+    return _call(_INQ_AFFINE, (x, weight, indicator_fixedweights, bias), (base_axis, num_bits, inq_iterations, selection_algorithm, seed), n_outputs, outputs)
+
+
+_INQ_CONVOLUTION = _index('inq_convolution')
+
+
+@_checked
+def inq_convolution(x: A, weight: A, indicator_fixedweights: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, num_bits: int = 4, inq_iterations: Sequence[int] = (), selection_algorithm: str = 'largest_abs', seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """A convolution whose weights are quantized incrementally (INQ, Zhou et al., 2017). The forward passes whose numbers, from 0,
+     are in inq_iterations fix half of the weights that are not fixed yet, that of the last number all. A weight that is fixed becomes
+     a power of two, or 0, in the array of the weight itself, and 1 in that of the indicators; each forward pass sets it to that value again. The
+     powers are the `2^(num_bits - 2)` up to the one for the largest `|w|`. Gradients are the layer's.
+
+    Args:
+        x: Images of shape (.., C, spatial..) with base_axis leading axes.
+        weight: Kernels of shape (O, C / group, kernel..). Forward writes what is fixed.
+        indicator_fixedweights: Array of the weight's shape: 1 where the weight is fixed, else 0. Forward writes
+            it.
+        bias: Bias of shape (O,).
+        base_axis: Number of leading axes that only repeat the convolution; may count from the end.
+        pad: Zeros on both ends of each spatial axis; None: no padding.
+        stride: Distance of windows on each spatial axis; None: 1.
+        dilation: Distance of a kernel's elements on each spatial axis; None: 1.
+        group: Number of groups of channels that are convolved apart.
+        num_bits: Bits of a weight, 2 or more: one for the sign, one for zero.
+        inq_iterations: Numbers of the forward passes that fix weights.
+        selection_algorithm: Which half is fixed: 'largest_abs' or 'random'.
+        seed: Seed of the random choice; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of shape (.., O, new spatial..).
+    """
+    return _call(_INQ_CONVOLUTION, (x, weight, indicator_fixedweights, bias), (base_axis, pad, stride, dilation, group, num_bits, inq_iterations, selection_algorithm, seed), n_outputs, outputs)
+
+
+_FIXED_POINT_QUANTIZE = _index('fixed_point_quantize')
+
+
+def _fixed_point_quantize(x: A, sign: bool = True, n: int = 8, delta: float = 0.0625, ste_fine_grained: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The nearest number of a fixed-point format, `y = round(x / delta) delta` within its limits, which are
+     `+-(2^(n-1) - 1) delta` with a sign, and 0 and `(2^n - 1) delta` without. Halves are rounded away from zero; NaN stays.
+     The gradient passes straight through; with ste_fine_grained only where x is within the limits.
+
+    Args:
+        x: N-D array.
+        sign: Whether there are negative numbers; the sign is one of the bits.
+        n: Number of bits.
+        delta: The step.
+        ste_fine_grained: Whether x beyond the limits has gradient 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_FIXED_POINT_QUANTIZE, (x,), (sign, n, delta, ste_fine_grained), n_outputs, outputs)
+
+
+_MIN_MAX_QUANTIZE = _index('min_max_quantize')
+
+
+def _min_max_quantize(x: A, qr_min: A, qr_max: A, ql_min: A, ql_max: A, decay: float = 0.999, x_min_max: bool = False, ema: bool = False, ste_fine_grained: bool = True, eps: float = 0.01, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
+    """Quantizes a range linearly (Jacob et al., 2018), `y = round((clip(x) - low) / scale) scale + low` with
+     `scale = (qr_max - qr_min) / (ql_max - ql_min)`. The range [low, high] that x is clipped to is that from qr_min to qr_max, moved so
+     that 0 is a level: `low = (ql_min - zero) scale`, `high = (ql_max - zero) scale`, zero being `ql_min - qr_min / scale`
+     rounded, and clipped to the levels. With x_min_max each forward pass sets qr_min and qr_max to the least and the largest x, with
+     ema too to a moving average of them, `decay qr + (1 - decay) x`. Always qr_max becomes `qr_min + eps` where it is less. The
+     gradient of x passes straight through; with ste_fine_grained only where x is in the range. That of qr_min is the
+     sum where x is below the range, that of qr_max where it is above; with x_min_max or ema they have none.
+
+    Args:
+        x: N-D array.
+        qr_min: Least number of the range, of a shape that broadcasts to x's. Forward may write it.
+        qr_max: Largest number of the range, of qr_min's shape. Forward may write it.
+        ql_min: The least level, of qr_min's shape; 0, say.
+        ql_max: The largest level, of qr_min's shape; 255, say.
+        decay: How much of the range each forward pass keeps, with x_min_max and ema.
+        x_min_max: Take the range from x.
+        ema: The range is a moving average.
+        ste_fine_grained: Whether x beyond the range has gradient 0.
+        eps: The least size of the range.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+        range: low and high, of qr_min's shape.
+    """
+    return _call(_MIN_MAX_QUANTIZE, (x, qr_min, qr_max, ql_min, ql_max), (decay, x_min_max, ema, ste_fine_grained, eps), n_outputs, outputs)
+
+
+_POW2_QUANTIZE = _index('pow2_quantize')
+
+
+def _pow2_quantize(x: A, sign: bool = True, with_zero: bool = True, n: int = 8, m: int = 1, ste_fine_grained: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The nearest power of two in logarithms, `y = sign(x) 2^round(log2 |x|)`, the exponent being one of the `2^b` from
+     `m - 2^b + 1` to m, where b is n less a bit for the sign and a bit for zero. With a zero, magnitudes below
+     `2^-0.5` of the least power become 0. Without a sign, negative numbers become the least one. NaN stays.
+     The gradient passes straight through; with ste_fine_grained not where `|x|` is rounded to a power above `2^m`, nor,
+     without a sign, where x is negative.
+
+    Args:
+        x: N-D array.
+        sign: Whether there are negative numbers; the sign is one of the bits.
+        with_zero: Whether 0 is one of the numbers, which takes a bit.
+        n: Number of bits.
+        m: The largest number is `2^m`.
+        ste_fine_grained: Whether x beyond the limits has gradient 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_POW2_QUANTIZE, (x,), (sign, with_zero, n, m, ste_fine_grained), n_outputs, outputs)
+
+
 _PRUNE = _index('prune')
 
 

@@ -77,6 +77,10 @@ pub enum ArgKind {
     Rng,
     /// A variable that may be left out, of a parametric function.
     Variable,
+    /// A number or a variable.
+    Level,
+    /// Arrays for the data of outputs.
+    Arrays,
 }
 
 impl ArgKind {
@@ -94,6 +98,8 @@ impl ArgKind {
             ArgKind::Apply => "Apply",
             ArgKind::Rng => "Rng",
             ArgKind::Variable => "Input",
+            ArgKind::Level => "Level",
+            ArgKind::Arrays => "list[NdArray]",
         }
     }
 }

@@ -40,6 +40,11 @@ impl Resolved {
     pub fn call(&self) -> Option<&dyn Call> {
         self.call.as_deref()
     }
+
+    /// The kernels, for a call that uses them.
+    pub(crate) fn into_call(self) -> Result<Box<dyn Call>> {
+        self.call.ok_or_else(|| Error::unsupported("this function has no kernel"))
+    }
 }
 
 /// A call as what the function's `resolve` has given.

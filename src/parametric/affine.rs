@@ -2,7 +2,7 @@
 
 use super::argument_types::{Apply, Init, Rng, Sizes};
 use super::declare::parametric;
-use super::layer::{LayerParameters, glorot};
+use super::layer::{LayerParameters, affine_weight};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::Result;
@@ -40,11 +40,8 @@ parametric! {
 
 impl Affine {
     fn build(&self, x: &Variable, Sizes(outmaps): Sizes) -> Result<Vec<Variable>> {
-        let shape = x.shape();
-        let inmaps = shape.size_from(shape.axis(self.base_axis, "base_axis")?);
+        let (sizes, usual) = affine_weight(x, self.base_axis, &outmaps)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let usual = glorot(inmaps, outmaps.iter().product(), &[]);
-        let sizes: Vec<usize> = std::iter::once(inmaps).chain(outmaps.iter().copied()).collect();
         let w = layer.weight(&sizes, &self.w_init, usual, &self.apply_w)?;
         let b = layer.bias(&outmaps, &self.b_init, &self.apply_b, self.with_bias)?;
         Ok(vec![f::affine(x, &w, b.as_ref(), f::Affine { base_axis: self.base_axis })?])

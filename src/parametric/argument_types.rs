@@ -2,7 +2,8 @@
 
 use crate::function::args::{ArgKind, ArgType, ArgValue};
 use crate::graph::Variable;
-use crate::initializer::{Generator, Initializer};
+use crate::initializer::{Constant, Generator, Initializer};
+use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,11 @@ impl Init {
     /// This initializer.
     pub fn new(initializer: impl Initializer + 'static) -> Init {
         Init(Some(Arc::new(initializer)))
+    }
+
+    /// This one, or a number everywhere where none is given.
+    pub(super) fn or(&self, number: f64) -> Init {
+        if self.0.is_some() { self.clone() } else { Init::new(Constant(number)) }
     }
 }
 
@@ -61,6 +67,76 @@ impl Apply {
 /// `nnrs.random.prng`.
 #[derive(Clone, Default)]
 pub struct Rng(pub(crate) Option<Arc<dyn Generator>>);
+
+/// Arrays for the data of a layer's outputs (`None`: arrays of their own).
+#[derive(Clone, Default)]
+pub struct GivenArrays(pub Option<Vec<NdArray>>);
+
+/// A level of a quantization: a number, which becomes a parameter, or a variable that has it.
+///
+/// ```
+/// use nnrs::{parametric::Level, Variable};
+/// assert!(matches!(Level::from(255), Level::Whole(255)));
+/// assert!(matches!(Level::from(7.5), Level::Number(7.5)));
+/// assert!(matches!(Level::from(Variable::new([1, 1])), Level::Of(_)));
+/// ```
+#[derive(Clone)]
+pub enum Level {
+    /// This whole number.
+    Whole(i64),
+    /// This number.
+    Number(f64),
+    /// What this variable has.
+    Of(Variable),
+}
+
+impl From<i64> for Level {
+    fn from(number: i64) -> Level {
+        Level::Whole(number)
+    }
+}
+
+impl From<f64> for Level {
+    fn from(number: f64) -> Level {
+        Level::Number(number)
+    }
+}
+
+impl From<Variable> for Level {
+    fn from(of: Variable) -> Level {
+        Level::Of(of)
+    }
+}
+
+impl std::fmt::Debug for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Level::Whole(number) => write!(f, "Whole({number})"),
+            Level::Number(number) => write!(f, "Number({number})"),
+            Level::Of(v) => write!(f, "Of({})", v.shape()),
+        }
+    }
+}
+
+impl ArgType for Level {
+    const KIND: ArgKind = ArgKind::Level;
+
+    fn from_value(v: ArgValue) -> Option<Level> {
+        match v {
+            ArgValue::Object(o) => o.downcast::<Level>(),
+            ArgValue::Float(number) => Some(Level::Number(number)),
+            v => i64::from_value(v).map(Level::Whole),
+        }
+    }
+
+    fn to_value(&self) -> ArgValue {
+        match self {
+            Level::Whole(number) => ArgValue::Int(*number),
+            Level::Number(number) => ArgValue::Float(*number),
+            Level::Of(_) => ArgValue::None,
+        }
+    }
+}
 
 /// A size: a whole number of 0 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +238,7 @@ objects! {
     Init, Init;
     Apply, Apply;
     Rng, Rng;
+    GivenArrays, Arrays;
 }
 objects!(@arg Inits, Inits);
 

@@ -2,10 +2,10 @@
 
 use super::argument_types::{Apply, Init, Rng, Size, Sizes};
 use super::declare::parametric;
-use super::layer::{LayerParameters, glorot, groups};
+use super::layer::{ConvolutionWeight, LayerParameters};
 use crate::functions as f;
 use crate::graph::Variable;
-use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::error::Result;
 
 parametric! {
     /// N-D convolution with bias.
@@ -54,19 +54,11 @@ impl Convolution {
     }
 
     fn build(&self, x: &Variable, Size(outmaps): Size, Sizes(kernel): Sizes) -> Result<Vec<Variable>> {
-        if kernel.contains(&0) {
-            return Err(Error::arg("kernel", "sizes of 1 or more").actual(format!("{kernel:?}")));
-        }
-        let shape = x.shape();
-        let base_axis = shape.axis(self.base_axis, "base_axis")?;
-        let channels = shape[if self.channel_last { shape.ndim() - 1 } else { base_axis }];
-        let depth = channels / groups(self.group, channels, outmaps)?;
-        let mut sizes: Vec<usize> = [outmaps, depth].into_iter().chain(kernel.iter().copied()).collect();
-        if self.channel_last {
-            sizes[1..].rotate_left(1);
-        }
+        let &Convolution { group, base_axis, channel_last, .. } = self;
+        let weight = ConvolutionWeight { outmaps, kernel: &kernel, group, base_axis, channel_last };
+        let (sizes, usual) = weight.of(x)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let w = layer.weight(&sizes, &self.w_init, glorot(channels, outmaps, &kernel), &self.apply_w)?;
+        let w = layer.weight(&sizes, &self.w_init, usual, &self.apply_w)?;
         let b = layer.bias(&[outmaps], &self.b_init, &self.apply_b, self.with_bias)?;
         let rule = f::Convolution {
             base_axis: self.base_axis,

@@ -19,7 +19,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     DepthwiseConvolution depthwise_convolution in "depthwise_conv"
-    inp: "Input of shape (samples..., channels, *sizes)."
+    inputs { inp: "Input of shape (samples..., channels, *sizes)." }
     required { kernel: Sizes, "Kernel size, one a spatial axis."; }
     options {
         pad: Option<Vec<i64>> = None, "Zeros put around, one a spatial axis; by default 0.";
@@ -53,7 +53,7 @@ parametric! {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     DepthwiseDeconvolution depthwise_deconvolution in "depthwise_deconv"
-    inp: "Input of shape (samples..., channels, *sizes)."
+    inputs { inp: "Input of shape (samples..., channels, *sizes)." }
     required { kernel: Sizes, "Kernel size, one a spatial axis."; }
     options {
         pad: Option<Vec<i64>> = None, "What is cut from both ends of the output, one a spatial axis; by default 0.";

@@ -34,6 +34,19 @@ impl LayerParameters {
         self.rng.0.clone().unwrap_or_else(generator).initializer(usual)
     }
 
+    /// A parameter that is used like a trained one, and may not be one.
+    pub(super) fn used_as_trained(
+        &self,
+        name: &str,
+        shape: &[usize],
+        init: &Init,
+        usual: Usual,
+        is_trained: bool,
+    ) -> Result<Variable> {
+        let init = init.0.clone().unwrap_or_else(|| self.usual(usual));
+        use_parameter(name, shape, &*init, is_trained, !self.fixed)
+    }
+
     /// A trained parameter as this call uses it.
     pub(super) fn parameter(&self, name: &str, shape: &[usize], init: &Init, usual: Usual) -> Result<Variable> {
         self.parameter_or(name, shape, init, self.usual(usual))
@@ -142,6 +155,42 @@ impl Initializer for SideBySide {
             }
         }
         NdArray::from_slice(&values, shape.clone())
+    }
+}
+
+/// Sizes of the weight of an affine layer, and what it usually begins with.
+pub(super) fn affine_weight(x: &Variable, base_axis: i64, outmaps: &[usize]) -> Result<(Vec<usize>, Usual)> {
+    let shape = x.shape();
+    let inmaps = shape.size_from(shape.axis(base_axis, "base_axis")?);
+    let usual = glorot(inmaps, outmaps.iter().product(), &[]);
+    Ok((std::iter::once(inmaps).chain(outmaps.iter().copied()).collect(), usual))
+}
+
+/// What the weight of a convolution follows from.
+pub(super) struct ConvolutionWeight<'a> {
+    pub(super) outmaps: usize,
+    pub(super) kernel: &'a [usize],
+    pub(super) group: i64,
+    pub(super) base_axis: i64,
+    pub(super) channel_last: bool,
+}
+
+impl ConvolutionWeight<'_> {
+    /// Its sizes, and what it usually begins with.
+    pub(super) fn of(&self, x: &Variable) -> Result<(Vec<usize>, Usual)> {
+        let &ConvolutionWeight { outmaps, kernel, .. } = self;
+        if kernel.contains(&0) {
+            return Err(Error::arg("kernel", "sizes of 1 or more").actual(format!("{kernel:?}")));
+        }
+        let shape = x.shape();
+        let base_axis = shape.axis(self.base_axis, "base_axis")?;
+        let channels = shape[if self.channel_last { shape.ndim() - 1 } else { base_axis }];
+        let depth = channels / groups(self.group, channels, outmaps)?;
+        let mut sizes: Vec<usize> = [outmaps, depth].into_iter().chain(kernel.iter().copied()).collect();
+        if self.channel_last {
+            sizes[1..].rotate_left(1);
+        }
+        Ok((sizes, glorot(channels, outmaps, kernel)))
     }
 }
 

@@ -107,6 +107,7 @@ pub(crate) fn arguments(
                 ArgKind::Inits => "initial values by name, as {'beta': 0.5}, or None".into(),
                 ArgKind::Apply => "a function of a Variable, or None".into(),
                 ArgKind::Variable => "a Variable or NdArray, or None".into(),
+                ArgKind::Level => "a number or a Variable".into(),
                 _ => format!("{}{none}", hint(arg)),
             };
             fail(Error::new(ErrorKind::Type, expected).argument(arg.name).actual(shown))
@@ -278,7 +279,8 @@ fn example(def: &Def) -> Option<Arc<dyn Function>> {
         ArgKind::Str => ArgValue::Str(String::new()),
         ArgKind::Ints => ArgValue::Ints(vec![1]),
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
-        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable => ArgValue::None,
+        ArgKind::Level => ArgValue::Int(0),
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable | ArgKind::Arrays => ArgValue::None,
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
     (def.build)(&mut Args::new(required.collect())).ok()

@@ -368,7 +368,17 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             Some(v) => Some(ArgValue::Floats(v)),
             None => fitting(value)?.map(ArgValue::Float),
         },
-        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable => {
+        ArgKind::Level if !value.is_instance_of::<PyVariable>() => match fitting(value)? {
+            Some(number) => Some(ArgValue::Int(number)),
+            None => argument(value, ArgKind::Float)?,
+        },
+        ArgKind::Init
+        | ArgKind::Inits
+        | ArgKind::Apply
+        | ArgKind::Rng
+        | ArgKind::Variable
+        | ArgKind::Level
+        | ArgKind::Arrays => {
             super::parametric::argument(value, kind)?
         }
     })

@@ -10,7 +10,7 @@ use crate::function::args::Object;
 use crate::function::{ArgDef, ArgKind, ArgValue};
 use crate::graph::{Variable as Var, mode};
 use crate::initializer::{Generator, Initializer, Usual};
-use crate::parametric::{Apply, Init, Inits, LayerDef, Rng, registry};
+use crate::parametric::{Apply, GivenArrays, Init, Inits, LayerDef, Level, Rng, registry};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
@@ -94,6 +94,14 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         ArgKind::Variable => match variable(value) {
             Some((v, _)) => Object::new(v),
             None => return Ok(None),
+        },
+        ArgKind::Level => match value.cast::<PyVariable>() {
+            Ok(v) => Object::new(Level::Of(v.get().var().clone())),
+            Err(_) => return Ok(None),
+        },
+        ArgKind::Arrays => match value.extract::<Vec<Bound<'_, PyNdArray>>>() {
+            Ok(list) => Object::new(GivenArrays(Some(list.iter().map(|a| a.get().inner().clone()).collect()))),
+            Err(_) => return Ok(None),
         },
         ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),
         _ => Object::new(init(value)),

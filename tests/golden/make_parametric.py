@@ -32,6 +32,46 @@ def states(layers: int, directions: int, cell: str) -> str:
     return ", ".join([f"nn.Variable(({layers}, {directions}, 2, 4))"] * (1 + (cell == "lstm")))
 
 
+OWN_INITS = "w_init=I.NormalInitializer(0.1), b_init=I.ConstantInitializer(1)"
+AFFINE = [
+    "",
+    ", name='q'",
+    ", with_bias=False, rng=np.random.RandomState(3)",
+    f", fix_parameters=True, {OWN_INITS}",
+    ", b_init=I.NormalInitializer(0.2), base_axis=2",
+]
+CONVOLUTION = [
+    "",
+    ", pad=(1, 1), stride=(2, 2), dilation=(1, 2), name='q'",
+    ", with_bias=False, rng=np.random.RandomState(3)",
+    f", fix_parameters=True, {OWN_INITS}",
+]
+# By the start of the name: arguments of its own.
+LAYERS = {
+    "binary_connect": ", quantize_zero_to=-1.0, wb_init=I.ConstantInitializer(2)",
+    "binary_weight": ", quantize_zero_to=-1.0, wb_init=I.ConstantInitializer(2)",
+    "inq": ", num_bits=3, inq_iterations=(1, 2), selection_algorithm='largest_abs', i_init=I.ConstantInitializer(1)",
+    "fixed_point_quantized": ", quantize_w=False, n_b=4, delta_b=0.5",
+    "pow2_quantized": ", quantize_b=False, n_w=4, m_w=0, with_zero_w=True, sign_w=False",
+    "pruned": ", prune_w=False, rate_b=0.5",
+    "min_max_quantized": ", ql_min_w=1, ql_max_b=15.5, w_min_max=True, qr_min_b_init=I.ConstantInitializer(-3)",
+}
+LEVELS = "nn.Variable.from_numpy_array(np.zeros((1, 3, 1))), nn.Variable.from_numpy_array(np.full((1, 3, 1), 7))"
+QUANTIZED = [
+    *(f"PF.{name}_affine({X3}, 5{more})" for name, own in LAYERS.items() for more in [*AFFINE, own]),
+    *(f"PF.{name}_affine({X3}, (5, 2))" for name in LAYERS),
+    *(f"PF.{name}_convolution({X4}, 5, (3, 3){more})" for name, own in LAYERS.items() for more in [*CONVOLUTION, own]),
+    *(f"PF.{name}_convolution({X4}, 6, (3, 3), group=3)" for name in [*LAYERS][3:]),
+    f"PF.min_max_quantized_affine({X3}, 5, quantize_w=False, quantize_b=False)",
+    f"PF.min_max_quantize({X3})",
+    f"PF.min_max_quantize({X3}, ql_min=-8, ql_max=7.5, name='m')",
+    f"PF.min_max_quantize({X3}, {LEVELS})",
+    f"PF.min_max_quantize({X3}, fix_parameters=True, qr_min_init=I.ConstantInitializer(-2))",
+    f"PF.min_max_quantize({X3}, x_min_max=True, ema=True, decay=0.9)",
+    f"PF.min_max_quantize({X3}, x_min_max=True)",
+]
+
+
 PARAMETRIC = [
     f"PF.affine({X3}, 5)",
     f"PF.affine({X3}, 5, name='nm')",
@@ -139,6 +179,7 @@ PARAMETRIC = [
     "PF.lstm_cell(nn.Variable((2, 5)), nn.Variable((2, 4)), nn.Variable((2, 4)), 4, fix_parameters=True, name='c')",
     "PF.LSTMCell(2, 4, name='c')(nn.Variable((2, 5)))",
     "PF.LSTMCell(2, 4)(nn.Variable((2, 5)), w_init=I.ConstantInitializer(2), b_init=I.ConstantInitializer(1))",
+    *QUANTIZED,
 ]
 # Queries, keys and values: steps, sequences, numbers.
 Q, K, V = "nn.Variable((5, 2, 12))", "nn.Variable((4, 2, 6))", "nn.Variable((4, 2, 8))"

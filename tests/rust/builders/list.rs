@@ -186,6 +186,15 @@ builders! {
     huber_loss
     epsilon_insensitive_loss
     kl_multinomial
+    binary_connect_affine
+    binary_connect_convolution
+    binary_weight_affine
+    binary_weight_convolution
+    inq_affine
+    inq_convolution
+    fixed_point_quantize
+    min_max_quantize
+    pow2_quantize
     prune
     quantize_linear
     dequantize_linear
