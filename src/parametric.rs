@@ -15,6 +15,7 @@ mod embed;
 mod group_normalization;
 mod layer;
 mod layer_normalization;
+mod mean_subtraction;
 mod prelu;
 
 pub use affine::{Affine, affine};
@@ -26,6 +27,7 @@ pub use deconvolution::{Deconvolution, deconvolution};
 pub use embed::{Embed, embed};
 pub use group_normalization::{GroupNormalization, InstanceNormalization, group_normalization, instance_normalization};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
+pub use mean_subtraction::{MeanSubtraction, mean_subtraction};
 pub use prelu::{PReLU, prelu};
 
 /// All parametric functions, in the order of the documentation.
@@ -43,6 +45,7 @@ pub fn registry() -> &'static [&'static LayerDef] {
         GroupNormalization::DEF,
         InstanceNormalization::DEF,
         LayerNormalization::DEF,
+        MeanSubtraction::DEF,
         PReLU::DEF,
     ]
 }

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
+from ._counted import nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._recurrent import gru, lstm, rnn
@@ -42,6 +42,7 @@ __all__ = [
     "layer_normalization",
     "lstm",
     "nonzero",
+    "onnx_non_max_suppression",
     "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",

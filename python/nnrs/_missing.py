@@ -15,29 +15,25 @@ from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
     "functions": """
-fused_convolution deformable_convolution adaptive_separable_convolution mean_subtraction rand_binomial rand_beta
-rand_gamma random_choice random_crop random_flip random_shift random_erase image_augmentation binary_connect_affine
+fused_convolution deformable_convolution adaptive_separable_convolution binary_connect_affine
 binary_connect_convolution binary_weight_affine binary_weight_convolution inq_affine inq_convolution
-fixed_point_quantize min_max_quantize pow2_quantize vat_noise nms_detection2d onnx_non_max_suppression
+fixed_point_quantize min_max_quantize pow2_quantize
 """,
     "parametric_functions": """
 binary_connect_affine binary_connect_convolution binary_weight_affine binary_weight_convolution cpd3_convolution
 deformable_convolution depthwise_convolution depthwise_deconvolution fixed_point_quantized_affine
-fixed_point_quantized_convolution inq_affine inq_convolution mean_subtraction min_max_quantize
-min_max_quantized_affine min_max_quantized_convolution multi_head_attention pow2_quantized_affine
-pow2_quantized_convolution pruned_affine pruned_convolution svd_affine svd_convolution transformer
-transformer_decode transformer_encode
+fixed_point_quantized_convolution inq_affine inq_convolution min_max_quantize min_max_quantized_affine
+min_max_quantized_convolution multi_head_attention pow2_quantized_affine pow2_quantized_convolution pruned_affine
+pruned_convolution svd_affine svd_convolution transformer transformer_decode transformer_encode
 """,
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
     "function": """
-AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine
-BinaryWeightConvolution DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution
-INQAffine INQConvolution ImageAugmentation MeanSubtraction MinMaxQuantize NmsDetection2d ONNXNonMaxSuppression
-Pow2Quantize ProtoFunction ProtoVariable RandBeta RandBinomial RandGamma RandomChoice RandomCrop RandomErase
-RandomFlip RandomShift SyncBatchNormalization VATNoise
+AdaptiveSeparableConvolution BinaryConnectAffine BinaryConnectConvolution BinaryWeightAffine BinaryWeightConvolution
+DeformableConvolution Einsum FixedPointQuantize FusedBatchNormalization FusedConvolution INQAffine INQConvolution
+MinMaxQuantize Pow2Quantize ProtoFunction ProtoVariable SyncBatchNormalization
 """,
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",

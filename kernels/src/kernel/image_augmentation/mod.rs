@@ -10,6 +10,7 @@ use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::random::{DrawSource, RandomSeed};
+use crate::shape::Shape;
 use crate::with_real;
 
 /// Random numbers of an image, beside two for each channel.
@@ -75,6 +76,8 @@ impl Augmentation {
 pub struct ImageAugmentation {
     /// The function's own, no clone: it has the last draw.
     pub seed: RandomSeed,
+    /// The images' shape.
+    pub x: Shape,
     pub augmentation: Augmentation,
 }
 

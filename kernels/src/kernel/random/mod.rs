@@ -62,8 +62,12 @@ pub(super) fn numbers_behind(
     match (place, normal) {
         (Place::Gpu(_), false) => cuda::uniform(numbers, &y, 0.0, 1.0)?,
         (Place::Gpu(_), true) => cuda::normal(numbers, &y, 0.0, 1.0)?,
-        (Place::Host, false) => with_real!(dtype, T => philox::uniform(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0)),
-        (Place::Host, true) => with_real!(dtype, T => philox::normal(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0)),
+        (Place::Host, false) => {
+            with_real!(dtype, T => philox::uniform(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0))
+        }
+        (Place::Host, true) => {
+            with_real!(dtype, T => philox::normal(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0))
+        }
     }
     Ok(y.within(first, n))
 }

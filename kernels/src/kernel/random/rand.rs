@@ -41,7 +41,9 @@ impl Call for Rand {
             Kind::Uniform { low, high } => with_real!(run.dtype, T => philox::uniform(draw, y.slice::<T>(), low, high)),
             Kind::Normal { mu, sigma } => with_real!(run.dtype, T => philox::normal(draw, y.slice::<T>(), mu, sigma)),
             Kind::Integers { low, high } => philox::integers(draw, y.slice::<i32>(), low, high),
-            Kind::Shaped(distribution) => with_real!(run.dtype, T => philox::shaped(draw, y.slice::<T>(), distribution)),
+            Kind::Shaped(distribution) => {
+                with_real!(run.dtype, T => philox::shaped(draw, y.slice::<T>(), distribution))
+            }
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ enum MoveStep {
 
 /// Moves from arrays of one shape to arrays of another one.
 pub struct RandomMoves {
+    /// The shape that is moved from.
+    pub x: Shape,
     steps: Vec<MoveStep>,
     /// Elements before the first step, between the steps and after the last.
     sizes: Vec<usize>,
@@ -57,7 +59,7 @@ impl RandomMoves {
             sizes.push(at.outer * to[a] * at.inner);
             steps.push(MoveStep::Axis { at, parts, rule });
         }
-        RandomMoves { steps, sizes, samples, columns, constant }
+        RandomMoves { x: x.clone(), steps, sizes, samples, columns, constant }
     }
 
     /// From `x` to `y`, or back, which adds up what was moved from each place.
@@ -87,7 +89,9 @@ impl RandomMoves {
         }
         if let Place::Gpu(_) = y.place() {
             return match step {
-                MoveStep::Axis { at, parts, rule } => cuda::axis(self, [at, &Axis { outer: *parts, ..*at }], rule, table, x, y, back),
+                MoveStep::Axis { at, parts, rule } => {
+                    cuda::axis(self, [at, &Axis { outer: *parts, ..*at }], rule, table, x, y, back)
+                }
                 MoveStep::Samples { axes, inner } => cuda::samples(self, axes, *inner, table, x, y, back),
             };
         }

@@ -13,10 +13,19 @@ const TASK: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub enum Distribution {
     /// With shape k, times a scale.
-    Gamma { k: f64, theta: f64 },
-    Beta { alpha: f64, beta: f64 },
+    Gamma {
+        k: f64,
+        theta: f64,
+    },
+    Beta {
+        alpha: f64,
+        beta: f64,
+    },
     /// How many of n trials succeed.
-    Binomial { n: f64, p: f64 },
+    Binomial {
+        n: f64,
+        p: f64,
+    },
 }
 
 /// Fills `y`.
@@ -178,7 +187,8 @@ mod tests {
             let s: f64 = a + b;
             check(Distribution::Beta { alpha: a, beta: b }, a / s, a * b / (s * s * (s + 1.0)));
         }
-        for (n, p) in [(1.0, 0.3), (10.0, 0.9), (100.0, 0.05), (100.0, 0.5), (1000.0, 0.98), (1e9, 0.4), (1e12, 1e-12)] {
+        for (n, p) in [(1.0, 0.3), (10.0, 0.9), (100.0, 0.05), (100.0, 0.5), (1000.0, 0.98), (1e9, 0.4), (1e12, 1e-12)]
+        {
             check(Distribution::Binomial { n, p }, n * p, n * p * (1.0 - p));
         }
     }
