@@ -153,7 +153,6 @@ def test_captured_draws_are_those_of_the_cpu_to_the_bit(make: Callable[[], nn.Va
     ],
 )
 def test_captured_normal_numbers_are_those_of_the_cpu(make: Callable[[], nn.Variable]) -> None:
-
     on_gpu, y = draws(make)
     assert is_replayed(y)
     with nn.context_scope(cpu()):

@@ -16,6 +16,7 @@ modules!(
     "matmul",
     "mod2",
     "moves",
+    "nms",
     "nonzero",
     "normalization",
     "packed_sequence",

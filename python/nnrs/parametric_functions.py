@@ -36,6 +36,7 @@ __all__ = [
     "layer_normalization",
     "lstm",
     "lstm_cell",
+    "mean_subtraction",
     "parametric_function_api",
     "prelu",
     "rnn",
@@ -375,6 +376,39 @@ def layer_normalization(inp: Input, batch_axis: int | Sequence[int] = (0,), eps:
     >>> clear_parameters()
     """
     return _call(_LAYER_NORMALIZATION, inp, (batch_axis, eps, output_stat, fix_parameters, param_init, no_scale, no_bias))
+
+
+_MEAN_SUBTRACTION = _index('mean_subtraction')
+
+
+@parametric_function_api(
+    'mean_subtraction',
+    [
+        ('mean', 'Running mean.', 'inp.shape[base_axis:]', False),
+        ('t', 'Number of batches that it is of.', '(1,)', False),
+    ],
+)
+def mean_subtraction(inp: Input, base_axis: int = 1, update_running_mean: bool = True, fix_parameters: bool = False) -> Variable:
+    """Subtracts the running mean of all samples so far: the mean over the axes before `base_axis`.
+
+    Args:
+        inp: Input.
+        base_axis: The axes before it number the samples.
+        update_running_mean: Move the running mean in each forward pass.
+        fix_parameters: Ignored: the running mean is no trained parameter.
+
+    Returns:
+        Variable of `inp`'s shape.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> mean_subtraction(Variable((8, 3, 4))).shape
+    (8, 3, 4)
+    >>> clear_parameters()
+    """
+    return _call(_MEAN_SUBTRACTION, inp, (base_axis, update_running_mean, fix_parameters))
 
 
 _PRELU = _index('prelu')

@@ -13,7 +13,7 @@ function! {
     /// products with the objectness; those below `thresh` and those that are suppressed become 0.
     ///
     /// As in NNabla there is no gradient.
-    NmsDetection2d nms_detection2d in Special
+    NmsDetection2d nms_detection2d in Special, forward_on_any_device
     inputs { x: "Boxes of shape (B, N, 5 + C): center x and y, width, height, objectness, and the probabilities of C classes." }
     args {
         thresh: Option<f64> = None, "The least score; None: 0.5.";
@@ -62,7 +62,7 @@ impl Function for NmsDetection2d {
 
 function! {
     /// The boxes that are left of each class when those that overlap better ones are suppressed, from the best on. No gradient.
-    ONNXNonMaxSuppression onnx_non_max_suppression in Special
+    ONNXNonMaxSuppression onnx_non_max_suppression in Special, forward_on_any_device
     inputs { boxes: "Boxes of shape (B, N, 4).", scores: "Scores of shape (B, C, N)." }
     args {
         center_point_box: Option<i64> = None, "0: boxes are two corners, y1, x1, y2, x2; 1: center and size, x, y, w, h. None: 0.";

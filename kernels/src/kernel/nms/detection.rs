@@ -1,6 +1,7 @@
 //! Suppression among the boxes of YOLO's detector.
 
-use super::{Rectangle, by_score};
+use super::{Rectangle, by_score, cuda};
+use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::Real;
 use crate::error::Result;
@@ -73,6 +74,9 @@ fn rectangle<T: Real>(x: &[T]) -> Rectangle {
 impl Call for NmsDetection2d {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let sample = self.boxes * (5 + self.classes);
+        if let Place::Gpu(_) = y[0].data.place() {
+            return cuda::detect(self, &x[0].data, &y[0].data);
+        }
         with_real!(run.dtype, T => {
             let x = x[0].slice::<T>();
             tasks::parts(y[0].slice::<T>(), sample, |s, y| self.sample(&x[s * sample..][..sample], y));

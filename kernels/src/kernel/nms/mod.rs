@@ -1,5 +1,6 @@
 //! Boxes that overlap better ones suppressed: non-maximum suppression.
 
+mod cuda;
 mod detection;
 mod select;
 

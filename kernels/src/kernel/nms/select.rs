@@ -1,6 +1,7 @@
 //! The boxes that suppression leaves, as ONNX wants them.
 
-use super::{Rectangle, by_score};
+use super::{Rectangle, by_score, cuda};
+use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::Real;
 use crate::error::{Error, Result};
@@ -65,7 +66,12 @@ fn rectangle<T: Real>(b: &[T], centers: bool) -> Rectangle {
 }
 
 impl Call for OnnxNms {
+    /// On a GPU, where counting the boxes would make the host wait, those beyond the number are left out, and those that are missing have
+    /// the largest index.
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if let Place::Gpu(_) = y[0].data.place() {
+            return if y[0].data.is_empty() { Ok(()) } else { cuda::select(self, &x[0].data, &x[1].data, &y[0].data) };
+        }
         if x[1].shape.size() == 0 {
             y[0].slice::<u64>().fill(u64::MAX);
             return self.rows.filter(|n| *n > 0).map_or(Ok(()), |n| Err(other_number(n, 0)));

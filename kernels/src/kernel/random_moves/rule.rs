@@ -79,7 +79,7 @@ impl MoveRule {
         }
         let low = amount.clamp(0, to);
         let high = (n + amount).clamp(low, to);
-        (low as usize..high as usize, (low - amount).max(0) as usize)
+        (low as usize..high as usize, if low < high { (low - amount) as usize } else { 0 })
     }
 }
 
