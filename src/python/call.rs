@@ -96,7 +96,7 @@ pub(crate) fn arguments(
     for (arg, value) in defs.iter().zip(given.iter_borrowed()) {
         let any = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name);
         let listed = any || convert::fits(py, value.try_iter())?.is_some();
-        let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
+        let converted = if listed { convert::declared(&value, arg)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = errors::print(&value);
             let large =

@@ -3,7 +3,7 @@
 use super::errors::{self, describe};
 use super::variable::PyVariable;
 use super::{finish, reserve, stay};
-use crate::function::{ArgKind, ArgValue};
+use crate::function::{ArgDef, ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Error;
@@ -347,6 +347,11 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
         return Ok(None);
     }
     items(value, float)
+}
+
+/// An argument as its declaration says; `None` for a value that does not fit. Anything has a truth, but None for what may be left out.
+pub(crate) fn declared(value: &Bound<'_, PyAny>, arg: &ArgDef) -> PyResult<Option<ArgValue>> {
+    if value.is_none() && arg.optional { Ok(Some(ArgValue::None)) } else { argument(value, arg.kind) }
 }
 
 /// An argument of kind `kind`; `None` for a value that does not fit.
