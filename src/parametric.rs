@@ -22,15 +22,16 @@ mod inq;
 mod layer;
 mod layer_normalization;
 mod lstm_cell;
-mod prelu;
-mod recurrent;
-mod transformer;
-mod weight_normalization;
+mod mean_subtraction;
 mod min_max_quantize;
 mod min_max_quantized;
 mod pow2_quantized;
+mod prelu;
 mod pruned;
 mod quantized;
+mod recurrent;
+mod transformer;
+mod weight_normalization;
 
 pub use affine::{Affine, affine};
 pub use argument_types::{Apply, GivenArrays, Init, Inits, Level, Rng, Size, Sizes};
@@ -55,11 +56,7 @@ pub use group_normalization::{GroupNormalization, InstanceNormalization, group_n
 pub use inq::{INQAffine, INQConvolution, inq_affine, inq_convolution};
 pub use layer_normalization::{LayerNormalization, layer_normalization};
 pub use lstm_cell::{LSTMCell, lstm_cell};
-pub use recurrent::{GRU, LSTM, RNN, gru, lstm, rnn};
-pub use transformer::{
-    Transformer, TransformerDecode, TransformerEncode, transformer, transformer_decode, transformer_encode,
-};
-pub use weight_normalization::{SpectralNorm, WeightNormalization, spectral_norm, weight_normalization};
+pub use mean_subtraction::{MeanSubtraction, mean_subtraction};
 pub use min_max_quantize::{MinMaxQuantize, min_max_quantize};
 pub use min_max_quantized::{
     MinMaxQuantizedAffine, MinMaxQuantizedConvolution, min_max_quantized_affine, min_max_quantized_convolution,
@@ -69,6 +66,11 @@ pub use pow2_quantized::{
 };
 pub use prelu::{PReLU, prelu};
 pub use pruned::{PrunedAffine, PrunedConvolution, pruned_affine, pruned_convolution};
+pub use recurrent::{GRU, LSTM, RNN, gru, lstm, rnn};
+pub use transformer::{
+    Transformer, TransformerDecode, TransformerEncode, transformer, transformer_decode, transformer_encode,
+};
+pub use weight_normalization::{SpectralNorm, WeightNormalization, spectral_norm, weight_normalization};
 
 /// All parametric functions, in the order of the documentation.
 ///
@@ -100,6 +102,7 @@ pub fn registry() -> &'static [&'static LayerDef] {
         MinMaxQuantizedConvolution::DEF,
         Pow2QuantizedAffine::DEF,
         Pow2QuantizedConvolution::DEF,
+        MeanSubtraction::DEF,
         PReLU::DEF,
         FusedBatchNormalization::DEF,
         SpectralNorm::DEF,

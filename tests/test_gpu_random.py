@@ -121,6 +121,15 @@ def draws(make: Callable[[], nn.Variable], runs: int = 10, seed_at: int = 6) -> 
         lambda: F.randint(-5, 99, (1000,)),
         lambda: F.dropout(variable(np.ones(1000)), 0.5) + 0 * F.rand(shape=(1000,)),
         lambda: F.dropout(variable(np.ones(1000)), 0.5, seed=7),
+        lambda: F.rand_binomial(100, 0.3, (500,)),
+        lambda: F.random_choice(variable(np.arange(300)), variable(np.ones(300)), (40,)),
+        lambda: F.random_choice(variable(np.arange(300)), variable(np.ones(300)), (40,), False, seed=7),
+        lambda: F.random_crop(variable(numbers(4, 3, 20)), (2, 9)),
+        lambda: F.random_flip(variable(numbers(20, 3, 5)), (1, 2)),
+        lambda: F.random_shift(variable(numbers(4, 30, 5)), (9, 2), "reflect"),
+        lambda: F.random_shift(variable(numbers(4, 30, 5)), (1, 9, 2), "constant", seed=7),
+        lambda: F.random_erase(variable(numbers(4, 3, 8, 8)), 1.0, n=2),
+        lambda: F.random_erase(variable(numbers(4, 8, 8, 3)), 1.0, share=False, channel_last=True),
     ],
 )
 def test_captured_draws_are_those_of_the_cpu_to_the_bit(make: Callable[[], nn.Variable]) -> None:
@@ -132,10 +141,18 @@ def test_captured_draws_are_those_of_the_cpu_to_the_bit(make: Callable[[], nn.Va
     assert len({a.tobytes() for a in on_gpu}) == 10
 
 
-def test_captured_normal_numbers_are_those_of_the_cpu() -> None:
-    def make() -> nn.Variable:
-        return F.randn(1, 2, (70, 33))
-
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: F.randn(1, 2, (70, 33)),
+        lambda: F.rand_beta(0.3, 0.6, (70, 33)),
+        lambda: F.rand_gamma(0.3, 2, (70, 33)),
+        lambda: F.image_augmentation(
+            variable(numbers(4, 3, 8, 8)), (6, 7), angle=0.5, distortion=0.1, contrast=2.0, brightness=0.5, noise=0.1
+        ),
+    ],
+)
+def test_captured_normal_numbers_are_those_of_the_cpu(make: Callable[[], nn.Variable]) -> None:
     on_gpu, y = draws(make)
     assert is_replayed(y)
     with nn.context_scope(cpu()):

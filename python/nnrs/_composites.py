@@ -8,7 +8,7 @@ import numpy as np
 
 from ._attention import multi_head_attention
 from ._core import NdArray, Variable
-from ._counted import nonzero, pack_padded_sequence, pad_packed_sequence, unique
+from ._counted import nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
 from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
@@ -51,6 +51,7 @@ __all__ = [
     "multi_head_attention",
     "min_max_quantize",
     "nonzero",
+    "onnx_non_max_suppression",
     "norm_normalization",
     "pack_padded_sequence",
     "pad_packed_sequence",

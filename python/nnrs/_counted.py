@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core import NdArray, Variable
+from ._core import Context, NdArray, Variable
+from ._modes import context_scope
 
-__all__ = ["nonzero", "pack_padded_sequence", "pad_packed_sequence", "unique"]
+__all__ = ["nonzero", "onnx_non_max_suppression", "pack_padded_sequence", "pad_packed_sequence", "unique"]
 
 
 def _numbers(x: Any) -> np.ndarray:
@@ -151,3 +152,43 @@ def pad_packed_sequence(
     sequences = _whole(sizes[0]) if sizes.size else 0
     args = (batch_first, padding_value, total_length, sequences, n_outputs, outputs)
     return F._pad_packed_sequence(packed_sequence, batch_sizes, *args)
+
+
+def onnx_non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    center_point_box: int | None = None,
+    max_output_boxes_per_class: int | None = None,
+    iou_threshold: float | None = None,
+    score_threshold: float | None = None,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> Any:
+    """The boxes that are left of each class when those that overlap better ones are suppressed, from the best on. No
+    gradient.
+
+    How many there are is found when this is called, so that in a static graph boxes and scores must be there by
+    then; data of which another number is left later is an error.
+
+    Args:
+        boxes: Boxes of shape (B, N, 4).
+        scores: Scores of shape (B, C, N).
+        center_point_box: 0: boxes are two corners, y1, x1, y2, x2; 1: center and size, x, y, w, h. None: 0.
+        max_output_boxes_per_class: How many are left of a class at most; None: 0.
+        iou_threshold: A box is suppressed if the area of both together is more than this part of that of either;
+            None: 0.
+        score_threshold: The least score; None: 0.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Rows of batch, class and box: of shape (boxes that are left, 3).
+    """
+    from . import functions as F
+
+    args = (center_point_box, max_output_boxes_per_class, iou_threshold, score_threshold)
+    given = [NdArray.from_numpy_array(_numbers(x)) if isinstance(x, (Variable, NdArray)) else x for x in (boxes, scores)]
+    with context_scope(Context(["cpu:float"], "CpuCachedArray", "0")):
+        found = F._onnx_non_max_suppression(*given, *args, -1)
+    rows = int((found.data[:, 0] != 2**64 - 1).sum())
+    return F._onnx_non_max_suppression(boxes, scores, *args, rows, n_outputs, outputs)

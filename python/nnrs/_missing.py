@@ -14,19 +14,11 @@ from types import ModuleType
 from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
-    "functions": """
-mean_subtraction rand_binomial rand_beta rand_gamma random_choice random_crop random_flip random_shift random_erase
-image_augmentation vat_noise nms_detection2d onnx_non_max_suppression
-""",
-    "parametric_functions": "mean_subtraction",
     "communicators": """
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "function": """
-ImageAugmentation MeanSubtraction NmsDetection2d ONNXNonMaxSuppression ProtoFunction ProtoVariable RandBeta
-RandBinomial RandGamma RandomChoice RandomCrop RandomErase RandomFlip RandomShift VATNoise
-""",
+    "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",

@@ -1169,6 +1169,30 @@ def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, t
     return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
 
+_MEAN_SUBTRACTION = _index('mean_subtraction')
+
+
+@_checked
+def mean_subtraction(x: A, mean: A, t: A, base_axis: int = 1, update_running_mean: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Subtracts the running mean of all samples so far: `mean += (batch mean - mean) / (t + 1)`, `t += 1`, `y = x - mean`.
+    
+     The gradient is NNabla's approximation, `gx = (1 - 1 / (t samples)) gy`.
+
+    Args:
+        x: N-D array.
+        mean: Running mean, of shape x.shape[base_axis:]. Each forward pass moves it.
+        t: Number of batches that it is of, an array of one element. Each forward pass counts it up.
+        base_axis: The axes before it number the samples; it may count from the end.
+        update_running_mean: Move mean and t; if not, they are only read.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_MEAN_SUBTRACTION, (x, mean, t), (base_axis, update_running_mean), n_outputs, outputs)
+
+
 _CLIP_GRAD_BY_VALUE = _index('clip_grad_by_value')
 
 
@@ -3677,6 +3701,229 @@ def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = 
     return _call(_RANDINT, (), (low, high, shape, seed), n_outputs, outputs)
 
 
+_RAND_BINOMIAL = _index('rand_binomial')
+
+
+@_checked
+def rand_binomial(n: int = 1, p: float = 0.5, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
+    """Binomial random numbers: how many of `n` trials succeed, each with probability `p`.
+
+    Args:
+        n: The number of trials, 1 or more.
+        p: The probability of success, more than 0 and less than 1.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RAND_BINOMIAL, (), (n, p, shape, seed), n_outputs, outputs)
+
+
+_RAND_BETA = _index('rand_beta')
+
+
+@_checked
+def rand_beta(alpha: float = 0.5, beta: float = 0.5, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
+    """Beta random numbers, of density `x^(alpha - 1) (1 - x)^(beta - 1)` up to a factor.
+
+    Args:
+        alpha: The first shape, more than 0.
+        beta: The second shape, more than 0.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RAND_BETA, (), (alpha, beta, shape, seed), n_outputs, outputs)
+
+
+_RAND_GAMMA = _index('rand_gamma')
+
+
+@_checked
+def rand_gamma(k: float = 0.5, theta: float = 1.0, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
+    """Gamma random numbers, of density `x^(k - 1) exp(-x / theta)` up to a factor.
+
+    Args:
+        k: The shape of the distribution, more than 0.
+        theta: Its scale, more than 0.
+        shape: Shape of the result.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Random numbers of the given shape.
+    """
+    return _call(_RAND_GAMMA, (), (k, theta, shape, seed), n_outputs, outputs)
+
+
+_RANDOM_CHOICE = _index('random_choice')
+
+
+@_checked
+def random_choice(x: A, w: A, shape: Sequence[int] = (), replace: bool = True, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Picks elements at random from the rows of an array, each with a probability that is its weight's part of the row's.
+    
+     The gradient of each pick goes to the element and, as in NNabla, to its weight.
+
+    Args:
+        x: N-D array; its last axis is what is picked from.
+        w: Weights of 0 or more, of x's shape.
+        shape: Shape of the picks from each row; empty: one pick.
+        replace: Whether an element may be picked again.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of shape x.shape[:-1] + shape.
+    """
+    return _call(_RANDOM_CHOICE, (x, w), (shape, replace, seed), n_outputs, outputs)
+
+
+_RANDOM_CROP = _index('random_crop')
+
+
+@_checked
+def random_crop(x: A, shape: Sequence[int] | None = None, base_axis: int = 1, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Takes a part of an array, each sample from another place.
+
+    Args:
+        x: N-D array.
+        shape: Sizes of the last axes of the result; None: x's shape.
+        base_axis: The axes before it number the samples; it may count from the end.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape but for the last axes.
+    """
+    return _call(_RANDOM_CROP, (x,), (shape, base_axis, seed), n_outputs, outputs)
+
+
+_RANDOM_FLIP = _index('random_flip')
+
+
+@_checked
+def random_flip(x: A, axes: Sequence[int] | None = None, base_axis: int = 1, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Reverses the order of elements along axes, or leaves it, with equal probability for each sample and axis.
+
+    Args:
+        x: N-D array.
+        axes: Axes to reverse; None: the last one. They may count from the end.
+        base_axis: The axes before it number the samples; it may count from the end.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_RANDOM_FLIP, (x,), (axes, base_axis, seed), n_outputs, outputs)
+
+
+_RANDOM_SHIFT = _index('random_shift')
+
+
+@_checked
+def random_shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest', constant_value: float = 0.0, base_axis: int = 1, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Moves the elements along axes, each sample by other distances.
+
+    Args:
+        x: N-D array.
+        shifts: The largest distances along the last axes, to both sides; None: 0.
+        border_mode: Where there is no element: 'nearest' repeats the first or last one, 'reflect' mirrors the
+            array at its ends, 'constant' puts constant_value.
+        constant_value: What comes in, for 'constant'.
+        base_axis: The axes before it number the samples; it may count from the end.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_RANDOM_SHIFT, (x,), (shifts, border_mode, constant_value, base_axis, seed), n_outputs, outputs)
+
+
+_RANDOM_ERASE = _index('random_erase')
+
+
+@_checked
+def random_erase(x: A, prob: float = 0.5, area_ratios: Sequence[float] = (0.02, 0.4), aspect_ratios: Sequence[float] = (0.3, 3.3333), replacements: Sequence[float] = (0.0, 255.0), n: int | None = None, share: bool = True, inplace: bool = False, base_axis: int = 1, seed: int = -1, channel_last: bool = False, ste_fine_grained: bool = True, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Replaces rectangles at random places of images by random numbers (Zhong et al., Random Erasing Data Augmentation, 2017).
+    
+     A rectangle's area is a random part of the image's, its height `sqrt(area * ratio)` and its width `sqrt(area / ratio)`. As in NNabla,
+     it covers one row and one column more than the whole part of these.
+
+    Args:
+        x: Images: samples, then channels, height and width; or height, width and channels.
+        prob: Probability of each rectangle.
+        area_ratios: Least and largest part of the area.
+        aspect_ratios: Least and largest ratio of height to width.
+        replacements: Least and largest of the numbers that come in.
+        n: Rectangles of an image at most; None: 1.
+        share: Whether the channels of an image have the same rectangles.
+        inplace: Ignored, as in NNabla.
+        base_axis: The axes before it number the samples; three follow.
+        seed: Seed of this function; -1: the global random stream.
+        channel_last: Whether the channels are the last axis.
+        ste_fine_grained: Whether no gradient goes to what was erased; if not, it goes there as elsewhere.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+    """
+    return _call(_RANDOM_ERASE, (x,), (prob, area_ratios, aspect_ratios, replacements, n, share, inplace, base_axis, seed, channel_last, ste_fine_grained), n_outputs, outputs)
+
+
+_IMAGE_AUGMENTATION = _index('image_augmentation')
+
+
+@_checked
+def image_augmentation(x: A, shape: Sequence[int] | None = None, pad: Sequence[int] = (0, 0), min_scale: float = 1.0, max_scale: float = 1.0, angle: float = 0.0, aspect_ratio: float = 1.0, distortion: float = 0.0, flip_lr: bool = False, flip_ud: bool = False, brightness: float = 0.0, brightness_each: bool = False, contrast: float = 1.0, contrast_center: float = 0.0, contrast_each: bool = False, noise: float = 0.0, seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Alters images, each otherwise: cuts out a part, scales, turns, stretches, distorts and flips it, changes brightness and contrast, and
+     adds noise. Values between pixels are interpolated, the borders are repeated beyond the image.
+    
+     As in NNabla there is no gradient. Scale, stretching and contrast are uniform in their logarithms, all else is uniform in itself; the
+     deviation of the noise is another one for each image, at most `noise`.
+
+    Args:
+        x: Images of shape (.., channels, height, width).
+        shape: Sizes of the last axes of the result; None: x's.
+        pad: Pixels above and below, and at both sides, that count as part of the image when a place is chosen.
+        min_scale: The least scale.
+        max_scale: The largest scale.
+        angle: The largest turn to both sides, in radians.
+        aspect_ratio: The largest ratio by which height and width are stretched against each other.
+        distortion: How far images are distorted from or to their middle.
+        flip_lr: Exchange left and right in half of the images.
+        flip_ud: Exchange top and bottom in half of the images.
+        brightness: The most that is added to, or taken from, the values.
+        brightness_each: Whether that is another number for each channel.
+        contrast: The most that the distance of values to contrast_center is multiplied or divided by.
+        contrast_center: The value that contrast leaves as it is.
+        contrast_each: Whether the contrast is another one for each channel.
+        noise: The largest standard deviation of normal noise.
+        seed: Seed of this function; -1: the global random stream.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Images of the given size.
+    """
+    return _call(_IMAGE_AUGMENTATION, (x,), (shape, pad, min_scale, max_scale, angle, aspect_ratio, distortion, flip_lr, flip_ud, brightness, brightness_each, contrast, contrast_center, contrast_each, noise, seed), n_outputs, outputs)
+
+
 _SIGMOID_CROSS_ENTROPY = _index('sigmoid_cross_entropy')
 
 
@@ -4389,6 +4636,80 @@ def warp_by_flow(data: A, flow: A, n_outputs: int = -1, outputs: list[NdArray] |
         warped_image: Images of data's shape.
     """
     return _call(_WARP_BY_FLOW, (data, flow), (), n_outputs, outputs)
+
+
+_VAT_NOISE = _index('vat_noise')
+
+
+@_checked
+def vat_noise(x: A, w: A, base_axis: int = 1, eps: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Noise for virtual adversarial training (Miyato et al., 2015): `y = eps x / sqrt(sum x^2 + 1e-8)`, with a sum for each sample.
+    
+     No gradient goes back. Instead backward writes eps times the output's gradient into the data of w, from where it may be x the next time.
+
+    Args:
+        x: Noise, an N-D array.
+        w: Array of x's shape, whose data backward writes.
+        base_axis: The axes before it number the samples; it may count from the end.
+        eps: The norm of a sample of the result.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array of x's shape.
+    """
+    return _call(_VAT_NOISE, (x, w), (base_axis, eps), n_outputs, outputs)
+
+
+_NMS_DETECTION2D = _index('nms_detection2d')
+
+
+@_checked
+def nms_detection2d(x: A, thresh: float | None = None, nms: float | None = None, nms_per_class: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Suppresses boxes of a detector that overlap better ones (Redmon and Farhadi, YOLO9000, 2016). Probabilities become scores, their
+     products with the objectness; those below `thresh` and those that are suppressed become 0.
+    
+     As in NNabla there is no gradient.
+
+    Args:
+        x: Boxes of shape (B, N, 5 + C): center x and y, width, height, objectness, and the probabilities of C
+            classes.
+        thresh: The least score; None: 0.5.
+        nms: A box is suppressed by a better one if the area of both together is more than this part of that of
+            either; None: 0.45.
+        nms_per_class: Compare the scores of each class. If not, compare boxes by their objectness; that of
+            suppressed ones becomes 0, too. None: True.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Array of x's shape.
+    """
+    return _call(_NMS_DETECTION2D, (x,), (thresh, nms, nms_per_class), n_outputs, outputs)
+
+
+_ONNX_NON_MAX_SUPPRESSION = _index('onnx_non_max_suppression')
+
+
+def _onnx_non_max_suppression(boxes: A, scores: A, center_point_box: int | None = None, max_output_boxes_per_class: int | None = None, iou_threshold: float | None = None, score_threshold: float | None = None, rows: int = 0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """The boxes that are left of each class when those that overlap better ones are suppressed, from the best on. No gradient.
+
+    Args:
+        boxes: Boxes of shape (B, N, 4).
+        scores: Scores of shape (B, C, N).
+        center_point_box: 0: boxes are two corners, y1, x1, y2, x2; 1: center and size, x, y, w, h. None: 0.
+        max_output_boxes_per_class: How many are left of a class at most; None: 0.
+        iou_threshold: A box is suppressed if the area of both together is more than this part of that of
+            either; None: 0.
+        score_threshold: The least score; None: 0.
+        rows: How many are left; -1: as many as there may be.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: Rows of batch, class and box: of shape (boxes that are left, 3).
+    """
+    return _call(_ONNX_NON_MAX_SUPPRESSION, (boxes, scores), (center_point_box, max_output_boxes_per_class, iou_threshold, score_threshold, rows), n_outputs, outputs)
 
 
 _PATCH_CORRELATION = _index('patch_correlation')

@@ -91,7 +91,7 @@ fn with_arguments(def: &'static Def, arguments: &Bound<'_, PyDict>) -> PyResult<
             let expected = format!("a value of the kind {:?}", arg.kind);
             errors::wrong_type(value.py(), def.snake, arg.name, &expected, errors::describe(&value))
         };
-        values.push((arg.name, convert::argument(&value, arg.kind)?.ok_or_else(wrong)?));
+        values.push((arg.name, convert::declared(&value, arg)?.ok_or_else(wrong)?));
     }
     errors::run(arguments.py(), || (def.build)(&mut Args::new(values)))
 }

@@ -96,7 +96,7 @@ pub(crate) fn arguments(
     for (arg, value) in defs.iter().zip(given.iter_borrowed()) {
         let any = arg.kind != ArgKind::Ints || value.is_none() || AXES.contains(&arg.name);
         let listed = any || convert::fits(py, value.try_iter())?.is_some();
-        let converted = if listed { convert::argument(&value, arg.kind)? } else { None };
+        let converted = if listed { convert::declared(&value, arg)? } else { None };
         let v = converted.filter(|v| *v != ArgValue::None || arg.optional).ok_or_else(|| {
             let shown = errors::print(&value);
             let large =
@@ -280,7 +280,9 @@ fn example(def: &Def) -> Option<Arc<dyn Function>> {
         ArgKind::Ints => ArgValue::Ints(vec![1]),
         ArgKind::Floats => ArgValue::Floats(vec![1.0]),
         ArgKind::Level => ArgValue::Int(0),
-        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable | ArgKind::Arrays => ArgValue::None,
+        ArgKind::Init | ArgKind::Inits | ArgKind::Apply | ArgKind::Rng | ArgKind::Variable | ArgKind::Arrays => {
+            ArgValue::None
+        }
     };
     let required = def.args.iter().filter(|a| a.default.is_none()).map(|a| (a.name, any(a.kind)));
     (def.build)(&mut Args::new(required.collect())).ok()

@@ -3,7 +3,7 @@
 use super::errors::{self, describe};
 use super::variable::PyVariable;
 use super::{finish, reserve, stay};
-use crate::function::{ArgKind, ArgValue};
+use crate::function::{ArgDef, ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Error;
@@ -349,6 +349,11 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
     items(value, float)
 }
 
+/// An argument as its declaration says; `None` for a value that does not fit. Anything has a truth, but None for what may be left out.
+pub(crate) fn declared(value: &Bound<'_, PyAny>, arg: &ArgDef) -> PyResult<Option<ArgValue>> {
+    if value.is_none() && arg.optional { Ok(Some(ArgValue::None)) } else { argument(value, arg.kind) }
+}
+
 /// An argument of kind `kind`; `None` for a value that does not fit.
 pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
     if value.is_none() && kind != ArgKind::Bool {
@@ -378,9 +383,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         | ArgKind::Rng
         | ArgKind::Variable
         | ArgKind::Level
-        | ArgKind::Arrays => {
-            super::parametric::argument(value, kind)?
-        }
+        | ArgKind::Arrays => super::parametric::argument(value, kind)?,
     })
 }
 

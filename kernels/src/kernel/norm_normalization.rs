@@ -14,6 +14,8 @@ pub struct NormNormalization {
     pub eps: f64,
     /// Whether there is a second input: g, a number for each norm.
     pub scaled: bool,
+    /// What all is multiplied by.
+    pub gain: f64,
 }
 
 impl NormNormalization {
@@ -33,6 +35,7 @@ impl NormNormalization {
         self.norm.of(dtype, &x[0].data, &norms)?;
         let formula = Formula::new(1 + self.scaled as usize, |v| {
             let factor = self.factor(&v[0]);
+            let factor = if self.gain == 1.0 { factor } else { factor * self.gain };
             vec![Some(if self.scaled { &factor * &v[1] } else { factor })]
         });
         let given = [(&norms, Walk::Dense)].into_iter().chain(x.get(1).map(|g| (&g.data, Walk::Dense)));

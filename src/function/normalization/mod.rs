@@ -5,6 +5,7 @@ mod batch_normalization;
 mod clip_grad;
 mod group_normalization;
 mod layer_normalization;
+mod mean_subtraction;
 mod norm_normalization;
 mod rule;
 mod spectral_norm;
@@ -15,6 +16,7 @@ pub use batch_normalization::*;
 pub use clip_grad::*;
 pub use group_normalization::*;
 pub use layer_normalization::*;
+pub use mean_subtraction::*;
 pub use norm_normalization::*;
 pub use spectral_norm::*;
 pub use tensor_normalization::*;
@@ -30,6 +32,7 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     NormNormalization::DEF,
     WeightNormalization::DEF,
     SpectralNorm::DEF,
+    MeanSubtraction::DEF,
     ClipGradByValue::DEF,
     ClipGradByNorm::DEF,
 ];

@@ -52,7 +52,7 @@ impl Function for NormNormalization {
             return Err(Error::arg("p", "1 or more").actual(p));
         }
         let norm = Norm { over: reduced(&x[0], self.axes.as_deref())?, p };
-        let call = kernel::NormNormalization { norm, eps: self.eps, scaled: false };
+        let call = kernel::NormNormalization { norm, eps: self.eps, scaled: false, gain: 1.0 };
         Ok(Resolved::one(x[0].clone(), call))
     }
 
@@ -78,7 +78,7 @@ impl Function for WeightNormalization {
         let dim = x[0].axis(self.dim, "dim")?;
         check_shape("g", &x[1], &[x[0][dim]].into())?;
         let over = Reduced::new(&x[0], (0..x[0].ndim()).map(|i| i != dim).collect());
-        let call = kernel::NormNormalization { norm: Norm { over, p: 2.0 }, eps: self.eps, scaled: true };
+        let call = kernel::NormNormalization { norm: Norm { over, p: 2.0 }, eps: self.eps, scaled: true, gain: 1.0 };
         Ok(Resolved::one(x[0].clone(), call))
     }
 

@@ -10,7 +10,7 @@ use nnrs_kernels::random::RandomSeed;
 use nnrs_kernels::shape::Shape;
 
 /// An array of the given shape.
-fn resolve(shape: &List, seed: &RandomSeed, kind: Kind) -> Result<Resolved> {
+pub(super) fn resolve(shape: &List, seed: &RandomSeed, kind: Kind) -> Result<Resolved> {
     if let Some(d) = shape.iter().find(|d| **d < 0) {
         return Err(Error::arg("shape", "sizes of 0 or more").actual(d));
     }

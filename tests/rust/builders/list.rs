@@ -52,6 +52,7 @@ builders! {
     norm_normalization
     weight_normalization
     spectral_norm
+    mean_subtraction
     clip_grad_by_value
     clip_grad_by_norm
     sum
@@ -177,6 +178,15 @@ builders! {
     rand
     randn
     randint
+    rand_binomial
+    rand_beta
+    rand_gamma
+    random_choice
+    random_crop
+    random_flip
+    random_shift
+    random_erase
+    image_augmentation
     sigmoid_cross_entropy
     binary_cross_entropy
     softmax_cross_entropy
@@ -207,6 +217,9 @@ builders! {
     affine_grid
     warp_by_grid
     warp_by_flow
+    vat_noise
+    nms_detection2d
+    onnx_non_max_suppression
     patch_correlation
     top_n_error
     binary_error

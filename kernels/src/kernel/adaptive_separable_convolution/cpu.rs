@@ -15,13 +15,7 @@ struct SeparableWork<'a, T> {
     y: Shared<T>,
 }
 
-pub(super) fn product<T: SimdReal>(
-    s: &SeparableSizes,
-    part: SeparablePart,
-    x: [&[T]; 3],
-    y: &mut [T],
-    output: Output,
-) {
+pub(super) fn product<T: SimdReal>(s: &SeparableSizes, part: SeparablePart, x: [&[T]; 3], y: &mut [T], output: Output) {
     if output == Output::Write {
         y.fill(T::ZERO);
     }

@@ -32,13 +32,7 @@ impl Correlation {
     /// # Safety
     /// Inside `L::enter`.
     #[inline(always)]
-    unsafe fn product<T: SimdReal, L: Lanes<T>>(
-        &self,
-        x: [&[T]; 2],
-        b: usize,
-        at: [usize; 2],
-        shift: [isize; 2],
-    ) -> T {
+    unsafe fn product<T: SimdReal, L: Lanes<T>>(&self, x: [&[T]; 2], b: usize, at: [usize; 2], shift: [isize; 2]) -> T {
         let start = |a: usize| (at[a] * self.patch_step[a]) as isize - self.pad[a] as isize;
         let (top, left) = (start(0), start(1));
         let columns = self.inside(1, left, shift[1]);

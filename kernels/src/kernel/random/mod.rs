@@ -4,16 +4,20 @@ mod cuda;
 mod dropout;
 mod rand;
 
+use crate::array::{Data, Place};
 use crate::call::Run;
 use crate::cuda::draws;
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::random::philox;
 use crate::random::{DrawPolicy, DrawSource, RandomSeed};
+use crate::with_real;
 pub(super) use dropout::drop_out;
 pub use dropout::{Dropout, DropoutAgain};
 pub use rand::{Kind, Rand};
 
 /// The draw of a run; in a captured run, of each replay.
-fn numbers(source: DrawPolicy, run: &Run) -> Result<DrawSource> {
+pub(super) fn numbers(source: DrawPolicy, run: &Run) -> Result<DrawSource> {
     match draws::in_memory(&source, run.saved)? {
         Some(address) => Ok(DrawSource::At(address)),
         None => source.draw(run.saved).map(DrawSource::Known),
@@ -21,7 +25,7 @@ fn numbers(source: DrawPolicy, run: &Run) -> Result<DrawSource> {
 }
 
 /// The next draw of a function's stream.
-fn next(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
+pub(super) fn next(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
     numbers(DrawPolicy::Next { seed: seed.twin(), again: run.again }, run)
 }
 
@@ -31,4 +35,39 @@ pub(super) fn next_or_last(seed: &RandomSeed, run: &Run, again: bool) -> Result<
         true => numbers(DrawPolicy::Last(seed.last()), run),
         false => numbers(DrawPolicy::Next { seed: seed.twin(), again: false }, run),
     }
+}
+
+/// `n` numbers of at least 0 and less than 1, the same to the bit wherever they are made, for what a kernel chooses by.
+pub(super) fn uniforms(numbers: DrawSource, place: Place, n: usize) -> Result<Data> {
+    let y = Data::new_at(place, DType::F64, n)?;
+    match place {
+        Place::Gpu(_) => cuda::uniform(numbers, &y, 0.0, 1.0)?,
+        Place::Host => philox::uniform(numbers.known()?, y.as_mut_slice::<f64>(), 0.0, 1.0),
+    }
+    Ok(y)
+}
+
+/// The `n` numbers behind those that a table of `table` [`uniforms`] is made of, of type `dtype`: uniform, or normal ones.
+pub(super) fn numbers_behind(
+    numbers: DrawSource,
+    place: Place,
+    dtype: DType,
+    table: usize,
+    n: usize,
+    normal: bool,
+) -> Result<Data> {
+    // A group of words makes half a group of doubles.
+    let first = table.div_ceil(philox::GROUP / 2) * philox::GROUP * 4 / dtype.size();
+    let y = Data::new_at(place, dtype, first + n)?;
+    match (place, normal) {
+        (Place::Gpu(_), false) => cuda::uniform(numbers, &y, 0.0, 1.0)?,
+        (Place::Gpu(_), true) => cuda::normal(numbers, &y, 0.0, 1.0)?,
+        (Place::Host, false) => {
+            with_real!(dtype, T => philox::uniform(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0))
+        }
+        (Place::Host, true) => {
+            with_real!(dtype, T => philox::normal(numbers.known()?, y.as_mut_slice::<T>(), 0.0, 1.0))
+        }
+    }
+    Ok(y.within(first, n))
 }

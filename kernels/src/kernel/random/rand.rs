@@ -6,6 +6,7 @@ use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
 use crate::random::RandomSeed;
 use crate::random::philox;
+use crate::random::philox::Distribution;
 use crate::with_real;
 
 /// How numbers are distributed.
@@ -14,6 +15,7 @@ pub enum Kind {
     Uniform { low: f64, high: f64 },
     Normal { mu: f64, sigma: f64 },
     Integers { low: i64, high: i64 },
+    Shaped(Distribution),
 }
 
 /// An array of random numbers.
@@ -31,6 +33,7 @@ impl Call for Rand {
                 Kind::Uniform { low, high } => cuda::uniform(numbers, &y.data, low, high),
                 Kind::Normal { mu, sigma } => cuda::normal(numbers, &y.data, mu, sigma),
                 Kind::Integers { low, high } => cuda::integers(numbers, &y.data, low, high),
+                Kind::Shaped(distribution) => cuda::shaped(numbers, &y.data, distribution),
             };
         }
         let draw = numbers.known()?;
@@ -38,6 +41,9 @@ impl Call for Rand {
             Kind::Uniform { low, high } => with_real!(run.dtype, T => philox::uniform(draw, y.slice::<T>(), low, high)),
             Kind::Normal { mu, sigma } => with_real!(run.dtype, T => philox::normal(draw, y.slice::<T>(), mu, sigma)),
             Kind::Integers { low, high } => philox::integers(draw, y.slice::<i32>(), low, high),
+            Kind::Shaped(distribution) => {
+                with_real!(run.dtype, T => philox::shaped(draw, y.slice::<T>(), distribution))
+            }
         }
         Ok(())
     }

@@ -6,8 +6,10 @@
 
 mod lanes;
 mod numbers;
+mod shaped;
 
 pub use numbers::{dropout, integers, normal, uniform};
+pub use shaped::{Distribution, shaped};
 
 use crate::simd::{Isa, isa};
 

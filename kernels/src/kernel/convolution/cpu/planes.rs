@@ -433,7 +433,9 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         let [_, height, width] = c.output();
         let (k, mut sum) = ([tap / c.kernel[2], tap % c.kernel[2]], T::ZERO);
         let place = |axis: usize, i: usize| {
-            (i * c.stride[axis] + k[axis - 1] * c.dilation[axis]).checked_sub(c.pad[axis]).filter(|&p| p < c.input[axis])
+            (i * c.stride[axis] + k[axis - 1] * c.dilation[axis])
+                .checked_sub(c.pad[axis])
+                .filter(|&p| p < c.input[axis])
         };
         for n in self.samples.clone() {
             for (i, j) in (0..height).flat_map(|i| (0..width).map(move |j| (i, j))) {

@@ -1,0 +1,88 @@
+//! Elements picked at random from rows, by weights.
+
+mod cpu;
+mod cuda;
+
+use super::gather::Picks;
+use super::random;
+use crate::array::{Data, Place};
+use crate::call::{Call, Run, View, ViewMut};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
+use crate::with_real;
+
+/// How many are picked from each of `rows` rows of `n` elements.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    pub rows: usize,
+    pub n: usize,
+    pub picks: usize,
+    /// An element may be picked again.
+    pub replace: bool,
+}
+
+impl Choice {
+    /// The elements' numbers. Weights that cannot be are an error on the host; a GPU gives numbers of no element.
+    ///
+    /// With replacement, a number for each pick falls into the sums of the weights. Without, a number for each element gives it an
+    /// exponential key, and the least keys win: as if picked one after the other (Efraimidis and Spirakis, 2006).
+    fn indices(&self, numbers: DrawSource, w: &Data, indices: &Data) -> Result<()> {
+        if indices.is_empty() {
+            return Ok(());
+        }
+        let count = self.rows * if self.replace { self.picks } else { self.n };
+        let table = random::uniforms(numbers, w.place(), count)?;
+        match w.place() {
+            Place::Gpu(_) => cuda::indices(self, &table, w, indices),
+            Place::Host => with_real!(w.dtype(), T => {
+                cpu::indices(self, table.as_slice(), w.as_slice::<T>(), indices.as_mut_slice())
+            }),
+        }
+    }
+
+    fn scratch(&self) -> [usize; 2] {
+        let counts = self.rows.saturating_mul(self.n.saturating_add(2 * self.picks.max(self.n)));
+        [counts.saturating_mul(8), 0]
+    }
+}
+
+/// Picks elements of the first input by the weights of the second.
+pub struct RandomChoice {
+    /// The function's own, no clone: it has the last draw.
+    pub seed: RandomSeed,
+    pub choice: Choice,
+}
+
+impl Call for RandomChoice {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let Choice { rows, n, picks, .. } = self.choice;
+        let indices = Data::new_at(y[0].data.place(), DType::I64, rows * picks)?;
+        self.choice.indices(random::next(&self.seed, run)?, &x[1].data, &indices)?;
+        if indices.is_empty() {
+            return Ok(());
+        }
+        Picks { batch: rows, outer: 1, n, inner: 1, picks }.pick(&x[0].data, &indices, &y[0].data)
+    }
+
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        self.choice.scratch()
+    }
+}
+
+/// Which elements another function picked when it last ran, from the same weights.
+pub struct ChosenIndices {
+    pub draw: LastDraw,
+    pub choice: Choice,
+}
+
+impl Call for ChosenIndices {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let numbers = random::numbers(DrawPolicy::Last(self.draw.clone()), run)?;
+        self.choice.indices(numbers, &x[0].data, &y[0].data)
+    }
+
+    fn scratch(&self, _dtype: DType) -> [usize; 2] {
+        self.choice.scratch()
+    }
+}

@@ -1,0 +1,110 @@
+//! On the host.
+
+use super::super::axis::Axis;
+use super::MoveRule;
+use crate::pool::tasks;
+use crate::simd::{self, SimdReal};
+
+/// The random numbers of all samples, and what stands where no element is moved to.
+pub(super) struct Table<'a> {
+    pub numbers: &'a [f64],
+    pub columns: usize,
+    pub constant: f64,
+}
+
+impl Table<'_> {
+    fn amount(&self, rule: &MoveRule, sample: usize) -> i64 {
+        rule.amount(self.numbers.get(sample * self.columns + rule.column).copied().unwrap_or(0.0))
+    }
+}
+
+/// Along one axis: block `o` belongs to sample `o / parts`.
+pub(super) fn axis<T: SimdReal>(
+    at: &Axis,
+    parts: usize,
+    rule: &MoveRule,
+    table: &Table,
+    x: &[T],
+    y: &mut [T],
+    back: bool,
+) {
+    let (n, to) = (rule.n * at.inner, rule.to * at.inner);
+    let constant = T::from_f64(table.constant);
+    tasks::parts(y, if back { n } else { to }, |o, y| {
+        let amount = table.amount(rule, o / parts);
+        match back {
+            false => block(rule, amount, at.inner, &x[o * n..][..n], y, constant),
+            true => unblock(rule, amount, at.inner, &x[o * to..][..to], y),
+        }
+    });
+}
+
+/// The places of a result outside of its run of neighbours.
+fn edges(rule: &MoveRule, run: &std::ops::Range<usize>) -> impl Iterator<Item = usize> + use<> {
+    (0..run.start).chain(run.end..rule.to)
+}
+
+fn block<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, x: &[T], y: &mut [T], constant: T) {
+    let (run, first) = rule.run(amount);
+    y[run.start * inner..run.end * inner].copy_from_slice(&x[first * inner..][..run.len() * inner]);
+    if inner == 1 && run.is_empty() {
+        let shown = |i: usize| rule.source(amount, i).map_or(constant, |k| x[k]);
+        return y.iter_mut().enumerate().for_each(|(i, y)| *y = shown(i));
+    }
+    for i in edges(rule, &run) {
+        let y = &mut y[i * inner..][..inner];
+        match rule.source(amount, i) {
+            Some(k) => y.copy_from_slice(&x[k * inner..][..inner]),
+            None => y.fill(constant),
+        }
+    }
+}
+
+/// The reverse: sums of what shows each place.
+fn unblock<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, gy: &[T], gx: &mut [T]) {
+    let (run, first) = rule.run(amount);
+    gx.fill(T::ZERO);
+    gx[first * inner..][..run.len() * inner].copy_from_slice(&gy[run.start * inner..run.end * inner]);
+    for i in edges(rule, &run) {
+        match rule.source(amount, i) {
+            Some(k) if inner == 1 => gx[k] += gy[i],
+            Some(k) => simd::add_assign(&mut gx[k * inner..][..inner], &gy[i * inner..][..inner]),
+            None => {}
+        }
+    }
+}
+
+/// The sample that sample `s` of the result shows.
+fn shown(axes: &[MoveRule], table: &Table, s: usize) -> Option<usize> {
+    let (mut rest, mut at, mut stride) = (s, 0, 1);
+    for rule in axes.iter().rev() {
+        at += stride * rule.source(table.amount(rule, s), rest % rule.to)?;
+        stride *= rule.n;
+        rest /= rule.to;
+    }
+    Some(at)
+}
+
+pub(super) fn samples<T: SimdReal>(
+    axes: &[MoveRule],
+    inner: usize,
+    count: usize,
+    table: &Table,
+    x: &[T],
+    y: &mut [T],
+    back: bool,
+) {
+    if back {
+        y.fill(T::ZERO);
+        for s in 0..count {
+            if let Some(k) = shown(axes, table, s) {
+                simd::add_assign(&mut y[k * inner..][..inner], &x[s * inner..][..inner]);
+            }
+        }
+        return;
+    }
+    tasks::parts(y, inner, |s, y| match shown(axes, table, s) {
+        Some(k) => y.copy_from_slice(&x[k * inner..][..inner]),
+        None => y.fill(T::from_f64(table.constant)),
+    });
+}
