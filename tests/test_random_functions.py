@@ -1,4 +1,4 @@
-"""Random functions that take inputs: derivatives see what forward drew, streams, what is written, what the data says."""
+"""Random functions that take inputs: derivatives see what forward drew; streams; what is written, and counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ LINEAR: dict[str, Make] = {
     "shift one sample": lambda x: F.random_shift(x, (2, 1, 1, 3), "reflect", base_axis=0),
     "erase": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), n=2),
     "erase channels": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), share=False),
-    "erase channel_last": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), channel_last=True, share=False),
+    "erase channel_last": lambda x: F.random_erase(
+        x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), channel_last=True, share=False
+    ),
 }
 
 
@@ -153,7 +155,7 @@ STREAMS: dict[str, Callable[[int], nn.Variable]] = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams(name: str) -> None:
-    """A seed of its own is a stream of its own; without one the global stream goes on, from where `nn.seed` starts it."""
+    """A seed of its own is a stream of its own; without one the global stream goes on, which `nn.seed` starts."""
 
     def runs(seed: int, count: int = 3) -> list[bytes]:
         y = STREAMS[name](seed)

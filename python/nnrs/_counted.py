@@ -187,7 +187,9 @@ def onnx_non_max_suppression(
     from . import functions as F
 
     args = (center_point_box, max_output_boxes_per_class, iou_threshold, score_threshold)
-    given = [NdArray.from_numpy_array(_numbers(x)) if isinstance(x, (Variable, NdArray)) else x for x in (boxes, scores)]
+    given = [
+        NdArray.from_numpy_array(_numbers(x)) if isinstance(x, (Variable, NdArray)) else x for x in (boxes, scores)
+    ]
     with context_scope(Context(["cpu:float"], "CpuCachedArray", "0")):
         found = F._onnx_non_max_suppression(*given, *args, -1)
     rows = int((found.data[:, 0] != 2**64 - 1).sum())
