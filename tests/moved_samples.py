@@ -34,7 +34,11 @@ def shows(choices: Iterable[list[np.ndarray]], base: int, constant: float = 0.0)
         found: dict[tuple[int, ...], int] = {}
         numbers = list(product(*(range(len(c)) for c in axes)))
         for s in np.ndindex(y.shape[:base]):
-            fits = [n for n in numbers if np.array_equal(y[s], shown(x, [c[k] for c, k in zip(axes, n, strict=True)], s, constant))]
+            fits = [
+                n
+                for n in numbers
+                if np.array_equal(y[s], shown(x, [c[k] for c, k in zip(axes, n, strict=True)], s, constant))
+            ]
             assert fits, f"sample {s} is none that may be:\n{y[s]}"
             found[fits[0]] = found.get(fits[0], 0) + 1
         expected = np.prod(y.shape[:base]) / len(numbers)
