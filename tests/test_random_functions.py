@@ -260,8 +260,12 @@ def test_boxes_that_are_left_are_counted_when_the_function_is_called() -> None:
     np.testing.assert_array_equal(y.d, [[0, 0, 0], [0, 0, 2]])
     assert y.data.dtype == np.uint64
     scores.d = [[[0.9, -0.8, -0.7]]]
-    with pytest.raises(ValueError, match="2 boxes that are left, got 1"):
-        y.forward()
+    if BACKEND == "cpu":
+        with pytest.raises(ValueError, match="2 boxes that are left, got 1"):
+            y.forward()
+        return
+    y.forward()  # looking at the number would make the host wait
+    np.testing.assert_array_equal(y.d, [[0, 0, 0], [2**64 - 1] * 3])
 
 
 @pytest.mark.parametrize("make", [lambda x: F.nms_detection2d(x), lambda x: F.image_augmentation(x)])
