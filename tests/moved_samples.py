@@ -26,7 +26,7 @@ def sources(n: int, to: int, kind: str, most: int = 0) -> list[np.ndarray]:
 
 
 def shows(choices: Iterable[list[np.ndarray]], base: int, constant: float = 0.0) -> Check:
-    """Each sample of the result shows the input by one choice for each axis, all of which come up; samples choose for themselves."""
+    """Each sample of the result shows the input by one choice for each axis; all come up equally often."""
     axes = list(choices)
 
     def check(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
@@ -34,7 +34,11 @@ def shows(choices: Iterable[list[np.ndarray]], base: int, constant: float = 0.0)
         found: dict[tuple[int, ...], int] = {}
         numbers = list(product(*(range(len(c)) for c in axes)))
         for s in np.ndindex(y.shape[:base]):
-            fits = [n for n in numbers if np.array_equal(y[s], shown(x, [c[k] for c, k in zip(axes, n)], s, constant))]
+            fits = [
+                n
+                for n in numbers
+                if np.array_equal(y[s], shown(x, [c[k] for c, k in zip(axes, n, strict=True)], s, constant))
+            ]
             assert fits, f"sample {s} is none that may be:\n{y[s]}"
             found[fits[0]] = found.get(fits[0], 0) + 1
         expected = np.prod(y.shape[:base]) / len(numbers)
@@ -47,7 +51,7 @@ def shows(choices: Iterable[list[np.ndarray]], base: int, constant: float = 0.0)
 
 def shown(x: np.ndarray, places: list[np.ndarray], sample: tuple[int, ...], constant: float) -> np.ndarray:
     """What sample `sample` of the result is by these places of all axes."""
-    chosen = [p[s : s + 1] for p, s in zip(places, sample)] + places[len(sample) :]
+    chosen = [p[s : s + 1] for p, s in zip(places, sample, strict=False)] + places[len(sample) :]
     y = x[np.ix_(*[c.clip(0) for c in chosen])]
     inside = np.ones(y.shape, bool)
     for axis, c in enumerate(chosen):

@@ -1,4 +1,4 @@
-"""Random functions that take inputs: derivatives see what forward drew, streams, what is written, what the data says."""
+"""Random functions that take inputs: derivatives see what forward drew; streams; what is written, and counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ LINEAR: dict[str, Make] = {
     "shift one sample": lambda x: F.random_shift(x, (2, 1, 1, 3), "reflect", base_axis=0),
     "erase": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), n=2),
     "erase channels": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), share=False),
-    "erase channel_last": lambda x: F.random_erase(x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), channel_last=True, share=False),
+    "erase channel_last": lambda x: F.random_erase(
+        x, 1.0, (0.2, 0.5), replacements=(0.0, 0.0), channel_last=True, share=False
+    ),
 }
 
 
@@ -153,7 +155,7 @@ STREAMS: dict[str, Callable[[int], nn.Variable]] = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams(name: str) -> None:
-    """A seed of its own is a stream of its own; without one the global stream goes on, from where `nn.seed` starts it."""
+    """A seed of its own is a stream of its own; without one the global stream goes on, which `nn.seed` starts."""
 
     def runs(seed: int, count: int = 3) -> list[bytes]:
         y = STREAMS[name](seed)
@@ -258,8 +260,12 @@ def test_boxes_that_are_left_are_counted_when_the_function_is_called() -> None:
     np.testing.assert_array_equal(y.d, [[0, 0, 0], [0, 0, 2]])
     assert y.data.dtype == np.uint64
     scores.d = [[[0.9, -0.8, -0.7]]]
-    with pytest.raises(ValueError, match="2 boxes that are left, got 1"):
-        y.forward()
+    if BACKEND == "cpu":
+        with pytest.raises(ValueError, match="2 boxes that are left, got 1"):
+            y.forward()
+        return
+    y.forward()  # looking at the number would make the host wait
+    np.testing.assert_array_equal(y.d, [[0, 0, 0], [2**64 - 1] * 3])
 
 
 @pytest.mark.parametrize("make", [lambda x: F.nms_detection2d(x), lambda x: F.image_augmentation(x)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Context, NdArray, Variable
-from ._modes import context_scope
+from ._modes import context_scope, get_current_context
 
 __all__ = ["nonzero", "onnx_non_max_suppression", "pack_padded_sequence", "pad_packed_sequence", "unique"]
 
@@ -187,8 +187,17 @@ def onnx_non_max_suppression(
     from . import functions as F
 
     args = (center_point_box, max_output_boxes_per_class, iou_threshold, score_threshold)
-    given = [NdArray.from_numpy_array(_numbers(x)) if isinstance(x, (Variable, NdArray)) else x for x in (boxes, scores)]
-    with context_scope(Context(["cpu:float"], "CpuCachedArray", "0")):
-        found = F._onnx_non_max_suppression(*given, *args, -1)
+    with context_scope(Context([f"cpu:{_type_config()}"], "CpuCachedArray", "0")):
+        found = F._onnx_non_max_suppression(_copy(boxes), _copy(scores), *args, rows=-1)
     rows = int((found.data[:, 0] != 2**64 - 1).sum())
     return F._onnx_non_max_suppression(boxes, scores, *args, rows, n_outputs, outputs)
+
+
+def _copy(x: Any) -> Any:
+    """The numbers as they are now; what is no array as it is, so that the function says so."""
+    return NdArray.from_numpy_array(_numbers(x)) if isinstance(x, (Variable, NdArray)) else x
+
+
+def _type_config() -> str:
+    """The current context's: how many are left may depend on it."""
+    return get_current_context().backend[0].partition(":")[2] or "float"

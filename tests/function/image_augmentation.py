@@ -1,4 +1,4 @@
-"""`image_augmentation`: images altered at random. Images whose values are the places show where each value comes from."""
+"""`image_augmentation`: images altered at random. Images of places show where each value comes from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from function.case import Case, Error
 from moved_samples import same
 
 
-def reference(x: np.ndarray, shape: tuple[int, ...] | None = None, pad: tuple[int, int] = (0, 0), **more: Any) -> np.ndarray:
+def reference(
+    x: np.ndarray, shape: tuple[int, ...] | None = None, pad: tuple[int, int] = (0, 0), **more: Any
+) -> np.ndarray:
     """Where nothing is left to chance: the border is repeated as far as the padding goes."""
     size = (shape or x.shape)[-2:]
     if any(s != n + 2 * p for s, n, p in zip(size, x.shape[-2:], pad, strict=True)):
@@ -30,7 +32,7 @@ def uniform(v: np.ndarray, low: float, high: float) -> None:
 
 
 def turns(y: np.ndarray) -> np.ndarray:
-    """In the middle of each image, where no border is: how rows and columns of the image go with those of the result."""
+    """In the middle of each image, where no border is: the image's rows and columns by the result's."""
     i, j = y.shape[-2] // 2, y.shape[-1] // 2
     return np.stack([y[:, :, i + 1, j] - y[:, :, i, j], y[:, :, i, j + 1] - y[:, :, i, j]], -1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from function.case import Case, Error
@@ -50,6 +52,11 @@ def scores(*shape: int):
     return lambda rng: rng.permutation(int(np.prod(shape))).reshape(shape) / 128 - 0.1
 
 
+def called(F: Any, boxes: Any, scores: Any, **args: Any) -> Any:
+    """NNabla writes nothing to arrays that are given as outputs."""
+    return F.onnx_non_max_suppression(boxes, scores, **args)
+
+
 LINE = [[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.5], [0.0, 5.0, 1.0, 6.0], [0.0, 7.0, 1.0, 8.0]]]
 MOST = {"max_output_boxes_per_class": 9}
 CASES = [
@@ -58,31 +65,51 @@ CASES = [
         args={"max_output_boxes_per_class": 4, "iou_threshold": 0.33, "score_threshold": 0.2},
         types=("float", "double"),
         differentiable=False,
+        call=called,
     ),
     Case(
         inputs=[grid(2, 20, 4), scores(2, 3, 20)],
         args={"center_point_box": 1, **MOST, "iou_threshold": 0.33},
         types=("float", "double"),
         differentiable=False,
+        call=called,
         name="centers",
     ),
-    Case(inputs=[LINE, [[[1.0, 0.75, 0.5, -0.25]]]], differentiable=False, name="defaults: none"),
+    Case(inputs=[LINE, [[[1.0, 0.75, 0.5, -0.25]]]], differentiable=False, call=called, name="defaults: none"),
     Case(
         inputs=[LINE, [[[1.0, 0.75, 0.5, -0.25]]]],
         args={**MOST, "iou_threshold": 0.5, "score_threshold": 0.5},
         differentiable=False,
+        call=called,
         name="at the thresholds",
     ),
     Case(
         inputs=[LINE, [[[1.0, 0.75, 0.5, -0.25]]]],
         args={**MOST, "iou_threshold": 0.25, "score_threshold": -1.0},
         differentiable=False,
+        call=called,
         name="negative scores",
     ),
-    Case(inputs=[LINE, [[[np.nan, 0.75, 0.0, 0.25]]]], args=MOST, differentiable=False, name="NaN"),
-    Case(inputs=[np.zeros((1, 3, 4)), np.ones((1, 1, 3))], args=MOST, differentiable=False, name="no area"),
-    Case(inputs=[np.ones((1, 4, 1)) * [0, 0, 1, 1], np.ones((1, 2, 4))], args=MOST, differentiable=False, name="equal"),
-    Case(inputs=[(0, 5, 4), (0, 3, 5)], args=MOST, differentiable=False, name="no sample"),
+    Case(inputs=[LINE, [[[np.nan, 0.75, 0.0, 0.25]]]], args=MOST, differentiable=False, call=called, name="NaN"),
+    Case(
+        inputs=[np.zeros((1, 3, 4)), np.ones((1, 1, 3))], args=MOST, differentiable=False, call=called, name="no area"
+    ),
+    Case(
+        inputs=[np.ones((1, 4, 1)) * [0, 0, 1, 1], np.ones((1, 2, 4))],
+        args=MOST,
+        differentiable=False,
+        call=called,
+        name="equal",
+    ),
+    Case(inputs=[(0, 5, 4), (0, 3, 5)], args=MOST, differentiable=False, call=called, name="no sample"),
+    Case(
+        inputs=[LINE, [[[1.0, 0.75, 0.5, -0.25]]]],
+        args={**MOST, "iou_threshold": 0.5},
+        differentiable=False,
+        oracle=False,
+        reason="NNabla writes nothing to arrays that are given as outputs",
+        name="called as it is",
+    ),
 ]
 ERRORS = [
     Error(inputs=[(2, 5, 3), (2, 3, 5)], match="argument 'boxes'", name="boxes of three numbers"),

@@ -47,7 +47,10 @@ CASES = [
     Case(check=beta(0.5, 0.5), **NO, name="0-d"),
     Case(args={"shape": (0, 2)}, check=beta(1, 1, 0, 2), **NO, name="empty"),
     Case(
-        call=lambda F: [F.rand_beta(shape=(40,), seed=seed) for seed in (3, 3, 4)], check=same, **NO, name="a seed repeats"
+        call=lambda F: [F.rand_beta(shape=(40,), seed=seed) for seed in (3, 3, 4)],
+        check=same,
+        **NO,
+        name="a seed repeats",
     ),
 ]
 ERRORS = [
@@ -56,6 +59,8 @@ ERRORS = [
     for v in (0.0, -1.0, float("nan"))
 ]
 ERRORS += [
-    Error(args={"beta": float("inf")}, match="argument 'beta'", name="infinite beta", oracle=False, reason="it gives NaN"),
+    Error(
+        args={"beta": float("inf")}, match="argument 'beta'", name="infinite beta", oracle=False, reason="it gives NaN"
+    ),
     Error(args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="NNabla dies", name="negative size"),
 ]

@@ -49,4 +49,6 @@ ERRORS = [
     Error(args={name: v, "shape": (3,)}, match=f"argument '{name}'", name=f"{name} = {v}")
     for name, v in (("n", 0), ("n", -1), ("p", 0.0), ("p", 1.0), ("p", -0.5), ("p", 1.5), ("p", float("nan")))
 ]
-ERRORS += [Error(args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="NNabla dies", name="negative size")]
+ERRORS += [
+    Error(args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="NNabla dies", name="negative size")
+]

@@ -26,14 +26,23 @@ NO = {"differentiable": False}
 CASES = [
     Case(args={"shape": (100, 50)}, check=gamma(0.5, 1, 100, 50), types=WIDE, **NO, name="default"),
     *[
-        Case(args={"k": k, "theta": t, "shape": (5000,), "seed": 5}, check=gamma(k, t, 5000), types=WIDE, **NO, name=f"{k}, {t}")
+        Case(
+            args={"k": k, "theta": t, "shape": (5000,), "seed": 5},
+            check=gamma(k, t, 5000),
+            types=WIDE,
+            **NO,
+            name=f"{k}, {t}",
+        )
         for k, t in ((0.1, 2.0), (1.0, 3.0), (2.5, 0.5), (40.0, 1.0))
     ],
     Case(args={"k": 2.0, "shape": (50,)}, check=gamma(2, 1, 50), **NO, name="narrow types"),
     Case(args={"k": 2.0}, check=gamma(2, 1), **NO, name="0-d"),
     Case(args={"shape": (0, 2)}, check=gamma(1, 1, 0, 2), **NO, name="empty"),
     Case(
-        call=lambda F: [F.rand_gamma(shape=(40,), seed=seed) for seed in (3, 3, 4)], check=same, **NO, name="a seed repeats"
+        call=lambda F: [F.rand_gamma(shape=(40,), seed=seed) for seed in (3, 3, 4)],
+        check=same,
+        **NO,
+        name="a seed repeats",
     ),
 ]
 ERRORS = [

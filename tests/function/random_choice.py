@@ -90,5 +90,7 @@ ERRORS = [
     Error(inputs=[(4,), (4,)], args={"shape": (5,), "replace": False}, match="argument 'shape'", name="more than all"),
     Error(inputs=[(), ()], match="argument 'x'", name="0-d"),
     Error(inputs=[(0,), (0,)], match="argument 'x'", name="nothing", oracle=False, reason="NNabla dies"),
-    Error(inputs=[(3,), (3,)], args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="it dies", name="-1"),
+    Error(
+        inputs=[(3,), (3,)], args={"shape": (-1,)}, match="argument 'shape'", oracle=False, reason="it dies", name="-1"
+    ),
 ]

@@ -19,7 +19,9 @@ def reference(x: np.ndarray, prob: float = 0.5, **more: Any) -> np.ndarray:
 def box(erased: np.ndarray) -> tuple[int, int]:
     """Height and width of what is erased of an image, which is a rectangle."""
     rows, columns = np.flatnonzero(erased.any(1)), np.flatnonzero(erased.any(0))
-    assert erased.sum() == rows.size * columns.size == np.prod([np.ptp(v) + 1 if v.size else 0 for v in (rows, columns)])
+    assert (
+        erased.sum() == rows.size * columns.size == np.prod([np.ptp(v) + 1 if v.size else 0 for v in (rows, columns)])
+    )
     return rows.size, columns.size
 
 
@@ -54,7 +56,13 @@ FLAT = {**SQUARE, "aspect_ratios": (0.2, 0.2)}
 ZEROS = np.zeros((40, 2, 20, 20))
 NO = {"differentiable": False}
 CASES = [
-    Case(inputs=[(2, 3, 4, 5)], args={"prob": 0.0}, name="never", oracle=False, reason="NNabla dies in the second backward"),
+    Case(
+        inputs=[(2, 3, 4, 5)],
+        args={"prob": 0.0},
+        name="never",
+        oracle=False,
+        reason="NNabla dies in the second backward",
+    ),
     Case(inputs=[ZEROS], args=SQUARE, check=patches({8, 9}, {8, 9}), **NO, name="squares"),
     Case(inputs=[ZEROS], args=FLAT, check=patches({4, 5}, {20}), **NO, name="all of a row"),
     Case(inputs=[ZEROS], args={**SQUARE, "share": False}, check=patches({8, 9}, {8, 9}, False), **NO, name="channels"),
@@ -107,7 +115,9 @@ ERRORS = [
     Error(inputs=[X], args={"prob": 1.5}, match="argument 'prob'", name="prob"),
     Error(inputs=[X], args={"prob": -1.0}, match="argument 'prob'", name="negative prob"),
     Error(inputs=[X], args={"area_ratios": (0.5,)}, match="argument 'area_ratios'", name="one ratio"),
-    Error(inputs=[X], args={"area_ratios": (-1.0, 0.5)}, match="argument 'area_ratios'", name="a negative area", **LOOSE),
+    Error(
+        inputs=[X], args={"area_ratios": (-1.0, 0.5)}, match="argument 'area_ratios'", name="a negative area", **LOOSE
+    ),
     Error(inputs=[X], args={"aspect_ratios": (1.0,)}, match="argument 'aspect_ratios'", name="one aspect ratio"),
     Error(inputs=[X], args={"aspect_ratios": (-1.0, 1.0)}, match="argument 'aspect_ratios'", name="negative", **LOOSE),
     Error(inputs=[X], args={"replacements": (3.0,)}, match="argument 'replacements'", name="one replacement"),

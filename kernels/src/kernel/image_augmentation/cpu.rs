@@ -7,7 +7,7 @@ use crate::simd::SimdReal;
 
 /// Where a value of the result comes from: the first of four neighbours, the distances to the others, their weights.
 #[derive(Clone, Copy)]
-struct Source<T> {
+struct PixelSource<T> {
     at: usize,
     right: usize,
     below: usize,
@@ -23,7 +23,8 @@ pub(super) fn augment<T: SimdReal>(a: &Augmentation, table: &[f64], noise: Optio
         let (center, sigma) = (T::from_f64(a.contrast_center), T::from_f64(alteration.noise));
         let values: Vec<[T; 2]> = (0..a.channels).map(|c| alteration.values(c).map(T::from_f64)).collect();
         for row in 0..to_h {
-            let sources: Vec<Source<T>> = (0..to_w).map(|column| source(a, alteration.place(row, column))).collect();
+            let sources: Vec<PixelSource<T>> =
+                (0..to_w).map(|column| source(a, alteration.place(row, column))).collect();
             for (c, [brightness, contrast]) in values.iter().enumerate() {
                 let (from, first) = (&x[c * h * w..][..h * w], (c * to_h + row) * to_w);
                 for (y, s) in y[first..first + to_w].iter_mut().zip(&sources) {
@@ -38,10 +39,10 @@ pub(super) fn augment<T: SimdReal>(a: &Augmentation, table: &[f64], noise: Optio
     });
 }
 
-fn source<T: SimdReal>(a: &Augmentation, [y, x]: [f64; 2]) -> Source<T> {
+fn source<T: SimdReal>(a: &Augmentation, [y, x]: [f64; 2]) -> PixelSource<T> {
     let [h, w] = a.size;
     let (row, column) = (y as usize, x as usize);
-    Source {
+    PixelSource {
         at: row * w + column,
         right: (column + 1 < w) as usize,
         below: if row + 1 < h { w } else { 0 },
@@ -49,7 +50,7 @@ fn source<T: SimdReal>(a: &Augmentation, [y, x]: [f64; 2]) -> Source<T> {
     }
 }
 
-fn interpolated<T: SimdReal>(x: &[T], s: &Source<T>) -> T {
+fn interpolated<T: SimdReal>(x: &[T], s: &PixelSource<T>) -> T {
     let [fy, fx] = s.part;
     let along = |at: usize| x[at] + fx * (x[at + s.right] - x[at]);
     let (upper, lower) = (along(s.at), along(s.at + s.below));

@@ -6,13 +6,13 @@ use crate::pool::tasks;
 use crate::simd::{self, SimdReal};
 
 /// The random numbers of all samples, and what stands where no element is moved to.
-pub(super) struct Table<'a> {
+pub(super) struct MoveTable<'a> {
     pub numbers: &'a [f64],
     pub columns: usize,
     pub constant: f64,
 }
 
-impl Table<'_> {
+impl MoveTable<'_> {
     fn amount(&self, rule: &MoveRule, sample: usize) -> i64 {
         rule.amount(self.numbers.get(sample * self.columns + rule.column).copied().unwrap_or(0.0))
     }
@@ -23,7 +23,7 @@ pub(super) fn axis<T: SimdReal>(
     at: &Axis,
     parts: usize,
     rule: &MoveRule,
-    table: &Table,
+    table: &MoveTable,
     x: &[T],
     y: &mut [T],
     back: bool,
@@ -75,7 +75,7 @@ fn unblock<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, gy: &[T], gx
 }
 
 /// The sample that sample `s` of the result shows.
-fn shown(axes: &[MoveRule], table: &Table, s: usize) -> Option<usize> {
+fn shown(axes: &[MoveRule], table: &MoveTable, s: usize) -> Option<usize> {
     let (mut rest, mut at, mut stride) = (s, 0, 1);
     for rule in axes.iter().rev() {
         at += stride * rule.source(table.amount(rule, s), rest % rule.to)?;
@@ -89,7 +89,7 @@ pub(super) fn samples<T: SimdReal>(
     axes: &[MoveRule],
     inner: usize,
     count: usize,
-    table: &Table,
+    table: &MoveTable,
     x: &[T],
     y: &mut [T],
     back: bool,

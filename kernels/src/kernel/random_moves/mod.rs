@@ -95,7 +95,7 @@ impl RandomMoves {
                 MoveStep::Samples { axes, inner } => cuda::samples(self, axes, *inner, table, x, y, back),
             };
         }
-        let table = cpu::Table { numbers: table.as_slice(), columns: self.columns, constant: self.constant };
+        let table = cpu::MoveTable { numbers: table.as_slice(), columns: self.columns, constant: self.constant };
         with_real!(y.dtype(), T => {
             let (x, y) = (x.as_slice::<T>(), y.as_mut_slice::<T>());
             match step {
