@@ -54,10 +54,10 @@ impl MinMaxQuantize {
         Ok(found)
     }
 
-    /// An end of the range after this pass.
+    /// An end of the range after this pass; the input holds it where the pass runs again.
     fn moved(&self, run: &Run, x: &View, old: &Data, order: Extremum) -> Result<Data> {
         let new = self.empty(old.place(), run)?;
-        if !self.from_x {
+        if !self.from_x || run.again {
             ops::put(&new, old, Output::Write)?;
             return Ok(new);
         }
