@@ -54,14 +54,14 @@ impl FixedPointQuantizedAffine {
     fn build(&self, x: &Variable, Sizes(outmaps): Sizes) -> Result<Vec<Variable>> {
         let (sizes, usual) = affine_weight(x, self.base_axis, &outmaps)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.quantize_w.then(|| f::FixedPointQuantize {
+        let rule = self.quantize_w.then_some(f::FixedPointQuantize {
             sign: self.sign_w,
             n: self.n_w,
             delta: self.delta_w,
             ste_fine_grained: self.ste_fine_grained_w,
         });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.quantize_b.then(|| f::FixedPointQuantize {
+        let rule = self.quantize_b.then_some(f::FixedPointQuantize {
             sign: self.sign_b,
             n: self.n_b,
             delta: self.delta_b,
@@ -128,14 +128,14 @@ impl FixedPointQuantizedConvolution {
         let weight = ConvolutionWeight { outmaps, kernel: &kernel, group, base_axis, channel_last: self.channel_last };
         let (sizes, usual) = weight.of(x)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.quantize_w.then(|| f::FixedPointQuantize {
+        let rule = self.quantize_w.then_some(f::FixedPointQuantize {
             sign: self.sign_w,
             n: self.n_w,
             delta: self.delta_w,
             ste_fine_grained: self.ste_fine_grained_w,
         });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.quantize_b.then(|| f::FixedPointQuantize {
+        let rule = self.quantize_b.then_some(f::FixedPointQuantize {
             sign: self.sign_b,
             n: self.n_b,
             delta: self.delta_b,

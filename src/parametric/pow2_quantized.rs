@@ -56,7 +56,7 @@ impl Pow2QuantizedAffine {
     fn build(&self, x: &Variable, Sizes(outmaps): Sizes) -> Result<Vec<Variable>> {
         let (sizes, usual) = affine_weight(x, self.base_axis, &outmaps)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.quantize_w.then(|| f::Pow2Quantize {
+        let rule = self.quantize_w.then_some(f::Pow2Quantize {
             sign: self.sign_w,
             with_zero: self.with_zero_w,
             n: self.n_w,
@@ -64,7 +64,7 @@ impl Pow2QuantizedAffine {
             ste_fine_grained: self.ste_fine_grained_w,
         });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.quantize_b.then(|| f::Pow2Quantize {
+        let rule = self.quantize_b.then_some(f::Pow2Quantize {
             sign: self.sign_b,
             with_zero: self.with_zero_b,
             n: self.n_b,
@@ -133,7 +133,7 @@ impl Pow2QuantizedConvolution {
         let weight = ConvolutionWeight { outmaps, kernel: &kernel, group, base_axis, channel_last: false };
         let (sizes, usual) = weight.of(x)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.quantize_w.then(|| f::Pow2Quantize {
+        let rule = self.quantize_w.then_some(f::Pow2Quantize {
             sign: self.sign_w,
             with_zero: self.with_zero_w,
             n: self.n_w,
@@ -141,7 +141,7 @@ impl Pow2QuantizedConvolution {
             ste_fine_grained: self.ste_fine_grained_w,
         });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.quantize_b.then(|| f::Pow2Quantize {
+        let rule = self.quantize_b.then_some(f::Pow2Quantize {
             sign: self.sign_b,
             with_zero: self.with_zero_b,
             n: self.n_b,

@@ -48,9 +48,9 @@ impl PrunedAffine {
     fn build(&self, x: &Variable, Sizes(outmaps): Sizes) -> Result<Vec<Variable>> {
         let (sizes, usual) = affine_weight(x, self.base_axis, &outmaps)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.prune_w.then(|| f::Prune { rate: self.rate_w });
+        let rule = self.prune_w.then_some(f::Prune { rate: self.rate_w });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.prune_b.then(|| f::Prune { rate: self.rate_b });
+        let rule = self.prune_b.then_some(f::Prune { rate: self.rate_b });
         let b = QuantizedParameter { name: "b", sizes: &outmaps, init: &self.b_init, usual: Usual::Constant(0.0) };
         let b = self.with_bias.then(|| b.of(&layer, rule)).transpose()?;
         Ok(vec![f::affine(x, &w, b.as_ref(), f::Affine { base_axis: self.base_axis })?])
@@ -106,9 +106,9 @@ impl PrunedConvolution {
         let weight = ConvolutionWeight { outmaps, kernel: &kernel, group, base_axis, channel_last: self.channel_last };
         let (sizes, usual) = weight.of(x)?;
         let layer = LayerParameters { fixed: self.fix_parameters, rng: self.rng.clone() };
-        let rule = self.prune_w.then(|| f::Prune { rate: self.rate_w });
+        let rule = self.prune_w.then_some(f::Prune { rate: self.rate_w });
         let w = QuantizedParameter { name: "W", sizes: &sizes, init: &self.w_init, usual }.of(&layer, rule)?;
-        let rule = self.prune_b.then(|| f::Prune { rate: self.rate_b });
+        let rule = self.prune_b.then_some(f::Prune { rate: self.rate_b });
         let b = QuantizedParameter { name: "b", sizes: &[outmaps], init: &self.b_init, usual: Usual::Constant(0.0) };
         let b = self.with_bias.then(|| b.of(&layer, rule)).transpose()?;
         let rule = f::Convolution {

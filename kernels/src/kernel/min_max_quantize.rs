@@ -36,7 +36,8 @@ fn formula<const N: usize>(x: [&Data; N], y: &Data, f: impl Fn(&[Expr]) -> Expr)
 }
 
 impl MinMaxQuantize {
-    fn new(&self, place: Place, run: &Run) -> Result<Data> {
+    /// An array of a range.
+    fn empty(&self, place: Place, run: &Run) -> Result<Data> {
         Data::new_at(place, run.dtype, self.range.size())
     }
 
@@ -53,10 +54,10 @@ impl MinMaxQuantize {
         Ok(found)
     }
 
-    /// An end of the range after this pass.
+    /// An end of the range after this pass; the input holds it where the pass runs again.
     fn moved(&self, run: &Run, x: &View, old: &Data, order: Extremum) -> Result<Data> {
-        let new = self.new(old.place(), run)?;
-        if !self.from_x {
+        let new = self.empty(old.place(), run)?;
+        if !self.from_x || run.again {
             ops::put(&new, old, Output::Write)?;
             return Ok(new);
         }
@@ -73,7 +74,7 @@ impl MinMaxQuantize {
         }
         let least = self.moved(run, &x[0], &x[1].data, Extremum::Smallest)?;
         let most = self.moved(run, &x[0], &x[2].data, Extremum::Largest)?;
-        let wide = self.new(least.place(), run)?;
+        let wide = self.empty(least.place(), run)?;
         formula([&least, &most], &wide, |v| (&v[1] - &v[0]).lt(self.eps).select(&v[0] + self.eps, &v[1]))?;
         Ok([least, wide])
     }
@@ -94,7 +95,7 @@ impl MinMaxQuantize {
 
     /// The size of a level; the ends of the range, moved so that 0 is a level, to `to`.
     fn nudge(&self, run: &Run, range: &[Data; 2], levels: [&Data; 2], to: [&Data; 2]) -> Result<Data> {
-        let (scale, zero) = (self.new(to[0].place(), run)?, self.new(to[0].place(), run)?);
+        let (scale, zero) = (self.empty(to[0].place(), run)?, self.empty(to[0].place(), run)?);
         let [least, most] = levels;
         formula([&range[0], &range[1], least, most], &scale, |v| (&v[1] - &v[0]) / (&v[3] - &v[2]))?;
         formula([&range[0], &scale, least, most], &zero, |v| {
