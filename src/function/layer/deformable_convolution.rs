@@ -2,7 +2,7 @@
 //! that there are gradients of any order: images read at the places of a kernel, and the transpose.
 
 use super::spatial::{check_bias, list, spec};
-use crate::function::array::{List, unslice, Unslice};
+use crate::function::array::{List, Unslice, unslice};
 use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_of};
 use crate::graph::Variable;
 use crate::{function, functions as f};
@@ -218,7 +218,8 @@ impl<'a> ConvolutionGradient<'a> {
         let mut grads = vec![None; g.x.len()];
         if let Some(columns) = &columns {
             let parts = [g.want[0], g.want[2], want(call.mask)];
-            let [gx, offset, mask] = self.gather.gradients(parts, &self.x()?, &self.offset, self.mask.as_ref(), columns)?;
+            let [gx, offset, mask] =
+                self.gather.gradients(parts, &self.x()?, &self.offset, self.mask.as_ref(), columns)?;
             grads[0] = gx.map(|v| self.back(&v, 0)).transpose()?.flatten();
             grads[2] = offset.map(|v| self.back(&v, 2)).transpose()?.flatten();
             if let Some(m) = call.mask {

@@ -5,13 +5,7 @@ use crate::array::{Data, Output};
 use crate::cuda::team::{is_double, named};
 use crate::error::Result;
 
-pub(super) fn product(
-    s: &SeparableSizes,
-    part: SeparablePart,
-    x: [&Data; 3],
-    y: &Data,
-    output: Output,
-) -> Result<()> {
+pub(super) fn product(s: &SeparableSizes, part: SeparablePart, x: [&Data; 3], y: &Data, output: Output) -> Result<()> {
     let name = match part {
         SeparablePart::Images => "separable_images",
         SeparablePart::Columns => "separable_columns",

@@ -118,14 +118,7 @@ pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], mask: Option<&[
     });
 }
 
-pub(super) fn spread<T: SimdReal>(
-    w: &Warp,
-    gy: &[T],
-    grid: &[T],
-    mask: Option<&[T]>,
-    gx: &mut [T],
-    output: Output,
-) {
+pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], mask: Option<&[T]>, gx: &mut [T], output: Output) {
     let (places, image, size, channels) = (w.places(), w.image(), gx.len(), w.channels);
     if output == Output::Write {
         gx.fill(T::ZERO);

@@ -28,14 +28,7 @@ pub(super) fn gather(w: &Warp, x: &Data, grid: &Data, mask: Option<&Data>, y: &D
 }
 
 /// Numbers of elements and what is added to them, which are sorted by these numbers then.
-pub(super) fn spread(
-    w: &Warp,
-    gy: &Data,
-    grid: &Data,
-    mask: Option<&Data>,
-    gx: &Data,
-    output: Output,
-) -> Result<()> {
+pub(super) fn spread(w: &Warp, gy: &Data, grid: &Data, mask: Option<&Data>, gx: &Data, output: Output) -> Result<()> {
     let (gpu, picks) = (gx.gpu(), w.places() * w.taps());
     let numbers = Data::new_at(gx.place(), DType::I64, w.batch * picks)?;
     let parts = Data::new_at(gx.place(), gx.dtype(), gy.len() * w.taps())?;

@@ -170,14 +170,7 @@ impl Warp {
     }
 
     /// The transpose.
-    pub(crate) fn spread(
-        &self,
-        gy: &Data,
-        grid: &Data,
-        mask: Option<&Data>,
-        gx: &Data,
-        output: Output,
-    ) -> Result<()> {
+    pub(crate) fn spread(&self, gy: &Data, grid: &Data, mask: Option<&Data>, gx: &Data, output: Output) -> Result<()> {
         if let Place::Gpu(_) = gx.place() {
             return cuda::spread(self, gy, grid, mask, gx, output);
         }

@@ -23,8 +23,8 @@ use crate::simd::lanes;
 use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
-use std::cell::Cell;
 use planes::DepthwisePlanes;
+use std::cell::Cell;
 use weight::GroupWeightGradient;
 
 /// Elements of gradients that are copied at a time where one is written over another.
@@ -122,9 +122,7 @@ impl Conv {
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
-            return unsafe {
-                DepthwisePlanes { c: self, pass: Pass::Data(output), x: gx, w, y: gy, bias: None }.run()
-            };
+            return unsafe { DepthwisePlanes { c: self, pass: Pass::Data(output), x: gx, w, y: gy, bias: None }.run() };
         }
         if Depthwise::<T>::suits(self) {
             let (g, pass) = (Geometry::forward(self), Pass::Data(output));
