@@ -62,7 +62,8 @@ def deformable_convolution(
     """
     from . import functions as F
 
-    more: Any = (bias, None) if mask is None else (mask, bias)
+    first: Any = bias if mask is None else mask
+    second: Any = None if mask is None else bias
     where = (base_axis, pad, stride, dilation, group, deformable_group, channel_last)
-    made: A = F._deformable_convolution(x, weight, offset, *more, *where, n_outputs, outputs)
+    made: A = F._deformable_convolution(x, weight, offset, first, second, *where, n_outputs, outputs)
     return made

@@ -11,6 +11,7 @@ from ._errors import ArgumentError, ShapeError, check_type, message
 A = TypeVar("A", Variable, NdArray)
 
 _PLAIN = ("relu", "sigmoid", "tanh", "relu6")
+_PAD_MODES = ("constant", "reflect", "repeat")
 _BY_ALPHA = ("leaky_relu", "elu")
 
 
@@ -85,6 +86,9 @@ def fused_convolution(
         check_type("fused_convolution", name, v, (Variable, NdArray), "a Variable or NdArray")
     alpha = _alpha(nonlinearity, nonlinearity_args)
     normalized = _is_normalized(bias, beta, gamma, mean, variance)
+    if pad_mode not in _PAD_MODES:
+        expected = "'constant', 'reflect' or 'repeat'"
+        raise ArgumentError(message("fused_convolution", "pad_mode", expected, repr(pad_mode)))
     inner: Any = x
     if pad is not None and (pad_mode != "constant" or constant_value != 0):
         inner, pad = F.pad(x, _widths(x.shape, base_axis, pad, channel_last), pad_mode, constant_value), None

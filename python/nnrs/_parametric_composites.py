@@ -166,7 +166,8 @@ def deformable_convolution(
             "b", (outmaps,), b_init if b_init is not None else I.ConstantInitializer(), True, not fix_parameters
         )
         b = b if apply_b is None else apply_b(b)
-    given: Any = (offset, mask)
+    distances: Any = offset
+    factors: Any = mask
     last = (pad, stride, dilation, group, deformable_group, channel_last)
-    made: Variable = F.deformable_convolution(x, w, *given, b, base_axis, *last)
+    made: Variable = F.deformable_convolution(x, w, distances, factors, b, base_axis, *last)
     return made

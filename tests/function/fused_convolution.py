@@ -61,7 +61,7 @@ def reference(
 HALF = {"half": 5e-2, "bfloat16": 4e-1}
 # Asked once: the values and the first gradients are NNabla's, but these do not add to what is there.
 SETS = {"tolerance": HALF, "oracle": False, "reason": "NNabla's gradients take the place of those that are there"}
-ONCE = {"tolerance": HALF, "oracle_grad": False, "reason": "NNabla has no gradient of the gradient"}
+ONCE = {"tolerance": {**HALF, "second": 1e-5}, "oracle_grad": False, "reason": "NNabla has no gradient of the gradient"}
 X, W = (2, 2, 4, 3), (2, 2, 2, 2)
 SCALES = [(1, 2, 1, 1), positive(1, 2, 1, 1), (1, 2, 1, 1), positive(1, 2, 1, 1)]
 CASES = [
@@ -123,7 +123,7 @@ ERRORS = [
     Error(inputs=[X, W, None, *SCALES[:2]], match="argument 'mean'", name="no statistics"),
     Error(inputs=[X, W], args={"nonlinearity": "mish"}, match="argument 'nonlinearity'"),
     Error(inputs=[X, W], args={"nonlinearity": "elu"}, match="argument 'nonlinearity_args'"),
-    Error(inputs=[X, W], args={"pad": (1, 1), "pad_mode": "wrap"}, match="'mode'|pad_mode", name="mode"),
+    Error(inputs=[X, W], args={"pad": (1, 1), "pad_mode": "wrap"}, match="argument 'pad_mode'", name="mode"),
     Error(inputs=[X, W], args={"pad": (1,), "pad_mode": "repeat"}, match="argument 'pad'", name="pad"),
     Error(
         inputs=[X, W, None, None, None, None, None, (2, 2, 2, 2)], match="argument 'z'", oracle=False, reason="no error"

@@ -33,8 +33,10 @@ impl<T: SimdReal> Choose<T> for &SeparableWork<'_, T> {
         };
         let work = s.batch * s.channels * s.output[0] * s.output[1] * s.taps[0] * s.taps[1];
         tasks::share(tasks, work, |task| {
-            // SAFETY: L is what the machine has; no other task writes what this one does.
-            unsafe { L::enter(SeparableTask { w: self, task }) }
+            scratch::with(2 * s.output[1], |room: &mut [T]| {
+                // SAFETY: L is what the machine has; no other task writes what this one does.
+                unsafe { L::enter(SeparableTask { w: self, task, room }) }
+            });
         });
     }
 }
@@ -42,23 +44,26 @@ impl<T: SimdReal> Choose<T> for &SeparableWork<'_, T> {
 struct SeparableTask<'a, 'b, T> {
     w: &'a SeparableWork<'b, T>,
     task: usize,
+    /// Two rows.
+    room: &'a mut [T],
 }
 
 impl<T: SimdReal> WithLanes<T> for SeparableTask<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let s = self.w.s;
-        let width = s.output[1];
-        scratch::with(2 * width, |room: &mut [T]| {
-            let (a, b) = room.split_at_mut(width);
-            let height = s.output[0];
-            match self.w.part {
-                SeparablePart::Result => self.w.result(self.task / height, self.task % height, a, b),
-                SeparablePart::Images => (0..height).for_each(|i| self.w.images(self.task, i, a)),
-                SeparablePart::Columns => self.w.columns(self.task / height, self.task % height, a),
-                SeparablePart::Rows => self.w.rows(self.task / height, self.task % height, a),
+        let (s, task) = (self.w.s, self.task);
+        let (a, b) = self.room.split_at_mut(s.output[1]);
+        let height = s.output[0];
+        match self.w.part {
+            SeparablePart::Result => self.w.result(task / height, task % height, a, b),
+            SeparablePart::Images => {
+                for i in 0..height {
+                    self.w.images(task, i, a);
+                }
             }
-        });
+            SeparablePart::Columns => self.w.columns(task / height, task % height, a),
+            SeparablePart::Rows => self.w.rows(task / height, task % height, a),
+        }
     }
 }
 

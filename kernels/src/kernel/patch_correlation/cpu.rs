@@ -41,26 +41,45 @@ impl Correlation {
             return T::ZERO;
         }
         // SAFETY: the caller's promise.
-        let mut sums = unsafe { [L::splat(T::ZERO); 2] };
+        let (mut even, mut odd) = unsafe { (L::splat(T::ZERO), L::splat(T::ZERO)) };
         let mut rest = T::ZERO;
+        let (pairs, whole) = (length - length % (2 * L::N), length - length % L::N);
         for i in self.inside(0, top, shift[0]) {
             let (i, j) = (top + i, left + columns.start);
             let first = &x[0][self.element(b, i, j)..][..length];
             let second = &x[1][self.element(b, i + shift[0], j + shift[1])..][..length];
-            let whole = length - length % L::N;
-            for k in (0..whole).step_by(L::N) {
-                let n = k / L::N % 2;
-                // SAFETY: a vector of both slices.
-                sums[n] = unsafe { L::fma(L::load(first.as_ptr().add(k)), L::load(second.as_ptr().add(k)), sums[n]) };
+            // SAFETY: vectors of both slices.
+            unsafe {
+                let (p, q) = (first.as_ptr(), second.as_ptr());
+                let mut k = 0;
+                while k < pairs {
+                    even = L::fma(L::load(p.add(k)), L::load(q.add(k)), even);
+                    odd = L::fma(L::load(p.add(k + L::N)), L::load(q.add(k + L::N)), odd);
+                    k += 2 * L::N;
+                }
+                if pairs < whole {
+                    even = L::fma(L::load(p.add(pairs)), L::load(q.add(pairs)), even);
+                }
             }
             rest = first[whole..].iter().zip(&second[whole..]).fold(rest, |s, (&a, &b)| s + a * b);
         }
         let mut all = [T::ZERO; 2 * MOST_LANES];
-        for (n, v) in sums.into_iter().enumerate() {
-            // SAFETY: room for two of the longest vectors.
-            unsafe { L::store(all.as_mut_ptr().add(n * L::N), v) }
+        // SAFETY: room for two of the longest vectors.
+        unsafe {
+            L::store(all.as_mut_ptr(), even);
+            L::store(all.as_mut_ptr().add(L::N), odd);
         }
-        all[..2 * L::N].iter().fold(rest, |s, &v| s + v)
+        for k in 0..L::N {
+            all[k] += all[k + L::N];
+        }
+        let mut n = L::N / 2;
+        while n > 0 {
+            for k in 0..n {
+                all[k] += all[k + n];
+            }
+            n /= 2;
+        }
+        rest + all[0]
     }
 
     /// The sum over the places whose patch has an element of the first image, for one shift.

@@ -226,7 +226,7 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
                 let (n, channel) = (i / c.group, i % c.group);
                 let samples = if weight { 0..c.batch } else { n..n + 1 };
                 // SAFETY: L is what the machine has; no other task writes these channels of the samples.
-                unsafe { L::enter(ChannelPlanes { a: self, layout: &layout, channel, samples }) }
+                unsafe { ChannelPlanes { a: self, layout: &layout, channel, samples }.run::<L>() }
             }
         });
     }
@@ -240,9 +240,12 @@ struct ChannelPlanes<'a, 'b, T> {
     samples: std::ops::Range<usize>,
 }
 
-impl<T: Real> WithLanes<T> for ChannelPlanes<'_, '_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
+impl<T: Real> ChannelPlanes<'_, '_, T> {
+    /// Only the loops themselves are compiled for the instruction set: what is in a closure is not.
+    ///
+    /// # Safety
+    /// No other task writes these channels of the samples.
+    unsafe fn run<L: Lanes<T>>(self) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.a.pass {
@@ -302,7 +305,6 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         w.extend(r.taps.iter().map(|t| unsafe { *self.a.w.0.add(map * self.a.taps() + t.number) }));
     }
 
-    #[inline(always)]
     unsafe fn forward<L: Lanes<T>>(&self) {
         let (a, l) = (self.a, self.layout);
         let (rows, r) = (l.rows(), &l.results[0]);
@@ -321,9 +323,13 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         pace.step(rows * l.pitch());
                         self.weights(r, map, plane, &mut at, &mut w);
                         let bias = a.bias.map_or(T::ZERO, |b| b[map]);
-                        // SAFETY: the copy has what the taps reach, the task has the map's plane alone.
+                        // SAFETY: the copy has what the taps reach.
                         unsafe {
-                            correlate::<T, L>(copy, &at, &w, Start::At(bias), sums, rows * l.pitch());
+                            let (from, n) = (&*copy, rows * l.pitch());
+                            L::enter(Correlation::<T, false> { from, at: &at, w: &w, start: bias, sums, n });
+                        }
+                        // SAFETY: the task has the map's plane alone.
+                        unsafe {
                             let y = a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]);
                             self.store(r, first, rows, sums, y, Output::Write);
                         }
@@ -333,7 +339,6 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         });
     }
 
-    #[inline(always)]
     unsafe fn data<L: Lanes<T>>(&self, output: Output) {
         let (a, l) = (self.a, self.layout);
         let (rows, [points, _]) = (l.rows(), l.points());
@@ -353,9 +358,14 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         for (r, sums) in l.results.iter().zip(sums.chunks_exact_mut(size)) {
                             pace.step(rows * l.pitch());
                             self.weights(r, map, plane, &mut at, &mut w);
-                            let start = if m == 0 { Start::At(T::ZERO) } else { Start::Added };
                             // SAFETY: the copy has what the taps reach.
-                            unsafe { correlate::<T, L>(copy, &at, &w, start, sums, rows * l.pitch()) }
+                            unsafe {
+                                let (n, start, from) = (rows * l.pitch(), T::ZERO, &*copy);
+                                match m {
+                                    0 => L::enter(Correlation::<T, false> { from, at: &at, w: &w, start, sums, n }),
+                                    _ => L::enter(Correlation::<T, true> { from, at: &at, w: &w, start, sums, n }),
+                                }
+                            }
                         }
                     }
                     // SAFETY: the task has the channel's plane alone.
@@ -385,7 +395,6 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         }
     }
 
-    #[inline(always)]
     unsafe fn weight<L: Lanes<T>>(&self, output: Output) {
         let (a, l) = (self.a, self.layout);
         let (rows, r, taps) = (l.rows(), &l.results[0], self.a.taps());
@@ -408,7 +417,10 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         let gy = unsafe { a.y.read(a.y_at(n, self.channel * a.maps() + m), l.target[0] * l.target[1]) };
                         spread(&gy[first * l.target[1]..][..rows * l.target[1]], l.target[1], l.pitch(), gradient);
                         // SAFETY: the copy has what the taps reach.
-                        unsafe { products::<T, L>(copy, &at, gradient, rows * l.pitch(), &mut sums[m * taps * L::N..]) }
+                        unsafe {
+                            let (n, sums) = (rows * l.pitch(), &mut sums[m * taps * L::N..]);
+                            L::enter(Products { from: copy, at: &at, y: gradient, n, sums });
+                        }
                     }
                 }
             }
@@ -463,78 +475,90 @@ fn spread<T: Real>(from: &[T], width: usize, pitch: usize, to: &mut [T]) {
     to[used..].fill(T::ZERO);
 }
 
-/// What sums begin with.
-#[derive(Clone, Copy)]
-enum Start<T> {
-    At(T),
-    /// What is there.
-    Added,
+/// `sums[q]`, for q up to `n` and a few more, is `start`, or what is there if `ADD`, and the sum over the taps of `w` times the number at
+/// its distance. `from` has `SLACK` elements more than the taps reach, `sums` more than `n`.
+struct Correlation<'a, T, const ADD: bool> {
+    from: &'a [T],
+    at: &'a [usize],
+    w: &'a [T],
+    start: T,
+    sums: &'a mut [T],
+    n: usize,
 }
 
-/// `sums[q]`, for q up to `n` and a few more, is the sum over the taps of `w` times the number at its distance.
-///
-/// # Safety
-/// Inside `L::enter`; `from` has `SLACK` elements more than the taps reach, `sums` more than `n`.
-#[inline(always)]
-unsafe fn correlate<T: Real, L: Lanes<T>>(
-    from: &[T],
-    at: &[usize],
-    w: &[T],
-    start: Start<T>,
-    sums: &mut [T],
-    n: usize,
-) {
-    debug_assert!(sums.len() >= n + TOGETHER * L::N - 1);
-    let (from, sums) = (from.as_ptr(), sums.as_mut_ptr());
-    let mut q = 0;
-    while q < n {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let to = sums.add(q);
-            let mut v: [L::V; TOGETHER] = match start {
-                Start::At(v) => [L::splat(v); TOGETHER],
-                Start::Added => std::array::from_fn(|i| L::load(to.add(i * L::N))),
-            };
-            for (&at, &w) in at.iter().zip(w) {
-                let (x, w) = (from.add(at + q), L::splat(w));
-                for (i, v) in v.iter_mut().enumerate() {
-                    *v = L::fma(L::load(x.add(i * L::N)), w, *v);
+impl<T: Real, const ADD: bool> WithLanes<T> for Correlation<'_, T, ADD> {
+    #[allow(clippy::needless_range_loop)] // as in `some_products`
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        debug_assert!(self.at.len() == self.w.len() && self.sums.len() >= self.n + TOGETHER * L::N - 1);
+        let (from, sums, w, taps) = (self.from.as_ptr(), self.sums.as_mut_ptr(), self.w.as_ptr(), self.at.len());
+        let at = self.at.as_ptr();
+        let mut q = 0;
+        while q < self.n {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let to = sums.add(q);
+                let mut v = [L::splat(self.start); TOGETHER];
+                if ADD {
+                    for i in 0..TOGETHER {
+                        v[i] = L::load(to.add(i * L::N));
+                    }
+                }
+                for k in 0..taps {
+                    let (x, w) = (from.add(*at.add(k) + q), L::splat(*w.add(k)));
+                    for i in 0..TOGETHER {
+                        v[i] = L::fma(L::load(x.add(i * L::N)), w, v[i]);
+                    }
+                }
+                for i in 0..TOGETHER {
+                    L::store(to.add(i * L::N), v[i]);
                 }
             }
-            v.iter().enumerate().for_each(|(i, &v)| L::store(to.add(i * L::N), v));
-        }
-        q += TOGETHER * L::N;
-    }
-}
-
-/// Adds to the vector of sums of each tap the products of what it reads and `y`.
-///
-/// # Safety
-/// Inside `L::enter`; `from` has `SLACK` elements more than the taps reach, `y` more than `n`, zeros.
-#[inline(always)]
-unsafe fn products<T: Real, L: Lanes<T>>(from: &[T], at: &[usize], y: &[T], n: usize, sums: &mut [T]) {
-    let (nine, rest) = at.as_chunks::<9>();
-    let (three, one) = rest.as_chunks::<3>();
-    let mut sums = sums.as_mut_ptr();
-    // SAFETY: the caller's promise; there is a vector of sums for each tap.
-    unsafe {
-        for at in nine {
-            some_products::<T, L, 9>(from, at, y, n, sums);
-            sums = sums.add(9 * L::N);
-        }
-        for at in three {
-            some_products::<T, L, 3>(from, at, y, n, sums);
-            sums = sums.add(3 * L::N);
-        }
-        for &at in one {
-            some_products::<T, L, 1>(from, &[at], y, n, sums);
-            sums = sums.add(L::N);
+            q += TOGETHER * L::N;
         }
     }
 }
 
+/// Adds to the vector of sums of each tap the products of what it reads and `y`. `from` has `SLACK` elements more than the taps reach, `y`
+/// more than `n`, zeros; `sums` has a vector for each tap.
+struct Products<'a, T> {
+    from: &'a [T],
+    at: &'a [usize],
+    y: &'a [T],
+    n: usize,
+    sums: &'a mut [T],
+}
+
+impl<T: Real> WithLanes<T> for Products<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let Products { from, at, y, n, sums } = self;
+        assert!(sums.len() >= at.len() * L::N, "a vector of sums for each tap");
+        let (nine, rest) = at.as_chunks::<9>();
+        let (three, one) = rest.as_chunks::<3>();
+        let mut sums = sums.as_mut_ptr();
+        // SAFETY: the caller's promise.
+        unsafe {
+            for at in nine {
+                some_products::<T, L, 9>(from, at, y, n, sums);
+                sums = sums.add(9 * L::N);
+            }
+            for at in three {
+                some_products::<T, L, 3>(from, at, y, n, sums);
+                sums = sums.add(3 * L::N);
+            }
+            for &at in one {
+                some_products::<T, L, 1>(from, &[at], y, n, sums);
+                sums = sums.add(L::N);
+            }
+        }
+    }
+}
+
 /// # Safety
-/// As [`products`].
+/// As [`Products`].
+// Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn some_products<T: Real, L: Lanes<T>, const K: usize>(
     from: &[T],
@@ -545,15 +569,21 @@ unsafe fn some_products<T: Real, L: Lanes<T>, const K: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut v: [L::V; K] = std::array::from_fn(|k| L::load(sums.add(k * L::N)));
+        let (from, y) = (from.as_ptr(), y.as_ptr());
+        let mut v = [L::splat(T::ZERO); K];
+        for k in 0..K {
+            v[k] = L::load(sums.add(k * L::N));
+        }
         let mut q = 0;
         while q < n {
-            let g = L::load(y.as_ptr().add(q));
+            let g = L::load(y.add(q));
             for k in 0..K {
-                v[k] = L::fma(L::load(from.as_ptr().add(at[k] + q)), g, v[k]);
+                v[k] = L::fma(L::load(from.add(at[k] + q)), g, v[k]);
             }
             q += L::N;
         }
-        v.iter().enumerate().for_each(|(k, &v)| L::store(sums.add(k * L::N), v));
+        for k in 0..K {
+            L::store(sums.add(k * L::N), v[k]);
+        }
     }
 }
