@@ -253,6 +253,16 @@ mod tests {
     }
 
     #[test]
+    fn norms_over_all_axes_but_one() {
+        let w = Variable::from_slice(&[3.0f32, 0.0, 1.0, 4.0, 2.0, 2.0], [2, 3, 1].into()).unwrap();
+        let norms =
+            |dim, shape: &[usize]| Stream.norms(&w, dim, 0.0).make(&shape.into()).unwrap().to_vec::<f64>().unwrap();
+        assert_eq!(norms(1, &[3]).iter().map(|n| (n * n).round()).collect::<Vec<_>>(), [25.0, 4.0, 5.0]);
+        assert_eq!(norms(-3, &[2]).iter().map(|n| (n * n).round()).collect::<Vec<_>>(), [10.0, 24.0]);
+        assert!(Stream.norms(&w, 3, 0.0).make(&[1].into()).is_err());
+    }
+
+    #[test]
     fn scales_by_their_formulas() {
         assert_eq!(calc_normal_std_he_forward(8, 4, &[2, 2]), 0.25);
         assert_eq!(calc_normal_std_he_backward(4, 8, &[2, 2]), 0.25);

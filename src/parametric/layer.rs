@@ -208,3 +208,20 @@ pub(super) fn sizes_at(x: &Variable, axes: &[i64], argument: &str, kept: Paramet
     let keep = |i: usize| axes.contains(&i) == (kept == ParameterAxes::AtAxes);
     Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_numbers_of_their_own() {
+        let parts = [(2, Usual::Constant(1.0)), (0, Usual::Constant(3.0)), (1, Usual::Constant(2.0))];
+        let init = side_by_side(&LayerParameters::default(), parts);
+        let made = init.make(&[2, 1, 3].into()).unwrap();
+        assert_eq!(
+            (made.shape(), made.to_vec::<f32>().unwrap()),
+            ([2, 1, 3].into(), vec![1.0, 1.0, 2.0, 1.0, 1.0, 2.0])
+        );
+        assert!(init.make(&Shape::default()).is_err());
+    }
+}

@@ -195,6 +195,12 @@ fn check(name: &str, x: &Variable, Size(e): Size) -> Result<()> {
     }
 }
 
+/// A number that nobody can mean would build a graph for hours.
+fn check_layers(name: &str, Size(n): Size) -> Result<()> {
+    const MOST: usize = 10_000;
+    if n > MOST { Err(Error::arg(name, format!("at most {MOST} layers")).actual(n)) } else { Ok(()) }
+}
+
 impl TransformerEncode {
     fn build(&self, src: &Variable, embed_dim: Size, num_heads: Size) -> Result<Vec<Variable>> {
         check("src", src, embed_dim)?;
@@ -222,6 +228,8 @@ impl Transformer {
     fn build(&self, src: &Variable, tgt: &Variable) -> Result<Vec<Variable>> {
         check("src", src, self.embed_dim)?;
         check("tgt", tgt, self.embed_dim)?;
+        check_layers("num_encoder_layers", self.num_encoder_layers)?;
+        check_layers("num_decoder_layers", self.num_decoder_layers)?;
         let mut memory = src.clone();
         for i in 0..self.num_encoder_layers.0 {
             let name = format!("encoder{i:02}");
