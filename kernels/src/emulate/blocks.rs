@@ -10,24 +10,24 @@ const PAGE: usize = 4096;
 pub(super) const FRESH: u8 = 0xFF;
 /// What lies between an array's end and the page that ends it.
 const MARGIN: u8 = 0xA5;
-/// Blocks that have mappings of their own, at most: a process has 65,530, and a block takes three.
+/// Blocks that have mappings of their own, at most, where small ones want one: a process has 65,530, and a block takes three.
 const MOST: usize = 8000;
 
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
-/// The other blocks, by address: with margins of 64 bytes, but no pages that may not be touched.
-static CROWD: Mutex<Option<HashMap<u64, Vec<Line>>>> = Mutex::new(None);
+/// The other small blocks, by address: with margins of 64 bytes, but no pages that may not be touched.
+static CROWD: Mutex<Option<HashMap<u64, Vec<MarginLine>>>> = Mutex::new(None);
 
 #[derive(Clone)]
 #[repr(align(64))]
-struct Line([u8; 64]);
+struct MarginLine([u8; 64]);
 
 /// Fresh memory, or `None` where the system has none.
 pub(super) fn alloc(bytes: usize) -> Option<u64> {
-    if MAPPED.fetch_add(1, Relaxed) < MOST {
+    if MAPPED.fetch_add(1, Relaxed) < MOST || bytes > PAGE {
         return map(bytes);
     }
     MAPPED.fetch_sub(1, Relaxed);
-    let mut lines = vec![Line([MARGIN; 64]); bytes.div_ceil(64) + 2];
+    let mut lines = vec![MarginLine([MARGIN; 64]); bytes.div_ceil(64) + 2];
     let at = lines[1..].as_mut_ptr() as u64;
     // SAFETY: the block has room for them.
     unsafe { (at as *mut u8).write_bytes(FRESH, bytes) };
@@ -51,7 +51,7 @@ pub(super) unsafe fn free(at: u64, bytes: usize) {
     assert!(intact, "a kernel has written beside an array of {bytes} bytes");
 }
 
-fn crowd() -> MutexGuard<'static, Option<HashMap<u64, Vec<Line>>>> {
+fn crowd() -> MutexGuard<'static, Option<HashMap<u64, Vec<MarginLine>>>> {
     CROWD.lock().unwrap_or_else(|e| e.into_inner())
 }
 
