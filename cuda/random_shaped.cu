@@ -17,30 +17,37 @@ struct ElementWords {
     b = ((double)(w.pair(1) >> 11) + 1.0) * (1.0 / 9007199254740992.0);
   }
 
-  // The logarithm of a gamma number with shape k.
-  __device__ inline double log_gamma(double k) {
+  // A gamma number with shape k, and the logarithm of what it is to be multiplied by.
+  __device__ inline double gamma(double k, double &log_factor) {
     const double d = (k < 1 ? k + 1.0 : k) - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
     for (;;) {
-      double u, turn_, accept, less;
-      pair(u, turn_);
-      pair(accept, less);
-      const double z = sqrt(-2.0 * log(u)) * cos(6.283185307179586 * turn_), root = 1.0 + c * z;
+      const Words w = philox(draw, (element & 0xffffffffffull) | turn++ << 40);
+      double u[4];
+      for (int i = 0; i < 4; ++i) u[i] = ((double)w.w[i] + 1.0) * (1.0 / 4294967296.0);
+      const double z = sqrt(-2.0 * log(u[0])) * cos(6.283185307179586 * u[1]), root = 1.0 + c * z;
       if (root <= 0) continue;
-      const double v = root * root * root;
-      if (log(accept) < 0.5 * z * z + d - d * v + d * log(v)) return log(d * v) + (k < 1 ? log(less) / k : 0.0);
+      const double v = root * root * root, square = z * z;
+      if (u[2] < 1.0 - 0.0331 * square * square || log(u[2]) < 0.5 * square + d - d * v + d * log(v)) {
+        log_factor = k < 1 ? log(u[3]) / k : 0.0;
+        return d * v;
+      }
     }
   }
 
-  __device__ inline double by_distances(double n, double p) {
-    const double logarithm = log1p(-p);
-    double at = 0, count = 0;
+  // Through the probabilities of 0, of 1 and so on.
+  __device__ inline double by_search(double n, double p, double start) {
+    const double ratio = p / (1.0 - p), most = n < 110 ? n : 110;
     for (;;) {
-      double u[2];
-      pair(u[0], u[1]);
-      for (int k = 0; k < 2; ++k) {
-        at += floor(log(u[k]) / logarithm) + 1.0;
-        if (at > n) return count;
-        count += 1.0;
+      double numbers[2];
+      pair(numbers[0], numbers[1]);
+      for (int i = 0; i < 2; ++i) {
+        double u = numbers[i], part = start, k = 0;
+        while (u > part && k < most) {
+          u -= part;
+          k += 1.0;
+          part *= (n + 1.0 - k) / k * ratio;
+        }
+        if (u <= part) return k;
       }
     }
   }
@@ -82,7 +89,9 @@ __device__ inline double ElementWords::by_rejection(double n, double p) {
 extern "C" __global__ void gamma_numbers(void *y, int type, long long n, NNRS_DRAW, double k, double theta) {
   const nnrs::Draw draw(held, key, number);
   for (long long e = nnrs::first(); e < n; e += nnrs::step()) {
-    nnrs::keep(y, type, e, exp(nnrs::ElementWords(draw, e).log_gamma(k)) * theta);
+    double log_factor;
+    const double x = nnrs::ElementWords(draw, e).gamma(k, log_factor);
+    nnrs::keep(y, type, e, theta * (k < 1 ? x * exp(log_factor) : x));
   }
 }
 
@@ -90,17 +99,18 @@ extern "C" __global__ void beta_numbers(void *y, int type, long long n, NNRS_DRA
   const nnrs::Draw draw(held, key, number);
   for (long long e = nnrs::first(); e < n; e += nnrs::step()) {
     nnrs::ElementWords words(draw, e);
-    const double x = words.log_gamma(a);
-    nnrs::keep(y, type, e, 1.0 / (1.0 + exp(words.log_gamma(b) - x)));
+    double log_x, log_y;
+    const double x = words.gamma(a, log_x), z = words.gamma(b, log_y);
+    nnrs::keep(y, type, e, 1.0 / (1.0 + z / x * exp(log_y - log_x)));
   }
 }
 
 extern "C" __global__ void binomial_numbers(void *y, int type, long long n, NNRS_DRAW, double trials, double p) {
   const nnrs::Draw draw(held, key, number);
+  const double less = p < 1.0 - p ? p : 1.0 - p, start = exp(trials * log1p(-less));
   for (long long e = nnrs::first(); e < n; e += nnrs::step()) {
     nnrs::ElementWords words(draw, e);
-    const double less = p < 1.0 - p ? p : 1.0 - p;
-    const double count = trials * less < 10 ? words.by_distances(trials, less) : words.by_rejection(trials, less);
+    const double count = trials * less < 10 ? words.by_search(trials, less, start) : words.by_rejection(trials, less);
     nnrs::keep(y, type, e, p > 0.5 ? trials - count : count);
   }
 }

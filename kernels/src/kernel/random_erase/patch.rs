@@ -25,7 +25,7 @@ impl Patch {
 /// From where to where a side of this length lies among `n` places; it begins in one place and ends in another, so it has one
 /// more than its length says, as in NNabla.
 fn side(length: f64, n: usize, u: f64) -> [usize; 2] {
-    let length = length.min(n as f64) as usize;
+    let length = (length as usize).min(n); // NaN is 0
     let choices = n - length + 1;
     let first = ((u * choices as f64) as usize).min(choices - 1);
     [first, (first + length + 1).min(n)]

@@ -1,7 +1,7 @@
 //! On the host.
 
 use super::super::axis::Axis;
-use super::MoveRule;
+use super::{MoveKind, MoveRule};
 use crate::pool::tasks;
 use crate::simd::{self, SimdReal};
 
@@ -47,6 +47,9 @@ fn edges(rule: &MoveRule, run: &std::ops::Range<usize>) -> impl Iterator<Item = 
 fn block<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, x: &[T], y: &mut [T], constant: T) {
     let (run, first) = rule.run(amount);
     y[run.start * inner..run.end * inner].copy_from_slice(&x[first * inner..][..run.len() * inner]);
+    if inner == 1 && rule.kind == MoveKind::Flip && run.is_empty() {
+        return y.iter_mut().zip(x.iter().rev()).for_each(|(y, x)| *y = *x);
+    }
     if inner == 1 && run.is_empty() {
         let shown = |i: usize| rule.source(amount, i).map_or(constant, |k| x[k]);
         return y.iter_mut().enumerate().for_each(|(i, y)| *y = shown(i));
@@ -63,6 +66,9 @@ fn block<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, x: &[T], y: &m
 /// The reverse: sums of what shows each place.
 fn unblock<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, gy: &[T], gx: &mut [T]) {
     let (run, first) = rule.run(amount);
+    if inner == 1 && rule.kind == MoveKind::Flip && run.is_empty() {
+        return gx.iter_mut().zip(gy.iter().rev()).for_each(|(gx, gy)| *gx = *gy);
+    }
     gx.fill(T::ZERO);
     gx[first * inner..][..run.len() * inner].copy_from_slice(&gy[run.start * inner..run.end * inner]);
     for i in edges(rule, &run) {

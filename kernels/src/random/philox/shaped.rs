@@ -30,10 +30,11 @@ pub enum Distribution {
 
 /// Fills `y`.
 pub fn shaped<T: SimdReal>(d: Draw, y: &mut [T], distribution: Distribution) {
+    let start = distribution.start();
     parts(y, TASK, |task, y| {
         for (i, y) in y.iter_mut().enumerate() {
             let words = ElementWords::new(d, (task * TASK + i) as u64);
-            *y = T::from_f64(distribution.sample(words));
+            *y = T::from_f64(distribution.sample(start, words));
         }
     });
 }
@@ -50,44 +51,54 @@ impl ElementWords {
         ElementWords { d, element, turn: 0 }
     }
 
-    /// Two numbers above 0 and at most 1.
-    fn pair(&mut self) -> [f64; 2] {
+    fn block(&mut self) -> [u32; 4] {
         let (d, e) = (self.d, self.element);
         let counter = [e as u32, (e >> 32) as u32 & 0xff | self.turn << 8, d.number as u32, (d.number >> 32) as u32];
         self.turn += 1;
-        let w = block([d.key as u32, (d.key >> 32) as u32], counter);
+        block([d.key as u32, (d.key >> 32) as u32], counter)
+    }
+
+    /// Two numbers above 0 and at most 1.
+    fn pair(&mut self) -> [f64; 2] {
+        let w = self.block();
         [0, 2].map(|k| ((((w[k] as u64) << 32 | w[k + 1] as u64) >> 11) as f64 + 1.0) * (1.0 / (1u64 << 53) as f64))
     }
 
-    /// The logarithm of a gamma number with shape k (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000).
-    /// One with a shape below 1 is made of one above (their section 6); as a logarithm it does not vanish.
-    fn log_gamma(&mut self, k: f64) -> f64 {
+    /// A gamma number with shape k (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000): a number, and the
+    /// logarithm of what it is to be multiplied by, which is not 0 for a shape below 1, made of one above (their section 6): the
+    /// product may vanish.
+    fn gamma(&mut self, k: f64) -> [f64; 2] {
         let d = if k < 1.0 { k + 1.0 } else { k } - 1.0 / 3.0;
         let c = 1.0 / (9.0 * d).sqrt();
         loop {
-            let ([u, turn], [accept, less]) = (self.pair(), self.pair());
+            let [u, turn, accept, less] = self.block().map(|w| (w as f64 + 1.0) * (1.0 / (1u64 << 32) as f64));
             let z = (-2.0 * u.ln()).sqrt() * (TAU * turn).cos();
             let root = 1.0 + c * z;
             if root <= 0.0 {
                 continue;
             }
-            let v = root * root * root;
-            if accept.ln() < 0.5 * z * z + d - d * v + d * v.ln() {
-                return (d * v).ln() + if k < 1.0 { less.ln() / k } else { 0.0 };
+            let (v, square) = (root * root * root, z * z);
+            let surely = accept < 1.0 - 0.0331 * square * square;
+            if surely || accept.ln() < 0.5 * square + d - d * v + d * v.ln() {
+                return [d * v, if k < 1.0 { less.ln() / k } else { 0.0 }];
             }
         }
     }
 
-    /// Trials until the n-th has passed, by the distances between successes; for few successes.
-    fn by_distances(&mut self, n: f64, p: f64) -> f64 {
-        let (mut at, mut count, log) = (0.0, 0.0, (-p).ln_1p());
+    /// Through the probabilities of 0, of 1 and so on, from `start` on, for `n p` below 10. So many as are left out do not occur.
+    fn by_search(&mut self, n: f64, p: f64, start: f64) -> f64 {
+        let (ratio, most) = (p / (1.0 - p), n.min(110.0));
         loop {
-            for u in self.pair() {
-                at += (u.ln() / log).floor() + 1.0;
-                if at > n {
-                    return count;
+            for mut u in self.pair() {
+                let (mut part, mut k) = (start, 0.0);
+                while u > part && k < most {
+                    u -= part;
+                    k += 1.0;
+                    part *= (n + 1.0 - k) / k * ratio;
                 }
-                count += 1.0;
+                if u <= part {
+                    return k;
+                }
             }
         }
     }
@@ -143,16 +154,28 @@ fn stirling(k: f64) -> f64 {
 }
 
 impl Distribution {
-    fn sample(self, mut words: ElementWords) -> f64 {
+    /// What all elements begin with: of few successes, the probability of none.
+    fn start(self) -> f64 {
         match self {
-            Distribution::Gamma { k, theta } => words.log_gamma(k).exp() * theta,
+            Distribution::Binomial { n, p } => (n * (-p.min(1.0 - p)).ln_1p()).exp(),
+            _ => 0.0,
+        }
+    }
+
+    fn sample(self, start: f64, mut words: ElementWords) -> f64 {
+        match self {
+            Distribution::Gamma { k, theta } => {
+                let [x, log] = words.gamma(k);
+                theta * if k < 1.0 { x * log.exp() } else { x }
+            }
             Distribution::Beta { alpha, beta } => {
-                let x = words.log_gamma(alpha);
-                1.0 / (1.0 + (words.log_gamma(beta) - x).exp())
+                let ([x, log_x], [y, log_y]) = (words.gamma(alpha), words.gamma(beta));
+                1.0 / (1.0 + y / x * (log_y - log_x).exp())
             }
             Distribution::Binomial { n, p } => {
                 let less = p.min(1.0 - p);
-                let count = if n * less < 10.0 { words.by_distances(n, less) } else { words.by_rejection(n, less) };
+                let few = n * less < 10.0;
+                let count = if few { words.by_search(n, less, start) } else { words.by_rejection(n, less) };
                 if p > 0.5 { n - count } else { count }
             }
         }

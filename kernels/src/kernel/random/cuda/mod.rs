@@ -1,23 +1,14 @@
 //! Random numbers on a GPU: the same ones as [`crate::random::philox`] makes.
 
+mod shaped;
+
 use crate::array::Data;
 use crate::array::Output;
 use crate::cuda::launch::Launch;
 use crate::cuda::team::{is_double, named};
 use crate::error::Result;
-use crate::random::philox::Distribution;
 use crate::random::{Draw, DrawSource};
-
-/// Numbers of a distribution, by rejection.
-pub(super) fn shaped(from: DrawSource, y: &Data, distribution: Distribution) -> Result<()> {
-    let (name, a, b) = match distribution {
-        Distribution::Gamma { k, theta } => ("gamma_numbers", k, theta),
-        Distribution::Beta { alpha, beta } => ("beta_numbers", alpha, beta),
-        Distribution::Binomial { n, p } => ("binomial_numbers", n, p),
-    };
-    let launch = y.gpu().launch("random_shaped", name)?.array(y);
-    run(launch, from, y, 4, |l| l.double(a).double(b))
-}
+pub(super) use shaped::shaped;
 
 /// Runs a launch that ends in n, where key and number are, key and number, and what `rest` adds, with a thread for four words, of which a number takes
 /// `words`.
