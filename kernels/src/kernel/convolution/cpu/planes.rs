@@ -290,7 +290,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         let from = &source[(first as isize * step + low) as usize..];
         match step {
             1 => row[first..end].copy_from_slice(&from[..end - first]),
-            2 => row[first..end].iter_mut().zip(from.chunks(2)).for_each(|(r, s)| *r = s[0]),
+            2 => every_second(&mut row[first..end], from),
             _ => row[first..end].iter_mut().zip(from.iter().step_by(step as usize)).for_each(|(r, &s)| *r = s),
         }
     }
@@ -389,6 +389,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
             match (l.stride[1], output) {
                 (1, Output::Write) => to.copy_from_slice(from),
                 (1, _) => to.iter_mut().zip(from).for_each(|(t, &v)| *t += v),
+                (2, Output::Write) => to_every_second(to, from),
                 (step, Output::Write) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t = v),
                 (step, _) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t += v),
             }
@@ -461,6 +462,25 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
             }
         }
         sum
+    }
+}
+
+/// Elements 0, 2, .. of `from`: pairs, since the compiler has vectors for these.
+fn every_second<T: Copy>(to: &mut [T], from: &[T]) {
+    let (pairs, last) = from.as_chunks::<2>();
+    to.iter_mut().zip(pairs).for_each(|(t, s)| *t = s[0]);
+    if let (Some(t), Some(&s)) = (to.get_mut(pairs.len()), last.first()) {
+        *t = s;
+    }
+}
+
+/// The other way.
+fn to_every_second<T: Copy>(to: &mut [T], from: &[T]) {
+    let (pairs, last) = to.as_chunks_mut::<2>();
+    let n = pairs.len();
+    pairs.iter_mut().zip(from).for_each(|(t, &s)| *t = [s, t[1]]);
+    if let (Some(t), Some(&s)) = (last.first_mut(), from.get(n)) {
+        *t = s;
     }
 }
 
