@@ -5,160 +5,23 @@
 //! that copy the number that a tap reads for place (i, j) is at its own distance from `i * pitch + j`, so one loop over a whole plane, edges and
 //! all, makes the results of all places; those at the end of a row, where there is none, are left out.
 
+mod layout;
+mod loops;
+
+use super::depthwise::Pass;
 use super::{ChannelOrder, Conv};
 use crate::array::{Output, scratch};
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, dispatch};
+use layout::{PlaneLayout, Results, SLACK};
+use loops::{Correlation, Products, every_second, spread, to_every_second};
 
-use super::depthwise::Pass;
-
-/// Elements of the copy of a band, at most where a band of one row allows it; and at most of all.
-const BAND: usize = 1 << 13;
+/// Elements of the copy of a band of one row, at most.
 const LARGEST: usize = 1 << 15;
 /// Multiplications that are worth a task.
 const TASK: usize = 1 << 17;
-/// Vectors of results that are made together, and the room behind a plane that they may reach into.
-const TOGETHER: usize = 4;
-const SLACK: usize = 16 * TOGETHER;
-
-/// What a tap reads: its number in the kernel, and where that begins in the copy.
-#[derive(Clone, Copy)]
-struct Tap {
-    number: usize,
-    phase: [usize; 2],
-    at: [usize; 2],
-}
-
-/// Results at `start`, `start + stride`, ..
-struct Results {
-    start: [usize; 2],
-    points: [usize; 2],
-    taps: Vec<Tap>,
-}
-
-/// How a plane is read and written.
-struct PlaneLayout {
-    source: [usize; 2],
-    target: [usize; 2],
-    /// Position p of remainder r in the copy is that of the source at `p * step + r + low`.
-    step: [usize; 2],
-    low: [isize; 2],
-    /// Rows and columns that taps read behind those of the places.
-    more: [usize; 2],
-    stride: [usize; 2],
-    results: Vec<Results>,
-}
-
-/// Along an axis for each tap the remainder and the position that it reads for the first place, relative to the least one; the least;
-/// and how far they go.
-struct AxisTaps {
-    taps: Vec<Option<(usize, isize)>>,
-}
-
-impl PlaneLayout {
-    /// That of the convolution, which reads x.
-    fn forward(c: &Conv) -> PlaneLayout {
-        let [_, height, width] = c.output();
-        let low = [0, 1].map(|a| -(c.pad[a + 1] as isize));
-        let axis = |a: usize| AxisTaps {
-            taps: (0..c.kernel[a + 1])
-                .map(|k| k * c.dilation[a + 1])
-                .map(|at| Some((at % c.stride[a + 1], (at / c.stride[a + 1]) as isize)))
-                .collect(),
-        };
-        let results = Results { start: [0; 2], points: [height, width], taps: taps([&axis(0), &axis(1)], [0; 2]) };
-        let source = [c.input[1], c.input[2]];
-        PlaneLayout::new(source, [height, width], [c.stride[1], c.stride[2]], low, [1; 2], vec![results])
-    }
-
-    /// That of the gradient of x, which reads the result's.
-    fn data(c: &Conv) -> PlaneLayout {
-        let [_, height, width] = c.output();
-        let target = [c.input[1], c.input[2]];
-        let stride = [c.stride[1], c.stride[2]];
-        // Where a place of remainder `start` reads for a tap.
-        let position = |a: usize, start: usize, k: usize| {
-            let from = (start + c.pad[a + 1]) as isize - (k * c.dilation[a + 1]) as isize;
-            (from.rem_euclid(stride[a] as isize) == 0).then(|| from.div_euclid(stride[a] as isize))
-        };
-        let axis = |a: usize, start: usize| AxisTaps {
-            taps: (0..c.kernel[a + 1]).map(|k| position(a, start, k).map(|p| (0, p))).collect(),
-        };
-        let starts = |a: usize| 0..stride[a].min(target[a]);
-        let all = |a: usize| starts(a).flat_map(move |s| axis(a, s).taps).flatten().map(|(_, p)| p).collect::<Vec<_>>();
-        let low = [0, 1].map(|a| all(a).into_iter().min().unwrap_or(0));
-        let mut results = Vec::new();
-        for top in starts(0) {
-            for left in starts(1) {
-                let points = [(target[0] - top).div_ceil(stride[0]), (target[1] - left).div_ceil(stride[1])];
-                let taps = taps([&axis(0, top), &axis(1, left)], low);
-                results.push(Results { start: [top, left], points, taps });
-            }
-        }
-        PlaneLayout::new([height, width], target, [1; 2], low, stride, results)
-    }
-
-    fn new(
-        source: [usize; 2],
-        target: [usize; 2],
-        step: [usize; 2],
-        low: [isize; 2],
-        stride: [usize; 2],
-        results: Vec<Results>,
-    ) -> PlaneLayout {
-        let furthest = |a: usize| results.iter().flat_map(|r| &r.taps).map(|t| t.at[a]).max().unwrap_or(0);
-        let more = [furthest(0), furthest(1)];
-        PlaneLayout { source, target, step, low, more, stride, results }
-    }
-
-    /// Rows and columns of places, those of all remainders counted as one.
-    fn points(&self) -> [usize; 2] {
-        [0, 1].map(|a| self.results.iter().map(|r| r.points[a]).max().unwrap_or(0))
-    }
-
-    /// Elements of a row of the copy.
-    fn pitch(&self) -> usize {
-        self.points()[1] + self.more[1]
-    }
-
-    fn phases(&self) -> usize {
-        self.step[0] * self.step[1]
-    }
-
-    /// Rows of places of a band.
-    fn rows(&self) -> usize {
-        let per_row = self.phases() * self.pitch();
-        (BAND / per_row.max(1)).saturating_sub(self.more[0]).clamp(1, self.points()[0].max(1))
-    }
-
-    /// Elements of a plane of one remainder, for bands of so many rows.
-    fn plane(&self, rows: usize) -> usize {
-        (rows + self.more[0]) * self.pitch() + self.more[1] + SLACK
-    }
-
-    /// Elements of the copy of a band of one row.
-    fn least(&self) -> usize {
-        self.phases().saturating_mul((1 + self.more[0]).saturating_mul(self.pitch()))
-    }
-
-    /// Where the copy has what a tap reads for the first place.
-    fn distance(&self, t: &Tap, plane: usize) -> usize {
-        (t.phase[0] * self.step[1] + t.phase[1]) * plane + t.at[0] * self.pitch() + t.at[1]
-    }
-}
-
-/// Taps of a plane by those of its axes; those that no place of this remainder reads are left out.
-fn taps(axes: [&AxisTaps; 2], low: [isize; 2]) -> Vec<Tap> {
-    let columns = axes[1].taps.len();
-    let pair = |n: usize| Some((axes[0].taps[n / columns]?, axes[1].taps[n % columns]?));
-    let tap = |n: usize| {
-        let ((top, row), (left, column)) = pair(n)?;
-        Some(Tap { number: n, phase: [top, left], at: [(row - low[0]) as usize, (column - low[1]) as usize] })
-    };
-    (0..axes[0].taps.len() * columns).filter_map(tap).collect()
-}
 
 /// All channels of a convolution with one input channel a group.
 pub(super) struct DepthwisePlanes<'a, T> {
@@ -290,7 +153,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         let from = &source[(first as isize * step + low) as usize..];
         match step {
             1 => row[first..end].copy_from_slice(&from[..end - first]),
-            2 => row[first..end].iter_mut().zip(from.chunks(2)).for_each(|(r, s)| *r = s[0]),
+            2 => every_second(&mut row[first..end], from),
             _ => row[first..end].iter_mut().zip(from.iter().step_by(step as usize)).for_each(|(r, &s)| *r = s),
         }
     }
@@ -389,6 +252,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
             match (l.stride[1], output) {
                 (1, Output::Write) => to.copy_from_slice(from),
                 (1, _) => to.iter_mut().zip(from).for_each(|(t, &v)| *t += v),
+                (2, Output::Write) => to_every_second(to, from),
                 (step, Output::Write) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t = v),
                 (step, _) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t += v),
             }
@@ -461,129 +325,5 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
             }
         }
         sum
-    }
-}
-
-/// Rows of `width` elements with zeros between them, `pitch` elements apart, and behind them.
-#[inline(always)]
-fn spread<T: Real>(from: &[T], width: usize, pitch: usize, to: &mut [T]) {
-    let used = from.len() / width * pitch;
-    for (from, to) in from.chunks_exact(width).zip(to.chunks_exact_mut(pitch)) {
-        to[..width].copy_from_slice(from);
-        to[width..].fill(T::ZERO);
-    }
-    to[used..].fill(T::ZERO);
-}
-
-/// `sums[q]`, for q up to `n` and a few more, is `start`, or what is there if `ADD`, and the sum over the taps of `w` times the number at
-/// its distance. `from` has `SLACK` elements more than the taps reach, `sums` more than `n`.
-struct Correlation<'a, T, const ADD: bool> {
-    from: &'a [T],
-    at: &'a [usize],
-    w: &'a [T],
-    start: T,
-    sums: &'a mut [T],
-    n: usize,
-}
-
-impl<T: Real, const ADD: bool> WithLanes<T> for Correlation<'_, T, ADD> {
-    #[allow(clippy::needless_range_loop)] // as in `some_products`
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        debug_assert!(self.at.len() == self.w.len() && self.sums.len() >= self.n + TOGETHER * L::N - 1);
-        let (from, sums, w, taps) = (self.from.as_ptr(), self.sums.as_mut_ptr(), self.w.as_ptr(), self.at.len());
-        let at = self.at.as_ptr();
-        let mut q = 0;
-        while q < self.n {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let to = sums.add(q);
-                let mut v = [L::splat(self.start); TOGETHER];
-                if ADD {
-                    for i in 0..TOGETHER {
-                        v[i] = L::load(to.add(i * L::N));
-                    }
-                }
-                for k in 0..taps {
-                    let (x, w) = (from.add(*at.add(k) + q), L::splat(*w.add(k)));
-                    for i in 0..TOGETHER {
-                        v[i] = L::fma(L::load(x.add(i * L::N)), w, v[i]);
-                    }
-                }
-                for i in 0..TOGETHER {
-                    L::store(to.add(i * L::N), v[i]);
-                }
-            }
-            q += TOGETHER * L::N;
-        }
-    }
-}
-
-/// Adds to the vector of sums of each tap the products of what it reads and `y`. `from` has `SLACK` elements more than the taps reach, `y`
-/// more than `n`, zeros; `sums` has a vector for each tap.
-struct Products<'a, T> {
-    from: &'a [T],
-    at: &'a [usize],
-    y: &'a [T],
-    n: usize,
-    sums: &'a mut [T],
-}
-
-impl<T: Real> WithLanes<T> for Products<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        let Products { from, at, y, n, sums } = self;
-        assert!(sums.len() >= at.len() * L::N, "a vector of sums for each tap");
-        let (nine, rest) = at.as_chunks::<9>();
-        let (three, one) = rest.as_chunks::<3>();
-        let mut sums = sums.as_mut_ptr();
-        // SAFETY: the caller's promise.
-        unsafe {
-            for at in nine {
-                some_products::<T, L, 9>(from, at, y, n, sums);
-                sums = sums.add(9 * L::N);
-            }
-            for at in three {
-                some_products::<T, L, 3>(from, at, y, n, sums);
-                sums = sums.add(3 * L::N);
-            }
-            for &at in one {
-                some_products::<T, L, 1>(from, &[at], y, n, sums);
-                sums = sums.add(L::N);
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As [`Products`].
-// Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
-#[allow(clippy::needless_range_loop)]
-#[inline(always)]
-unsafe fn some_products<T: Real, L: Lanes<T>, const K: usize>(
-    from: &[T],
-    at: &[usize; K],
-    y: &[T],
-    n: usize,
-    sums: *mut T,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (from, y) = (from.as_ptr(), y.as_ptr());
-        let mut v = [L::splat(T::ZERO); K];
-        for k in 0..K {
-            v[k] = L::load(sums.add(k * L::N));
-        }
-        let mut q = 0;
-        while q < n {
-            let g = L::load(y.add(q));
-            for k in 0..K {
-                v[k] = L::fma(L::load(from.add(at[k] + q)), g, v[k]);
-            }
-            q += L::N;
-        }
-        for k in 0..K {
-            L::store(sums.add(k * L::N), v[k]);
-        }
     }
 }
