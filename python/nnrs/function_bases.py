@@ -23,8 +23,9 @@ __all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
 
 # In `nnrs.functions` they have another order of arguments or none of NNabla's `outputs`.
 _AS_REGISTERED = (
-    "interpolate istft norm_normalization patch_correlation quantize_linear scatter_nd spectral_norm stft".split()
-)
+    "deformable_convolution fixed_point_quantize interpolate istft min_max_quantize norm_normalization patch_correlation "
+    "pow2_quantize quantize_linear scatter_nd spectral_norm stft"
+).split()
 _WITH_STATISTICS = (
     "batch_normalization fused_batch_normalization group_normalization instance_normalization layer_normalization "
     "sync_batch_normalization tensor_normalization weight_standardization".split()
@@ -32,7 +33,7 @@ _WITH_STATISTICS = (
 _REDUCED = {"axis": "axes", "keepdims": "keep_dims"}
 _RENAMED = {**dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED), "gather_nd": {"data": "x"}}
 _LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
-_IN_PYTHON = ["einsum", "fused_batch_normalization", "sync_batch_normalization"]
+_IN_PYTHON = ["einsum", "fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
 
 
 def function_api(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,9 +122,8 @@ def _base(name: str) -> Callable[..., Any]:
 
 
 for _name in sorted([*(f["name"] for f in _core.registry()), *_IN_PYTHON]):
-    if hasattr(functions, _name):
-        globals()[_name] = _base(_name)
-        __all__.append(_name)
+    globals()[_name] = _base(_name)
+    __all__.append(_name)
 
 
 def __getattr__(name: str) -> Any:

@@ -132,7 +132,7 @@ parametric! {
 }
 
 /// What the parts of encoders and decoders have in common.
-struct Block<'a> {
+struct TransformerBlock<'a> {
     sizes: [Size; 3],
     dropout: f64,
     activation: &'a Apply,
@@ -143,7 +143,7 @@ struct Block<'a> {
 /// The block of an encoder or decoder with these options.
 macro_rules! block {
     ($options:ident, $embed_dim:ident, $num_heads:ident) => {
-        Block {
+        TransformerBlock {
             sizes: [$embed_dim, $num_heads, $options.dim_feedforward],
             dropout: $options.dropout,
             activation: &$options.activation,
@@ -153,7 +153,7 @@ macro_rules! block {
     };
 }
 
-impl Block<'_> {
+impl TransformerBlock<'_> {
     fn dropped(&self, x: Variable) -> Result<Variable> {
         if self.dropout > 0.0 { f::dropout(&x, f::Dropout { p: self.dropout, ..Default::default() }) } else { Ok(x) }
     }

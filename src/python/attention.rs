@@ -18,13 +18,13 @@ pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The inputs of a call by name.
-struct Inputs<'py> {
+struct AttentionInputs<'py> {
     given: Bound<'py, PyDict>,
     /// Whether they are arrays.
     arrays: Option<bool>,
 }
 
-impl Inputs<'_> {
+impl AttentionInputs<'_> {
     /// The input of this name; `None` for None.
     fn optional(&mut self, name: &str) -> PyResult<Option<Var>> {
         let given = self.given.get_item(name)?.filter(|v| !v.is_none());
@@ -61,7 +61,7 @@ fn attention<'py>(
     num_heads: usize,
     dropout: f64,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let mut inputs = Inputs { given, arrays: None };
+    let mut inputs = AttentionInputs { given, arrays: None };
     let [query, key, value] = ["query", "key", "value"].map(|name| inputs.required(name));
     let [q, k, v, out] = ["q_weight", "k_weight", "v_weight", "out_weight"].map(|name| inputs.required(name));
     let [b_q, b_k, b_v, b_out] = ["q_bias", "k_bias", "v_bias", "out_bias"].map(|name| inputs.optional(name));

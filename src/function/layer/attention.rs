@@ -60,7 +60,7 @@ pub fn multi_head_attention(
     options: MultiHeadAttention,
 ) -> Result<[Variable; 2]> {
     let MultiHeadAttention { biases, attn_bias, additive_mask, key_padding_mask, dropout, num_heads } = options;
-    let sizes = Sizes::new(inputs, weights, num_heads)?;
+    let sizes = AttentionSizes::new(inputs, weights, num_heads)?;
     let [mut q, mut k, mut v] = [0, 1, 2].map(|i| project(inputs[i], weights[i], biases[i].as_ref()));
     q = q.and_then(|q| q * (sizes.head as f64).powf(-0.5));
     let additive_mask = additive_mask.map(|mask| sizes.additive(mask)).transpose()?;
@@ -96,7 +96,7 @@ fn each(masks: [Option<Variable>; 2], to: impl Fn(Variable) -> Result<Variable>)
 }
 
 /// The sizes of a call.
-struct Sizes {
+struct AttentionSizes {
     targets: usize,
     sources: usize,
     batch: usize,
@@ -107,8 +107,8 @@ struct Sizes {
     head_v: usize,
 }
 
-impl Sizes {
-    fn new([query, key, value]: [&Variable; 3], weights: [&Variable; 4], heads: usize) -> Result<Sizes> {
+impl AttentionSizes {
+    fn new([query, key, value]: [&Variable; 3], weights: [&Variable; 4], heads: usize) -> Result<AttentionSizes> {
         let (query, key, value) =
             (axes("query", query, "L_T", "D_q")?, axes("key", key, "L_S", "D_k")?, axes("value", value, "L_S", "D_v")?);
         if key[1] != query[1] {
@@ -131,7 +131,7 @@ impl Sizes {
             return Err(Error::arg("num_heads", expected).actual(heads));
         }
         let (head, head_v) = (e / heads, e_v / heads);
-        Ok(Sizes { targets: query[0], sources: key[0], batch: query[1], heads, head, head_v })
+        Ok(AttentionSizes { targets: query[0], sources: key[0], batch: query[1], heads, head, head_v })
     }
 
     /// The parts of all heads as matrices, (B * heads, steps, numbers of a head).

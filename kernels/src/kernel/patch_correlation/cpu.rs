@@ -92,7 +92,7 @@ impl Correlation {
 }
 
 /// A pass over all places or elements, whose results are cut into tasks.
-struct Pass<'a, T> {
+struct PatchPass<'a, T> {
     c: &'a Correlation,
     work: Work<'a, T>,
     made: Shared<T>,
@@ -108,7 +108,7 @@ enum Work<'a, T> {
 }
 
 pub(super) fn correlate<T: SimdReal>(c: &Correlation, x: [&[T]; 2], y: &mut [T]) {
-    dispatch(&Pass { c, work: Work::Products(x), size: y.len(), made: Shared(y.as_mut_ptr()) });
+    dispatch(&PatchPass { c, work: Work::Products(x), size: y.len(), made: Shared(y.as_mut_ptr()) });
 }
 
 pub(super) fn gradient<T: SimdReal>(
@@ -120,10 +120,10 @@ pub(super) fn gradient<T: SimdReal>(
     output: Output,
 ) {
     let work = Work::Gradient { second, gy, other, output };
-    dispatch(&Pass { c, work, size: gx.len(), made: Shared(gx.as_mut_ptr()) });
+    dispatch(&PatchPass { c, work, size: gx.len(), made: Shared(gx.as_mut_ptr()) });
 }
 
-impl<T: SimdReal> Choose<T> for &Pass<'_, T> {
+impl<T: SimdReal> Choose<T> for &PatchPass<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let each = match self.work {
             Work::Products(_) => self.c.shifts[0] * self.c.shifts[1],
@@ -135,21 +135,21 @@ impl<T: SimdReal> Choose<T> for &Pass<'_, T> {
             // SAFETY: parts of different tasks do not overlap; L is what the machine has.
             unsafe {
                 let part = std::slice::from_raw_parts_mut(self.made.0.add(first), n);
-                L::enter(Part { pass: self, first: first / each, each, part });
+                L::enter(PatchPart { pass: self, first: first / each, each, part });
             }
         });
     }
 }
 
 /// Results from number `first` on, of `each` elements.
-struct Part<'a, 'b, T> {
-    pass: &'a Pass<'b, T>,
+struct PatchPart<'a, 'b, T> {
+    pass: &'a PatchPass<'b, T>,
     first: usize,
     each: usize,
     part: &'a mut [T],
 }
 
-impl<T: SimdReal> WithLanes<T> for Part<'_, '_, T> {
+impl<T: SimdReal> WithLanes<T> for PatchPart<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let c = self.pass.c;

@@ -37,7 +37,7 @@ pub(super) struct PlaneLayout {
 }
 
 /// For each tap of an axis what it reads for the first place: remainder and position; none where places of other remainders read it.
-struct AxisTaps {
+struct PlaneTaps {
     taps: Vec<Option<(usize, isize)>>,
 }
 
@@ -46,7 +46,7 @@ impl PlaneLayout {
     pub(super) fn forward(c: &Conv) -> PlaneLayout {
         let [_, height, width] = c.output();
         let low = [0, 1].map(|a| -(c.pad[a + 1] as isize));
-        let axis = |a: usize| AxisTaps {
+        let axis = |a: usize| PlaneTaps {
             taps: (0..c.kernel[a + 1])
                 .map(|k| k * c.dilation[a + 1])
                 .map(|at| Some((at % c.stride[a + 1], (at / c.stride[a + 1]) as isize)))
@@ -67,7 +67,7 @@ impl PlaneLayout {
             let from = (start + c.pad[a + 1]) as isize - (k * c.dilation[a + 1]) as isize;
             (from.rem_euclid(stride[a] as isize) == 0).then(|| from.div_euclid(stride[a] as isize))
         };
-        let axis = |a: usize, start: usize| AxisTaps {
+        let axis = |a: usize, start: usize| PlaneTaps {
             taps: (0..c.kernel[a + 1]).map(|k| position(a, start, k).map(|p| (0, p))).collect(),
         };
         let starts = |a: usize| 0..stride[a].min(target[a]);
@@ -134,7 +134,7 @@ impl PlaneLayout {
 }
 
 /// Taps of a plane by those of its axes; those that no place of this remainder reads are left out.
-fn taps(axes: [&AxisTaps; 2], low: [isize; 2]) -> Vec<Tap> {
+fn taps(axes: [&PlaneTaps; 2], low: [isize; 2]) -> Vec<Tap> {
     let columns = axes[1].taps.len();
     let pair = |n: usize| Some((axes[0].taps[n / columns]?, axes[1].taps[n % columns]?));
     let tap = |n: usize| {

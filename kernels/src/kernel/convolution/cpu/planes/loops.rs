@@ -38,7 +38,7 @@ pub(super) fn spread<T: Real>(from: &[T], width: usize, pitch: usize, to: &mut [
 
 /// `sums[q]`, for q up to `n` and a few more, is `start`, or what is there if `ADD`, and the sum over the taps of `w` times the number at
 /// its distance. `from` has `SLACK` elements more than the taps reach, `sums` more than `n`.
-pub(super) struct Correlation<'a, T, const ADD: bool> {
+pub(super) struct PlaneCorrelation<'a, T, const ADD: bool> {
     pub(super) from: &'a [T],
     pub(super) at: &'a [usize],
     pub(super) w: &'a [T],
@@ -47,7 +47,7 @@ pub(super) struct Correlation<'a, T, const ADD: bool> {
     pub(super) n: usize,
 }
 
-impl<T: Real, const ADD: bool> WithLanes<T> for Correlation<'_, T, ADD> {
+impl<T: Real, const ADD: bool> WithLanes<T> for PlaneCorrelation<'_, T, ADD> {
     #[allow(clippy::needless_range_loop)] // as in `some_products`
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {

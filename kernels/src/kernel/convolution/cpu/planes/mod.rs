@@ -16,7 +16,7 @@ use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use layout::{PlaneLayout, Results, SLACK};
-use loops::{Correlation, Products, every_second, spread, to_every_second};
+use loops::{PlaneCorrelation, Products, every_second, spread, to_every_second};
 
 /// Elements of the copy of a band of one row, at most.
 const LARGEST: usize = 1 << 15;
@@ -189,7 +189,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         // SAFETY: the copy has what the taps reach.
                         unsafe {
                             let (from, n) = (&*copy, rows * l.pitch());
-                            L::enter(Correlation::<T, false> { from, at: &at, w: &w, start: bias, sums, n });
+                            L::enter(PlaneCorrelation::<T, false> { from, at: &at, w: &w, start: bias, sums, n });
                         }
                         // SAFETY: the task has the map's plane alone.
                         unsafe {
@@ -225,8 +225,10 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                             unsafe {
                                 let (n, start, from) = (rows * l.pitch(), T::ZERO, &*copy);
                                 match m {
-                                    0 => L::enter(Correlation::<T, false> { from, at: &at, w: &w, start, sums, n }),
-                                    _ => L::enter(Correlation::<T, true> { from, at: &at, w: &w, start, sums, n }),
+                                    0 => {
+                                        L::enter(PlaneCorrelation::<T, false> { from, at: &at, w: &w, start, sums, n })
+                                    }
+                                    _ => L::enter(PlaneCorrelation::<T, true> { from, at: &at, w: &w, start, sums, n }),
                                 }
                             }
                         }
