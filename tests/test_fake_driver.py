@@ -23,7 +23,16 @@ def built() -> Path:
 
 
 GPU = ["test_gpu", "test_gpu_captures", "test_gpu_random", "test_gpu_numbers"]
-GRAPHS = ["graph", "solvers", "threads", "memory", "normalization", "in_place_updates", "mixed_precision", "shared_arrays"]
+GRAPHS = [
+    "graph",
+    "solvers",
+    "threads",
+    "memory",
+    "normalization",
+    "in_place_updates",
+    "mixed_precision",
+    "shared_arrays",
+]
 
 
 def run_tests(built: Path, folder: Path, arguments: list[str], backend: str = "cpu", **settings: object) -> Done:

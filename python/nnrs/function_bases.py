@@ -31,7 +31,11 @@ _WITH_STATISTICS = (
     "sync_batch_normalization tensor_normalization weight_standardization".split()
 )
 _REDUCED = {"axis": "axes", "keepdims": "keep_dims"}
-_RENAMED = {**dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED), "gather_nd": {"data": "x"}}
+_RENAMED = {
+    **dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED),
+    "gather_nd": {"data": "x"},
+    "mean_subtraction": {"mean": "rmean"},
+}
 _LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
 _IN_PYTHON = ["einsum", "fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
 
