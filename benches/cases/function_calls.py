@@ -1,7 +1,7 @@
 """A call of every function of the library, large enough that its kernel is what takes the time.
 
-Sizes are those of small networks: a million elements where nothing else asks for less. `torch` says the same in torch's words, where it
-has a function for it.
+Sizes are those of small networks: a million elements where nothing else asks for less. `torch` says the same in torch's
+words, where it has a function for it.
 """
 
 from __future__ import annotations

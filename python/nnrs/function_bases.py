@@ -23,8 +23,8 @@ __all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
 
 # In `nnrs.functions` they have another order of arguments or none of NNabla's `outputs`.
 _AS_REGISTERED = (
-    "deformable_convolution fixed_point_quantize interpolate istft min_max_quantize norm_normalization patch_correlation "
-    "pow2_quantize quantize_linear scatter_nd spectral_norm stft"
+    "deformable_convolution fixed_point_quantize interpolate istft min_max_quantize norm_normalization "
+    "patch_correlation pow2_quantize quantize_linear scatter_nd spectral_norm stft"
 ).split()
 _WITH_STATISTICS = (
     "batch_normalization fused_batch_normalization group_normalization instance_normalization layer_normalization "
