@@ -14,6 +14,7 @@ mod binary_weight;
 mod convolution;
 mod declare;
 mod deconvolution;
+mod deformable_convolution;
 mod depthwise;
 mod embed;
 mod fixed_point_quantized;
@@ -46,6 +47,7 @@ pub use binary_weight::{BinaryWeightAffine, BinaryWeightConvolution, binary_weig
 pub use convolution::{Convolution, convolution};
 pub use declare::{LayerCall, LayerDef, LayerInput, ParameterDef};
 pub use deconvolution::{Deconvolution, deconvolution};
+pub use deformable_convolution::{DeformableConvolution, deformable_convolution};
 pub use depthwise::{DepthwiseConvolution, DepthwiseDeconvolution, depthwise_convolution, depthwise_deconvolution};
 pub use embed::{Embed, embed};
 pub use fixed_point_quantized::{
@@ -87,6 +89,7 @@ pub fn registry() -> &'static [&'static LayerDef] {
         BinaryWeightConvolution::DEF,
         Convolution::DEF,
         Deconvolution::DEF,
+        DeformableConvolution::DEF,
         DepthwiseConvolution::DEF,
         DepthwiseDeconvolution::DEF,
         Embed::DEF,

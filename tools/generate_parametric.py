@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
 '''
 # Functions that are not in the registry, by the modules that they are written in.
 WRITTEN = {
-    "_parametric_composites": ["deformable_convolution", "sync_batch_normalization"],
+    "_parametric_composites": ["sync_batch_normalization"],
     "_parametric_decompositions": ["cpd3_convolution", "svd_affine", "svd_convolution"],
     "_parametric_recurrent": ["LSTMCell"],
 }

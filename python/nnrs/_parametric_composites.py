@@ -9,7 +9,7 @@ from . import functions as F
 from . import initializer as I
 from ._core import Variable
 from ._errors import ArgumentError, message
-from ._parametric_api import Apply, Initializer, Input, ParamInit, Rng, parametric_function_api
+from ._parametric_api import Input, ParamInit, parametric_function_api
 from .parameter import get_parameter_or_create
 
 _AT_AXES = "<1, but inp's size at axes>"
@@ -87,87 +87,3 @@ def sync_batch_normalization(
     x: Any = inp
     own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)
     return F.sync_batch_normalization(x, *own, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
-
-
-@parametric_function_api(
-    "deformable_conv",
-    [
-        ("W", "Filters.", "(outmaps, inmaps // group, *kernel), with channel_last (outmaps, *kernel, ...)", True),
-        ("b", "Bias.", "(outmaps,)", True),
-    ],
-)
-def deformable_convolution(
-    inp: Input,
-    outmaps: int,
-    kernel: Sequence[int],
-    offset: Input,
-    mask: Input | None = None,
-    pad: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None,
-    group: int = 1,
-    deformable_group: int = 1,
-    channel_last: bool = False,
-    w_init: Initializer = None,
-    b_init: Initializer = None,
-    base_axis: int = 1,
-    fix_parameters: bool = False,
-    rng: Rng = None,
-    with_bias: bool = True,
-    apply_w: Apply = None,
-    apply_b: Apply = None,
-) -> Variable:
-    """2-D deformable convolution with bias (Dai et al., 2017), with a mask version 2 of it (Zhu et al., 2018).
-
-    Args:
-        inp: Input of shape (N, channels, H, W), with `channel_last` (N, H, W, channels).
-        outmaps: Number of output channels.
-        kernel: Kernel size, height and width.
-        offset: Distances, see `nnrs.functions.deformable_convolution`; mostly another convolution makes them.
-        mask: Factors, likewise, or None.
-        pad: Zeros put around, one a spatial axis; by default 0.
-        stride: Steps, one a spatial axis; by default 1.
-        dilation: Distance of the kernel's points, one a spatial axis; by default 1.
-        group: Number of groups of channels that do not mix.
-        deformable_group: Number of groups of channels with distances of their own.
-        channel_last: Whether channels are the last axis.
-        w_init: Initial weight; by default uniform with the limits of `calc_uniform_lim_glorot`.
-        b_init: Initial bias; by default zeros.
-        base_axis: Axis of the channels: 1.
-        fix_parameters: Whether weight and bias stay as they are in training.
-        rng: Random generator of the initial weight.
-        with_bias: Whether there is a bias.
-        apply_w: Function applied to the weight before its use.
-        apply_b: Function applied to the bias before its use.
-
-    Returns:
-        Variable of shape (N, outmaps, new H, new W), with `channel_last` channels last.
-
-    >>> from nnrs.parameter import clear_parameters
-    >>> x, offset = Variable((8, 3, 16, 16)), Variable((8, 18, 16, 16))
-    >>> deformable_convolution(x, 6, (3, 3), offset, pad=(1, 1), name="d1").shape
-    (8, 6, 16, 16)
-    >>> clear_parameters()
-    """
-    x: Any = inp
-    channels = x.shape[-1 if channel_last else _axis(inp, base_axis, "deformable_convolution", "base_axis")]
-    if group < 1 or channels % group:
-        expected = f"a divisor of the {channels} input channels"
-        raise ArgumentError(message("deformable_convolution", "group", expected, group))
-    each = channels // group
-    shape = (outmaps, *kernel, each) if channel_last else (outmaps, each, *kernel)
-    if w_init is None:
-        w_init = I.UniformInitializer(I.calc_uniform_lim_glorot(channels, outmaps, tuple(kernel)), rng=rng)
-    w: Any = get_parameter_or_create("W", shape, w_init, True, not fix_parameters)
-    w = w if apply_w is None else apply_w(w)
-    b: Any = None
-    if with_bias:
-        b = get_parameter_or_create(
-            "b", (outmaps,), b_init if b_init is not None else I.ConstantInitializer(), True, not fix_parameters
-        )
-        b = b if apply_b is None else apply_b(b)
-    distances: Any = offset
-    factors: Any = mask
-    last = (pad, stride, dilation, group, deformable_group, channel_last)
-    made: Variable = F.deformable_convolution(x, w, distances, factors, b, base_axis, *last)
-    return made
