@@ -66,11 +66,10 @@ def later(monkeypatch: pytest.MonkeyPatch) -> str:
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test that passes no more functions, variables and bytes are alive than before it."""
     import leaks
-    import nnrs as nn
 
     before = leaks.alive()
     yield
-    nn.clear_parameters()
+    leaks.nn.clear_parameters()
     request.node.funcargs.clear()  # pytest still has what fixtures gave the test
     if request.node.stash.get(PASSED, False):
         leaks.check(before)
@@ -86,10 +85,10 @@ def _host_only(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _backend() -> None:
     """NNRS_TEST_BACKEND=cudnn: every graph that does not ask for another context runs there."""
-    import nnrs as nn
-    from nnrs.ext_utils import get_extension_context
-
     if BACKEND != "cpu":
+        import nnrs as nn
+        from nnrs.ext_utils import get_extension_context
+
         nn.set_default_context(get_extension_context(BACKEND))
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
+from importlib import import_module
 
-import nnrs as nn
-
+# NNabla, where the references themselves are checked: it does not say what is alive.
+MODULE = os.environ.get("NNRS_TEST_MODULE", "nnrs")
+nn = import_module(MODULE)
 Alive = tuple[int, int, int]
 
 
 def alive() -> Alive:
     """Functions, variables and bytes."""
+    if MODULE != "nnrs":
+        return (0, 0, 0)
     return (*nn._core.live_nodes(), nn.memory.stats().live)
 
 
