@@ -14,7 +14,7 @@ from typing import Any
 from . import _core
 from ._core import NdArray, Variable
 from ._parametric_api import Apply, Initializer, Input, Level, ParamInit, Rng, parametric_function_api
-from ._parametric_composites import deformable_convolution, sync_batch_normalization
+from ._parametric_composites import sync_batch_normalization
 from ._parametric_decompositions import cpd3_convolution, svd_affine, svd_convolution
 from ._parametric_recurrent import LSTMCell
 
@@ -420,6 +420,55 @@ def deconvolution(inp: Input, outmaps: int, kernel: Sequence[int], pad: Sequence
     >>> clear_parameters()
     """
     return _call(_DECONVOLUTION, (inp,), (outmaps, kernel, pad, stride, dilation, group, channel_last, output_padding, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
+
+
+_DEFORMABLE_CONVOLUTION = _index('deformable_convolution')
+
+
+@parametric_function_api(
+    'deformable_conv',
+    [
+        ('W', 'Filters.', '(outmaps, inmaps // group, *kernel), with channel_last (outmaps, *kernel, ...)', True),
+        ('b', 'Bias.', '(outmaps,)', True),
+    ],
+)
+def deformable_convolution(inp: Input, outmaps: int, kernel: Sequence[int], offset: Input, mask: Input | None = None, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, deformable_group: int = 1, channel_last: bool = False, w_init: Initializer = None, b_init: Initializer = None, base_axis: int = 1, fix_parameters: bool = False, rng: Rng = None, with_bias: bool = True, apply_w: Apply = None, apply_b: Apply = None) -> Variable:
+    """2-D deformable convolution with bias (Dai et al., 2017), with a mask version 2 of it (Zhu et al., 2018).
+
+    Args:
+        inp: Input of shape (N, channels, H, W), with `channel_last` (N, H, W, channels).
+        outmaps: Number of output channels.
+        kernel: Kernel size, height and width.
+        offset: Distances, see `nnrs.functions.deformable_convolution`; mostly another convolution makes them.
+        mask: Factors, likewise, or None.
+        pad: Zeros put around, one a spatial axis; by default 0.
+        stride: Steps, one a spatial axis; by default 1.
+        dilation: Distance of the kernel's points, one a spatial axis; by default 1.
+        group: Number of groups of channels that do not mix.
+        deformable_group: Number of groups of channels with distances of their own.
+        channel_last: Whether channels are the last axis.
+        w_init: Initial weight; by default uniform with the limits of `calc_uniform_lim_glorot`.
+        b_init: Initial bias; by default zeros.
+        base_axis: Axis of the channels: 1.
+        fix_parameters: Whether weight and bias stay as they are in training.
+        rng: Random generator of the initial weight.
+        with_bias: Whether there is a bias.
+        apply_w: Function applied to the weight before its use.
+        apply_b: Function applied to the bias before its use.
+
+    Returns:
+        Variable of shape (N, outmaps, new H, new W), with `channel_last` channels last.
+
+    Raises:
+        ValueError: If arguments do not fit, or a parameter of another shape is there already.
+
+    >>> from nnrs.parameter import clear_parameters
+    >>> x, offset = Variable((8, 3, 16, 16)), Variable((8, 18, 16, 16))
+    >>> deformable_convolution(x, 6, (3, 3), offset, pad=(1, 1), name="d1").shape
+    (8, 6, 16, 16)
+    >>> clear_parameters()
+    """
+    return _call(_DEFORMABLE_CONVOLUTION, (inp,), (outmaps, kernel, offset, mask, pad, stride, dilation, group, deformable_group, channel_last, w_init, b_init, base_axis, fix_parameters, rng, with_bias, apply_w, apply_b))
 
 
 _DEPTHWISE_CONVOLUTION = _index('depthwise_convolution')
