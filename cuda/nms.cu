@@ -32,10 +32,17 @@ __device__ inline Rectangle rectangle(const void *x, int type, long long at, int
   return r;
 }
 
+// Objectness of a detector's box.
+template <class R>
+__device__ inline R objectness(const void *x, int type, long long row, R thresh) {
+  const R v = fetch_real<R>(x, type, row + 4);
+  return v < thresh ? (R)0 : v;
+}
+
 // Score of a class of a detector's box.
 template <class R>
 __device__ inline R detected(const void *x, int type, long long row, long long k, R thresh) {
-  const R score = fetch_real<R>(x, type, row + 4) * fetch_real<R>(x, type, row + 5 + k);
+  const R score = objectness<R>(x, type, row, thresh) * fetch_real<R>(x, type, row + 5 + k);
   return score < thresh ? (R)0 : score;
 }
 
@@ -47,7 +54,7 @@ __device__ inline void detection_scores(const void *x, int type, R *scores, long
   for (long long e = first(); e < size; e += step()) {
     long long box = e, k = divide(box, n), sample = divide(k, columns);
     const long long row = (sample * n + box) * (5 + classes);
-    scores[e] = per_class ? detected<R>(x, type, row, k, thresh) : fetch_real<R>(x, type, row + 4);
+    scores[e] = per_class ? detected<R>(x, type, row, k, thresh) : objectness<R>(x, type, row, thresh);
   }
 }
 
@@ -103,6 +110,7 @@ __device__ inline void detections(const void *x, int from, void *y, int to, cons
   for (long long e = first(); e < size; e += step()) {
     long long field = e, box = divide(field, 5 + classes), sample = divide(box, n);
     R v = fetch_real<R>(x, from, e);
+    if (field == 4) v = objectness<R>(x, from, e - field, thresh);
     if (field > 4) v = per_class ? scores[(sample * classes + field - 5) * n + box] : detected<R>(x, from, e - field, field - 5, thresh);
     if (!per_class && field > 3 && scores[sample * n + box] != 0) v = 0;
     keep_real<R>(y, to, e, v);

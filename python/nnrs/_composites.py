@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -29,13 +31,16 @@ from .normalization_functions import (
     tensor_normalization,
     weight_standardization,
 )
+from .numpy_compat_functions import dot
 from .recompute import forget
 
 __all__ = [
     "batch_normalization",
     "bool_gather",
+    "clip_by_norm",
     "clip_by_value",
     "deformable_convolution",
+    "dot",
     "einsum",
     "fixed_point_quantize",
     "forget",
@@ -58,6 +63,7 @@ __all__ = [
     "patch_correlation",
     "pow2_quantize",
     "quantize_linear",
+    "reduce",
     "rnn",
     "scatter_nd",
     "sink",
@@ -92,6 +98,52 @@ def clip_by_value(x: A, min: A | float, max: A | float) -> A:
     _check_bound(x, max, "max")
     lower: Any = F.maximum2(x, min) if isinstance(min, (Variable, NdArray)) else F.maximum_scalar(x, min)
     return cast(A, F.minimum2(lower, max) if isinstance(max, (Variable, NdArray)) else F.minimum_scalar(lower, max))
+
+
+def clip_by_norm(x: A, clip_norm: A | float, axis: int | Sequence[int] | None = None) -> A:
+    """Clip the L2 norm, `x clip_norm / maximum(|x|, clip_norm)`.
+
+    Args:
+        x: N-D array.
+        clip_norm: Largest norm, above 0: number, Variable or NdArray of a shape that broadcasts with the norms.
+        axis: Axes that a norm goes over; None: all.
+
+    Raises:
+        TypeError: For a norm of another type.
+        ValueError: For a number that is not above 0, axes that x does not have.
+
+    >>> import nnrs as nn
+    >>> clip_by_norm(nn.NdArray.from_numpy_array(np.float32([3, 4])), 1.0).data.tolist()
+    [0.6000000238418579, 0.800000011920929]
+    """
+    from . import functions as F
+
+    check_type("clip_by_norm", "x", x, (Variable, NdArray), "a Variable or NdArray")
+    norm: Any = F.norm(x, axis=axis, keepdims=True)
+    if isinstance(clip_norm, (Variable, NdArray)):
+        return cast(A, x * clip_norm / F.maximum2(norm, clip_norm))
+    check_type("clip_by_norm", "clip_norm", clip_norm, (int, float, np.number), "a Variable, NdArray or number")
+    if not clip_norm > 0:
+        raise ArgumentError(message("clip_by_norm", "clip_norm", "a number above 0", clip_norm))
+    return cast(A, x * clip_norm / F.maximum_scalar(norm, clip_norm))
+
+
+def reduce(x: A, op: str = "sum") -> A:
+    """The sum or the mean of all elements. Deprecated in NNabla: see `sum` and `mean`.
+
+    Args:
+        x: N-D array.
+        op: 'sum' or 'mean'.
+
+    Raises:
+        ValueError: For another `op`.
+    """
+    from . import functions as F
+
+    if op not in ("sum", "mean"):
+        raise ArgumentError(message("reduce", "op", "'sum' or 'mean'", op))
+    warnings.warn("F.reduce is deprecated in NNabla; use F.sum or F.mean", DeprecationWarning, stacklevel=3)
+    return cast(A, (F.reduce_sum if op == "sum" else F.reduce_mean)(x))
 
 
 def _check_bound(x: Any, bound: Any, name: str) -> None:

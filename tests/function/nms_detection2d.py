@@ -20,7 +20,8 @@ def reference(
 ) -> np.ndarray:
     thresh, nms = 0.5 if thresh is None else thresh, 0.45 if nms is None else nms
     y = x.copy()
-    y[..., 5:] *= x[..., 4:5]
+    y[..., 4][y[..., 4] < thresh] = 0
+    y[..., 5:] *= y[..., 4:5]
     y[..., 5:][y[..., 5:] < thresh] = 0
     for boxes, sample in zip(x, y, strict=True):
         columns = range(5, x.shape[2]) if nms_per_class in (None, True) else [4]
@@ -88,6 +89,15 @@ CASES = [
     ),
     Case(inputs=[[[ROW + [0.75, 0.75]] * 3]], args={"thresh": 0.25}, differentiable=False, name="equal boxes"),
     Case(inputs=[[[ROW + [np.nan, 0.5], ROW + [0.75, 1.0]]]], args={"nms": 2.0}, differentiable=False, name="NaN"),
+    *[
+        Case(
+            inputs=[[[ROW + [0.4, 2.0], ROW + [0.3, 2.5], ROW + [0.75, 2.5]]]],
+            args={"nms": 1.0, "nms_per_class": per_class},
+            differentiable=False,
+            name=f"objectness below the threshold, {'by class' if per_class else 'by objectness'}",
+        )
+        for per_class in (True, False)
+    ],
     Case(inputs=[(0, 3, 7)], differentiable=False, name="no sample"),
     Case(inputs=[(2, 0, 7)], differentiable=False, name="no box"),
 ]

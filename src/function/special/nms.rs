@@ -10,7 +10,7 @@ use nnrs_kernels::shape::Shape;
 
 function! {
     /// Suppresses boxes of a detector that overlap better ones (Redmon and Farhadi, YOLO9000, 2016). Probabilities become scores, their
-    /// products with the objectness; those below `thresh` and those that are suppressed become 0.
+    /// products with the objectness; what is below `thresh`, objectness too, and what is suppressed becomes 0.
     ///
     /// As in NNabla there is no gradient.
     NmsDetection2d nms_detection2d in Special, forward_on_any_device

@@ -12,7 +12,7 @@ use crate::with_real;
 pub struct NmsDetection2d {
     pub boxes: usize,
     pub classes: usize,
-    /// Scores below it become 0.
+    /// Objectness and scores below it become 0.
     pub thresh: f64,
     /// Boxes that overlap more than this are suppressed.
     pub nms: f64,
@@ -24,11 +24,10 @@ impl NmsDetection2d {
     fn sample<T: Real>(&self, x: &[T], y: &mut [T]) {
         let row = 5 + self.classes;
         for (x, y) in x.chunks(row).zip(y.chunks_mut(row)) {
-            y[..5].copy_from_slice(&x[..5]);
-            for (y, &p) in y[5..].iter_mut().zip(&x[5..]) {
-                let score = x[4] * p;
-                *y = if score.to_f64() < T::from_f64(self.thresh).to_f64() { T::ZERO } else { score };
-            }
+            y[..4].copy_from_slice(&x[..4]);
+            y[4] = self.kept(x[4]);
+            let objectness = y[4];
+            y[5..].iter_mut().zip(&x[5..]).for_each(|(y, &p)| *y = self.kept(objectness * p));
         }
         let rectangles: Vec<Rectangle> = x.chunks(row).map(rectangle).collect();
         let overlaps = |a: usize, b: usize| rectangles[a].overlap(&rectangles[b]) > self.nms;
@@ -36,6 +35,10 @@ impl NmsDetection2d {
             true => (5..row).for_each(|class| self.class(class, overlaps, y)),
             false => self.all(overlaps, y),
         }
+    }
+
+    fn kept<T: Real>(&self, score: T) -> T {
+        if score.to_f64() < T::from_f64(self.thresh).to_f64() { T::ZERO } else { score }
     }
 
     /// A box suppresses others of the class as long as it is not suppressed itself.
