@@ -1,6 +1,7 @@
 //! The different elements of an array, or its different slices.
 
 use super::axis::Axis;
+use super::sort::{Keyed, Order};
 use crate::array::scratch::{Scratch, counted, list};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
@@ -25,13 +26,39 @@ fn compare<T: SimdReal>(a: &[T], b: &[T]) -> Ordering {
     a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
+/// The groups of an array's elements, found by sorting whole numbers.
+fn elements<T: Keyed>(x: &[T]) -> (Scratch<usize>, Vec<usize>) {
+    let order = Order { magnitudes: false, reverse: false };
+    let mut entries = Scratch::each(x.len(), |i| x[i].entry(order, i as u32));
+    entries.sort_unstable();
+    let (mut of, mut firsts) = (Scratch::filled(x.len(), 0), list(x.len(), 0));
+    firsts.clear();
+    for group in entries.chunk_by(|a, b| T::are_equal(*a, *b)) {
+        let first = T::place(group[0]);
+        firsts.push(first);
+        group.iter().for_each(|entry| of[T::place(*entry)] = first);
+    }
+    (of, firsts)
+}
+
 impl Unique {
     fn size(&self) -> usize {
         self.at.outer.saturating_mul(self.at.n).saturating_mul(self.at.inner)
     }
 
     /// For each slice, the first one that it is equal to; the first ones in their order.
-    fn groups<T: SimdReal>(&self, x: &[T]) -> (Scratch<usize>, Vec<usize>) {
+    fn groups<T: Keyed>(&self, x: &[T]) -> (Scratch<usize>, Vec<usize>) {
+        let (of, mut firsts) = match self.at {
+            Axis { outer: 1, inner: 1, n } if n <= u32::MAX as usize => elements(x),
+            _ => self.slices(x),
+        };
+        if !self.sorted {
+            firsts.sort_unstable();
+        }
+        (of, firsts)
+    }
+
+    fn slices<T: SimdReal>(&self, x: &[T]) -> (Scratch<usize>, Vec<usize>) {
         let Axis { outer, n, inner } = self.at;
         let width = outer * inner;
         let mut rows = Scratch::filled(x.len(), T::ZERO);
@@ -52,13 +79,10 @@ impl Unique {
                 }
             }
         }
-        if !self.sorted {
-            firsts.sort_unstable();
-        }
         (of, firsts)
     }
 
-    fn write<T: SimdReal>(&self, x: &[T], y: &mut [ViewMut]) -> Result<()> {
+    fn write<T: Keyed>(&self, x: &[T], y: &mut [ViewMut]) -> Result<()> {
         let Axis { n, inner, .. } = self.at;
         let (of, firsts) = self.groups(x);
         if firsts.len() != self.count {
@@ -97,7 +121,11 @@ impl Call for Unique {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        let lists = self.at.n.saturating_mul(3 * size_of::<usize>() + size_of::<i32>());
-        [counted(self.size().saturating_mul(dtype.size())).saturating_add(counted(lists)), 0]
+        let Axis { outer, n, inner } = self.at;
+        // Entries of elements are two numbers; slices are copied, and have an order beside.
+        let (copies, lists) = if outer == 1 && inner == 1 { (2, 2) } else { (1, 3) };
+        let lists = n.saturating_mul(lists * size_of::<usize>() + size_of::<i32>());
+        let copies = self.size().saturating_mul(copies * dtype.size());
+        [counted(copies).saturating_add(counted(lists)), 0]
     }
 }

@@ -46,7 +46,7 @@ impl Function for BoolScatter {
         match x.get(2).filter(|o| **o != y) {
             Some(o) => Err(Error::shape("output", format!("shape {y}")).actual(o)),
             None => {
-                let rows = RowShape { n: x[0][0], size: x[0].size_from(1) };
+                let rows = RowShape { n: x[0][0], size: x[0].size_from(1), places: x[1].size() };
                 Ok(Resolved::one(y, kernel::BoolScatter(rows)))
             }
         }
@@ -80,10 +80,10 @@ impl Function for BoolGather {
         if n > x[0].ndim() || x[0][..n] != x[1][..] {
             return Err(Error::shape("input", format!("a shape that begins with the mask's {}", x[1])).actual(&x[0]));
         }
-        let rows = RowShape { n: self.rows.max(0) as usize, size: x[0].size_from(n) };
+        let rows = RowShape { n: self.rows.max(0) as usize, size: x[0].size_from(n), places: x[1].size() };
         let row = (n < x[0].ndim()).then_some(rows.size);
         let y: Shape = std::iter::once(rows.n).chain(row).collect();
-        Ok(Resolved::one(y, kernel::BoolGather { rows, places: x[1].size() }))
+        Ok(Resolved::one(y, kernel::BoolGather(rows)))
     }
 
     fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {

@@ -5,7 +5,6 @@ use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::reshape::Copy;
 use nnrs_kernels::kernel::sort as kernel;
 use nnrs_kernels::shape::Shape;
 use smallvec::smallvec;
@@ -86,8 +85,10 @@ impl Function for TopKData {
 
 impl Function for TopKGrad {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
-        checked(&x[0], self.k, self.base_axis)?;
-        Ok(Resolved::one(x[0].clone(), Copy))
+        let axis = checked(&x[0], self.k, self.base_axis)?;
+        let order = kernel::Order { magnitudes: self.abs, reverse: true };
+        let top = kernel::TopK::new(&x[0], axis, self.k as usize, order, false)?;
+        Ok(Resolved::one(x[0].clone(), kernel::TopKGrad(top)))
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

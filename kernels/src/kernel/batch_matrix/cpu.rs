@@ -1,9 +1,9 @@
-//! On the host, by the crate nalgebra.
+//! On the host: inverses by loops over rows, the rest by the crate nalgebra.
 
 use super::{BatchMatrix, Wanted};
-use crate::array::scratch::list;
+use crate::array::scratch::{Scratch, list};
 use crate::pool::tasks;
-use crate::simd::SimdReal;
+use crate::simd::{self, SimdReal};
 use nalgebra::{Cholesky, DMatrix, DMatrixViewMut, Dyn, LU, RealField, VecStorage};
 
 /// A matrix whose columns are the rows of `x`.
@@ -35,14 +35,43 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
     });
 }
 
-/// The inverse of the transpose is that of the matrix transposed, so rows may stand for columns.
-fn inverse<T: SimdReal + RealField>(x: &[T], n: usize, y: &mut [T]) {
-    let lu = LU::new(matrix(x, n));
-    let mut out = DMatrixViewMut::from_slice(y, n, n);
-    out.fill_with_identity();
-    if !lu.solve_mut(&mut out) {
-        out.fill(<T as crate::dtype::Element>::from_f64(f64::NAN));
+/// Gauss and Jordan's elimination in place, row by row, by the largest pivots.
+fn inverse<T: SimdReal>(x: &[T], n: usize, y: &mut [T]) {
+    y.copy_from_slice(x);
+    let mut from = Scratch::filled(n, 0);
+    for k in 0..n {
+        let larger = |best: usize, i: usize| if y[i * n + k].abs() > y[best * n + k].abs() { i } else { best };
+        from[k] = (k + 1..n).fold(k, larger);
+        let pivot = y[from[k] * n + k];
+        if pivot == T::ZERO {
+            return y.fill(T::from_f64(f64::NAN));
+        }
+        exchange_rows(y, n, k, from[k]);
+        eliminate(y, n, k, pivot);
     }
+    // Exchanged rows of the matrix are columns of its inverse.
+    for k in (0..n).rev().filter(|k| from[*k] != *k) {
+        y.chunks_exact_mut(n).for_each(|row| row.swap(k, from[k]));
+    }
+}
+
+fn exchange_rows<T>(y: &mut [T], n: usize, a: usize, b: usize) {
+    if a < b {
+        let (first, second) = y.split_at_mut(b * n);
+        first[a * n..][..n].swap_with_slice(&mut second[..n]);
+    }
+}
+
+/// Column `k` becomes that of the inverse so far.
+fn eliminate<T: SimdReal>(y: &mut [T], n: usize, k: usize, pivot: T) {
+    let (above, rest) = y.split_at_mut(k * n);
+    let (row, below) = rest.split_at_mut(n);
+    row[k] = T::ONE;
+    for other in above.chunks_exact_mut(n).chain(below.chunks_exact_mut(n)) {
+        let times = -(std::mem::replace(&mut other[k], T::ZERO) / pivot);
+        simd::axpy(other, times, row);
+    }
+    row.iter_mut().for_each(|v| *v = *v / pivot);
 }
 
 fn factor<T: SimdReal + RealField>(x: &[T], n: usize, y: &mut [T], upper: bool) {

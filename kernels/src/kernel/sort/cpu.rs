@@ -8,17 +8,19 @@ use crate::pool::tasks::{Shared, share};
 use crate::simd::SimdReal;
 
 /// A number with its key.
-pub(super) trait Keyed: SimdReal {
+pub(in crate::kernel) trait Keyed: SimdReal {
     /// What is sorted: key and place.
     type Entry: Copy + Ord + Send;
     /// Key and place of a number.
     fn entry(self, order: Order, place: u32) -> Self::Entry;
     /// The place.
     fn place(entry: Self::Entry) -> usize;
+    /// Whether two have the same key.
+    fn are_equal(a: Self::Entry, b: Self::Entry) -> bool;
 }
 
 macro_rules! keyed {
-    ($t:ty, $bits:ty, $key:ident, $entry:ty, |$k:ident, $place:ident| $make:expr, |$e:ident| $read:expr) => {
+    ($t:ty, $bits:ty, $key:ident, $entry:ty, |$k:ident, $place:ident| $make:expr, |$e:ident| $read:expr, $key_of:expr) => {
         /// Whole numbers in the order of the numbers; NaN, whatever its sign, has the largest.
         fn $key(x: $t, order: Order) -> $bits {
             const SIGN: $bits = 1 << (<$bits>::BITS - 1);
@@ -47,12 +49,18 @@ macro_rules! keyed {
             fn place($e: $entry) -> usize {
                 $read as usize
             }
+
+            #[inline]
+            fn are_equal(a: $entry, b: $entry) -> bool {
+                let key: fn($entry) -> $bits = $key_of;
+                key(a) == key(b)
+            }
         }
     };
 }
 
-keyed!(f32, u32, key_f32, u64, |k, place| (k as u64) << 32 | place as u64, |e| e as u32);
-keyed!(f64, u64, key_f64, (u64, u32), |k, place| (k, place), |e| e.1);
+keyed!(f32, u32, key_f32, u64, |k, place| (k as u64) << 32 | place as u64, |e| e as u32, |e| (e >> 32) as u32);
+keyed!(f64, u64, key_f64, (u64, u32), |k, place| (k, place), |e| e.1, |e| e.0);
 
 pub(super) fn sort<T: Keyed>(
     at: Axis,
@@ -87,6 +95,12 @@ pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut 
     let (shared, Axis { n, inner, .. }) = (Shared(gx.as_mut_ptr()), at);
     let shared = &shared;
     share(at.outer * inner, gy.len(), move |line| {
+        if inner == 1 {
+            let row = line * n..(line + 1) * n;
+            // SAFETY: this line, which is this task's own.
+            let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row.start), n) };
+            return put_row(&order[row.clone()], &gy[row], gx, output);
+        }
         let first = line / inner * n * inner + line % inner;
         for from in (0..n).map(|i| first + i * inner) {
             let place = order[from] as usize;
@@ -98,26 +112,126 @@ pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut 
     });
 }
 
-pub(super) fn top_k<T: Keyed>(c: &TopK, x: &[T], y: &mut [T], indices: Option<&mut [u64]>) {
-    let (n, k, reduce) = (c.n, c.k, c.reduce);
-    let (y, indices) = (Shared(y.as_mut_ptr()), indices.map(|y| Shared(y.as_mut_ptr())));
-    let (y, indices) = (&y, &indices);
-    share(c.rows, x.len(), move |row| {
-        let x = &x[row * n..][..n];
-        let mut entries = Scratch::each(n, |i| x[i].entry(c.order, i as u32));
-        if k < n {
-            entries.select_nth_unstable(k - 1);
+/// Writes or adds elements to places of a row.
+fn put_row<T: SimdReal>(places: &[u32], gy: &[T], gx: &mut [T], output: Output) {
+    let each = places.iter().zip(gy);
+    match output {
+        Output::Write => each.for_each(|(&place, &gy)| gx[place as usize] = gy),
+        Output::Accumulate => each.for_each(|(&place, &gy)| gx[place as usize] += gy),
+    }
+}
+
+/// Elements that are looked at together.
+const BLOCK: usize = 16;
+
+/// Whether some element may come before another one, `limit`; false if none does.
+fn any_before<T: SimdReal>(x: &[T], limit: T, order: Order) -> bool {
+    match (order.reverse, order.magnitudes) {
+        // NaN comes first.
+        (true, false) => x.iter().fold(false, |any, x| any | (*x > limit) | x.is_nan()),
+        (true, true) => x.iter().fold(false, |any, x| any | (x.abs() > limit) | x.is_nan()),
+        // NaN comes last.
+        (false, false) => x.iter().fold(limit.is_nan(), |any, x| any | (*x < limit)),
+        (false, true) => x.iter().fold(limit.is_nan(), |any, x| any | (x.abs() < limit)),
+    }
+}
+
+/// Entries that are kept to find the first `k` of `n`: few of them where k is small.
+pub(super) fn entries(n: usize, k: usize) -> usize {
+    let room = (4 * k).max(4 * BLOCK);
+    if n >= 2 * room { room } else { n }
+}
+
+/// Calls `f` with the first `k` entries of a row.
+fn first<T: Keyed>(x: &[T], k: usize, order: Order, f: impl FnOnce(&[T::Entry])) {
+    let mut found = Scratch::each(entries(x.len(), k), |i| x[i].entry(order, i as u32));
+    let count = if found.len() < x.len() { add_few(x, k, order, &mut found) } else { x.len() };
+    let found = &mut found[..count];
+    if k < count {
+        found.select_nth_unstable(k - 1);
+    }
+    found[..k].sort_unstable();
+    f(&found[..k]);
+}
+
+/// Goes on from the entries of the first elements, which fill `found`. Whenever it is full, the first `k` stay, and what
+/// follows must come before them. Gives the number of entries.
+fn add_few<T: Keyed>(x: &[T], k: usize, order: Order, found: &mut [T::Entry]) -> usize {
+    let limit = |found: &mut [T::Entry]| {
+        let last = *found.select_nth_unstable(k - 1).1;
+        let limit = x[T::place(last)];
+        (last, if order.magnitudes { limit.abs() } else { limit })
+    };
+    let (from, room) = (found.len(), found.len());
+    let (mut count, (mut last, mut number)) = (k, limit(found));
+    for (b, block) in x[from..].chunks(BLOCK).enumerate() {
+        if !any_before(block, number, order) {
+            continue;
         }
-        entries[..k].sort_unstable();
-        for (i, &entry) in entries[..k].iter().enumerate() {
-            let place = T::place(entry);
-            let to = if reduce { row * k + i } else { row * n + place };
-            // SAFETY: elements of this row, which is this task's own.
-            unsafe {
-                y.0.add(to).write(x[place]);
-                indices.iter().for_each(|y| y.0.add(row * k + i).write(place as u64));
+        for (i, x) in block.iter().enumerate() {
+            let entry = x.entry(order, (from + b * BLOCK + i) as u32);
+            if entry < last {
+                found[count] = entry;
+                count += 1;
+            }
+            if count == room {
+                (last, number) = limit(found);
+                count = k;
             }
         }
+    }
+    count
+}
+
+pub(super) fn top_k<T: Keyed>(c: &TopK, x: &[T], y: &mut [T], indices: Option<&mut [u64]>, saved: Option<&mut [u32]>) {
+    let (n, k, reduce) = (c.n, c.k, c.reduce);
+    let (y, indices) = (Shared(y.as_mut_ptr()), indices.map(|y| Shared(y.as_mut_ptr())));
+    let saved = saved.map(|y| Shared(y.as_mut_ptr()));
+    let (y, indices, saved) = (&y, &indices, &saved);
+    share(c.rows, x.len(), move |row| {
+        let x = &x[row * n..][..n];
+        first(x, k, c.order, |entries| {
+            for (i, &entry) in entries.iter().enumerate() {
+                let place = T::place(entry);
+                let to = if reduce { row * k + i } else { row * n + place };
+                // SAFETY: elements of this row, which is this task's own.
+                unsafe {
+                    y.0.add(to).write(x[place]);
+                    indices.iter().for_each(|y| y.0.add(row * k + i).write(place as u64));
+                    saved.iter().for_each(|y| y.0.add(row * k + i).write(place as u32));
+                }
+            }
+        });
+    });
+}
+
+/// Adds what belongs to the elements that were found to where they were.
+pub(super) fn add_top_k<T: SimdReal>(c: &TopK, places: &[u32], gy: &[T], gx: &mut [T]) {
+    let (n, k, reduce, shared) = (c.n, c.k, c.reduce, Shared(gx.as_mut_ptr()));
+    let shared = &shared;
+    share(c.rows, places.len(), move |row| {
+        // SAFETY: this row, which is this task's own.
+        let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row * n), n) };
+        let places = &places[row * k..][..k];
+        if reduce {
+            return put_row(places, &gy[row * k..][..k], gx, Output::Accumulate);
+        }
+        let gy = &gy[row * n..][..n];
+        places.iter().for_each(|&i| gx[i as usize] += gy[i as usize]);
+    });
+}
+
+/// Adds the first elements of each row of `gy`, in their places.
+pub(super) fn add_first<T: Keyed>(c: &TopK, gy: &[T], gx: &mut [T]) {
+    let (n, shared) = (c.n, Shared(gx.as_mut_ptr()));
+    let shared = &shared;
+    share(c.rows, gy.len(), move |row| {
+        // SAFETY: this row, which is this task's own.
+        let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row * n), n) };
+        let gy = &gy[row * n..][..n];
+        first(gy, c.k, c.order, |entries| {
+            entries.iter().map(|e| T::place(*e)).for_each(|i| gx[i] += gy[i]);
+        });
     });
 }
 
@@ -130,4 +244,28 @@ pub(super) fn prune<T: SimdReal>(rank: usize, x: &[T], y: &mut [T]) {
     let limit = *magnitudes.select_nth_unstable_by(rank, by).1;
     // NaN is not less than any limit, and nothing is less than NaN.
     y.iter_mut().zip(x).for_each(|(y, &x)| *y = if x.abs() < limit { T::ZERO } else { x });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_few_and_of_many() {
+        let values = [1.5, f32::NAN, -0.0, 0.0, -3.0, f32::INFINITY, -f32::NAN, -f32::INFINITY, 2.0];
+        let sizes = [(1, 1), (40, 40), (127, 3), (128, 3), (1000, 10), (1000, 17), (1000, 900), (5001, 100)];
+        for (n, k, spread) in sizes.into_iter().flat_map(|(n, k)| [(n, k, 7), (n, k, 1 << 20), (n, k, 1)]) {
+            let number = |i: usize| match i * 7919 % 23 {
+                0 if spread == 7 => values[i % values.len()],
+                _ => (i * 2_654_435 % spread) as f32 - spread as f32 / 2.0,
+            };
+            let x: Vec<f32> = (0..n).map(number).collect();
+            for (magnitudes, reverse) in [(false, false), (false, true), (true, false), (true, true)] {
+                let order = Order { magnitudes, reverse };
+                let mut all: Vec<u64> = (0..n).map(|i| x[i].entry(order, i as u32)).collect();
+                all.sort_unstable();
+                first(&x, k, order, |found| assert_eq!(found, &all[..k]));
+            }
+        }
+    }
 }

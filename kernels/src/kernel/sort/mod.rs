@@ -6,6 +6,8 @@
 mod cpu;
 mod cuda;
 
+pub(super) use cpu::Keyed;
+
 use super::axis::Axis;
 use crate::array::scratch::counted;
 use crate::array::{Data, Output, Place};
@@ -15,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernel::ops;
 use crate::shape::Shape;
 use crate::with_real;
+use std::sync::Arc;
 
 /// By what elements are compared.
 #[derive(Clone, Copy)]
@@ -41,6 +44,14 @@ pub struct Sort {
 
 /// Where the elements of a forward pass were, as `u32`.
 struct SortedPlaces(Data);
+
+impl SortedPlaces {
+    fn of(run: &Run) -> Result<Arc<SortedPlaces>> {
+        run.saved().ok_or_else(|| {
+            Error::graph("the order of the forward pass is missing").hint("call forward() before backward()")
+        })
+    }
+}
 
 impl Sort {
     /// Along `axis` of arrays of shape `x`.
@@ -95,9 +106,7 @@ impl Call for Sort {
         let Some(gy) = gy[0].as_ref().filter(|_| !self.only_index) else {
             return if gx.output == Output::Write { ops::fill(&gx.data, 0.0) } else { Ok(()) };
         };
-        let order = run.saved::<SortedPlaces>().ok_or_else(|| {
-            Error::graph("the order of the forward pass is missing").hint("call forward() before backward()")
-        })?;
+        let order = SortedPlaces::of(run)?;
         with_real!(gx.data.dtype(), T => {
             cpu::put_back(self.at, order.0.as_slice(), gy.data.as_slice::<T>(), gx.data.as_mut_slice(), gx.output)
         });
@@ -120,6 +129,10 @@ impl TopK {
         countable(x, x.size_from(axis))?;
         Ok(TopK { rows: x.size_to(axis), n: x.size_from(axis), k, order, reduce })
     }
+
+    fn found(&self) -> usize {
+        self.rows.saturating_mul(self.k)
+    }
 }
 
 impl Call for TopK {
@@ -128,20 +141,74 @@ impl Call for TopK {
             ops::fill(&y[0].data, 0.0)?;
         }
         let indices = y.get(1).map(|y| &y.data);
-        match x[0].data.place() {
-            Place::Gpu(_) => cuda::top_k(self, &x[0].data, &y[0].data, indices)?,
-            Place::Host => with_real!(run.dtype, T => cpu::top_k(
-                self,
-                x[0].slice::<T>(),
-                y[0].data.as_mut_slice(),
-                indices.map(|y| y.as_mut_slice()),
-            )),
+        if let Place::Gpu(_) = x[0].data.place() {
+            return cuda::top_k(self, &x[0].data, &y[0].data, indices);
+        }
+        let saved = if run.keep { Some(Data::new(DType::U32, self.found())?) } else { None };
+        with_real!(run.dtype, T => cpu::top_k(
+            self,
+            x[0].slice::<T>(),
+            y[0].data.as_mut_slice(),
+            indices.map(|y| y.as_mut_slice()),
+            saved.as_ref().map(|y| y.as_mut_slice()),
+        ));
+        if let Some(saved) = saved {
+            run.save(SortedPlaces(saved));
         }
         Ok(())
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [counted(self.n * 2 * dtype.size()), 0]
+        [counted(cpu::entries(self.n, self.k) * 2 * dtype.size()), 0]
+    }
+
+    fn saves(&self, _dtype: DType) -> Option<usize> {
+        Some(self.found().saturating_mul(DType::U32.size()))
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gx) = &gx[0] else { return Ok(()) };
+        if gx.output == Output::Write {
+            ops::fill(&gx.data, 0.0)?;
+        }
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        let places = SortedPlaces::of(run)?;
+        with_real!(gx.data.dtype(), T => {
+            cpu::add_top_k(self, places.0.as_slice(), gy.data.as_slice::<T>(), gx.data.as_mut_slice())
+        });
+        Ok(())
+    }
+}
+
+/// A copy; of its gradient the first `k` elements of each row flow back.
+pub struct TopKGrad(pub TopK);
+
+impl Call for TopKGrad {
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        ops::put(&y[0].data, &x[0].data, Output::Write)
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        let [forward, backward] = self.0.scratch(dtype);
+        [backward, forward]
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gx) = &gx[0] else { return Ok(()) };
+        if gx.output == Output::Write {
+            ops::fill(&gx.data, 0.0)?;
+        }
+        let Some(gy) = &gy[0] else { return Ok(()) };
+        with_real!(gx.data.dtype(), T => cpu::add_first(&self.0, gy.data.as_slice::<T>(), gx.data.as_mut_slice()));
+        Ok(())
     }
 }
 
