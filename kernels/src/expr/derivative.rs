@@ -148,6 +148,19 @@ fn unary(op: Unary, x: &Expr, y: &Expr, g: &Expr) -> Option<Expr> {
     })
 }
 
+/// `a` to the power of b less 1; squares and roots have operations of their own.
+fn less_by_one(a: &Expr, b: &Expr) -> Expr {
+    let number = match a.ssa.borrow().get(b.id) {
+        Ins::Const(bits) => Some(f64::from_bits(bits)),
+        _ => None,
+    };
+    match number {
+        Some(1.5) => a.sqrt(),
+        Some(3.0) => a.square(),
+        _ => a.pow(b - 1.0),
+    }
+}
+
 /// Whether it is a number that every floating-point type holds exactly.
 fn is_exact(ins: &Ins) -> bool {
     let Ins::Const(bits) = *ins else { return false };
@@ -165,7 +178,7 @@ fn binary(op: Binary, a: &Expr, b: &Expr, y: &Expr, g: &Expr, b_exact: bool) -> 
         Sub => (Some(g.clone()), Some(-g)),
         Mul => (Some(g * b), Some(g * a)),
         Div => (Some(g / b), Some(-(g * y / b))),
-        Pow => (Some(g * (b * a.pow(b - 1.0))), Some(g * (y * a.log()))),
+        Pow => (Some(g * (b * less_by_one(a, b))), Some(g * (y * a.log()))),
         Max => (Some(winner.gt(b).select(g, 0.0)), Some(winner.gt(b).select(0.0, g))),
         Min => (Some(winner.lt(b).select(g, 0.0)), Some(winner.lt(b).select(0.0, g))),
         Atan2 => {

@@ -156,6 +156,18 @@ pub unsafe fn run<T: SimdReal>(b: &impl Body<T>) {
     unsafe { T::run_body(b) }
 }
 
+/// `y` is `x` in reverse: they have the same length. In steps of a constant length, which become shuffles of vectors.
+pub fn reverse<T: Copy>(y: &mut [T], x: &[T]) {
+    const STEP: usize = 8;
+    let (mut to, from) = (y.chunks_exact_mut(STEP), x.rchunks_exact(STEP));
+    let rest = from.remainder();
+    for (y, x) in to.by_ref().zip(from) {
+        let x: [T; STEP] = std::array::from_fn(|i| x[STEP - 1 - i]);
+        y.copy_from_slice(&x);
+    }
+    to.into_remainder().iter_mut().zip(rest.iter().rev()).for_each(|(y, x)| *y = *x);
+}
+
 /// `y = op(x)`; y may be x.
 /// # Safety
 /// Both pointers must be good for n elements; the arrays must be the same or apart.

@@ -1,5 +1,6 @@
 //! The rest of a division, and shifted bits: pairs of numbers of arrays that broadcast.
 
+mod cpu;
 mod cuda;
 
 use crate::array::Place;
@@ -20,6 +21,11 @@ impl Pairs {
     pub fn new(x: &[Shape], y: Shape) -> Pairs {
         Pairs { x: [x[0].clone(), x[1].clone()], y }
     }
+
+    /// Whether nothing repeats.
+    fn is_plain(&self) -> bool {
+        self.x.iter().all(|x| *x == self.y)
+    }
 }
 
 /// The rest of a division; with the flag its sign is always the dividend's.
@@ -31,12 +37,17 @@ impl Call for Mod2 {
         if let Place::Gpu(_) = y[0].data.place() {
             return cuda::run("mod2", &self.0, x, &y[0].data, [floor as i64, 0]);
         }
+        if self.0.is_plain() {
+            match run.dtype {
+                DType::F64 => cpu::rests::<f64>(floor, x[0].slice(), x[1].slice(), y[0].slice()),
+                _ => cpu::rests::<f32>(floor, x[0].slice(), x[1].slice(), y[0].slice()),
+            }
+            return Ok(());
+        }
         with_real!(run.dtype, T => {
             let (a, b, mut y) = (x[0].view::<T>(), x[1].view::<T>(), y[0].view::<T>());
-            Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(|y, &a, &b| {
-                let rest = a % b;
-                *y = if floor && rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest };
-            });
+            let rest = |y: &mut T, &a: &T, &b: &T| *y = cpu::signed(floor, a % b, b);
+            Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(rest);
         });
         Ok(())
     }
@@ -58,17 +69,6 @@ impl BitShift {
             _ => 64,
         }
     }
-
-    /// Moves the lowest `width` bits; a number of a type with a sign keeps it.
-    fn moved(&self, x: i64, by: i64, width: u32, signed: bool) -> i64 {
-        let by = u32::try_from(by).unwrap_or(u32::MAX);
-        if !self.left {
-            let low = if signed { x } else { (x as u64 & (u64::MAX >> (64 - width))) as i64 };
-            return if signed { low >> by.min(63) } else { (low as u64).checked_shr(by).unwrap_or(0) as i64 };
-        }
-        let y = x.checked_shl(by).unwrap_or(0) << (64 - width);
-        if signed { y >> (64 - width) } else { (y as u64 >> (64 - width)) as i64 }
-    }
 }
 
 impl Call for BitShift {
@@ -86,12 +86,16 @@ impl Call for BitShift {
                 [self.left as i64, width as i64 * 2 + signed as i64],
             );
         }
-        if let Some(by) = x[1].slice::<i64>().iter().find(|by| **by < 0) {
-            return Err(Error::arg("shift", "distances of 0 or more").actual_index(*by));
+        if let Some(by) = cpu::negative(x[1].slice::<i64>()) {
+            return Err(Error::arg("shift", "distances of 0 or more").actual_index(by));
+        }
+        let bits = cpu::Bits { width, signed, left: self.left };
+        if self.pairs.is_plain() {
+            cpu::shifts(bits, x[0].slice(), x[1].slice(), y[0].slice());
+            return Ok(());
         }
         let (a, b, mut y) = (x[0].view::<i64>(), x[1].view::<i64>(), y[0].view::<i64>());
-        let each = |y: &mut i64, &a: &i64, &b: &i64| *y = self.moved(a, b, width, signed);
-        Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(each);
+        Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(|y, &a, &b| *y = bits.moved(a, b));
         Ok(())
     }
 }

@@ -202,6 +202,15 @@ unsafe fn run<T: SimdReal>(a: CopyAxis, y: *mut T, x: *const T, output: Output) 
             (Output::Accumulate, _) => simd::add_scalar(y, x[0]),
         };
     }
+    if a.to == 1 && a.n >= SHORT && a.from == -1 {
+        // SAFETY: the caller's promise: the source goes down to its element n - 1 before `x`.
+        let (y, x) =
+            unsafe { (std::slice::from_raw_parts_mut(y, a.n), std::slice::from_raw_parts(x.sub(a.n - 1), a.n)) };
+        return match output {
+            Output::Write => simd::reverse(y, x),
+            Output::Accumulate => y.iter_mut().zip(x.iter().rev()).for_each(|(y, &x)| *y += x),
+        };
+    }
     for i in 0..a.n as isize {
         // SAFETY: as above.
         unsafe { put(y.offset(i * a.to), *x.offset(i * a.from), output) };
@@ -314,6 +323,7 @@ mod tests {
         check(Moves::new(2, 3).axis(5, 1, 1), 8, 9);
         check(Moves::new(0, 4).axis(5, 1, -1), 5, 5);
         check(Moves::new(4, 0).axis(5, -1, 1), 5, 5);
+        check(Moves::new(0, 36).axis(3, 37, 37).axis(37, 1, -1), 111, 111);
         check(Moves::new(0, 0).axis(4, 20, 0).axis(20, 1, 1), 80, 20);
         check(Moves::new(0, 0).axis(20, 5, 1).axis(5, 1, 0), 100, 20);
         check(Moves::new(0, 0).axis(7, 8, 1), 49, 7);

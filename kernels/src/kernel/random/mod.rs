@@ -47,6 +47,12 @@ pub(super) fn uniforms(numbers: DrawSource, place: Place, n: usize) -> Result<Da
     Ok(y)
 }
 
+/// The first number of type `dtype` behind those that a table of `table` [`uniforms`] is made of.
+pub(super) fn behind(table: usize, dtype: DType) -> usize {
+    // A group of words makes half a group of doubles.
+    table.div_ceil(philox::GROUP / 2) * philox::GROUP * 4 / dtype.size()
+}
+
 /// The `n` numbers behind those that a table of `table` [`uniforms`] is made of, of type `dtype`: uniform, or normal ones.
 pub(super) fn numbers_behind(
     numbers: DrawSource,
@@ -56,8 +62,7 @@ pub(super) fn numbers_behind(
     n: usize,
     normal: bool,
 ) -> Result<Data> {
-    // A group of words makes half a group of doubles.
-    let first = table.div_ceil(philox::GROUP / 2) * philox::GROUP * 4 / dtype.size();
+    let first = behind(table, dtype);
     let y = Data::new_at(place, dtype, first + n)?;
     match (place, normal) {
         (Place::Gpu(_), false) => cuda::uniform(numbers, &y, 0.0, 1.0)?,

@@ -2,19 +2,20 @@
 
 use super::{Erasure, Patch};
 use crate::pool::tasks;
-use crate::simd::SimdReal;
+use crate::random::philox::{Draw, Float, UniformAt};
 
-/// `y = x`, but `values`, or zeros, in the patches.
-pub(super) fn erase<T: SimdReal>(e: &Erasure, patches: &[Patch], values: Option<&[T]>, x: &[T], y: &mut [T]) {
+/// `y = x`, but random numbers, from number `behind` of `draw` on, or zeros, in the patches. Only those numbers are made that replace
+/// an element.
+pub(super) fn erase<T: Float>(e: &Erasure, patches: &[Patch], draw: Option<Draw>, behind: usize, x: &[T], y: &mut [T]) {
     let low = T::from_f64(e.replacements[0]);
     let width = T::from_f64(e.replacements[1] - e.replacements[0]);
-    let fill = |y: &mut [T], at: usize| match values {
-        Some(values) => y.iter_mut().zip(&values[at..]).for_each(|(y, v)| *y = low + width * *v),
-        None => y.fill(T::ZERO),
-    };
     let image = e.channels * e.size[0] * e.size[1];
     tasks::parts(y, image, |s, y| {
-        let first = s * image;
+        let (first, mut numbers) = (s * image, draw.map(UniformAt::new));
+        let mut fill = |y: &mut [T], at: usize| match &mut numbers {
+            Some(numbers) => numbers.each(behind + at, y, |y, v| *y = low + width * v),
+            None => y.fill(T::ZERO),
+        };
         y.copy_from_slice(&x[first..][..image]);
         let rows = if e.share { 1 } else { e.channels };
         for (k, patch) in patches[s * rows * e.patches..][..rows * e.patches].iter().enumerate() {

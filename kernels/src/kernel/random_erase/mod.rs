@@ -65,16 +65,16 @@ impl Erasure {
         }
         let (place, dtype) = (y.place(), if y.dtype() == DType::F64 { DType::F64 } else { DType::F32 });
         let table = random::uniforms(numbers, place, self.table())?;
-        let values = match erased {
-            Erased::Replaced => Some(random::numbers_behind(numbers, place, dtype, self.table(), y.len(), false)?),
-            Erased::Zero => None,
-        };
+        let (count, replaced) = (self.table(), erased == Erased::Replaced);
         if let Place::Gpu(_) = place {
-            return cuda::erase(self, &table, values.as_ref(), x, y);
+            let values = || random::numbers_behind(numbers, place, dtype, count, y.len(), false);
+            return cuda::erase(self, &table, replaced.then(values).transpose()?.as_ref(), x, y);
         }
+        let draw = if replaced { Some(numbers.known()?) } else { None };
         let patches: Vec<Patch> = table.as_slice().chunks(NUMBERS).map(|u| Patch::new(self, u)).collect();
         with_real!(dtype, T => {
-            cpu::erase(self, &patches, values.as_ref().map(|v| v.as_slice::<T>()), x.as_slice(), y.as_mut_slice())
+            let (x, y) = (x.as_slice::<T>(), y.as_mut_slice());
+            cpu::erase(self, &patches, draw, random::behind(count, dtype), x, y)
         });
         Ok(())
     }

@@ -5,6 +5,9 @@ use super::{MoveKind, MoveRule};
 use crate::pool::tasks;
 use crate::simd::{self, SimdReal};
 
+/// Elements of a task, if a block has fewer.
+const TASK: usize = 1 << 14;
+
 /// The random numbers of all samples, and what stands where no element is moved to.
 pub(super) struct MoveTable<'a> {
     pub numbers: &'a [f64],
@@ -30,11 +33,16 @@ pub(super) fn axis<T: SimdReal>(
 ) {
     let (n, to) = (rule.n * at.inner, rule.to * at.inner);
     let constant = T::from_f64(table.constant);
-    tasks::parts(y, if back { n } else { to }, |o, y| {
-        let amount = table.amount(rule, o / parts);
-        match back {
-            false => block(rule, amount, at.inner, &x[o * n..][..n], y, constant),
-            true => unblock(rule, amount, at.inner, &x[o * to..][..to], y),
+    let size = if back { n } else { to };
+    let per = (TASK / size).max(1);
+    tasks::parts(y, per * size, |task, y| {
+        for (i, y) in y.chunks_exact_mut(size).enumerate() {
+            let o = task * per + i;
+            let amount = table.amount(rule, o / parts);
+            match back {
+                false => block(rule, amount, at.inner, &x[o * n..][..n], y, constant),
+                true => unblock(rule, amount, at.inner, &x[o * to..][..to], y),
+            }
         }
     });
 }
@@ -48,7 +56,7 @@ fn block<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, x: &[T], y: &m
     let (run, first) = rule.run(amount);
     y[run.start * inner..run.end * inner].copy_from_slice(&x[first * inner..][..run.len() * inner]);
     if inner == 1 && rule.kind == MoveKind::Flip && run.is_empty() {
-        return y.iter_mut().zip(x.iter().rev()).for_each(|(y, x)| *y = *x);
+        return simd::reverse(y, x);
     }
     if inner == 1 && run.is_empty() {
         let shown = |i: usize| rule.source(amount, i).map_or(constant, |k| x[k]);
@@ -67,7 +75,7 @@ fn block<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, x: &[T], y: &m
 fn unblock<T: SimdReal>(rule: &MoveRule, amount: i64, inner: usize, gy: &[T], gx: &mut [T]) {
     let (run, first) = rule.run(amount);
     if inner == 1 && rule.kind == MoveKind::Flip && run.is_empty() {
-        return gx.iter_mut().zip(gy.iter().rev()).for_each(|(gx, gy)| *gx = *gy);
+        return simd::reverse(gx, gy);
     }
     gx.fill(T::ZERO);
     gx[first * inner..][..run.len() * inner].copy_from_slice(&gy[run.start * inner..run.end * inner]);

@@ -84,6 +84,37 @@ pub fn uniform<T: Float>(d: Draw, y: &mut [T], low: f64, high: f64) {
     });
 }
 
+/// Numbers of `uniform` from 0 to 1, some of them, wherever they stand.
+pub struct UniformAt<T> {
+    d: Draw,
+    /// The last group that was made, and its numbers.
+    group: Option<u64>,
+    numbers: [T; GROUP],
+}
+
+impl<T: Float> UniformAt<T> {
+    pub fn new(d: Draw) -> UniformAt<T> {
+        UniformAt { d, group: None, numbers: [T::ZERO; GROUP] }
+    }
+
+    /// Calls `f(y, number)` for elements whose numbers are those from `first` on.
+    pub fn each(&mut self, first: usize, y: &mut [T], f: impl Fn(&mut T, T)) {
+        let per = GROUP / T::WORDS;
+        let (mut y, mut at) = (y, first);
+        while !y.is_empty() {
+            let (group, from) = ((at / per) as u64, at % per);
+            if self.group != Some(group) {
+                T::unit(&self.d.group(group), &mut self.numbers[..per]);
+                self.group = Some(group);
+            }
+            let (now, later) = y.split_at_mut(y.len().min(per - from));
+            at += now.len();
+            now.iter_mut().zip(&self.numbers[from..]).for_each(|(y, &v)| f(y, v));
+            y = later;
+        }
+    }
+}
+
 /// Normal numbers of mean `mu` and deviation `sigma`, by Box and Muller's method.
 pub fn normal<T: Float>(d: Draw, y: &mut [T], mu: f64, sigma: f64) {
     let (mu, sigma) = (T::from_f64(mu), T::from_f64(sigma));
@@ -273,6 +304,23 @@ mod tests {
             let radius = (-2.0 * u.ln()).sqrt();
             assert!((z[b] - radius * angle.cos()).abs() < 1e-13 && (z[32 + b] - radius * angle.sin()).abs() < 1e-13);
         }
+    }
+
+    fn check_parts<T: Float + PartialEq + std::fmt::Debug>() {
+        let mut all = [T::ZERO; 1000];
+        uniform(D, &mut all, 0.0, 1.0);
+        let mut at = UniformAt::new(D);
+        for (first, n) in [(0, 10), (5, 300), (127, 1), (63, 2), (640, 360), (0, 0)] {
+            let mut y = vec![T::ZERO; n];
+            at.each(first, &mut y, |y, v| *y = v);
+            assert_eq!(y, all[first..first + n]);
+        }
+    }
+
+    #[test]
+    fn uniform_numbers_are_found_wherever_they_stand() {
+        check_parts::<f32>();
+        check_parts::<f64>();
     }
 
     /// `cargo test --release -- --ignored --nocapture speed_of_random`

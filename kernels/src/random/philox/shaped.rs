@@ -1,13 +1,15 @@
 //! Numbers of other distributions, by rejection: gamma, beta, binomial. Element i draws as many words as it takes, from counters of its
 //! own, so the numbers are the same however the work is split. All is computed in double. `cuda/random_shaped.cu` does the same.
 
-use super::{Draw, block};
+use super::{BLOCKS, Draw, GROUP, block};
 use crate::pool::tasks::parts;
 use crate::simd::SimdReal;
 use std::f64::consts::TAU;
 
 /// Elements of a task.
 const TASK: usize = 4096;
+/// Turns of neighbours whose blocks are made together: nearly all elements take so many.
+const TURNS: usize = 2;
 
 /// A distribution.
 #[derive(Clone, Copy, Debug)]
@@ -30,28 +32,44 @@ pub enum Distribution {
 
 /// Fills `y`.
 pub fn shaped<T: SimdReal>(d: Draw, y: &mut [T], distribution: Distribution) {
-    let start = distribution.start();
+    let sampler = distribution.sampler();
     parts(y, TASK, |task, y| {
-        for (i, y) in y.iter_mut().enumerate() {
-            let words = ElementWords::new(d, (task * TASK + i) as u64);
-            *y = T::from_f64(distribution.sample(start, words));
+        for (k, y) in y.chunks_mut(BLOCKS).enumerate() {
+            let first = (task * TASK + k * BLOCKS) as u64;
+            let turn = |t: usize| if t < sampler.turns() { d.group(group(first, t as u32)) } else { [0; GROUP] };
+            let made: [_; TURNS] = std::array::from_fn(turn);
+            for (i, y) in y.iter_mut().enumerate() {
+                let words = ElementWords { d, element: first + i as u64, turn: 0, made: &made[..sampler.turns()] };
+                *y = T::from_f64(sampler.sample(words));
+            }
         }
     });
 }
 
+/// The group that has the blocks of a turn, for the elements from `first` on.
+fn group(first: u64, turn: u32) -> u64 {
+    ((first & 0xff_ffff_ffff) | (turn as u64) << 40) / BLOCKS as u64
+}
+
 /// The words of one element: blocks whose counters have the element in the lower 40 bits and count in the others.
-struct ElementWords {
+struct ElementWords<'a> {
     d: Draw,
     element: u64,
     turn: u32,
+    /// The first turns of this element and its neighbours.
+    made: &'a [[u32; GROUP]],
 }
 
-impl ElementWords {
-    fn new(d: Draw, element: u64) -> ElementWords {
-        ElementWords { d, element, turn: 0 }
+impl ElementWords<'_> {
+    #[inline]
+    fn block(&mut self) -> [u32; 4] {
+        let Some(words) = self.made.get(self.turn as usize) else { return self.later_block() };
+        self.turn += 1;
+        let at = self.element as usize % BLOCKS;
+        std::array::from_fn(|w| words[w * BLOCKS + at])
     }
 
-    fn block(&mut self) -> [u32; 4] {
+    fn later_block(&mut self) -> [u32; 4] {
         let (d, e) = (self.d, self.element);
         let counter = [e as u32, (e >> 32) as u32 & 0xff | self.turn << 8, d.number as u32, (d.number >> 32) as u32];
         self.turn += 1;
@@ -67,9 +85,7 @@ impl ElementWords {
     /// A gamma number with shape k (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000): a number, and the
     /// logarithm of what it is to be multiplied by, which is not 0 for a shape below 1, made of one above (their section 6): the
     /// product may vanish.
-    fn gamma(&mut self, k: f64) -> [f64; 2] {
-        let d = if k < 1.0 { k + 1.0 } else { k } - 1.0 / 3.0;
-        let c = 1.0 / (9.0 * d).sqrt();
+    fn gamma(&mut self, GammaShape { k, d, c }: GammaShape) -> [f64; 2] {
         loop {
             let [u, turn, accept, less] = self.block().map(|w| (w as f64 + 1.0) * (1.0 / (1u64 << 32) as f64));
             let z = (-2.0 * u.ln()).sqrt() * (TAU * turn).cos();
@@ -153,31 +169,79 @@ fn stirling(k: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / (k * k)) / (k * k)) / k
 }
 
+/// A gamma distribution's shape, and what all its numbers are made with.
+#[derive(Clone, Copy)]
+struct GammaShape {
+    k: f64,
+    d: f64,
+    c: f64,
+}
+
+impl GammaShape {
+    fn new(k: f64) -> GammaShape {
+        let d = if k < 1.0 { k + 1.0 } else { k } - 1.0 / 3.0;
+        GammaShape { k, d, c: 1.0 / (9.0 * d).sqrt() }
+    }
+}
+
+/// A distribution with what is the same for all elements.
+#[derive(Clone, Copy)]
+enum Sampler {
+    Gamma {
+        shape: GammaShape,
+        theta: f64,
+    },
+    Beta {
+        alpha: GammaShape,
+        beta: GammaShape,
+    },
+    /// Of few successes, through the probabilities, with that of none.
+    Few {
+        n: f64,
+        p: f64,
+        none: f64,
+    },
+    Many {
+        n: f64,
+        p: f64,
+    },
+}
+
 impl Distribution {
-    /// What all elements begin with: of few successes, the probability of none.
-    fn start(self) -> f64 {
+    fn sampler(self) -> Sampler {
         match self {
-            Distribution::Binomial { n, p } => (n * (-p.min(1.0 - p)).ln_1p()).exp(),
-            _ => 0.0,
+            Distribution::Gamma { k, theta } => Sampler::Gamma { shape: GammaShape::new(k), theta },
+            Distribution::Beta { alpha, beta } => {
+                Sampler::Beta { alpha: GammaShape::new(alpha), beta: GammaShape::new(beta) }
+            }
+            Distribution::Binomial { n, p } if n * p.min(1.0 - p) < 10.0 => {
+                Sampler::Few { n, p, none: (n * (-p.min(1.0 - p)).ln_1p()).exp() }
+            }
+            Distribution::Binomial { n, p } => Sampler::Many { n, p },
         }
     }
+}
 
-    fn sample(self, start: f64, mut words: ElementWords) -> f64 {
-        match self {
-            Distribution::Gamma { k, theta } => {
-                let [x, log] = words.gamma(k);
-                theta * if k < 1.0 { x * log.exp() } else { x }
+impl Sampler {
+    /// Blocks that nearly every element takes.
+    fn turns(&self) -> usize {
+        if let Sampler::Beta { .. } = self { TURNS } else { 1 }
+    }
+
+    #[inline(always)]
+    fn sample(&self, mut words: ElementWords) -> f64 {
+        let side = |p: f64, n: f64, count: f64| if p > 0.5 { n - count } else { count };
+        match *self {
+            Sampler::Gamma { shape, theta } => {
+                let [x, log] = words.gamma(shape);
+                theta * if shape.k < 1.0 { x * log.exp() } else { x }
             }
-            Distribution::Beta { alpha, beta } => {
+            Sampler::Beta { alpha, beta } => {
                 let ([x, log_x], [y, log_y]) = (words.gamma(alpha), words.gamma(beta));
                 1.0 / (1.0 + y / x * (log_y - log_x).exp())
             }
-            Distribution::Binomial { n, p } => {
-                let less = p.min(1.0 - p);
-                let few = n * less < 10.0;
-                let count = if few { words.by_search(n, less, start) } else { words.by_rejection(n, less) };
-                if p > 0.5 { n - count } else { count }
-            }
+            Sampler::Few { n, p, none } => side(p, n, words.by_search(n, p.min(1.0 - p), none)),
+            Sampler::Many { n, p } => side(p, n, words.by_rejection(n, p.min(1.0 - p))),
         }
     }
 }
@@ -213,6 +277,19 @@ mod tests {
         for (n, p) in [(1.0, 0.3), (10.0, 0.9), (100.0, 0.05), (100.0, 0.5), (1000.0, 0.98), (1e9, 0.4), (1e12, 1e-12)]
         {
             check(Distribution::Binomial { n, p }, n * p, n * p * (1.0 - p));
+        }
+    }
+
+    #[test]
+    fn made_blocks_are_the_elements_own() {
+        let d = Draw { key: 9, number: 5 };
+        for (first, turn) in [(0, 0), (64, 1), (1 << 33, 1), ((1 << 40) + 32, 0)] {
+            let words = d.group(group(first, turn));
+            for i in [0, 7, 31] {
+                let mut own = ElementWords { d, element: first + i, turn, made: &[] };
+                let at = i as usize;
+                assert_eq!(own.block(), [words[at], words[32 + at], words[64 + at], words[96 + at]]);
+            }
         }
     }
 
