@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from . import functions as F
 from ._core import NdArray, Variable
 from ._errors import ShapeError, check_type, message
 
@@ -39,6 +38,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return y
     if out.shape != y.shape:
         raise ShapeError(message("dot", "out", f"shape {y.shape}", out.shape))
+    from . import functions as F
+
     return F.reshape(y, y.shape, inplace=False, outputs=[out.data if isinstance(out, Variable) else out])
 
 
@@ -46,6 +47,8 @@ def _product(a: Any, b: Any) -> Any:
     if isinstance(a, numbers.Real) or isinstance(b, numbers.Real):
         return a * b
     if not a.shape or not b.shape:
+        from . import functions as F
+
         return F.mul2(a, b)
     axis = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[axis]:
