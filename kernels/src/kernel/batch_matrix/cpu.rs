@@ -68,8 +68,10 @@ fn eliminate<T: SimdReal>(y: &mut [T], n: usize, k: usize, pivot: T) {
     let (row, below) = rest.split_at_mut(n);
     row[k] = T::ONE;
     for other in above.chunks_exact_mut(n).chain(below.chunks_exact_mut(n)) {
-        let times = -(std::mem::replace(&mut other[k], T::ZERO) / pivot);
+        let times = -(other[k] / pivot);
         simd::axpy(other, times, row);
+        // Of 0 in the loop's place: a store right before its load would make it wait. Added to 0, -0 is 0.
+        other[k] = times + T::ZERO;
     }
     row.iter_mut().for_each(|v| *v = *v / pivot);
 }

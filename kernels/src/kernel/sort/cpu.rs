@@ -13,6 +13,8 @@ pub(in crate::kernel) trait Keyed: SimdReal {
     type Entry: Copy + Ord + Send;
     /// Key and place of a number.
     fn entry(self, order: Order, place: u32) -> Self::Entry;
+    /// The least key of some numbers, with a number in place of a place.
+    fn first(x: &[Self], order: Order, number: u32) -> Self::Entry;
     /// The place.
     fn place(entry: Self::Entry) -> usize;
     /// Whether two have the same key.
@@ -22,6 +24,7 @@ pub(in crate::kernel) trait Keyed: SimdReal {
 macro_rules! keyed {
     ($t:ty, $bits:ty, $key:ident, $entry:ty, |$k:ident, $place:ident| $make:expr, |$e:ident| $read:expr, $key_of:expr) => {
         /// Whole numbers in the order of the numbers; NaN, whatever its sign, has the largest.
+        #[inline(always)]
         fn $key(x: $t, order: Order) -> $bits {
             const SIGN: $bits = 1 << (<$bits>::BITS - 1);
             // Adding 0 makes 0 of -0.
@@ -42,6 +45,12 @@ macro_rules! keyed {
             #[inline]
             fn entry(self, order: Order, $place: u32) -> $entry {
                 let $k = $key(self, order);
+                $make
+            }
+
+            #[inline(always)]
+            fn first(x: &[$t], order: Order, $place: u32) -> $entry {
+                let $k = x.iter().fold(<$bits>::MAX, |least, x| least.min($key(*x, order)));
                 $make
             }
 
@@ -124,63 +133,51 @@ fn put_row<T: SimdReal>(places: &[u32], gy: &[T], gx: &mut [T], output: Output) 
 /// Elements that are looked at together.
 const BLOCK: usize = 16;
 
-/// Whether some element may come before another one, `limit`; false if none does.
-fn any_before<T: SimdReal>(x: &[T], limit: T, order: Order) -> bool {
-    match (order.reverse, order.magnitudes) {
-        // NaN comes first.
-        (true, false) => x.iter().fold(false, |any, x| any | (*x > limit) | x.is_nan()),
-        (true, true) => x.iter().fold(false, |any, x| any | (x.abs() > limit) | x.is_nan()),
-        // NaN comes last.
-        (false, false) => x.iter().fold(limit.is_nan(), |any, x| any | (*x < limit)),
-        (false, true) => x.iter().fold(limit.is_nan(), |any, x| any | (x.abs() < limit)),
-    }
+/// Whether the first `k` of `n` are so few that most blocks have none of them.
+fn are_few(n: usize, k: usize) -> bool {
+    k <= n / BLOCK / 2
 }
 
-/// Entries that are kept to find the first `k` of `n`: few of them where k is small.
+/// Entries that are kept to find the first `k` of `n`.
 pub(super) fn entries(n: usize, k: usize) -> usize {
-    let room = (4 * k).max(4 * BLOCK);
-    if n >= 2 * room { room } else { n }
+    if are_few(n, k) { n / BLOCK + k * BLOCK + n % BLOCK } else { n }
 }
 
 /// Calls `f` with the first `k` entries of a row.
 fn first<T: Keyed>(x: &[T], k: usize, order: Order, f: impl FnOnce(&[T::Entry])) {
-    let mut found = Scratch::each(entries(x.len(), k), |i| x[i].entry(order, i as u32));
-    let count = if found.len() < x.len() { add_few(x, k, order, &mut found) } else { x.len() };
-    let found = &mut found[..count];
-    if k < count {
+    let entry = |i: usize| x[i].entry(order, i as u32);
+    let mut found = if are_few(x.len(), k) { candidates(x, k, order) } else { Scratch::each(x.len(), entry) };
+    if k < found.len() {
         found.select_nth_unstable(k - 1);
     }
     found[..k].sort_unstable();
     f(&found[..k]);
 }
 
-/// Goes on from the entries of the first elements, which fill `found`. Whenever it is full, the first `k` stay, and what
-/// follows must come before them. Gives the number of entries.
-fn add_few<T: Keyed>(x: &[T], k: usize, order: Order, found: &mut [T::Entry]) -> usize {
-    let limit = |found: &mut [T::Entry]| {
-        let last = *found.select_nth_unstable(k - 1).1;
-        let limit = x[T::place(last)];
-        (last, if order.magnitudes { limit.abs() } else { limit })
+/// The elements of the `k` blocks whose own first elements come first, and those beyond the last whole block. Each of these
+/// blocks has an element that comes before all elements of the other blocks.
+fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
+    // Loops for each order: the keys of a block are made together.
+    let mut blocks = match (order.magnitudes, order.reverse) {
+        (false, false) => first_of_blocks(x, Order { magnitudes: false, reverse: false }),
+        (false, true) => first_of_blocks(x, Order { magnitudes: false, reverse: true }),
+        (true, false) => first_of_blocks(x, Order { magnitudes: true, reverse: false }),
+        (true, true) => first_of_blocks(x, Order { magnitudes: true, reverse: true }),
     };
-    let (from, room) = (found.len(), found.len());
-    let (mut count, (mut last, mut number)) = (k, limit(found));
-    for (b, block) in x[from..].chunks(BLOCK).enumerate() {
-        if !any_before(block, number, order) {
-            continue;
-        }
-        for (i, x) in block.iter().enumerate() {
-            let entry = x.entry(order, (from + b * BLOCK + i) as u32);
-            if entry < last {
-                found[count] = entry;
-                count += 1;
-            }
-            if count == room {
-                (last, number) = limit(found);
-                count = k;
-            }
-        }
-    }
-    count
+    blocks.select_nth_unstable(k - 1);
+    let rest = x.len() % BLOCK;
+    Scratch::each(k * BLOCK + rest, |j| {
+        let i = match blocks[..k].get(j / BLOCK) {
+            Some(block) => T::place(*block) * BLOCK + j % BLOCK,
+            None => x.len() - rest + j % BLOCK,
+        };
+        x[i].entry(order, i as u32)
+    })
+}
+
+#[inline(always)]
+fn first_of_blocks<T: Keyed>(x: &[T], order: Order) -> Scratch<T::Entry> {
+    Scratch::each(x.len() / BLOCK, |b| T::first(&x[b * BLOCK..][..BLOCK], order, b as u32))
 }
 
 pub(super) fn top_k<T: Keyed>(c: &TopK, x: &[T], y: &mut [T], indices: Option<&mut [u64]>, saved: Option<&mut [u32]>) {
@@ -253,7 +250,7 @@ mod tests {
     #[test]
     fn the_first_of_few_and_of_many() {
         let values = [1.5, f32::NAN, -0.0, 0.0, -3.0, f32::INFINITY, -f32::NAN, -f32::INFINITY, 2.0];
-        let sizes = [(1, 1), (40, 40), (127, 3), (128, 3), (1000, 10), (1000, 17), (1000, 900), (5001, 100)];
+        let sizes = [(1, 1), (40, 40), (95, 3), (96, 3), (111, 3), (1000, 10), (1000, 31), (1000, 900), (5001, 100)];
         for (n, k, spread) in sizes.into_iter().flat_map(|(n, k)| [(n, k, 7), (n, k, 1 << 20), (n, k, 1)]) {
             let number = |i: usize| match i * 7919 % 23 {
                 0 if spread == 7 => values[i % values.len()],
