@@ -541,3 +541,87 @@ def test_names_that_no_file_can_hold():
     for call in calls:
         with pytest.raises(nn.Error):
             call()
+
+
+def statistics(n: int) -> list[Variable]:
+    return [leaf(np.full((1, n, 1, 1), v)) for v in (0, 1, 0.5, 2)]
+
+
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"z": np.ones((2, 4, 5, 5))},
+        {"z": 3},
+        {"outputs": 5},
+        {"outputs": []},
+        {"outputs": [NdArray((3,))]},
+        {"eps": "a"},
+        {"nonlinearity": "elu", "nonlinearity_args": ["a"]},
+    ],
+)
+def test_a_refused_fused_convolution_moves_no_statistics(static, wrong):
+    x, w, own = var(2, 4, 5, 5), var(4, 4, 3, 3), statistics(4)
+    wrong = {k: leaf(v) if isinstance(v, np.ndarray) else v for k, v in wrong.items()}
+    before = [v.d.copy() for v in own]
+    given = [x, w, None, *own]
+    if not static:
+        given = [v and v.data for v in given]
+        wrong = {k: v.data if isinstance(v, Variable) else v for k, v in wrong.items()}
+    with nn.auto_forward(True), pytest.raises(nn.Error, match="^fused_convolution: argument"):
+        F.fused_convolution(*given, **wrong)
+    for v, b in zip(own, before, strict=True):
+        np.testing.assert_array_equal(v.d, b)
+
+
+FUSED = [
+    ({"nonlinearity": "leaky_relu", "nonlinearity_args": None}, "nonlinearity_args"),
+    ({"nonlinearity": "leaky_relu", "nonlinearity_args": ["a"]}, "nonlinearity_args"),
+    ({"nonlinearity": "elu", "nonlinearity_args": 0.3}, "nonlinearity_args"),
+    ({"nonlinearity_args": [1, 2, 3]}, "nonlinearity_args"),
+    ({"nonlinearity": ["relu"]}, "nonlinearity"),
+    ({"base_axis": "a", "pad": (1, 1), "pad_mode": "reflect"}, "base_axis"),
+    ({"base_axis": 9, "pad": (1, 1), "pad_mode": "reflect"}, "base_axis"),
+    ({"pad": (1.5, 1), "pad_mode": "reflect"}, "pad"),
+    ({"pad": 3, "pad_mode": "reflect"}, "pad"),
+    ({"pad": (1,)}, "pad"),
+    ({"pad": (1, 1), "constant_value": "a"}, "constant_value"),
+    ({"channel_last": np.ones(2), "pad": (1, 1), "pad_mode": "reflect"}, "channel_last"),
+    ({"eps": "a"}, "eps"),
+    ({"decay_rate": "a"}, "decay_rate"),
+    ({"bias": 3}, "bias"),
+    ({"bias": nn.Variable((3,))}, "bias"),
+    ({"group": "a"}, "group"),
+    ({"outputs": [3]}, "outputs"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "argument"), FUSED)
+def test_errors_of_fused_convolution_name_it(wrong, argument):
+    with pytest.raises(nn.Error, match=f"^fused_convolution: argument '{argument}'"):
+        F.fused_convolution(var(2, 4, 5, 5), var(4, 4, 3, 3), **wrong)
+
+
+def test_fused_batch_normalization_takes_arrays():
+    x = var(2, 4, 5, 5)
+    for given, wrong in ((x, {"output_stat": "x", "z": 3}), (3, {"z": x}), (x, {"nonlinearity": np.ones(2)})):
+        with pytest.raises(nn.Error, match="^fused_batch_normalization: argument"):
+            F.fused_batch_normalization(given, *statistics(4), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "argument"),
+    [
+        ({"axes": None}, "axes"),
+        ({"axes": "a"}, "axes"),
+        ({"axes": [1.5]}, "axes"),
+        ({"axes": 9}, "axes"),
+        ({"param_init": 5}, "param_init"),
+        ({"no_bias": np.ones(2)}, "no_bias"),
+        ({"inp": None}, "inp"),
+    ],
+)
+def test_sync_batch_normalization_with_wrong_arguments(wrong, argument):
+    with pytest.raises(nn.Error, match=f"^sync_batch_normalization: argument '{argument}'"):
+        PF.sync_batch_normalization(**{"inp": var(2, 4, 5, 5), "comm": None, **wrong})
+    assert not nn.get_parameters(grad_only=False)

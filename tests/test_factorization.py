@@ -93,3 +93,81 @@ def test_errors_of_layers_leave_no_parameters(call, kind, text):
     with pytest.raises(kind, match=text):
         call(leaf(2, 3, 6, 6))
     assert not nn.get_parameters(grad_only=False)
+
+
+WRONG = [
+    ("svd_affine", {"inp": None}, "inp"),
+    ("svd_affine", {"n_outmaps": None}, "n_outmaps"),
+    ("svd_affine", {"n_outmaps": "ab"}, "n_outmaps"),
+    ("svd_affine", {"n_outmaps": "34"}, "n_outmaps"),
+    ("svd_affine", {"n_outmaps": [2.7]}, "n_outmaps"),
+    ("svd_affine", {"base_axis": "a"}, "base_axis"),
+    ("svd_affine", {"uv_init": np.full((108, 5), np.nan)}, "uv_init"),
+    ("svd_affine", {"uv_init": np.full((108, 5), "a")}, "uv_init"),
+    ("svd_affine", {"uv_init": "a"}, "uv_init"),
+    ("svd_affine", {"with_bias": np.ones(2)}, "with_bias"),
+    *(
+        (name, wrong, argument)
+        for name in ("svd_convolution", "cpd3_convolution")
+        for wrong, argument in [
+            ({"inp": None}, "inp"),
+            ({"kernel": 3}, "kernel"),
+            ({"kernel": (0, 0)}, "kernel"),
+            ({"kernel": ("a", 3)}, "kernel"),
+            ({"outmaps": 0}, "outmaps"),
+            ({"outmaps": (4,)}, "outmaps"),
+            ({"base_axis": "a"}, "base_axis"),
+            ({"r": 2**62}, "r"),
+            ({"r": 10**8}, "r"),
+        ]
+    ),
+    ("svd_convolution", {"uv_init": np.full((4, 3, 3, 3), np.nan)}, "uv_init"),
+    ("cpd3_convolution", {"oik_init": np.full((4, 3, 3, 3), np.nan)}, "oik_init"),
+    ("cpd3_convolution", {"oik_init": np.zeros((4, 3, 3, 3))}, "oik_init"),
+    ("cpd3_convolution", {"oik_init": np.full((4, 3, 3, 3), 1e300)}, "oik_init"),
+    ("cpd3_convolution", {"stopping_criterion": "a"}, "stopping_criterion"),
+    ("cpd3_convolution", {"lambda_reg": "a"}, "lambda_reg"),
+    ("cpd3_convolution", {"lambda_reg": float("nan")}, "lambda_reg"),
+    ("cpd3_convolution", {"max_iter": "a"}, "max_iter"),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong", "argument"), WRONG)
+def test_wrong_arguments_are_named_and_leave_no_parameters(name, wrong, argument):
+    usual = {"n_outmaps": 5} if name == "svd_affine" else {"outmaps": 4, "kernel": (3, 3)}
+    with pytest.raises(nn.Error, match=f"^{name}: argument '{argument}'"):
+        getattr(PF, name)(**{"inp": leaf(2, 3, 6, 6), **usual, "r": 2, **wrong})
+    assert not nn.get_parameters(grad_only=False)
+
+
+@pytest.mark.parametrize("outmaps", [2**62, 2**36])
+@pytest.mark.parametrize("layer", [PF.svd_convolution, PF.cpd3_convolution])
+def test_a_weight_beyond_all_memory(layer, outmaps):
+    with pytest.raises(nn.Error, match="memory"):
+        layer(leaf(2, 3, 6, 6), outmaps, (3, 3), 2)
+
+
+def test_a_rank_above_what_is_needed_is_taken_as_in_nnabla():
+    assert PF.cpd3_convolution(leaf(2, 3, 6, 6), 4, (3, 3), 120, max_iter=1).shape == (2, 4, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"X": np.zeros((2, 2))},
+        {"X": np.zeros((2, 0))},
+        {"X": np.full((2, 2), np.nan)},
+        {"X": np.full((2, 2), "a")},
+        {"X": [[1], [2, 3]]},
+        {"rank": 2**62},
+        {"rank": 10**8},
+        {"rng": 5},
+        {"dtype": int},
+        {"dtype": "foo"},
+        {"stopping_criterion": "a"},
+        {"lambda_reg": "a"},
+    ],
+)
+def test_als_with_wrong_arguments(wrong):
+    with pytest.raises(nn.Error, match=f"ALS.solve: argument '{next(iter(wrong))}'"):
+        cpd.ALS().solve(**{"X": np.ones((2, 2)), "rank": 1, **wrong})

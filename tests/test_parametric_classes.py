@@ -213,6 +213,17 @@ def test_function_bases_compute():
         FB.nonsense  # noqa: B018
 
 
+def test_function_bases_leave_out_inputs_and_give_one_output():
+    x, w, offset, bias = (nn.Variable(s) for s in ((1, 1, 3, 3), (1, 1, 2, 2), (1, 8, 3, 3), (1,)))
+    assert FB.deformable_convolution(x, w, offset, bias=bias).shape == (1, 1, 2, 2)
+    own = [nn.Variable((1, 1, 1, 1)) for _ in range(4)]
+    into = nn.NdArray(x.shape)
+    for more in ({}, {"n_outputs": 1}, {"outputs": [into]}):
+        assert FB.min_max_quantize(x, *own, **more).shape == x.shape
+    with pytest.raises(nn.Error, match="min_max_quantize: missing a required argument"):
+        FB.min_max_quantize(x)
+
+
 def test_function_api_gives_the_context():
     @FB.function_api
     def name_of(ctx, x, more=1):

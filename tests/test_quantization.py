@@ -269,3 +269,22 @@ def test_levels_are_numbers_or_variables(value: Any) -> None:
     with pytest.raises(TypeError, match="argument 'outputs'"):
         PF.min_max_quantize(variable(W), outputs=[3])
     assert not nn.get_parameters(grad_only=False)
+
+
+@pytest.mark.parametrize("name", ["fixed_point_quantize", "pow2_quantize", "min_max_quantize"])
+def test_what_is_turned_off_is_still_an_array(name: str) -> None:
+    own = [variable([[0]])] * 4 if name == "min_max_quantize" else []
+    with pytest.raises(TypeError, match=f"^{name}: argument 'x'"):
+        getattr(F, name)("a", *own, quantize=False)
+    with pytest.raises(nn.Error, match=f"^{name}: argument 'quantize'"):
+        getattr(F, name)(variable(W), *own, quantize=np.ones(2))
+
+
+def test_wrong_ranges_and_outputs_of_min_max_quantize() -> None:
+    x, into, own = variable(W), nn.NdArray(W.shape), [variable([[v]]) for v in (-2, 2, 0, 15)]
+    for outputs in ([into], 5):
+        with pytest.raises(nn.Error, match="^min_max_quantize: argument 'qr_min'"):
+            F.min_max_quantize(x, None, None, None, None, outputs=outputs)
+    for outputs in (5, [], [into, into], "abc"):
+        with pytest.raises(nn.Error, match="^min_max_quantize: argument 'outputs'"):
+            F.min_max_quantize(x, *own, outputs=outputs)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
-from ._core import Error
+import numpy as np
+
+from ._core import Error, NdArray, Variable
 
 
 class ArgumentError(Error, ValueError):
@@ -134,3 +138,40 @@ def check_flag(function: str, argument: str, value: Any) -> bool:
         return bool(value)
     except (TypeError, ValueError):
         raise ArgumentTypeError(message(function, argument, "bool", describe(value))) from None
+
+
+def check_array(function: str, argument: str, value: Any) -> None:
+    """Raise `ArgumentTypeError` unless `value` is an array of the library."""
+    check_type(function, argument, value, (Variable, NdArray), "a Variable or NdArray")
+
+
+def check_number(function: str, argument: str, value: Any) -> float:
+    """`value` as a float; a text is none."""
+    try:
+        return float(value if not isinstance(value, (str, bytes)) else None)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentTypeError(message(function, argument, "float", describe(value))) from None
+
+
+def check_integer(function: str, argument: str, value: Any, least: int | None = None) -> int:
+    """`value` as an int, of `least` or more."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(message(function, argument, "int", describe(value))) from None
+    if least is not None and number < least:
+        raise ArgumentError(message(function, argument, f"{least} or more", number))
+    return number
+
+
+MOST_AXES = 64
+
+
+def check_integers(function: str, argument: str, value: Any, least: int | None = None) -> list[int]:
+    """`value` as a list of ints, one for each of some axes, each of `least` or more."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)) or np.ndim(value) != 1:
+        raise ArgumentTypeError(message(function, argument, "Sequence[int]", describe(value)))
+    found = [check_integer(function, argument, n, least) for n in islice(value, MOST_AXES + 1)]
+    if len(found) > MOST_AXES:
+        raise ArgumentError(message(function, argument, f"{MOST_AXES} numbers at most", "more"))
+    return found

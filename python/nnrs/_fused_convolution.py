@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ._core import NdArray, Variable
-from ._errors import ArgumentError, ShapeError, check_type, message
+import numpy as np
+
+from ._core import Error, NdArray, Variable
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ShapeError,
+    check_array,
+    check_flag,
+    check_integer,
+    check_integers,
+    check_list,
+    check_number,
+    describe,
+    message,
+)
 
 A = TypeVar("A", Variable, NdArray)
 
 _PLAIN = ("relu", "sigmoid", "tanh", "relu6")
 _PAD_MODES = ("constant", "reflect", "repeat")
 _BY_ALPHA = ("leaky_relu", "elu")
+HERE = "fused_convolution"
 
 
 def fused_convolution(
@@ -80,41 +96,116 @@ def fused_convolution(
         >>> nnrs.functions.fused_convolution(x, w, b, pad=(1, 1), nonlinearity="tanh").shape
         (8, 4, 5, 5)
     """
+    alpha = _alpha(nonlinearity, nonlinearity_args)
+    _check_arrays(x=x, weight=weight, bias=bias, beta=beta, gamma=gamma, mean=mean, variance=variance, z=z)
+    normalized = _is_normalized(bias, beta, gamma, mean, variance)
+    outputs = _one_output(outputs)
+    numbers = [check_number(HERE, "decay_rate", decay_rate), check_number(HERE, "eps", eps)]
+    channel_last, batch_stat = (
+        check_flag(HERE, name, v) for name, v in (("channel_last", channel_last), ("batch_stat", batch_stat))
+    )
+    base_axis = check_integer(HERE, "base_axis", base_axis)
+    constant_value = check_number(HERE, "constant_value", constant_value)
+    if not isinstance(pad_mode, str) or pad_mode not in _PAD_MODES:
+        raise ArgumentError(message(HERE, "pad_mode", "'constant', 'reflect' or 'repeat'", describe(pad_mode)))
+    try:
+        made = _convolution(
+            x, weight, bias, base_axis, pad, stride, dilation, group, channel_last, pad_mode, constant_value
+        )
+        # Before the normalization: a call that is refused does not move the running statistics.
+        if z is not None and z.shape != made.shape:
+            raise ShapeError(message(HERE, "z", f"y's shape {made.shape}", z.shape))
+        for given in outputs or ():
+            if given.shape != made.shape:
+                raise ShapeError(message(HERE, "outputs", f"shape {made.shape}", given.shape))
+        normalization = (beta, gamma, mean, variance) if normalized else None
+        axis = len(made.shape) - 1 if channel_last else base_axis
+        return _rest(made, normalization, [axis], numbers, batch_stat, z, nonlinearity, alpha, outputs)
+    except Error as error:
+        _rename(error)
+        raise
+
+
+def _convolution(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    base_axis: int,
+    pad: Any,
+    stride: Any,
+    dilation: Any,
+    group: Any,
+    channel_last: bool,
+    pad_mode: str,
+    constant_value: float,
+) -> Any:
+    """The convolution, of the padded images where the padding is not its own, zeros."""
     from . import functions as F
 
-    for v, name in ((x, "x"), (weight, "weight")):
-        check_type("fused_convolution", name, v, (Variable, NdArray), "a Variable or NdArray")
-    alpha = _alpha(nonlinearity, nonlinearity_args)
-    normalized = _is_normalized(bias, beta, gamma, mean, variance)
-    if pad_mode not in _PAD_MODES:
-        expected = "'constant', 'reflect' or 'repeat'"
-        raise ArgumentError(message("fused_convolution", "pad_mode", expected, repr(pad_mode)))
-    inner: Any = x
     if pad is not None and (pad_mode != "constant" or constant_value != 0):
-        inner, pad = F.pad(x, _widths(x.shape, base_axis, pad, channel_last), pad_mode, constant_value), None
-    made: Any = F.convolution(inner, weight, bias, base_axis, pad, stride, dilation, group, channel_last)
-    if normalized:
-        axis = len(made.shape) - 1 if channel_last else base_axis
-        made = F.batch_normalization(made, beta, gamma, mean, variance, [axis], decay_rate, eps, batch_stat)
+        x, pad = F.pad(x, _widths(x.shape, base_axis, pad, channel_last), pad_mode, constant_value), None
+    return F.convolution(x, weight, bias, base_axis, pad, stride, dilation, group, channel_last)
+
+
+def _rest(
+    made: Any,
+    normalization: Any,
+    axes: list[int],
+    numbers: list[float],
+    batch_stat: bool,
+    z: Any,
+    nonlinearity: str,
+    alpha: list[float],
+    outputs: Any,
+) -> Any:
+    """What follows the convolution."""
+    from . import functions as F
+
+    if normalization is not None:
+        beta, gamma, mean, variance = normalization
+        decay_rate, eps = numbers
+        made = F.batch_normalization(made, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat)
     if z is not None:
-        if z.shape != made.shape:
-            raise ShapeError(message("fused_convolution", "z", f"y's shape {made.shape}", z.shape))
         made = F.add2(made, z)
-    last: Any = getattr(F, nonlinearity or "identity")
-    return last(made, *alpha, outputs=outputs)  # type: ignore[no-any-return]
+    return getattr(F, nonlinearity or "identity")(made, *alpha, outputs=outputs)
 
 
-def _alpha(nonlinearity: str, given: Any) -> list[float]:
+_PARTS = "|".join(("convolution", "pad", "batch_normalization", "add2", "identity", *_PLAIN, *_BY_ALPHA))
+
+
+def _rename(error: Error) -> None:
+    """Let the error of a part be told as that of the whole."""
+    if len(error.args) == 1:
+        error.args = (re.sub(rf"\A({_PARTS}):", f"{HERE}:", str(error.args[0])),)
+
+
+def _check_arrays(**given: Any) -> None:
+    for name, v in given.items():
+        if v is not None or name in ("x", "weight"):
+            check_array(HERE, name, v)
+
+
+def _one_output(outputs: Any) -> list[NdArray] | None:
+    given = None if outputs is None else check_list(HERE, "outputs", outputs, NdArray, "NdArray")
+    if given is not None and len(given) != 1:
+        raise ArgumentError(message(HERE, "outputs", "1 array", f"{len(given)}"))
+    return given
+
+
+def _alpha(nonlinearity: Any, given: Any) -> list[float]:
     """The arguments of the activation."""
-    if nonlinearity in _BY_ALPHA:
-        if len(given) != 1:
-            expected = f"[alpha] for {nonlinearity!r}"
-            raise ArgumentError(message("fused_convolution", "nonlinearity_args", expected, list(given)))
-        return [float(given[0])]
-    if nonlinearity not in (*_PLAIN, "identity", ""):
+    if not isinstance(nonlinearity, str) or nonlinearity not in (*_PLAIN, *_BY_ALPHA, "identity", ""):
         expected = ", ".join(repr(name) for name in ("identity", *_PLAIN[:3], *_BY_ALPHA)) + " or 'relu6'"
-        raise ArgumentError(message("fused_convolution", "nonlinearity", expected, repr(nonlinearity)))
-    return []
+        raise ArgumentError(message(HERE, "nonlinearity", expected, describe(nonlinearity)))
+    count = int(nonlinearity in _BY_ALPHA)
+    expected = f"[alpha] for {nonlinearity!r}" if count else f"no numbers for {nonlinearity!r}"
+    if given is None and not count:
+        return []
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or np.ndim(given) == 0:
+        raise ArgumentTypeError(message(HERE, "nonlinearity_args", expected, describe(given)))
+    if len(given) != count:
+        raise ArgumentError(message(HERE, "nonlinearity_args", expected, describe(given)))
+    return [check_number(HERE, "nonlinearity_args", v) for v in given]
 
 
 def _is_normalized(bias: Any, *own: Any) -> bool:
@@ -123,19 +214,20 @@ def _is_normalized(bias: Any, *own: Any) -> bool:
     absent = [name for name, v in zip(names, own, strict=True) if v is None]
     if absent and len(absent) < len(names):
         expected = "beta, gamma, mean and variance together, or none of them"
-        raise ArgumentError(message("fused_convolution", absent[0], expected, "None"))
+        raise ArgumentError(message(HERE, absent[0], expected, "None"))
     if bias is not None and not absent:
         expected = "None beside a batch normalization, whose beta it is"
-        raise ArgumentError(message("fused_convolution", "bias", expected, bias.shape))
+        raise ArgumentError(message(HERE, "bias", expected, bias.shape))
     return not absent
 
 
-def _widths(shape: Sequence[int], base_axis: int, pad: Sequence[int], channel_last: bool) -> list[int]:
+def _widths(shape: Sequence[int], base_axis: int, pad: Any, channel_last: bool) -> list[int]:
     """Widths for `pad`, which is about the last axes."""
-    base = base_axis + len(shape) if base_axis < 0 else base_axis
-    sizes = [int(p) for p in pad]
-    if len(sizes) != len(shape) - base - 1:
-        expected = f"{len(shape) - base - 1} numbers, one for each spatial axis"
-        raise ArgumentError(message("fused_convolution", "pad", expected, list(pad)))
+    if not -len(shape) <= base_axis < len(shape):
+        raise ArgumentError(message(HERE, "base_axis", f"an axis of x {tuple(shape)}", base_axis))
+    sizes = check_integers(HERE, "pad", pad, 0)
+    axes = len(shape) - base_axis % len(shape) - 1
+    if len(sizes) != axes:
+        raise ArgumentError(message(HERE, "pad", f"{axes} numbers, one for each spatial axis", sizes))
     both = [n for p in sizes for n in (p, p)]
     return [*both, 0, 0] if channel_last else both

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from . import functions as F
 from . import initializer as I
 from ._core import Variable
-from ._errors import ArgumentError, message
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    check_array,
+    check_flag,
+    check_integer,
+    check_integers,
+    describe,
+    message,
+)
 from ._parametric_api import Input, ParamInit, parametric_function_api
 from .parameter import get_parameter_or_create
 
+HERE = "sync_batch_normalization"
 _AT_AXES = "<1, but inp's size at axes>"
 _BATCH = [
     ("beta", "Bias.", _AT_AXES, True),
@@ -30,9 +42,13 @@ def _batch_parameters(
     no_bias: bool,
 ) -> tuple[Any, Any, Any, Any]:
     """beta, gamma, running mean and variance of a batch normalization."""
-    kept = {_axis(inp, a, "batch_normalization", "axes") for a in (axes if isinstance(axes, Sequence) else [axes])}
+    check_array(HERE, "inp", inp)
+    several = isinstance(axes, (Sequence, np.ndarray)) or axes is None
+    kept = {_axis(inp, a) for a in (check_integers(HERE, "axes", axes) if several else [axes])}
     shape = tuple(n if i in kept else 1 for i, n in enumerate(inp.shape))
-    init = param_init or {}
+    init = _by_name(param_init)
+    fix_parameters = check_flag(HERE, "fix_parameters", fix_parameters)
+    no_scale, no_bias = check_flag(HERE, "no_scale", no_scale), check_flag(HERE, "no_bias", no_bias)
 
     def make(name: str, usual: float, is_trained: bool) -> Variable:
         first = init.get(name)
@@ -44,10 +60,19 @@ def _batch_parameters(
     return beta, gamma, make("mean", 0, False), make("var", 1, False)
 
 
-def _axis(x: Input, axis: int, function: str, name: str) -> int:
+def _axis(x: Input, axis: Any) -> int:
+    axis = check_integer(HERE, "axes", axis)
     if not -len(x.shape) <= axis < len(x.shape):
-        raise ArgumentError(message(function, name, f"an axis of {x.shape}", axis))
-    return int(axis) % len(x.shape)
+        raise ArgumentError(message(HERE, "axes", f"an axis of {x.shape}", axis))
+    return axis % len(x.shape)
+
+
+def _by_name(param_init: Any) -> Mapping[str, Any]:
+    if param_init is None:
+        return {}
+    if not isinstance(param_init, Mapping):
+        raise ArgumentTypeError(message(HERE, "param_init", "initial values by name, a dict", describe(param_init)))
+    return param_init
 
 
 @parametric_function_api("bn", _BATCH)

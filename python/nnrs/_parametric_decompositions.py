@@ -11,25 +11,53 @@ import numpy as np
 from . import functions as F
 from . import initializer as I
 from ._core import Variable
-from ._errors import ArgumentError, ShapeError, check_type, message
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    Error,
+    OutOfMemoryError,
+    ShapeError,
+    check_array,
+    check_flag,
+    check_integer,
+    check_integers,
+    check_number,
+    check_type,
+    describe,
+    message,
+)
 from ._parametric_api import Initializer, Input, Rng, parametric_function_api
 from .parameter import get_parameter, get_parameter_or_create, set_parameter
 
 
-def _rank(function: str, r: Any, most: int | None = None) -> int:
+def _rank(function: str, r: Any, most: int | None = None, why: str = "the rank of the whole weight") -> int:
     check_type(function, "r", r, (int, np.integer), "int")
     if r < 1 or (most is not None and r > most):
-        expected = "1 or more" if most is None else f"a number from 1 to {most}, the rank of the whole weight"
+        expected = "1 or more" if most is None else f"a number from 1 to {most}, {why}"
         raise ArgumentError(message(function, "r", expected, r))
     return int(r)
 
 
+def _check_size(function: str, *shape: int) -> None:
+    if math.prod(shape) >= 2**60:
+        raise ShapeError(message(function, None, "a weight that fits into memory", shape))
+
+
 def _whole(function: str, argument: str, init: Initializer, shape: tuple[int, ...], usual: Any) -> np.ndarray:
     """The weight that is decomposed."""
-    made = init if isinstance(init, np.ndarray) else np.asarray((usual if init is None else init)(shape))
+    init = usual if init is None else init
+    if not isinstance(init, np.ndarray) and not callable(init):
+        raise ArgumentTypeError(
+            message(function, argument, "an array, or a callable that takes a shape", describe(init))
+        )
+    made = init if isinstance(init, np.ndarray) else np.asarray(init(shape))
     if made.size != math.prod(shape):
         raise ShapeError(message(function, argument, f"an array of shape {shape}", made.shape))
-    return made
+    if made.dtype.kind not in "biuf":
+        raise ArgumentTypeError(message(function, argument, "real numbers", f"dtype {made.dtype}"))
+    if not np.isfinite(made).all():
+        raise ArgumentError(message(function, argument, "finite numbers", "NaN or infinities"))
+    return made if made.dtype in (np.float32, np.float64) else made.astype(np.float64)
 
 
 def _used(v: Variable, fix_parameters: bool) -> Variable:
@@ -37,11 +65,28 @@ def _used(v: Variable, fix_parameters: bool) -> Variable:
     return v.get_unlinked_variable(need_grad=not fix_parameters) if fix_parameters == v.need_grad else v
 
 
-def _parameters(names: str, fix_parameters: bool, make: Callable[[], Sequence[np.ndarray]]) -> list[Any]:
+def _decomposed(function: str, argument: str, make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """What `make` gives. NumPy's errors are told as ours."""
+    try:
+        made = [np.ascontiguousarray(a) for a in make()]
+    except np.linalg.LinAlgError as error:
+        raise ArgumentError(message(function, argument, "a weight that can be decomposed", error)) from None
+    except MemoryError as error:
+        if isinstance(error, Error):
+            raise
+        raise OutOfMemoryError(message(function, None, "there is no memory for the decomposition")) from None
+    if not all(np.isfinite(a).all() for a in made):
+        raise ArgumentError(message(function, argument, "a weight that can be decomposed", "one of too large numbers"))
+    return made
+
+
+def _parameters(
+    function: str, argument: str, names: str, fix_parameters: bool, make: Callable[[], Sequence[np.ndarray]]
+) -> list[Any]:
     """The parameters of these names; all are made anew where one is not there."""
     found = [get_parameter(name) for name in names.split()]
     if any(v is None for v in found):
-        found = [Variable.from_numpy_array(np.ascontiguousarray(a), need_grad=True) for a in make()]
+        found = [Variable.from_numpy_array(a, need_grad=True) for a in _decomposed(function, argument, make)]
         for name, v in zip(names.split(), found, strict=True):
             set_parameter(name, v)
     return [_used(v, fix_parameters) for v in found]
@@ -55,9 +100,20 @@ def _bias(shape: tuple[int, ...], init: Initializer, with_bias: bool, fix_parame
 
 
 def _channels(function: str, inp: Any, base_axis: int) -> int:
+    check_array(function, "inp", inp)
+    base_axis = check_integer(function, "base_axis", base_axis)
     if not -len(inp.shape) <= base_axis < len(inp.shape):
         raise ArgumentError(message(function, "base_axis", f"an axis of inp {inp.shape}", base_axis))
     return int(inp.shape[base_axis])
+
+
+def _maps(function: str, outmaps: Any, kernel: Any) -> tuple[int, list[int]]:
+    """Number of output channels and kernel size."""
+    return check_integer(function, "outmaps", outmaps, 1), check_integers(function, "kernel", kernel, 1)
+
+
+def _flags(function: str, fix_parameters: Any, with_bias: Any) -> tuple[bool, bool]:
+    return check_flag(function, "fix_parameters", fix_parameters), check_flag(function, "with_bias", with_bias)
 
 
 @parametric_function_api(
@@ -106,17 +162,20 @@ def svd_affine(
     """
     x: Any = inp
     _channels("svd_affine", x, base_axis)
-    outmaps = [int(n_outmaps)] if isinstance(n_outmaps, (int, np.integer)) else [int(n) for n in n_outmaps]
+    is_one = isinstance(n_outmaps, (int, np.integer))
+    outmaps = check_integers("svd_affine", "n_outmaps", [n_outmaps] if is_one else n_outmaps, 1)
+    fix_parameters, with_bias = _flags("svd_affine", fix_parameters, with_bias)
     inner, outer = math.prod(x.shape[base_axis:]), math.prod(outmaps)
 
     def make() -> Sequence[np.ndarray]:
+        _check_size("svd_affine", inner, *outmaps)
+        rank = _rank("svd_affine", r, min(inner, outer))
         usual = I.UniformInitializer(I.calc_uniform_lim_glorot(inner, outer), rng=rng)
         whole = _whole("svd_affine", "uv_init", uv_init, (inner, *outmaps), usual)
-        rank = _rank("svd_affine", r, min(inner, outer))
         u, s, v = np.linalg.svd(whole.reshape(inner, outer), full_matrices=False)
         return u[:, :rank] * s[:rank], v[:rank].reshape(rank, *outmaps)
 
-    u, v = _parameters("U V", fix_parameters, make)
+    u, v = _parameters("svd_affine", "uv_init", "U V", fix_parameters, make)
     b = _bias(tuple(outmaps), b_init, with_bias, fix_parameters)
     made: Variable = F.affine(F.affine(x, u, None, base_axis), v, b, base_axis)
     return made
@@ -175,12 +234,16 @@ def svd_convolution(
     >>> clear_parameters()
     """
     x: Any = inp
-    inmaps, taps = _channels("svd_convolution", x, base_axis), math.prod(kernel)
+    inmaps = _channels("svd_convolution", x, base_axis)
+    outmaps, kernel = _maps("svd_convolution", outmaps, kernel)
+    taps = math.prod(kernel)
+    fix_parameters, with_bias = _flags("svd_convolution", fix_parameters, with_bias)
 
     def make() -> Sequence[np.ndarray]:
+        _check_size("svd_convolution", outmaps, inmaps, *kernel)
+        rank = _rank("svd_convolution", r, min(outmaps, taps))
         usual = I.UniformInitializer(I.calc_uniform_lim_glorot(inmaps, outmaps, tuple(kernel)), rng=rng)
         whole = _whole("svd_convolution", "uv_init", uv_init, (outmaps, inmaps, *kernel), usual)
-        rank = _rank("svd_convolution", r, min(outmaps, taps))
         u, v = np.zeros((inmaps, taps, rank)), np.zeros((inmaps, rank, outmaps))
         for i, filters in enumerate(whole.reshape(outmaps, inmaps, taps).transpose(1, 2, 0)):
             a, s, b = np.linalg.svd(filters, full_matrices=False)
@@ -190,7 +253,7 @@ def svd_convolution(
         return u.transpose(0, 2, 1).reshape(maps, *kernel), v.transpose(2, 0, 1).reshape(outmaps, maps, *ones)
 
     _rank("svd_convolution", r)
-    u, v = _parameters("U V", fix_parameters, make)
+    u, v = _parameters("svd_convolution", "uv_init", "U V", fix_parameters, make)
     b = _bias((outmaps,), b_init, with_bias, fix_parameters)
     inner: Any = F.depthwise_convolution(x, u, None, base_axis, pad, stride, dilation, r)
     made: Variable = F.convolution(inner, v, b, base_axis)
@@ -256,22 +319,35 @@ def cpd3_convolution(
     (8, 6, 14, 14)
     >>> clear_parameters()
     """
-    from .utils.factorization.cpd import ALS
+    from .utils.factorization.cpd import ALS, most_terms
 
     x: Any = inp
     inmaps = _channels("cpd3_convolution", x, base_axis)
+    outmaps, kernel = _maps("cpd3_convolution", outmaps, kernel)
+    fix_parameters, with_bias = _flags("cpd3_convolution", fix_parameters, with_bias)
+    _check_size("cpd3_convolution", outmaps, inmaps, *kernel)
+    most = most_terms((outmaps, inmaps, math.prod(kernel))) if inmaps else 0
+    rank = _rank("cpd3_convolution", r, most, "as many as its weight can need, or a few more")
+    stopping_criterion = check_number("cpd3_convolution", "stopping_criterion", stopping_criterion)
+    lambda_reg = check_number("cpd3_convolution", "lambda_reg", lambda_reg)
+    check_integer("cpd3_convolution", "max_iter", max_iter, 1)
+    if not math.isfinite(lambda_reg):
+        raise ArgumentError(message("cpd3_convolution", "lambda_reg", "a finite number", lambda_reg))
     ones = (1,) * len(kernel)
 
     def make() -> Sequence[np.ndarray]:
         usual = I.UniformInitializer(I.calc_uniform_lim_glorot(inmaps, outmaps, tuple(kernel)), rng=rng)
         whole = _whole("cpd3_convolution", "oik_init", oik_init, (outmaps, inmaps, *kernel), usual)
         whole = whole.reshape(outmaps, inmaps, -1)
-        rank = _rank("cpd3_convolution", r)
-        made, weights = ALS().solve(whole, rank, max_iter, stopping_criterion, lambda_reg, whole.dtype, rng)
+        try:
+            made, weights = ALS().solve(whole, rank, max_iter, stopping_criterion, lambda_reg, whole.dtype, rng)
+        except ArgumentError:
+            expected = "a weight whose decomposition has finite numbers (not zeros, nor too large ones)"
+            raise ArgumentError(message("cpd3_convolution", "oik_init", expected, f"shape {whole.shape}")) from None
         o, i, k = made[0] * weights, made[1].T, made[2].T
         return i.reshape(rank, inmaps, *ones), o.reshape(outmaps, rank, *ones), k.reshape(rank, *kernel)
 
-    i, o, k = _parameters("I O K", fix_parameters, make)
+    i, o, k = _parameters("cpd3_convolution", "oik_init", "I O K", fix_parameters, make)
     b = _bias((outmaps,), b_init, with_bias, fix_parameters)
     inner: Any = F.convolution(x, i, None, base_axis)
     inner = F.depthwise_convolution(inner, k, None, base_axis, pad, stride, dilation, 1)

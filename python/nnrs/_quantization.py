@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import NdArray
+from ._errors import ArgumentError, check_array, check_flag, check_list, message
+
+
+def _is_on(function: str, x: Any, quantize: Any) -> bool:
+    """Whether x is quantized, not given back."""
+    check_array(function, "x", x)
+    return check_flag(function, "quantize", quantize)
 
 
 def fixed_point_quantize(
@@ -38,7 +45,9 @@ def fixed_point_quantize(
     """
     from . import functions as F
 
-    return F._fixed_point_quantize(x, sign, n, delta, ste_fine_grained, outputs=outputs) if quantize else x
+    if not _is_on("fixed_point_quantize", x, quantize):
+        return x
+    return F._fixed_point_quantize(x, sign, n, delta, ste_fine_grained, outputs=outputs)
 
 
 def pow2_quantize(
@@ -76,7 +85,9 @@ def pow2_quantize(
     """
     from . import functions as F
 
-    return F._pow2_quantize(x, sign, with_zero, n, m, ste_fine_grained, outputs=outputs) if quantize else x
+    if not _is_on("pow2_quantize", x, quantize):
+        return x
+    return F._pow2_quantize(x, sign, with_zero, n, m, ste_fine_grained, outputs=outputs)
 
 
 def min_max_quantize(
@@ -124,9 +135,14 @@ def min_max_quantize(
     """
     from . import functions as F
 
-    if not quantize:
+    if not _is_on("min_max_quantize", x, quantize):
         return x
+    for name, v in (("qr_min", qr_min), ("qr_max", qr_max), ("ql_min", ql_min), ("ql_max", ql_max)):
+        check_array("min_max_quantize", name, v)
     if outputs is not None:
+        outputs = check_list("min_max_quantize", "outputs", outputs, NdArray, "NdArray")
+        if len(outputs) != 1:
+            raise ArgumentError(message("min_max_quantize", "outputs", "1 array", f"{len(outputs)}"))
         outputs = [*outputs, NdArray(qr_min.shape), NdArray(qr_min.shape)]
     args = (decay, x_min_max, ema, ste_fine_grained, eps)
     return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)[0]

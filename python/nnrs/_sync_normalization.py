@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._modes import auto_forward
@@ -161,7 +163,7 @@ def sync_batch_normalization(
         raise ArgumentError(message(HERE, "x", "a Variable where several processes work together", describe(x)))
     with auto_forward(False):
         batch_normalization(*args)  # which is not run: it makes the checks
-    kept = {int(a) % x.ndim for a in (axes if isinstance(axes, Sequence) else [axes])}
+    kept = {int(a) % x.ndim for a in (axes if isinstance(axes, (Sequence, np.ndarray)) else [axes])}
     y, *statistics = _together(x, beta, gamma, (mean, variance), _AllReduce(comm, group), kept, decay_rate, eps)
     return (y, *statistics) if output_stat else y
 

@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._calls import check_functions
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ShapeError, message
+from ._errors import ArgumentError, ShapeError, check_array, message
 from ._missing import missing_name
 from ._sync_normalization import sync_batch_normalization
 
@@ -369,7 +369,10 @@ def fused_batch_normalization(
     """
     from . import functions as F
 
-    if nonlinearity != "relu":
+    for name, v in (("x", x), ("z", z)):
+        if name == "x" or v is not None:
+            check_array("fused_batch_normalization", name, v)
+    if not isinstance(nonlinearity, str) or nonlinearity != "relu":
         raise ArgumentError(message("fused_batch_normalization", "nonlinearity", "'relu'", repr(nonlinearity)))
     if z is not None and z.shape != x.shape:
         raise ShapeError(message("fused_batch_normalization", "z", f"x's shape {x.shape}", z.shape))

@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..._errors import ArgumentError, check_type, message
+from ..._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    OutOfMemoryError,
+    check_number,
+    check_type,
+    describe,
+    message,
+)
 from ..._missing import missing_name
 
 __all__ = ["ALS"]
+
+HERE = "ALS.solve"
+_SOLVABLE = "an array whose decomposition has finite numbers (not zeros, nor too large ones)"
+_FEW_TERMS = 1024
+
+
+def most_terms(shape: tuple[int, ...]) -> int:
+    """How many outer products an array of this shape may be given: as many as any such array needs, or a few more."""
+    return max(math.prod(shape) // max(*shape, 1), _FEW_TERMS)
+
+
+def _array(X: Any) -> np.ndarray:
+    """X as an array of finite numbers."""
+    try:
+        made = np.asarray(X)
+    except (TypeError, ValueError):
+        raise ArgumentError(message(HERE, "X", "an array of two axes or more", describe(X))) from None
+    if made.ndim < 2:
+        raise ArgumentError(message(HERE, "X", "an array of two axes or more", made.shape))
+    if made.dtype.kind not in "biuf":
+        raise ArgumentTypeError(message(HERE, "X", "an array of real numbers", f"dtype {made.dtype}"))
+    if made.size == 0 or not np.isfinite(made).all():
+        raise ArgumentError(message(HERE, "X", "finite numbers, one at least", f"an array of shape {made.shape}"))
+    return made
+
+
+def _float_type(dtype: Any) -> np.dtype[Any]:
+    try:
+        made = np.dtype(dtype)
+    except (TypeError, ValueError):
+        made = np.dtype(object)
+    if made.kind != "f":
+        raise ArgumentTypeError(message(HERE, "dtype", "a type of floating-point numbers", describe(dtype)))
+    return made
 
 
 class ALS:
@@ -55,14 +98,43 @@ class ALS:
         Raises:
             ValueError: For an array or numbers that do not fit.
         """
-        X = np.asarray(X)
-        if X.ndim < 2:
-            raise ArgumentError(message("ALS.solve", "X", "an array of two axes or more", X.shape))
+        X = _array(X)
         for name, n in (("rank", rank), ("max_iter", max_iter)):
             check_type("ALS.solve", name, n, (int, np.integer), "int")
             if n < 1:
                 raise ArgumentError(message("ALS.solve", name, "1 or more", n))
+        if rank > most_terms(X.shape):
+            raise ArgumentError(message(HERE, "rank", f"a number from 1 to {most_terms(X.shape)}", rank))
+        stopping_criterion = check_number(HERE, "stopping_criterion", stopping_criterion)
+        lambda_reg = check_number(HERE, "lambda_reg", lambda_reg)
+        if not np.isfinite(lambda_reg):
+            raise ArgumentError(message(HERE, "lambda_reg", "a finite number", lambda_reg))
+        if rng is not None:
+            check_type(HERE, "rng", rng, np.random.RandomState, "a numpy.random.RandomState, or None")
         rng = np.random.RandomState(313) if rng is None else rng
+        try:
+            with np.errstate(all="ignore"):
+                A, weights = self._steps(
+                    X, int(rank), int(max_iter), stopping_criterion, lambda_reg, _float_type(dtype), rng
+                )
+        except np.linalg.LinAlgError:
+            raise ArgumentError(message(HERE, "X", _SOLVABLE, f"one of shape {X.shape}")) from None
+        except MemoryError:
+            raise OutOfMemoryError(message(HERE, None, f"there is no memory for rank {rank} of {X.shape}")) from None
+        if not all(np.isfinite(a).all() for a in (*A, weights)):
+            raise ArgumentError(message(HERE, "X", _SOLVABLE, f"one of shape {X.shape}"))
+        return A, weights
+
+    def _steps(
+        self,
+        X: np.ndarray,
+        rank: int,
+        max_iter: int,
+        stopping_criterion: float,
+        lambda_reg: float,
+        dtype: np.dtype[Any],
+        rng: np.random.RandomState,
+    ) -> tuple[list[np.ndarray], np.ndarray]:
         A = [np.empty((X.shape[0], rank))]
         A += [np.asarray(rng.rand(n, rank), dtype) for n in X.shape[1:]]
         weights = np.ones(rank)
