@@ -46,9 +46,9 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 def _product(a: Any, b: Any) -> Any:
     if isinstance(a, numbers.Real) or isinstance(b, numbers.Real):
         return a * b
-    if not a.shape or not b.shape:
-        from . import functions as F
+    from . import functions as F
 
+    if not a.shape or not b.shape:
         return F.mul2(a, b)
     axis = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[axis]:
