@@ -4667,7 +4667,7 @@ _NMS_DETECTION2D = _index('nms_detection2d')
 @_checked
 def nms_detection2d(x: A, thresh: float | None = None, nms: float | None = None, nms_per_class: bool | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """Suppresses boxes of a detector that overlap better ones (Redmon and Farhadi, YOLO9000, 2016). Probabilities become scores, their
-     products with the objectness; those below `thresh` and those that are suppressed become 0.
+     products with the objectness; what is below `thresh`, objectness too, and what is suppressed becomes 0.
     
      As in NNabla there is no gradient.
 
