@@ -7,11 +7,6 @@ mod cuda;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
-use crate::expr::Formula;
-use crate::kernel::moves::Moves;
-use crate::kernel::ops;
-use crate::shape::Shape;
-use crate::tile::Walk;
 use crate::with_real;
 
 /// What lies beyond an image; the numbers are those of `Padding` in `cuda/warp.cu`.
@@ -80,7 +75,6 @@ impl Warp {
     }
 
     /// Where on axis `a` distances count from, for an element of the result.
-    #[inline(always)]
     fn origin(&self, a: usize, index: [usize; 3]) -> f64 {
         let Some(w) = &self.window else { return index[a] as f64 };
         let tap = [index[0] / w.columns, index[0] % w.columns][a - 1];
@@ -88,7 +82,6 @@ impl Warp {
     }
 
     /// Which number of the array that says the places is about axis `a`, for element `p` of image `b`.
-    #[inline(always)]
     fn number(&self, a: usize, b: usize, p: usize, index: [usize; 3]) -> usize {
         let component = 2 - a;
         match (&self.window, self.flow) {
@@ -99,13 +92,11 @@ impl Warp {
     }
 
     /// Where a plane of numbers has that of an element of the result.
-    #[inline(always)]
     fn in_plane(&self, w: &WarpWindow, plane: usize, index: [usize; 3]) -> usize {
         (plane * self.from[1] + index[1] * w.stride[0]) * self.from[2] + index[2] * w.stride[1]
     }
 
     /// Where the mask has the factor of element `p` of image `b`.
-    #[inline(always)]
     fn factor(&self, b: usize, p: usize, index: [usize; 3]) -> usize {
         match &self.window {
             Some(w) => self.in_plane(w, b * self.to[0] + index[0], index),
@@ -114,7 +105,6 @@ impl Warp {
     }
 
     /// The place on axis `a` of what number `v` says for an element of the result whose origin is `i`, and its derivative by `v`.
-    #[inline(always)]
     fn place(&self, a: usize, i: f64, v: f64) -> (f64, f64) {
         let n = self.from[a] as f64;
         let (place, by) = match (self.flow, self.corners) {
@@ -147,7 +137,6 @@ impl Warp {
     }
 
     /// What the result is made of along axis `a`.
-    #[inline(always)]
     pub fn pair(&self, a: usize, i: f64, v: f64) -> Pair {
         let n = self.from[a] as f64;
         let (place, by) = self.place(a, i, v);
@@ -167,38 +156,6 @@ impl Warp {
             _ => [0.0; 2],
         };
         Pair { at: [inside(first), inside(first + 1.0)], weight }
-    }
-
-    /// The gradient of the places, from that of the result; without window.
-    fn by_places(&self, x: &Data, grid: &Data, gy: &Data, places: &Data, output: Output) -> Result<()> {
-        if let Place::Gpu(_) = gy.place() {
-            return self.by_places_in_steps(x, grid, gy, places, output);
-        }
-        with_real!(gy.dtype(), T => {
-            cpu::by_places(self, x.as_slice::<T>(), grid.as_slice(), gy.as_slice(), places.as_mut_slice(), output)
-        });
-        Ok(())
-    }
-
-    /// The same by other kernels: images differentiated along an axis, their products with the gradient, and sums over channels.
-    fn by_places_in_steps(&self, x: &Data, grid: &Data, gy: &Data, places: &Data, output: Output) -> Result<()> {
-        let (batch, n, dims) = (self.batch, self.places(), self.dims);
-        let moved = Data::new_at(gy.place(), gy.dtype(), gy.len())?;
-        let sums = Data::new_at(gy.place(), gy.dtype(), batch * n)?;
-        let product = Formula::new(2, |v| vec![Some(&v[0] * &v[1])]);
-        let last = self.channel_last;
-        let sizes = |channels: usize| Shape::from(if last { [batch, n, channels] } else { [batch, channels, n] });
-        for component in 0..dims {
-            let mut along = self.clone();
-            along.order[2 - component] = 1;
-            along.gather(x, grid, None, &moved)?;
-            ops::formula(&product, &[(gy, Walk::Dense), (&moved, Walk::Dense)], &moved, Output::Write)?;
-            ops::sum_to(&moved, &sizes(self.channels), &sums, &sizes(1), Output::Write)?;
-            let (first, step) = if self.flow { (component * n, 1) } else { (component, dims) };
-            let to = Moves::new(first, 0).axis(batch, (n * dims) as isize, n as isize).axis(n, step as isize, 1);
-            ops::moves(to, places, &sums, output)?;
-        }
-        Ok(())
     }
 
     /// Writes what is read, times a number for each place if there is a `mask`.
@@ -238,26 +195,15 @@ impl Call for WarpGather {
         if self.0.nearest || !want[1] { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
     }
 
-    /// That of the images; that of the places where they are told for each element, and not of derivatives.
+    /// That of the images alone.
     fn needs(&self, want: &[bool]) -> Option<Needs> {
-        let Warp { nearest, window, order, .. } = &self.0;
-        let places = want.len() == 2 && !nearest && window.is_none() && *order == [0; 3];
-        match want[1..].iter().any(|w| *w) {
-            true => places.then_some(Needs { x: 0b11, y: 0 }),
-            false => Some(Needs { x: 0b110, y: 0 }),
-        }
+        want[1..].iter().all(|w| !w).then_some(Needs { x: 0b110, y: 0 })
     }
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
-        let (Some(gy), Some(grid)) = (&gy[0], &x[1]) else { return Ok(()) };
-        if let Some(gx) = &gx[0] {
-            let mask = x.get(2).and_then(|m| m.as_ref()).map(|m| &m.data);
-            self.0.spread(&gy.data, &grid.data, mask, &gx.data, gx.output)?;
-        }
-        if let (Some(images), Some(places)) = (&x[0], &gx[1]) {
-            self.0.by_places(&images.data, &grid.data, &gy.data, &places.data, places.output)?;
-        }
-        Ok(())
+        let (Some(gy), Some(gx), Some(grid)) = (&gy[0], &gx[0], &x[1]) else { return Ok(()) };
+        let mask = x.get(2).and_then(|m| m.as_ref()).map(|m| &m.data);
+        self.0.spread(&gy.data, &grid.data, mask, &gx.data, gx.output)
     }
 }
 
