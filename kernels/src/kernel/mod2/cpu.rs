@@ -115,13 +115,13 @@ fn low(x: i64, rest: u32) -> u64 {
 pub(super) fn shifts(bits: Bits, x: &[i64], by: &[i64], y: &mut [i64]) {
     tasks::parts(y, TASK, |task, y| {
         let at = task * TASK..task * TASK + y.len();
-        let job = Shifts { bits, x: &x[at.clone()], by: &by[at], y: tasks::Shared(y.as_mut_ptr()) };
+        let job = BitShifts { bits, x: &x[at.clone()], by: &by[at], y: tasks::Shared(y.as_mut_ptr()) };
         // SAFETY: y has as many elements as x and by, and is this task's.
         unsafe { simd::run::<f64>(&job) };
     });
 }
 
-struct Shifts<'a> {
+struct BitShifts<'a> {
     bits: Bits,
     x: &'a [i64],
     by: &'a [i64],
@@ -129,7 +129,7 @@ struct Shifts<'a> {
 }
 
 /// Vectors of whole numbers: those that the compiler makes, with the instructions that it may use here.
-impl Body<f64> for Shifts<'_> {
+impl Body<f64> for BitShifts<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = f64>>(&self) {
         let Bits { width, signed, left } = self.bits;
