@@ -14,7 +14,7 @@ parametric! {
     /// ```
     /// use nnrs::{parameter, parametric as pf, Variable};
     /// let y = pf::mean_subtraction("m", &Variable::new([8, 3, 4]), pf::MeanSubtraction::default())?;
-    /// assert_eq!((y[0].shape(), parameter::get_parameters().len()), ([8, 3, 4].into(), 0));
+    /// assert_eq!((y.shape(), parameter::get_parameters().len()), ([8, 3, 4].into(), 0));
     /// assert_eq!(parameter::get_all_parameters().len(), 2);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
