@@ -4,7 +4,7 @@ use super::Choice;
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::error::{Error, Result};
-use crate::pool::tasks::{self, Shared};
+use crate::pool::tasks;
 
 pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]) -> Result<()> {
     w.chunks(c.n).try_for_each(|w| check(c, w))?;
@@ -14,18 +14,6 @@ pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]
         if c.replace { with_replacement(w, u, y) } else { without(w, u, y) }
     });
     Ok(())
-}
-
-/// Adds what belongs to the picks to the elements of their rows.
-pub(super) fn add<T: Real>(c: &Choice, indices: &[i64], gy: &[T], gx: &mut [T]) {
-    let shared = Shared(gx.as_mut_ptr());
-    let (shared, n, picks) = (&shared, c.n, c.picks);
-    tasks::share(c.rows, indices.len(), move |row| {
-        // SAFETY: this row, which is this task's own.
-        let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row * n), n) };
-        let picks = row * picks..(row + 1) * picks;
-        indices[picks.clone()].iter().zip(&gy[picks]).for_each(|(&i, &gy)| gx[i as usize] += gy);
-    });
 }
 
 fn check<T: Real>(c: &Choice, w: &[T]) -> Result<()> {

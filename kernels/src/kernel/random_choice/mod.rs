@@ -4,11 +4,11 @@ mod cpu;
 mod cuda;
 
 use super::gather::Picks;
-use super::{ops, random};
-use crate::array::{Data, Output, Place};
-use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use super::random;
+use crate::array::{Data, Place};
+use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
 
@@ -59,47 +59,16 @@ impl Call for RandomChoice {
         let Choice { rows, n, picks, .. } = self.choice;
         let indices = Data::new_at(y[0].data.place(), DType::I64, rows * picks)?;
         self.choice.indices(random::next(&self.seed, run)?, &x[1].data, &indices)?;
-        if !indices.is_empty() {
-            Picks { batch: rows, outer: 1, n, inner: 1, picks }.pick(&x[0].data, &indices, &y[0].data)?;
+        if indices.is_empty() {
+            return Ok(());
         }
-        if run.keep {
-            run.save(PickedIndices(indices));
-        }
-        Ok(())
+        Picks { batch: rows, outer: 1, n, inner: 1, picks }.pick(&x[0].data, &indices, &y[0].data)
     }
 
     fn scratch(&self, _dtype: DType) -> [usize; 2] {
         self.choice.scratch()
     }
-
-    fn saves(&self, _dtype: DType) -> Option<usize> {
-        Some(self.choice.rows.saturating_mul(self.choice.picks).saturating_mul(DType::I64.size()))
-    }
-
-    fn needs(&self, _want: &[bool]) -> Option<Needs> {
-        Some(Needs::NONE)
-    }
-
-    /// The gradient of each pick goes to the element, and to its weight.
-    fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
-        for gx in gx.iter().flatten() {
-            if gx.output == Output::Write {
-                ops::fill(&gx.data, 0.0)?;
-            }
-            let Some(gy) = &gy[0] else { continue };
-            let indices = run.saved::<PickedIndices>().ok_or_else(|| {
-                Error::graph("the picks of the forward pass are missing").hint("call forward() before backward()")
-            })?;
-            with_real!(gx.data.dtype(), T => {
-                cpu::add(&self.choice, indices.0.as_slice(), gy.data.as_slice::<T>(), gx.data.as_mut_slice())
-            });
-        }
-        Ok(())
-    }
 }
-
-/// What was picked in a forward pass.
-struct PickedIndices(Data);
 
 /// Which elements another function picked when it last ran, from the same weights.
 pub struct ChosenIndices {
