@@ -23,20 +23,16 @@ pub(in crate::kernel) trait Keyed: SimdReal {
 
 macro_rules! keyed {
     ($t:ty, $bits:ty, $key:ident, $entry:ty, |$k:ident, $place:ident| $make:expr, |$e:ident| $read:expr, $key_of:expr) => {
-        /// Whole numbers in the order of the numbers; NaN, whatever its sign, has the largest.
+        /// Whole numbers in the order of the numbers; NaN, whatever its sign, has the largest. Without a branch, since the
+        /// signs of numbers are hard to foretell.
         #[inline(always)]
         fn $key(x: $t, order: Order) -> $bits {
             const SIGN: $bits = 1 << (<$bits>::BITS - 1);
+            let all_if = |yes: bool| (yes as $bits).wrapping_neg();
             // Adding 0 makes 0 of -0.
-            let bits = if order.magnitudes { x.abs() } else { x + 0.0 }.to_bits();
-            let key = if x.is_nan() {
-                <$bits>::MAX
-            } else if bits & SIGN != 0 {
-                !bits
-            } else {
-                bits | SIGN
-            };
-            if order.reverse { !key } else { key }
+            let bits = (x + 0.0).to_bits() & !(SIGN & all_if(order.magnitudes));
+            let key = bits ^ (SIGN | all_if(bits & SIGN != 0)) | all_if(x.is_nan());
+            key ^ all_if(order.reverse)
         }
 
         impl Keyed for $t {
@@ -157,13 +153,8 @@ fn first<T: Keyed>(x: &[T], k: usize, order: Order, f: impl FnOnce(&[T::Entry]))
 /// The elements of the `k` blocks whose own first elements come first, and those beyond the last whole block. Each of these
 /// blocks has an element that comes before all elements of the other blocks.
 fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
-    // Loops for each order: the keys of a block are made together.
-    let mut blocks = match (order.magnitudes, order.reverse) {
-        (false, false) => first_of_blocks(x, Order { magnitudes: false, reverse: false }),
-        (false, true) => first_of_blocks(x, Order { magnitudes: false, reverse: true }),
-        (true, false) => first_of_blocks(x, Order { magnitudes: true, reverse: false }),
-        (true, true) => first_of_blocks(x, Order { magnitudes: true, reverse: true }),
-    };
+    let first = |b: usize| T::first(&x[b * BLOCK..][..BLOCK], order, b as u32);
+    let mut blocks = Scratch::each(x.len() / BLOCK, first);
     blocks.select_nth_unstable(k - 1);
     let rest = x.len() % BLOCK;
     Scratch::each(k * BLOCK + rest, |j| {
@@ -173,11 +164,6 @@ fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
         };
         x[i].entry(order, i as u32)
     })
-}
-
-#[inline(always)]
-fn first_of_blocks<T: Keyed>(x: &[T], order: Order) -> Scratch<T::Entry> {
-    Scratch::each(x.len() / BLOCK, |b| T::first(&x[b * BLOCK..][..BLOCK], order, b as u32))
 }
 
 pub(super) fn top_k<T: Keyed>(c: &TopK, x: &[T], y: &mut [T], indices: Option<&mut [u64]>, saved: Option<&mut [u32]>) {
