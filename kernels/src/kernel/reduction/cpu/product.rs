@@ -11,31 +11,20 @@ use crate::simd::{self, SimdReal};
 
 /// Neighbouring elements that one task multiplies.
 const PART: usize = 1 << 15;
-/// Products that are made side by side: one by one, each multiplication would wait for the one before.
-const LANES: usize = 64;
+const LANES: usize = 16;
 /// Neighbouring results that are made together.
 const COLUMNS: usize = 1024;
 
 /// The product of neighbours, in lanes.
-#[inline(always)]
 fn product<T: SimdReal>(x: &[T]) -> T {
     let mut lanes = [T::ONE; LANES];
-    let (chunks, rest) = x.as_chunks::<LANES>();
+    let chunks = x.chunks_exact(LANES);
+    let rest = chunks.remainder();
     for c in chunks {
-        for (l, &v) in lanes.iter_mut().zip(c) {
-            *l = *l * v;
-        }
+        lanes.iter_mut().zip(c).for_each(|(l, &v)| *l = *l * v);
     }
-    for (l, &v) in lanes.iter_mut().zip(rest) {
-        *l = *l * v;
-    }
-    for half in [32, 16, 8, 4, 2, 1] {
-        let (low, high) = lanes.split_at_mut(half);
-        for (l, &h) in low.iter_mut().zip(&high[..half]) {
-            *l = *l * h;
-        }
-    }
-    lanes[0]
+    lanes.iter_mut().zip(rest).for_each(|(l, &v)| *l = *l * v);
+    lanes.iter().fold(T::ONE, |p, &l| p * l)
 }
 
 /// Multiplies over the axes that are reduced.
@@ -54,40 +43,15 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
 fn rows<T: SimdReal>(x: &[T], axes: &ReductionAxes, n: usize, y: &mut [T]) {
     let (runs, parts) = (axes.count(true) / n, n.div_ceil(PART));
     let mut products = Scratch::filled(y.len() * runs * parts, T::ONE);
-    dispatch(Parts { x, axes, n, runs, parts, products: SendPtr(products.as_mut_ptr()) });
+    let shared = Shared(products.as_mut_ptr());
+    let shared = &shared;
+    share(products.len(), x.len(), move |i| {
+        let (r, run, first) = (i / parts / runs, i / parts % runs, i % parts * PART);
+        let run = &x[axes.row_offset(r) + axes.reduced_offset(run * n)..][..n];
+        // SAFETY: task i alone writes element i.
+        unsafe { shared.0.add(i).write(product(&run[first..n.min(first + PART)])) };
+    });
     y.iter_mut().zip(products.chunks(runs * parts)).for_each(|(y, p)| *y = product(p));
-}
-
-/// The products of the parts of all runs.
-struct Parts<'a, T> {
-    x: &'a [T],
-    axes: &'a ReductionAxes,
-    n: usize,
-    runs: usize,
-    parts: usize,
-    products: SendPtr<T>,
-}
-
-impl<T: SimdReal> Choose<T> for Parts<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        let (n, rows) = (self.n, self.axes.count(false));
-        share(rows * self.runs * self.parts, self.x.len(), |i| {
-            let (r, run, first) = (i / self.parts / self.runs, i / self.parts % self.runs, i % self.parts * PART);
-            let x = &self.x[self.axes.row_offset(r) + self.axes.reduced_offset(run * n)..][..n];
-            // SAFETY: task i alone writes element i; L is what the machine has.
-            unsafe { L::enter(Part(&x[first..n.min(first + PART)], &mut self.products.slice(i, 1)[0])) };
-        });
-    }
-}
-
-/// Neighbours, and where their product goes.
-struct Part<'a, T>(&'a [T], &'a mut T);
-
-impl<T: SimdReal> WithLanes<T> for Part<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        *self.1 = product(self.0);
-    }
 }
 
 /// Neighbouring results, some columns at a time.
