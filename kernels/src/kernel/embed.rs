@@ -1,6 +1,7 @@
 //! Rows of a table by their numbers, and the gradient of the table.
 
 use super::gather::Picks;
+use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::{Error, Result};
@@ -82,18 +83,48 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
         return;
     }
     let rows = gw.len() / width;
-    let tasks = ((gw.len() + gy.len()) / TASK).clamp(1, 16);
-    let each = rows.div_ceil(tasks);
+    let tasks = ((gw.len() + gy.len()) / TASK).clamp(1, MOST);
+    let each = rows.div_ceil(tasks).next_power_of_two();
+    let parts = Sorted::new(indices, rows, each);
     tasks::parts(gw, each * width, |p, part| {
         if output == Output::Write {
             part.fill(T::ZERO);
         }
-        let (first, count) = ((p * each) as i64, part.len() / width);
-        for (k, &i) in indices.iter().enumerate() {
-            if (first..first + count as i64).contains(&i) {
-                let row = &mut part[(i - first) as usize * width..][..width];
-                simd::add_assign(row, &gy[k * width..][..width]);
-            }
+        for &k in parts.of(p) {
+            let row = &mut part[(indices[k] as usize - p * each) * width..][..width];
+            simd::add_assign(row, &gy[k * width..][..width]);
         }
     });
+}
+
+/// Tasks of a scatter at most.
+const MOST: usize = 16;
+
+/// Positions of indices, sorted by the tasks that their rows belong to, in order for each.
+struct Sorted {
+    positions: Scratch<usize>,
+    /// Where each task's begin, and where the last one's end.
+    starts: [usize; MOST + 1],
+}
+
+impl Sorted {
+    /// Tasks have `each` rows, a power of two. What is no row's number is left out.
+    fn new(indices: &[i64], rows: usize, each: usize) -> Sorted {
+        let shift = each.trailing_zeros();
+        let valid = || indices.iter().enumerate().filter(|(_, i)| (0..rows as i64).contains(i));
+        let mut starts = [0; MOST + 1];
+        valid().for_each(|(_, &i)| starts[(i >> shift) as usize + 1] += 1);
+        (0..MOST).for_each(|task| starts[task + 1] += starts[task]);
+        let (mut next, mut positions) = (starts, Scratch::filled(indices.len(), 0));
+        for (k, &i) in valid() {
+            let at = &mut next[(i >> shift) as usize];
+            positions[*at] = k;
+            *at += 1;
+        }
+        Sorted { positions, starts }
+    }
+
+    fn of(&self, task: usize) -> &[usize] {
+        &self.positions[self.starts[task]..self.starts[task + 1]]
+    }
 }

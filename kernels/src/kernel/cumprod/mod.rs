@@ -3,10 +3,13 @@
 mod cpu;
 mod cuda;
 
-use super::axis::Axis;
+use super::axis::{Axis, TOGETHER};
+use crate::array::scratch::counted;
 use crate::array::{Data, Place};
-use crate::call::{Call, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::dtype::DType;
 use crate::error::Result;
+use crate::pool;
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -33,6 +36,22 @@ impl Call for CumProd {
             return cuda::cumprod(self, x, y);
         }
         with_real!(y.dtype(), T => cpu::cumprod(self, x.as_slice::<T>(), y.as_mut_slice()));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 1, y: 0 })
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [0, counted(self.at.n * TOGETHER * dtype.size()) * pool::num_threads().min(self.at.lines().div_ceil(TOGETHER))]
+    }
+
+    /// On the host.
+    fn backward(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(x), Some(gy), Some(gx)) = (&x[0], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let output = gx.output;
+        with_real!(run.dtype, T => cpu::backward(self, x.slice::<T>(), gy.slice(), gx.slice(), output));
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
 //! Sequences of several lengths, padded or packed: a packed row for each step of each sequence, steps first.
 
+mod cpu;
 mod cuda;
 
 use super::ops;
-use crate::array::scratch::{Scratch, counted};
+use crate::array::scratch::counted;
 use crate::array::{Data, Output, Place};
-use crate::call::{Call, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::gather::Picks;
 use crate::kernel::gather::cuda::{self as gather, OutOfRange};
-use crate::kernel::gather::rows;
 use crate::with_real;
 
 /// Sizes of both forms.
@@ -25,22 +25,9 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The padded row of a step.
-    fn padded(&self, step: usize, sequence: usize) -> usize {
-        if self.batch_first { sequence * self.steps + step } else { step * self.batch + sequence }
-    }
-
-    /// Offsets of the padded rows, in the order of the packed ones: step `t` has the first `size(t)` sequences.
-    fn offsets(&self, size: impl Fn(usize) -> usize) -> Scratch<usize> {
-        let mut at = Scratch::filled(self.rows, 0);
-        let places = (0..self.steps).flat_map(|t| (0..size(t)).map(move |b| (t, b)));
-        at.iter_mut().zip(places).for_each(|(at, (t, b))| *at = self.padded(t, b) * self.width);
-        at
-    }
-
-    /// Bytes of the offsets.
+    /// Bytes of where steps begin.
     fn scratch(&self) -> [usize; 2] {
-        [counted(self.rows.saturating_mul(size_of::<usize>())), 0]
+        [counted(self.steps.saturating_add(1).saturating_mul(size_of::<usize>())); 2]
     }
 }
 
@@ -91,8 +78,22 @@ impl Call for PackRows {
         check(lengths.as_slice(), "lengths", c.steps, c.rows)?;
         greater(lengths, &y[1].data)?;
         let sizes = y[1].data.as_slice::<i32>();
-        let at = c.offsets(|t| sizes[t] as usize);
-        with_real!(run.dtype, T => rows::gather(x[0].slice::<T>(), &at, c.width, y[0].slice(), Output::Write));
+        let size = |t: usize| sizes[t] as usize;
+        with_real!(run.dtype, T => cpu::pack(c, size, x[0].slice::<T>(), y[0].data.as_mut_slice(), Output::Write));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 0b10, y: 0 })
+    }
+
+    /// On the host.
+    fn backward(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(lengths), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (c, lengths, output) = (&self.0, lengths.data.as_slice::<i64>(), gx.output);
+        check(lengths, "lengths", c.steps, c.rows)?;
+        let size = |t: usize| lengths.partition_point(|n| *n > t as i64);
+        with_real!(run.dtype, T => cpu::pad(c, size, gy.slice::<T>(), gx.slice(), output, 0.0));
         Ok(())
     }
 
@@ -109,6 +110,14 @@ pub struct PadRows {
     pub value: f64,
 }
 
+impl PadRows {
+    /// The sequences that have a step, as given.
+    fn size<'a>(&self, sizes: &'a Data) -> impl Fn(usize) -> usize + 'a {
+        let sizes = sizes.as_slice::<i64>();
+        |t| sizes.get(t).map_or(0, |n| *n as usize)
+    }
+}
+
 impl Call for PadRows {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (c, sizes) = (&self.sequences, &x[1].data);
@@ -118,11 +127,23 @@ impl Call for PadRows {
             return greater(sizes, &y[1].data);
         }
         check(sizes.as_slice(), "batch_sizes", c.batch, c.rows)?;
-        ops::fill(&y[0].data, self.value)?;
         greater(sizes, &y[1].data)?;
-        let sizes = sizes.as_slice::<i64>();
-        let at = c.offsets(|t| sizes.get(t).map_or(0, |n| *n as usize));
-        with_real!(run.dtype, T => rows::scatter(x[0].slice::<T>(), &at, c.width, y[0].slice(), Output::Write));
+        let (size, value) = (self.size(sizes), self.value);
+        with_real!(run.dtype, T => cpu::pad(c, size, x[0].slice::<T>(), y[0].slice(), Output::Write, value));
+        Ok(())
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs { x: 0b10, y: 0 })
+    }
+
+    /// On the host.
+    fn backward(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(sizes), Some(gy), Some(gx)) = (&x[1], &gy[0], &mut gx[0]) else { return Ok(()) };
+        let (c, output) = (&self.sequences, gx.output);
+        check(sizes.data.as_slice(), "batch_sizes", c.batch, c.rows)?;
+        let size = self.size(&sizes.data);
+        with_real!(run.dtype, T => cpu::pack(c, size, gy.slice::<T>(), gx.slice(), output));
         Ok(())
     }
 

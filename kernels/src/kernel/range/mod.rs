@@ -6,6 +6,7 @@ use crate::array::{Data, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
+use crate::pool::tasks;
 use crate::with_real;
 
 /// `n` numbers from `start` on; in single precision each is the sum of the one before and `step`.
@@ -53,6 +54,9 @@ pub struct Linspace {
     pub step: f64,
 }
 
+/// Numbers of a task.
+const TASK: usize = 1 << 14;
+
 impl Call for Linspace {
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let &Linspace { start, stop, step } = self;
@@ -61,7 +65,12 @@ impl Call for Linspace {
         }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
-            y.iter_mut().enumerate().for_each(|(i, y)| *y = T::from_f64(start + i as f64 * step));
+            // The number within a task is a short one, of which vectors are converted together.
+            tasks::parts(y, TASK, |task, y| {
+                let first = (task * TASK) as f64;
+                let numbers = y.iter_mut().enumerate();
+                numbers.for_each(|(i, y)| *y = T::from_f64(start + (first + i as i32 as f64) * step));
+            });
             if let [_, .., last] = y {
                 *last = T::from_f64(stop);
             }

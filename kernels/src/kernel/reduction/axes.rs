@@ -32,6 +32,11 @@ impl ReductionAxes {
         self.0.last().filter(|a| !a.1).map_or(1, |a| a.0)
     }
 
+    /// Size of the innermost kept axis: the number of results, if the kept axes are neighbours.
+    pub fn kept_together(&self) -> usize {
+        self.0.iter().rev().find(|a| !a.1).map_or(1, |a| a.0)
+    }
+
     /// Number of positions on the reduced, or on the kept axes.
     pub fn count(&self, reduced: bool) -> usize {
         self.0.iter().filter(|a| a.1 == reduced).map(|a| a.0).product()

@@ -89,6 +89,11 @@ pub(super) fn gather<T: SimdReal>(r: &RoiAlign, x: &[T], boxes: &[T], y: &mut [T
     tasks::parts(y, r.channels * area, |k, y| {
         let corners = &boxes[k * 5..][..5];
         let (image_number, [rows, columns]) = (corners[0].to_f64() as usize, r.axes(corners));
+        if !r.channel_last {
+            let first = image_number * r.channels * image;
+            let images = x[first..].chunks_exact(image.max(1));
+            return images.zip(y.chunks_exact_mut(area)).for_each(|(x, y)| bins(x, width, &rows, &columns, y));
+        }
         for c in 0..r.channels {
             for bin in 0..area {
                 let mut sum = T::ZERO;
@@ -101,6 +106,21 @@ pub(super) fn gather<T: SimdReal>(r: &RoiAlign, x: &[T], boxes: &[T], y: &mut [T
         }
     });
     Ok(())
+}
+
+/// The bins of one channel of a box.
+fn bins<T: SimdReal>(x: &[T], width: usize, rows: &Bins<T>, columns: &Bins<T>, y: &mut [T]) {
+    for (bin, y) in y.chunks_exact_mut(columns.elements.len()).enumerate() {
+        y.fill(T::ZERO);
+        for (i, v) in rows.of(bin) {
+            let line = &x[i * width..][..width];
+            for (j, y) in y.iter_mut().enumerate() {
+                let (first, count) = columns.elements[j];
+                let weights = &columns.weight[j * columns.reach..][..count];
+                *y += v * line[first..first + count].iter().zip(weights).map(|(&x, &w)| x * w).sum::<T>();
+            }
+        }
+    }
 }
 
 pub(super) fn spread<T: SimdReal>(r: &RoiAlign, gy: &[T], boxes: &[T], gx: &mut [T], output: Output) -> Result<()> {

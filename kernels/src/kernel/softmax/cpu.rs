@@ -97,9 +97,14 @@ pub fn log_softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
 
 /// `gx = y (gy - sum(y gy))`
 pub fn softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    written(a, gx, output, &|b, gx| match a.inner {
-        1 => row::softmax_backward(b.row(y), b.row(gy), gx.row()),
-        _ => block::softmax_backward(b, y, gy, gx),
+    if a.inner != 1 {
+        return written(a, gx, output, &|b, gx| block::softmax_backward(b, y, gy, gx));
+    }
+    let gx = SharedOutput::new(gx);
+    a.each(&|b| {
+        // SAFETY: the only one for this block.
+        let mut gx = unsafe { BlockOutput::of(&b, &gx) };
+        row::softmax_backward(b.row(y), b.row(gy), gx.row(), output);
     });
 }
 

@@ -40,8 +40,10 @@ impl Call for Softmax {
         Ok(())
     }
 
+    /// Rows of softmax add their gradients without a buffer.
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [0, self.at.scratch(dtype.size())]
+        let buffered = self.log || self.at.inner != 1;
+        [0, if buffered { self.at.scratch(dtype.size()) } else { 0 }]
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {

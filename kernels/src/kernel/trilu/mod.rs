@@ -91,9 +91,29 @@ impl Eye {
     }
 }
 
+impl Eye {
+    /// Ones go to rows while these are still in the cache.
+    fn matrix<T: SimdReal>(&self, y: &mut [T]) {
+        let (first, length) = self.diagonal();
+        let (next, after) = (self.columns + 1, first + length * (self.columns + 1));
+        tasks::parts(y, TASK, |task, y| {
+            y.fill(T::ZERO);
+            let from = task * TASK;
+            // The first of the diagonal from here on.
+            let one = first + from.saturating_sub(first).div_ceil(next) * next;
+            let end = after.min(from + y.len());
+            (one..end).step_by(next).for_each(|i| y[i - from] = T::ONE);
+        });
+    }
+}
+
 impl Call for Eye {
     fn forward(&self, _run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (y, (first, length)) = (&y[0].data, self.diagonal());
+        if let Place::Host = y.place() {
+            with_real!(y.dtype(), T => self.matrix(y.as_mut_slice::<T>()));
+            return Ok(());
+        }
         ops::fill(y, 0.0)?;
         if length == 0 {
             return Ok(());

@@ -163,17 +163,15 @@ mod avx512 {
 
     /// # Safety
     /// T is f32, I one byte; the machine has the instructions; rows of gx are twice as long as gy and places.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub unsafe fn share_to<T, I>(mut row: PairGradients<T, I>, add: bool) {
         let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
         let (gy, places) = (row.gy.as_ptr().cast::<f32>(), row.places.as_ptr().cast::<u8>());
         for i in (0..row.gy.len()).step_by(16) {
             let n = (row.gy.len() - i).min(16);
-            // SAFETY: the masks, and the length of the copy, keep to the `n` windows from `i` on.
+            // SAFETY: the masks keep to the `n` windows from `i` on.
             unsafe {
-                let mut bytes = [0u8; 16];
-                std::ptr::copy_nonoverlapping(places.add(i), bytes.as_mut_ptr(), n);
-                let place = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
+                let place = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(ones(n), places.add(i).cast()));
                 let g = _mm512_maskz_loadu_ps(ones(n), gy.add(i));
                 let at = |k: i32| _mm512_maskz_mov_ps(_mm512_cmpeq_epi32_mask(place, _mm512_set1_epi32(k)), g);
                 store(ga.add(2 * i), n, (at(0), at(1)), add);

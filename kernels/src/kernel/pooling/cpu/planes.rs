@@ -228,6 +228,9 @@ impl Planes {
 
     #[inline(always)]
     pub fn sum<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+        if self.pairs() {
+            return self.sum_pairs(x, y, divisor);
+        }
         let width = self.width();
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
@@ -309,6 +312,20 @@ impl Planes {
             let y = &mut y[r * width..][..width];
             for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
                 *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
+            }
+        }
+    }
+
+    /// All windows are whole; numbers are added in the order of `sum`.
+    #[inline(always)]
+    fn sum_pairs<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+        let width = self.width();
+        let count = T::from_f64(if divisor == Divisor::One { 1.0 } else { 4.0 });
+        for (r, at) in self.row_pairs() {
+            let [a, b] = self.pair(x, at);
+            let y = &mut y[r * width..][..width];
+            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
+                *y = (T::ZERO + a[0] + a[1] + b[0] + b[1]) / count;
             }
         }
     }

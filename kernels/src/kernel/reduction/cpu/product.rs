@@ -4,8 +4,9 @@ use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
 use crate::kernel::reduction::axes::ReductionAxes;
-use crate::pool::tasks::{Shared, share};
+use crate::pool::tasks::{SendPtr, Shared, share};
 use crate::shape::Shape;
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
 /// Neighbouring elements that one task multiplies.
@@ -74,33 +75,144 @@ fn columns<T: SimdReal>(x: &[T], axes: &ReductionAxes, y: &mut [T]) {
     });
 }
 
+/// Elements that the gradient goes over side by side.
+const SIDE: usize = 16;
+
 /// The gradient: of each element the product of all others, from the left and from the right.
 pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: &[T], gx: &mut [T], output: Output) {
     if x.is_empty() {
         return;
     }
     let axes = ReductionAxes::new(shape, reduced);
-    let (inner, count) = (axes.inner(), axes.count(true));
-    let mut offsets = Scratch::filled(count, 0);
-    offsets.iter_mut().enumerate().for_each(|(k, o)| *o = axes.reduced_offset(k));
-    let shared = Shared(gx.as_mut_ptr());
-    let (shared, offsets, axes) = (&shared, &offsets[..], &axes);
-    share(gy.len(), x.len(), move |r| {
-        let base = axes.row_offset(r / inner) + r % inner;
-        let mut left = Scratch::filled(count, T::ONE);
-        let mut product = gy[r];
-        for (left, o) in left.iter_mut().zip(offsets) {
+    let add = output == Output::Accumulate;
+    dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: Places::new(&axes), axes: &axes, add });
+}
+
+/// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
+struct Places {
+    offsets: Scratch<usize>,
+    /// Neighbours that belong to one result: groups are full but for each run's last one. Else 1, and neighbours are of
+    /// neighbouring results.
+    run: usize,
+}
+
+impl Places {
+    fn new(axes: &ReductionAxes) -> Places {
+        let run = axes.reduced_last().unwrap_or(1);
+        let groups = run.div_ceil(SIDE);
+        let at = |i: usize| axes.reduced_offset(i / groups * run) + i % groups * SIDE;
+        Places { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
+    }
+}
+
+/// The gradients of all elements.
+struct Others<'a, T> {
+    x: &'a [T],
+    gy: &'a [T],
+    gx: SendPtr<T>,
+    places: Places,
+    axes: &'a ReductionAxes,
+    add: bool,
+}
+
+impl<T: SimdReal> Choose<T> for Others<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let inner = self.axes.inner();
+        let blocks = inner.div_ceil(SIDE);
+        share(self.axes.count(false) / inner * blocks, self.x.len(), |task| {
+            let (row, first) = (task / blocks, task % blocks * SIDE);
+            let base = self.axes.row_offset(row) + first;
+            let gy = &self.gy[row * inner + first..][..SIDE.min(inner - first)];
+            // SAFETY: L is what the machine has; a task has the elements of its own results.
+            unsafe { L::enter(Group { all: &self, base, gy }) };
+        });
+    }
+}
+
+/// The elements of one result, or of some side by side.
+struct Group<'a, 'b, T> {
+    all: &'a Others<'b, T>,
+    base: usize,
+    gy: &'a [T],
+}
+
+impl<T: SimdReal> Group<'_, '_, T> {
+    /// Elements of group number `i`.
+    #[inline(always)]
+    fn width(&self, i: usize) -> usize {
+        let run = self.all.places.run;
+        if run == 1 { self.gy.len() } else { (run - i % run.div_ceil(SIDE) * SIDE).min(SIDE) }
+    }
+
+    /// What each lane begins with: its result's gradient, times the products of the other lanes if they are one result's.
+    #[inline(always)]
+    fn begin(&self, lanes: &[T; SIDE]) -> [T; SIDE] {
+        let mut from = [T::ONE; SIDE];
+        if self.all.places.run == 1 {
+            from[..self.gy.len()].copy_from_slice(self.gy);
+            return from;
+        }
+        let (mut left, mut right) = (self.gy[0], T::ONE);
+        for (f, &l) in from.iter_mut().zip(lanes) {
+            *f = left;
+            left = left * l;
+        }
+        for (f, &l) in from.iter_mut().zip(lanes).rev() {
+            *f = *f * right;
+            right = right * l;
+        }
+        from
+    }
+}
+
+impl<T: SimdReal> WithLanes<T> for Group<'_, '_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let Others { x, gx, places, add, .. } = self.all;
+        let mut left = Scratch::filled(places.offsets.len(), [T::ONE; SIDE]);
+        let mut product = [T::ONE; SIDE];
+        for (i, (left, &at)) in left.iter_mut().zip(places.offsets.iter()).enumerate() {
             *left = product;
-            product = product * x[base + o];
+            let n = self.width(i);
+            times(&mut product, &x[self.base + at..][..n]);
         }
-        let mut right = T::ONE;
-        for (o, &left) in offsets.iter().zip(left.iter()).rev() {
+        let mut right = self.begin(&product);
+        for (i, (left, &at)) in left.iter().zip(places.offsets.iter()).enumerate().rev() {
+            let n = self.width(i);
             // SAFETY: inside the gradient; each result has elements of its own.
-            let g = unsafe { &mut *shared.0.add(base + o) };
-            *g = left * right + if output == Output::Write { T::ZERO } else { *g };
-            right = right * x[base + o];
+            let gx = unsafe { gx.slice(self.base + at, n) };
+            put(gx, left, &right, *add);
+            times(&mut right, &x[self.base + at..][..n]);
         }
-    });
+    }
+}
+
+/// `p *= x`, where there is an x.
+#[inline(always)]
+fn times<T: SimdReal>(p: &mut [T; SIDE], x: &[T]) {
+    if let Some(x) = x.first_chunk::<SIDE>() {
+        for (p, &x) in p.iter_mut().zip(x) {
+            *p = *p * x;
+        }
+        return;
+    }
+    for (p, &x) in p.iter_mut().zip(x) {
+        *p = *p * x;
+    }
+}
+
+/// `g = a b`, or `g += a b`
+#[inline(always)]
+fn put<T: SimdReal>(g: &mut [T], a: &[T; SIDE], b: &[T; SIDE], add: bool) {
+    if let Some(g) = g.first_chunk_mut::<SIDE>() {
+        for ((g, &a), &b) in g.iter_mut().zip(a).zip(b) {
+            *g = if add { *g + a * b } else { a * b };
+        }
+        return;
+    }
+    for ((g, &a), &b) in g.iter_mut().zip(a).zip(b) {
+        *g = if add { *g + a * b } else { a * b };
+    }
 }
 
 #[cfg(test)]

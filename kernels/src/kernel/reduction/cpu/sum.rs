@@ -4,7 +4,7 @@ use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::kernel::reduction::axes::{ReductionAxes, Runs};
 use crate::pool;
-use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
+use crate::pool::tasks::{self, MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
 use smallvec::SmallVec;
@@ -65,6 +65,10 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
     let (size, count) = (fill.unwrap_or(inner), axes.count(true) / fill.unwrap_or(1));
     let per = if size >= 2 * PART { size.div_ceil(PART) } else { 1 };
     let (runs, total) = (x.len() / inner * count, y.len());
+    if let Some(n) = fill.filter(|n| *n < SHORT && axes.count(false) == axes.kept_together()) {
+        let each = SHORT / n;
+        return tasks::parts(y, each * n, |task, y| repeat(x, task * each % x.len(), n, y, output));
+    }
     let y = Shared(y.as_mut_ptr());
     let y = &y;
     share(runs * per, total, move |i| {
@@ -81,6 +85,19 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
             (None, Output::Accumulate) => simd::add_assign(y, &x[row * inner + first..][..n]),
         }
     });
+}
+
+/// Runs of neighbours below this size are written many in a task.
+const SHORT: usize = 1 << 14;
+
+/// Repeats each of x, from number `first` on and around, over `n` neighbours.
+fn repeat<T: SimdReal>(x: &[T], first: usize, n: usize, y: &mut [T], output: Output) {
+    for (y, &x) in y.chunks_exact_mut(n).zip(x[first..].iter().chain(x.iter().cycle())) {
+        match output {
+            Output::Write => y.fill(x),
+            Output::Accumulate => y.iter_mut().for_each(|y| *y += x),
+        }
+    }
 }
 
 /// The axes of `to` that `from` repeats over.

@@ -1,7 +1,9 @@
 //! Along the last axis: each row is contiguous. Work goes in pieces that stay in the first cache, so that several plain
 //! vector loops cost little more than one.
 
+use crate::array::Output;
 use crate::expr::op::{Binary, Unary};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
 const PIECE: usize = 1024;
@@ -22,12 +24,40 @@ pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     }
 }
 
-pub(super) fn softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T]) {
-    let mean = simd::dot(y, gy);
-    for (gx, (y, gy)) in gx.chunks_mut(PIECE).zip(y.chunks(PIECE).zip(gy.chunks(PIECE))) {
-        gx.copy_from_slice(gy);
-        simd::add_scalar(gx, -mean);
-        super::update(Binary::Mul, gx, y);
+pub(super) fn softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T], output: Output) {
+    let (mean, n) = (simd::dot(y, gy), gx.len());
+    dispatch(FromMean { y: &y[..n], gy: &gy[..n], gx, mean, add: output == Output::Accumulate });
+}
+
+/// `gx = y (gy - mean)`, or what is added.
+struct FromMean<'a, T> {
+    y: &'a [T],
+    gy: &'a [T],
+    gx: &'a mut [T],
+    mean: T,
+    add: bool,
+}
+
+impl<T: SimdReal> Choose<T> for FromMean<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: L is what the machine has.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: SimdReal> WithLanes<T> for FromMean<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let mean = self.mean;
+        if self.add {
+            for ((gx, &gy), &y) in self.gx.iter_mut().zip(self.gy).zip(self.y) {
+                *gx += (gy - mean) * y;
+            }
+            return;
+        }
+        for ((gx, &gy), &y) in self.gx.iter_mut().zip(self.gy).zip(self.y) {
+            *gx = (gy - mean) * y;
+        }
     }
 }
 
