@@ -157,7 +157,7 @@ impl PyNdArray {
                 return Err(errors::raise(py, e));
             }
         };
-        convert::view_of(py, a, data, mode != "r")
+        convert::view_of(py, a, a.storage().export(data, mode != "r"))
     }
 
     /// Converts the content to `dtype` for good, and gives it as a NumPy array. `ctx` is not used.

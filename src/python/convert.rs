@@ -8,6 +8,7 @@ use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Error;
 use nnrs_kernels::shape::Shape;
+use nnrs_kernels::simd::stream;
 use nnrs_kernels::with_dtype;
 use numpy::npyffi::{NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_TYPES, NpyTypes, PY_ARRAY_API};
 use numpy::npyffi::{get_type_object, npy_intp};
@@ -173,11 +174,10 @@ pub(crate) fn to_numpy(py: Python<'_>, data: Data, shape: Shape) -> PyResult<Bou
     over(py, NumpyBase { export: Export::new(data, false), _array: None }, &shape, NPY_ARRAY_CARRAY)
 }
 
-/// A NumPy array over `data`, the memory of the array `a`, to be written if `writes`.
-pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, data: Data, writes: bool) -> PyResult<Bound<'py, PyAny>> {
-    a.storage().note_exported();
-    let memory = NumpyBase { export: Export::new(data, writes), _array: Some(a.handle()) };
-    over(py, memory, &a.shape(), if writes { NPY_ARRAY_CARRAY } else { NPY_ARRAY_CARRAY_RO })
+/// A NumPy array over memory of the array `a`.
+pub(crate) fn view_of<'py>(py: Python<'py>, a: &NdArray, export: Export) -> PyResult<Bound<'py, PyAny>> {
+    let flags = if export.writes() { NPY_ARRAY_CARRAY } else { NPY_ARRAY_CARRAY_RO };
+    over(py, NumpyBase { export, _array: Some(a.handle()) }, &a.shape(), flags)
 }
 
 /// Other than `PyArray::borrow_from_array` this gives NumPy's error where NumPy makes no array: too many axes, no memory.
@@ -210,11 +210,11 @@ fn refused(py: Python<'_>, e: PyErr, shape: &Shape) -> PyErr {
 
 /// A NumPy array over an array's memory, for reading and writing.
 pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py, PyAny>> {
-    let data = errors::run(py, || {
+    let export = errors::run(py, || {
         a.fetch()?; // in the type that it has
         a.show(if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() })
     })?;
-    view_of(py, a, data, true)
+    view_of(py, a, export)
 }
 
 /// Copies anything that NumPy makes an array of; keeps its element type.
@@ -234,8 +234,11 @@ pub(crate) fn from_numpy(function: &str, arg: &str, value: &Bound<'_, PyAny>) ->
 /// Writes what NumPy can broadcast to the array's shape. Booleans become 0 or 1: those of NumPy may be any byte.
 pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     reserve::check(py)?;
+    let (data, shape) = (errors::run(py, || a.overwrite(dtype))?, a.shape());
+    if write_large(py, &data, &shape, values)? {
+        return Ok(());
+    }
     finish::calling(py, || {
-        let (data, shape) = (errors::run(py, || a.overwrite(dtype))?, a.shape());
         // Another thread may have given the array another shape since the values were found to fit.
         let misfit = |e: PyErr| match e.is_instance_of::<PyValueError>(py) {
             true => errors::raise(py, Error::shape("value", format!("an array that broadcasts to shape {shape}"))),
@@ -247,6 +250,26 @@ pub(crate) fn write_all(py: Python<'_>, a: &NdArray, dtype: DType, values: &Boun
         }
         Ok(())
     })
+}
+
+/// Copies a large array that needs no conversion, on all threads. Whether it was one.
+fn write_large(py: Python<'_>, data: &Data, shape: &Shape, values: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    let n = data.bytes();
+    let is_plain = n >= stream::LARGE
+        && data.len() == shape.size()
+        && values.shape() == &shape[..]
+        && values.is_c_contiguous()
+        && data.dtype() != DType::Bool
+        && values.dtype().is_equiv_to(&descr(py, data.dtype())?);
+    // SAFETY: the object is a NumPy array.
+    let (from, to) = (unsafe { (*values.as_array_ptr()).fields.data as usize }, data.ptr() as usize);
+    if !is_plain || (from < to + n && to < from + n) {
+        return Ok(false);
+    }
+    // SAFETY: both have n bytes, which the array and `data` keep. That another thread may write to them meanwhile is what
+    // NumPy's own copy has too: the values are then mixed.
+    finish::detached(py, || unsafe { stream::copy(from as *const u8, to as *mut u8, n) });
+    Ok(true)
 }
 
 pub(crate) fn tuple<'py>(py: Python<'py>, s: &[usize]) -> PyResult<Bound<'py, PyTuple>> {

@@ -2,7 +2,7 @@
 
 use super::mirror::Access;
 use super::storage::note_clear;
-use super::{Content, Data, Maker, NdArray, Place, Storage};
+use super::{Content, Data, Export, Maker, NdArray, Place, Storage};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Weak};
@@ -249,9 +249,9 @@ impl NdArray {
         self.read(self.dtype())
     }
 
-    /// As [`NdArray::modify`], for a caller that will rather read the elements than write them.
+    /// A view to read and write by: as [`NdArray::modify`], for a caller that will rather read the elements than write them.
     #[inline]
-    pub fn show(&self, dtype: DType) -> Result<Data> {
+    pub fn show(&self, dtype: DType) -> Result<Export> {
         let storage = self.storage();
         let (_, offset, n) = self.located();
         storage.show(dtype, offset, n)

@@ -334,7 +334,8 @@ impl Data {
         Data { offset: self.offset + n, len: self.len - n, ..self.clone() }
     }
 
-    fn bytes(&self) -> usize {
+    /// What the elements take.
+    pub fn bytes(&self) -> usize {
         self.len * self.dtype.size()
     }
 

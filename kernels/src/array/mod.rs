@@ -25,7 +25,7 @@ pub use ndarray_view::NdArrayView;
 pub use snapshot::{ContentSnapshot, PlanContent};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
-pub use storage::{Absent, Maker, clears, dropped_gradient, gone, next_time, now};
+pub use storage::{Absent, Maker, clears, dropped_gradient, gone, is_any_shown, next_time, now};
 pub use storage::{Content, Storage};
 pub use strided::{AxisMap, Strided};
 pub use views::Export;
@@ -430,8 +430,17 @@ impl NdArray {
 
     /// A function has read it: if there is a view of it, what is there is noted (see [`Storage::mark`]).
     pub fn mark(&self) {
+        self.mark_where(Storage::may_be_exported);
+    }
+
+    /// As [`NdArray::mark`], if changes are noticed.
+    pub fn mark_watched(&self) {
+        self.mark_where(|s| s.may_be_exported() && s.is_watched());
+    }
+
+    fn mark_where(&self, is_due: impl FnOnce(&Storage) -> bool) {
         let layout = self.layout();
-        if !layout.storage.may_be_exported() {
+        if !is_due(&layout.storage) {
             return;
         }
         let storage = layout.storage.clone();

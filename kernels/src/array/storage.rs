@@ -3,6 +3,7 @@
 use super::alloc::Block;
 use super::data::{Data, convert};
 use super::mirror::Access;
+use super::views::Export;
 use crate::device::Place;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -172,19 +173,35 @@ const SHOW: u64 = 1 << 16;
 /// How often it is asked again while a thread shows it. One that waits for a captured run, or that a fork has left behind, ends no more.
 const PATIENCE: usize = 10_000;
 
+/// Threads that show some array.
+static SHOWING: AtomicU64 = AtomicU64::new(0);
+
+/// Some thread is just showing some array. Memory that the caller has written and given back is whole for those that begin
+/// to show it after this.
+#[inline]
+pub fn is_any_shown() -> bool {
+    SHOWING.load(SeqCst) != 0
+}
+
 /// A thread shows an array, until it is dropped.
 struct Showing<'a>(&'a AtomicU64);
 
 impl Showing<'_> {
     fn new(count: &AtomicU64) -> Showing<'_> {
+        SHOWING.fetch_add(1, SeqCst);
         count.fetch_add(SHOW + 1, SeqCst);
         Showing(count)
+    }
+
+    fn is_any(count: &AtomicU64) -> bool {
+        !count.load(SeqCst).is_multiple_of(SHOW)
     }
 }
 
 impl Drop for Showing<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
+        SHOWING.fetch_sub(1, SeqCst);
     }
 }
 
@@ -650,24 +667,32 @@ impl Storage {
         Ok(data)
     }
 
-    /// As `modify`, for a caller that will rather read the elements than write them.
-    pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Data> {
+    /// A view to read and write by: as `modify`, for a caller that will rather read the elements than write them.
+    pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Export> {
         self.fetch()?;
         let _until_it_is_noted = Showing::new(&self.showing);
         loop {
             let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;
             self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
             if self.note_shown() {
-                return Ok(data.part(offset, len));
+                return Ok(self.export(data.part(offset, len), true));
             }
         }
+    }
+
+    /// A view of memory that it has, for another library.
+    pub fn export(&self, data: Data, writes: bool) -> Export {
+        let export = Export::new(data, writes);
+        let _no_mark_is_just_made = self.state();
+        self.was_exported.store(true, Relaxed);
+        export
     }
 
     /// Counts as a modification, with which goes what there was; false where another thread came between, or a GPU.
     fn note_shown(&self) -> bool {
         let before = self.modification_count();
         let mut s = self.state();
-        let shown = if self.was_marked.load(Relaxed) {
+        let shown = if self.is_watched() {
             let known = s.shown.filter(|shown| shown.to == before).map(|shown| (shown.from, shown.sum));
             drop(s);
             let known = known.or_else(|| Some((before, self.content_sum()?)));
@@ -685,9 +710,9 @@ impl Storage {
         true
     }
 
-    /// A function has written it: what was shown meanwhile was not whole.
+    /// A function has written it: what was shown meanwhile, or is just being shown, was not whole.
     pub fn note_whole(&self) {
-        while self.state().shown.is_some() {
+        while self.state().shown.is_some() || Showing::is_any(&self.showing) {
             let before = self.modification_count();
             let sum = self.content_sum();
             let mut s = self.state();
@@ -702,16 +727,15 @@ impl Storage {
     /// Looks from now on whether the content is what it was at some time: see [`is_as_at`](Storage::is_as_at).
     #[inline]
     pub fn watch(&self) {
-        if !self.was_marked.load(Relaxed) {
+        if !self.is_watched() {
             let _no_other_thread_shows_it = self.state();
             self.was_marked.store(true, Relaxed);
         }
     }
 
-    /// A view is given out.
     #[inline]
-    pub fn note_exported(&self) {
-        self.was_exported.store(true, Relaxed);
+    pub(super) fn is_watched(&self) -> bool {
+        self.was_marked.load(Relaxed)
     }
 
     /// There may be a view, and with it something to [mark](Storage::mark).
@@ -722,8 +746,11 @@ impl Storage {
 
     /// Notes what there is now: a view of the memory could be written unnoticed.
     pub(super) fn mark(&self) {
-        let is_exported = self.is_exported();
-        self.was_exported.store(is_exported, Relaxed);
+        let is_exported = {
+            let s = self.state();
+            self.was_exported.store(s.is_exported(), Relaxed);
+            s.is_exported()
+        };
         while !self.note_content(is_exported) {}
     }
 
@@ -760,7 +787,7 @@ impl Storage {
     pub fn is_as_at(&self, time: u64) -> bool {
         for _ in 0..PATIENCE {
             let (shows, found) = (self.showing.load(SeqCst), self.looks_as_at(time));
-            if found || (shows == self.showing.load(SeqCst) && shows % SHOW == 0) {
+            if found || (shows == self.showing.load(SeqCst) && shows.is_multiple_of(SHOW)) {
                 return found;
             }
             std::thread::yield_now();

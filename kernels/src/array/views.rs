@@ -43,6 +43,12 @@ impl Export {
         Export { data, writes }
     }
 
+    /// It may write at any time.
+    #[inline]
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
     #[inline]
     pub fn data(&self) -> &Data {
         &self.data

@@ -11,6 +11,7 @@ mod ops;
 mod portable;
 mod reduce;
 mod steps;
+pub mod stream;
 mod vector;
 mod wide;
 

@@ -241,9 +241,10 @@ impl ForwardPlan {
         let _label = alloc::label("output of", node.name);
         let (clock, made) = (array::now(), step.what.makes(&node.y));
         step.what.run(node, &self.slots, false)?;
-        if array::now() != clock + made.len() as u64 {
+        if array::now() != clock + made.len() as u64 || array::is_any_shown() {
             made.iter().for_each(|&v| self.slots[v as usize].data.note_whole()); // another thread may have read some of it
         }
+        made.iter().for_each(|&v| self.slots[v as usize].data.mark_watched()); // a view may end before the run
         self.note_ran(i);
         if hooks.any() {
             self.mark(made);
