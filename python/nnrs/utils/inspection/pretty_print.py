@@ -1,9 +1,9 @@
 """A graph in text: each function with its arguments, shapes and, on request, statistics of values and gradients.
 
 >>> import nnrs as nn, nnrs.functions as F
->>> pprint(F.sum(nn.Variable((2, 3)), axis=1))
+>>> pprint(F.sum(nn.Variable((2, 3)), axis=1))  # doctest: +NORMALIZE_WHITESPACE
 Sum(Sum)
-        Depth = 1
+        Depth = 0
         Args: ['axes=[1]', 'keep_dims=False']
         Inputs: [(2, 3)]
         Outputs: [(2,)]

@@ -3,11 +3,14 @@
 >>> import nnrs as nn, nnrs.functions as F
 >>> tracer = NanInfTracer(need_details=False)
 >>> y = F.log(nn.Variable.from_numpy_array([-1.0]))
->>> with tracer.trace():
-...     y.forward(function_post_hook=tracer.forward_post_hook)
-Traceback (most recent call last):
-...
-nnrs._errors.ArgumentError: The 0th output of the function 'Log' (rank: 1) has nan or inf as its values.
+>>> y.forward(function_post_hook=tracer.forward_post_hook)
+>>> try:  # doctest: +NORMALIZE_WHITESPACE
+...     tracer.check()
+... except ValueError as error:
+...     print(error)
+Error during forward propagation
+    Log <-- ERROR
+The 0th output of the function 'Log' (rank: 0) has nan or inf as its values.
 """
 
 from __future__ import annotations
