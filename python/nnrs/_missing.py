@@ -21,7 +21,7 @@ MultiProcessDataParallelCommunicator
     "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
     "parameter": "set_parameter_from_proto",
-    "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental nvtx utils",
+    "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
     "": "ProtoVariable graph_def",
 }
 """Missing names by the module that NNabla has them in."""
@@ -29,9 +29,9 @@ MultiProcessDataParallelCommunicator
 MODULES = frozenset(
     """
 _array communicator core.graph_def
-core.variable_batch_size experimental.framework experimental.framework.data
-experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
-experimental.framework.worker experimental.graph_converters models models.imagenet models.object_detection
+core.variable_batch_size
+
+experimental.graph_converters models models.imagenet models.object_detection
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
