@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import Error, Function, Variable
+from ..._core import Error, Function, NdArray, Variable
 from ..._errors import check_type
 from ...parameter import get_parameters
 
@@ -63,9 +63,9 @@ class PrettyPrinter:
             f"\tBackward Inputs: {[v.need_grad for v in inputs]}",
         ]
         if self._summary:
-            for kind, read in (("Data", _data), ("Grads", _gradient)):
-                lines += _statistics(f"Input {kind}", [read(v) for v in inputs])
-                lines += _statistics(f"Output {kind}", [read(v) for v in outputs])
+            for kind, member in (("Data", "data"), ("Grads", "grad")):
+                lines += _statistics(f"Input {kind}", [_read(getattr(v, member)) for v in inputs])
+                lines += _statistics(f"Output {kind}", [_read(getattr(v, member)) for v in outputs])
         print("\n".join(lines))
         if self._hidden:
             self.functions.append({"name": name, "inputs": inputs, "outputs": outputs})
@@ -105,16 +105,10 @@ def pprint(
     return made if printer else None
 
 
-def _data(v: Variable) -> np.ndarray | None:
+def _read(array: NdArray) -> np.ndarray | None:
+    """The values, which stay where they are; None if they were not kept."""
     try:
-        return v.d
-    except Error:
-        return None
-
-
-def _gradient(v: Variable) -> np.ndarray | None:
-    try:
-        return v.g
+        return array.get_data("r")
     except Error:
         return None
 
