@@ -58,6 +58,14 @@ def test_settings_that_cannot_be_used_are_warned_of(tmp_path, line):
     assert text.count("[INFO]: ") == 2
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"no section = 3\n", b"[LOG\n", b"[LOG]\n[LOG]\n"])
+def test_a_file_that_is_none_of_settings_is_warned_of(tmp_path, content):
+    (tmp_path / "mine").write_bytes(content)
+    script = f"import os\nos.environ['NNABLA_CONFIG_FILE_PATH'] = {str(tmp_path / 'mine')!r}\n"
+    text = said(script + "nn.logger.info('a'); nn.logger.info('b')", tmp_path)
+    assert text.count("RuntimeWarning") == 1 and "mine is ignored: " in text and text.count("[INFO]: ") == 2
+
+
 def test_nnablas_name_is_the_same_logger(tmp_path):
     script = "import nnrs.compat\nnnrs.compat.install()\nassert logging.getLogger('nnabla') is nn.logger\n"
     script += "import nnabla\nfrom nnabla.logger import logger\nassert nnabla.logger is logger\n"
