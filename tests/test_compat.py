@@ -1,7 +1,6 @@
 """`import nnabla` finds nnrs after `compat.install()`; contexts are found by name."""
 
 import inspect
-import logging
 import os
 import subprocess
 import sys
@@ -219,11 +218,6 @@ def test_unknown_contexts():
     for config in ("x", None, []):
         with pytest.raises(ValueError, match="argument 'type_config': expected one of 'float', 'half'"):
             ext_utils.get_extension_context("cpu", type_config=config)
-
-
-def test_logger_is_silent():
-    assert nn.logger is logging.getLogger("nnrs")
-    assert [type(h) for h in nn.logger.handlers] == [logging.NullHandler]
 
 
 def test_modules_are_there_without_an_import_of_their_own():

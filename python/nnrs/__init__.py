@@ -103,6 +103,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import backward_function as backward_function
+    from . import callback as callback
     from . import compat as compat
     from . import context as context
     from . import dtypes as dtypes
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from . import ext_utils as ext_utils
     from . import functions as functions
     from . import initializer as initializer
+    from . import monitor as monitor
     from . import parametric_functions as parametric_functions
     from . import solver as solver
     from . import solvers as solvers
@@ -120,8 +122,8 @@ if TYPE_CHECKING:
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
 _MODULES = """
-_nd_array _variable backward_function compat context dtypes experimental ext_utils functions initializer
-parametric_functions solver solvers testing utils variable
+_nd_array _variable backward_function callback compat context dtypes experimental ext_utils functions initializer
+monitor parametric_functions solver solvers testing utils variable
 """.split()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import warnings
 from pathlib import Path
 
 # NNabla 1.39's settings.
@@ -51,5 +52,17 @@ def read() -> configparser.RawConfigParser:
     """The defaults, and what the files that are there say."""
     config = configparser.RawConfigParser()
     config.read_dict(_DEFAULTS)
-    config.read(_files(), encoding="utf-8")
+    for file in _files():
+        _add(config, file)
     return config
+
+
+def _add(config: configparser.RawConfigParser, file: Path) -> None:
+    """What one file says, if it is there; a RuntimeWarning if it is no file of settings."""
+    found = configparser.RawConfigParser()
+    try:
+        found.read(file, encoding="utf-8")
+    except (configparser.Error, OSError, UnicodeDecodeError) as error:
+        warnings.warn(f"{file} is ignored: {error}", RuntimeWarning, stacklevel=2)
+        return
+    config.read_dict(found)

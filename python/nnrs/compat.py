@@ -9,11 +9,13 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import logging
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from ._errors import MissingModuleError, UnsupportedError
+from .logger import logger
 
 _PACKAGES = {"nnabla": "nnrs", "nnabla_ext": "nnrs.ext"}
 
@@ -72,6 +74,7 @@ def install() -> None:
     if _alias in sys.meta_path:
         return
     sys.meta_path.insert(0, _alias)
+    logging.root.manager.loggerDict["nnabla"] = logger  # for `logging.getLogger("nnabla").setLevel(..)`
     # What is loaded already is entered, not imported: an import would set `nnrs.grad`, the function, to the module.
     for name in list(sys.modules):
         for package, real in _PACKAGES.items():
@@ -84,5 +87,6 @@ def uninstall() -> None:
     if _alias not in sys.meta_path:
         return
     sys.meta_path.remove(_alias)
+    logging.root.manager.loggerDict.pop("nnabla", None)
     for name in [n for n in sys.modules if _real_name(n) is not None]:
         del sys.modules[name]

@@ -26,6 +26,7 @@ from ._errors import (
     message,
 )
 from ._missing import missing_name
+from ._notebooks import ParameterDict
 from ._scope import (
     current,
     find,
@@ -287,7 +288,7 @@ def get_parameters(
     """
     if params is not None:
         check_type("get_parameters", "params", params, dict, "a dict to add to")
-    found: OrderedDict[str, Any] = OrderedDict() if params is None else params  # type: ignore[assignment]
+    found: OrderedDict[str, Any] = ParameterDict() if params is None else params  # type: ignore[assignment]
     for name, param in walk(get_current_parameter_scope(), path):
         if param.need_grad or not grad_only:
             found[name] = param

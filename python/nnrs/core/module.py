@@ -12,6 +12,7 @@ from typing import Any
 from .. import _files, parameter
 from .._core import Variable
 from .._errors import ArgumentError, check_type, message
+from .._notebooks import ParameterDict
 
 __all__ = ["Module"]
 
@@ -165,7 +166,7 @@ class Module:
             memo: Set of parameters that are not listed; all that are listed are added.
         """
         seen: set[Any] = set() if memo is None else memo
-        found: OrderedDict[str, Any] = OrderedDict()
+        found: OrderedDict[str, Any] = ParameterDict()
         for key, m in self.submodules.items() if recursive else ():
             inner = m.get_parameters(recursive, grad_only, seen)
             found.update((f"@{key}/{name}", v) for name, v in inner.items())

@@ -10,13 +10,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, MissingPackageError, UnsupportedError, describe, message
 from .._files import atomic_path
 from ..parameter import get_parameters
 from ._drawing import Node, svg
+
+if TYPE_CHECKING:
+    from ..utils.profiler import GraphProfiler
 
 _FUNCTION_FILL = "#4a6fa5"
 _VARIABLE_FILL = "#eef0f4"
@@ -52,6 +55,27 @@ class SimpleGraph:
         self._verbose = verbose
         self._functions = fname_color_map or {}
         self._variables = vname_color_map or {}
+
+    def draw(self, vleaf: Any, params: dict[str, Any] | None = None, profile: GraphProfiler | None = None) -> Picture:
+        """The picture as SVG, which a notebook shows. It is always drawn here.
+
+        Args:
+            vleaf: Variable whose graph is drawn.
+            params: Parameters by name; by default those of the current scope.
+            profile: A profiler of this graph that has been run: functions get their times, forward and backward.
+
+        Raises:
+            TypeError: If `vleaf` is not a Variable.
+            ValueError: If `profile` is of another graph.
+
+        >>> from nnrs import functions as F
+        >>> "ReLU" in SimpleGraph().draw(F.relu(Variable((2, 3)))).svg
+        True
+        """
+        nodes = self._nodes(vleaf, params)
+        if profile is not None:
+            _add_times(nodes, profile)
+        return Picture(svg(nodes))
 
     def save(self, vleaf: Any, fpath: str | os.PathLike[str], cleanup: bool = False, format: str | None = None) -> str:
         """Write the picture to `fpath` with the format as ending, and return that path.
@@ -132,6 +156,30 @@ class SimpleGraph:
             raise ArgumentTypeError(message("SimpleGraph", "vleaf", "a Variable", describe(vleaf)))
         known = get_parameters(grad_only=False) if params is None else params
         return _Collector(self, {v: name for name, v in known.items()}).collect(vleaf)
+
+
+class Picture:
+    """A picture; `svg` is its text."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def _add_times(nodes: list[Node], profile: GraphProfiler) -> None:
+    """Write each function's times below it. Profiler and picture have the functions in one order."""
+    from ..utils.profiler import results_of
+
+    result = results_of("SimpleGraph.draw", profile)
+    functions = [node for node in nodes if node.box]
+    forward, backward = result["forward"], result["backward"]
+    if [stat.function_name for stat in forward] != [node.lines[0] for node in functions]:
+        raise ArgumentError(message("SimpleGraph.draw", "profile", "a profiler of this graph", "one of another graph"))
+    unit = f"{profile.time_scale}s".replace("us", "\N{MICRO SIGN}s")
+    for node, f, b in zip(functions, forward, backward, strict=True):
+        node.lines.append(f"{float(f.mean_time):.3g} + {float(b.mean_time):.3g} {unit}")
 
 
 class _Collector:

@@ -1,0 +1,1 @@
+"""Arithmetic of arrays and variables; as in NNabla, there is nothing to import from here."""

@@ -1,0 +1,68 @@
+"""What monitors have in common: their names, their folder, lines that are added to a file in one go."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._errors import ArgumentTypeError, FileError, check_type, describe, message
+
+
+def check_number(function: str, argument: str, value: Any) -> Any:
+    """`value`, a real number of any type."""
+    if isinstance(value, (bool, int, float)) or np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf":
+        return value
+    raise ArgumentTypeError(message(function, argument, "a number", describe(value)))
+
+
+def check_monitor_name(function: str, name: Any) -> str:
+    check_type(function, "name", name, str, "the monitor's name as a str")
+    return str(name)
+
+
+def file_name(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def folder_of(function: str, monitor: Any) -> str:
+    try:
+        return os.fspath(monitor.save_path)
+    except (AttributeError, TypeError):
+        raise ArgumentTypeError(message(function, "monitor", "a Monitor", describe(monitor))) from None
+
+
+def make_folder(function: str, path: str | os.PathLike[str]) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{function}: cannot make the folder {os.fspath(path)!r}: {error}") from error
+
+
+def new_file(function: str, monitor: Any, name: str, ending: str) -> str | None:
+    """The path of a monitor's file, which is empty now; None without a folder."""
+    if monitor is None:
+        return None
+    path = os.path.join(folder_of(function, monitor), file_name(name)) + ending
+    make_folder(function, os.path.dirname(path))
+    try:
+        with open(path, "w"):
+            return path
+    except (OSError, ValueError) as error:
+        raise FileError(f"{function}: cannot write {path!r}: {error}") from error
+
+
+def append(path: str | None, line: str) -> None:
+    """Add a line, in one go, and leave the file as it was where that fails."""
+    if path is None:
+        return
+    try:
+        with open(path, "ab", buffering=0) as f:
+            start = f.tell()
+            text = f"{line}\n".encode()
+            if f.write(text) != len(text):
+                f.truncate(start)
+                raise OSError("the disk is full")
+    except OSError as error:
+        raise FileError(f"cannot write {path!r}: {error}") from error

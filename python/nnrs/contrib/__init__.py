@@ -1,0 +1,1 @@
+"""What NNabla keeps for old scripts."""

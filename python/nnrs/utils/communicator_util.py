@@ -1,0 +1,55 @@
+"""The communicator of a program that mpirun may have started with others.
+
+>>> create_communicator() is None, single_or_rankzero()  # this program runs alone
+(True, True)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .. import communicators
+from ..ext_utils import get_extension_context
+from ..logger import logger
+
+_current: Any = None
+
+
+def current_communicator() -> Any:
+    """What `create_communicator` made; None if the program runs alone."""
+    return _current
+
+
+def create_communicator(ignore_error: bool = False, extension_module: str = "cudnn", type_config: str = "float") -> Any:
+    """Make the communicator of all processes that mpirun started together.
+
+    Args:
+        ignore_error: Whether to go on alone, with a warning in the log, where that fails.
+        extension_module: Backend of its context.
+        type_config: Type of its context.
+
+    Returns:
+        The communicator, or None in a program that runs alone.
+    """
+    global _current
+    _current = None
+    if os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1":
+        return None
+    try:
+        context = get_extension_context(extension_module, type_config=type_config)
+        made = communicators.MultiProcessCommunicator(context)
+        made.init()
+        context.device_id = str(made.local_rank)
+    except Exception as error:
+        if not ignore_error:
+            raise
+        logger.warning("create_communicator: this process goes on alone: %s", error)
+        return None
+    _current = made if made.size > 1 else None
+    return _current
+
+
+def single_or_rankzero() -> bool:
+    """Whether this is the process that writes files and logs: the only one, or the first."""
+    return _current is None or _current.rank == 0
