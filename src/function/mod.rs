@@ -193,6 +193,11 @@ pub trait Function: Described + Any + Send + Sync {
         false
     }
 
+    /// True if what `forward` does depends on how often it has run, which the host counts: on a GPU its runs are not captured.
+    fn counts_runs(&self) -> bool {
+        false
+    }
+
     /// Whether `forward` is given the inputs' arrays themselves ([`Run`]): what it updates, or whose types it asks for.
     fn sees_arrays(&self) -> bool {
         self.has_state()
