@@ -126,6 +126,18 @@ def test_inq_fixes_weights_by_and_by() -> None:
         w.d = w.d - 0.01
 
 
+@pytest.mark.parametrize("delta", [0.1, 0.3, 0.7, 1 / 3, 1e-3, 0.0625, 3.0])
+def test_halves_and_limits_of_fixed_point_numbers_are_those_of_single_precision(delta: float) -> None:
+    """Also where no float is the step, so that a half of it is none: as in NNabla, bit by bit."""
+    step, halves = np.float32(delta), (np.arange(-140, 140) + 0.5) * delta
+    x0 = np.float32(halves)
+    x0 = np.concatenate([x0, np.nextafter(x0, np.float32(np.inf)), np.nextafter(x0, np.float32(-np.inf))])
+    y = F.fixed_point_quantize(variable(x0), n=8, delta=delta)
+    y.forward()
+    whole = np.sign(x0) * np.floor(np.float64(np.abs(x0) / step) + 0.5)
+    np.testing.assert_array_equal(y.d, np.float32(np.clip(whole, -127, 127)) * step)
+
+
 # What NNabla 1.39 gives: weights, indicators before, iterations, indicators after each pass.
 LAST_ONE = [
     ([0.7], "0", (0, 3), "1 1 1 1"),
