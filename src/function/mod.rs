@@ -28,7 +28,7 @@ pub mod validation;
 use crate::graph::{Context, FnNode, FunctionRef, Variable};
 pub use args::{ArgKind, ArgType, ArgValue};
 pub use call::Resolved;
-pub(crate) use call::{Setup, call_of, with_default};
+pub(crate) use call::{Setup, call_of, with_default, with_defaults};
 pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OnGpu, OutputDef};
 pub use elementwise::Elementwise;
 pub use nnrs_kernels::array::Output;
