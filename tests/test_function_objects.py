@@ -95,6 +95,7 @@ READS_MORE = {
     "RandomErase": "y, so that what was erased has been drawn",
     "RandomFlip": "y, so that what it was moved by has been drawn",
     "RandomShift": "y, so that what it was moved by has been drawn",
+    "TopKData": "x, on a GPU, instead of places kept beside it",
     "VATNoise": "w, which it writes",
 }
 

@@ -85,23 +85,23 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
     }
     let axes = ReductionAxes::new(shape, reduced);
     let add = output == Output::Accumulate;
-    dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: Places::new(&axes), axes: &axes, add });
+    dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: ProductPlaces::new(&axes), axes: &axes, add });
 }
 
 /// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
-struct Places {
+struct ProductPlaces {
     offsets: Scratch<usize>,
     /// Neighbours that belong to one result: groups are full but for each run's last one. Else 1, and neighbours are of
     /// neighbouring results.
     run: usize,
 }
 
-impl Places {
-    fn new(axes: &ReductionAxes) -> Places {
+impl ProductPlaces {
+    fn new(axes: &ReductionAxes) -> ProductPlaces {
         let run = axes.reduced_last().unwrap_or(1);
         let groups = run.div_ceil(SIDE);
         let at = |i: usize| axes.reduced_offset(i / groups * run) + i % groups * SIDE;
-        Places { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
+        ProductPlaces { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
     }
 }
 
@@ -110,7 +110,7 @@ struct Others<'a, T> {
     x: &'a [T],
     gy: &'a [T],
     gx: SendPtr<T>,
-    places: Places,
+    places: ProductPlaces,
     axes: &'a ReductionAxes,
     add: bool,
 }
@@ -124,19 +124,19 @@ impl<T: SimdReal> Choose<T> for Others<'_, T> {
             let base = self.axes.row_offset(row) + first;
             let gy = &self.gy[row * inner + first..][..SIDE.min(inner - first)];
             // SAFETY: L is what the machine has; a task has the elements of its own results.
-            unsafe { L::enter(Group { all: &self, base, gy }) };
+            unsafe { L::enter(ProductGroup { all: &self, base, gy }) };
         });
     }
 }
 
 /// The elements of one result, or of some side by side.
-struct Group<'a, 'b, T> {
+struct ProductGroup<'a, 'b, T> {
     all: &'a Others<'b, T>,
     base: usize,
     gy: &'a [T],
 }
 
-impl<T: SimdReal> Group<'_, '_, T> {
+impl<T: SimdReal> ProductGroup<'_, '_, T> {
     /// Elements of group number `i`.
     #[inline(always)]
     fn width(&self, i: usize) -> usize {
@@ -165,7 +165,7 @@ impl<T: SimdReal> Group<'_, '_, T> {
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for Group<'_, '_, T> {
+impl<T: SimdReal> WithLanes<T> for ProductGroup<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let Others { x, gx, places, add, .. } = self.all;
