@@ -27,6 +27,12 @@ pub trait Initializer: Send + Sync {
     /// A shape that does not fit into memory, or that the initializer cannot fill.
     fn make(&self, shape: &Shape) -> Result<NdArray>;
 
+    /// The argument that it was given as, for errors.
+    #[doc(hidden)]
+    fn argument(&self) -> &str {
+        "initializer"
+    }
+
     /// Told the parameter that has its values.
     #[doc(hidden)]
     fn made(&self, _parameter: &Variable) {}

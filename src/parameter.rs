@@ -232,7 +232,7 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
         _ => e,
     })?;
     if values.shape() != *shape {
-        return Err(Error::shape("initializer", format!("values of shape {shape} for parameter '{name}'"))
+        return Err(Error::shape(initializer.argument(), format!("values of shape {shape} for parameter '{name}'"))
             .actual(values.shape()));
     }
     let (scope, last) = place(name)?;

@@ -203,7 +203,7 @@ def test_a_transformer_learns():
     assert losses[-1] < losses[0] / 2
 
 
-X = nn.Variable((3, 2, 8))
+X, W = nn.Variable((3, 2, 8)), nn.Variable((8, 8))
 WRONG = [
     (lambda: PF.multi_head_attention(X, X, X, 3), ValueError, "'num_heads': expected a divisor of the embeddings'"),
     (lambda: PF.multi_head_attention(X, X, X, 0), ValueError, "'num_heads'"),
@@ -216,7 +216,35 @@ WRONG = [
     (lambda: PF.multi_head_attention(X, X, X, 2, additive_mask=nn.NdArray((3, 3))), TypeError, "'additive_mask'"),
     (lambda: PF.multi_head_attention(X, X, nn.NdArray((3, 2, 8)), 2), TypeError, "'value'"),
     (lambda: PF.multi_head_attention(X, X, X, 2, key_padding_mask=nn.Variable((2, 2))), ValueError, "key_padding_mask"),
-    (lambda: PF.multi_head_attention(X, X, X, 2, dropout=1.0), ValueError, "argument 'p'"),
+    (lambda: PF.multi_head_attention(X, X, X, 2, dropout=1.0), ValueError, "argument 'dropout'"),
+    (lambda: PF.multi_head_attention(X, X, X, 2, dropout=-0.5), ValueError, "argument 'dropout'"),
+    (lambda: PF.multi_head_attention(X, X, X, 2, dropout=np.nan), ValueError, "argument 'dropout'"),
+    (lambda: F.multi_head_attention(X, X, X, 2, W, W, W, W, dropout=-1), ValueError, "argument 'dropout'"),
+    (lambda: F.multi_head_attention(X, X, X, 2, W, W, W, W, dropout=np.nan), ValueError, "argument 'dropout'"),
+    (
+        lambda: F.multi_head_attention(X, X, X, 2, W, W, W, nn.Variable((4, 8))),
+        ValueError,
+        "in affine: argument 'weight'",
+    ),
+    (
+        lambda: F.multi_head_attention(X, X, X, 2, W, W, W, W, nn.Variable((4,))),
+        ValueError,
+        "in affine: argument 'bias'",
+    ),
+    (lambda: PF.transformer_encode(X, 8, 2, 4, dropout=-1), ValueError, "argument 'dropout'"),
+    (lambda: PF.transformer_decode(X, X, 8, 2, 4, dropout=np.nan), ValueError, "argument 'dropout'"),
+    (lambda: PF.transformer(X, X, 8, 2, 0, 0, dropout=1), ValueError, "argument 'dropout'"),
+    (lambda: PF.transformer(X, X, 8, 3, 1, 1, 4), ValueError, "argument 'num_heads'"),
+    (
+        lambda: PF.multi_head_attention(X, X, X, 2, param_init={"zork": 1}),
+        ValueError,
+        "'param_init': expected names among 'q",
+    ),
+    (
+        lambda: PF.multi_head_attention(X, X, X, 2, param_init={"q_bias": 1}),
+        ValueError,
+        "argument 'param_init\\['q_bias'\\]'",
+    ),
     (lambda: PF.multi_head_attention(X, X, X, 2, k_embed_dim="a"), TypeError, "'k_embed_dim'"),
     (lambda: PF.multi_head_attention(X, X, 3, 2), TypeError, "'value': expected a Variable or NdArray"),
     (lambda: PF.transformer_encode(X, 6, 2), ValueError, "'src': expected shape"),
@@ -227,7 +255,18 @@ WRONG = [
     (lambda: PF.transformer(X, X, 8, 2, num_decoder_layers=-1), ValueError, "'num_decoder_layers'"),
     (lambda: PF.transformer_encode(X, 8, 2, 10**15), MemoryError, "memory"),
     (lambda: PF.transformer(X, nn.Variable((3, 3, 8)), 8, 2, 1, 1), ValueError, "'key'"),
-    (lambda: PF.lstm_cell(nn.Variable((2, 3)), nn.Variable((3, 4)), X, 4), ValueError, "concatenate|lstm_cell"),
+    (lambda: PF.lstm_cell(nn.Variable((2, 3)), nn.Variable((3, 4)), X, 4), ValueError, "'h': expected shape .2, 4."),
+    (
+        lambda: PF.lstm_cell(nn.Variable((2, 3)), nn.Variable((2, 4)), nn.Variable((2, 5)), 4),
+        ValueError,
+        "'c': expected",
+    ),
+    (lambda: PF.lstm_cell(nn.Variable((2, 3, 1)), *[nn.Variable((2, 4))] * 2, 4), ValueError, "'x': expected shape"),
+    (
+        lambda: PF.lstm_cell(nn.Variable((2, 3)), *[nn.Variable((2, 4))] * 2, 4, w_init=5),
+        ValueError,
+        "argument 'w_init'",
+    ),
     (lambda: F.multi_head_attention(X, X, X, 2.5, X, X, X, X), TypeError, "'num_heads': expected an int"),
     (lambda: F.multi_head_attention(X, X, X, 2, X, X, X, X), ValueError, "'q_weight'"),
     (lambda: F.multi_head_attention(X, X, X, 2, None, X, X, X), TypeError, "'q_weight'"),
@@ -237,8 +276,10 @@ WRONG = [
 
 @pytest.mark.parametrize(("call", "kind", "text"), WRONG, ids=range(len(WRONG)))
 def test_wrong_arguments_name_themselves_and_make_no_parameters(call, kind, text):
-    with pytest.raises(kind, match=text):
+    with pytest.raises(kind, match=text) as raised:
         call()
+    called = next(name for name in call.__code__.co_names if hasattr(PF, name) or name in F.__dict__)
+    assert str(raised.value).startswith(f"{called}: ")
     assert len(nn.get_parameters(grad_only=False)) == 0
 
 

@@ -48,6 +48,18 @@ def test_own_rules_give_what_nn_grad_does(name, given):
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["pack_padded_sequence-0", "pad_packed_sequence-0", "bool_gather-elements"])
+def test_rules_without_outputs_know_how_many_there_are_by_the_gradients(name):
+    """The number is an argument of the function here, and none in NNabla."""
+    f = node(TARGETS[name], "double")
+    x, y = f.inputs, f.outputs
+    gy = [Variable.from_numpy_array(np.cos(np.arange(v.size)).reshape(v.shape)) for v in y]
+    with h.scope("double"):
+        made = registry[f.name](gy, x, shapes(x), [None] * len(y), shapes(y), **f.arguments)
+    mine, theirs = values([made[0], *nn.grad(y, x[:1], gy)])
+    np.testing.assert_array_equal(mine, theirs)
+
+
 def test_every_function_has_an_entry_and_a_module():
     assert set(registry) == {entry["class_name"] for entry in _core.registry()}
     for name in NAMES:

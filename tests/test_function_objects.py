@@ -21,7 +21,9 @@ from nnrs import Variable, backward_functions, function
 from nnrs._core import Function
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "function_objects.json").read_text())
-TARGETS = {t.id: t for t in h.targets() if t.id in GOLDEN}
+# One node in NNabla, graphs of several here.
+GRAPHS = ("Einsum", "FusedConvolution")
+TARGETS = {t.id: t for t in h.targets() if t.id in GOLDEN and GOLDEN[t.id]["name"] not in GRAPHS}
 # One case of each function is enough for what does not depend on values.
 FIRST = {t.name: t.id for t in reversed(TARGETS.values())}
 
@@ -49,6 +51,9 @@ def leaf(values: Any, need_grad: bool = True) -> Variable:
 
 # As NNabla
 
+# Nodes that have outputs beside the one that the function gives: the range, u.
+MORE_OUTPUTS = ("MinMaxQuantize", "SpectralNorm")
+
 
 @pytest.mark.parametrize("fusion", [True], indirect=True)  # nothing runs
 @each_case(TARGETS.values())
@@ -61,7 +66,8 @@ def test_what_a_function_says_of_itself(target):
     assert f.rank == golden["rank"] and f.need_grad == golden["need_grad"] and f.tags == golden["tags"]
     assert len(f.inputs) == len(golden["input"]) and repr(f.args) == repr(f.arguments) == repr(f.info.args)
     assert f.min_outputs() == golden["min_outputs"]
-    assert [f.need_setup_recompute(o) for o in range(len(f.outputs))] == golden["need_setup_recompute"]
+    again = [f.need_setup_recompute(o) for o in range(len(f.outputs))]
+    assert again == golden["need_setup_recompute"] or f.name in MORE_OUTPUTS
     assert isinstance(f.context, nn.Context)
     assert list(f.arguments) == list(golden["arguments"])
     for mine, theirs in zip(f.arguments.values(), golden["arguments"].values(), strict=True):
@@ -79,6 +85,18 @@ READS_MORE = {
     "RDivScalar": "y instead of computing it again",
     "Pow2": "y instead of computing it again",
     "Norm": "y instead of computing it again",
+    "RNN": "the arrays instead of a graph kept beside them",
+    "LSTM": "the arrays instead of a graph kept beside them",
+    "GRU": "the arrays instead of a graph kept beside them",
+    "BinaryWeightAffine": "w instead of its signs and scales, which another pass may have written",
+    "BinaryWeightConvolution": "w instead of its signs and scales, which another pass may have written",
+    "RandomChoice": "y, so that what it was chosen by has been drawn",
+    "RandomCrop": "y, so that what it was moved by has been drawn",
+    "RandomErase": "y, so that what was erased has been drawn",
+    "RandomFlip": "y, so that what it was moved by has been drawn",
+    "RandomShift": "y, so that what it was moved by has been drawn",
+    "TopKData": "x, on a GPU, instead of places kept beside it",
+    "VATNoise": "w, which it writes",
 }
 
 
@@ -166,7 +184,7 @@ def test_direct_setup_and_forward_on_other_variables(name):
         np.testing.assert_array_equal(y.d, values)
     if target.case.check is None and not target.case.mutates:
         expected = [h.rounded(y, "float") for y in target.reference(target.inputs("float"))]
-        for y, r in zip(outputs, expected, strict=True):
+        for y, r in zip(outputs, expected, strict=f.name not in MORE_OUTPUTS):
             assert h.error(y.d, r) <= h.tolerance(target.case, "float")
 
 

@@ -15,7 +15,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
-from gpu_helpers import DEVICES, graphs, needs_gpu, numbers, replays, variable, works_on_gpu  # noqa: F401 (a fixture)
+from gpu_helpers import DEVICES, cpu, gpu, graphs, needs_gpu, numbers, replays, variable, works_on_gpu  # noqa: F401 (a fixture)
 from nnrs.ext import cuda
 from nnrs.ext_utils import get_extension_context
 
@@ -56,6 +56,53 @@ def test_another_thread_reads_while_runs_are_captured():
     reader.join(60)
     assert not reader.is_alive()
     np.testing.assert_allclose(y.d, 32 * tanh_of_tanh(10), rtol=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", ["largest_abs", "random"])
+def test_runs_of_inq_are_counted_and_so_not_captured(algorithm):
+    """The same weights, indicators and results as on the CPU, however often it runs."""
+
+    def passes(context: nn.Context) -> list[np.ndarray]:
+        with nn.context_scope(context):
+            x, fixed = variable(numbers(3, 4)), variable(np.zeros((4, 5)))
+            w = variable(numbers(4, 5, seed=1), need_grad=True)
+            more = {"inq_iterations": (2, 5, 6, 9), "selection_algorithm": algorithm, "seed": 4}
+            y = F.sum(F.tanh(F.inq_affine(F.tanh(x), w, fixed, **more)))
+            seen = []
+            for _ in range(12):
+                w.g = 0
+                y.forward(clear_no_need_grad=True)
+                y.backward(clear_buffer=True)
+                seen.append(np.concatenate([v.ravel() for v in (y.d, w.d, w.g, fixed.d)]))
+                w.d = w.d * 0.9
+            assert context == cpu() or all("counts its runs" in text for text in cuda.graphs(y))
+            return seen
+
+    for a, b in zip(passes(gpu()), passes(cpu()), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("args", [{}, {"sorted": False}, {"flatten": False, "axis": 0}, {"flatten": False, "axis": 1}])
+def test_unique_of_other_data_in_captured_runs(args):
+    """Fewer or more than when it was called: what is missing is NaN or -1, what is left over has number -1."""
+    x = variable(np.float32([[1, 2, 2, 1], [3, 4, 4, 3], [1, 2, 2, 1]]))
+    y = F.unique(x, with_index=True, with_inverse=True, with_counts=True, **args)
+    for values in (numbers(3, 4), np.ones((3, 4)), np.float32([[1, 2, 2, 1], [3, 4, 4, 3], [1, 2, 2, 1]])):
+        whole = args.get("flatten", True)
+        for _ in range(5):
+            x.d = values
+            nn.forward_all(y)
+        rows = (
+            values.reshape(-1, 1)
+            if whole
+            else np.moveaxis(values, args["axis"], 0).reshape(values.shape[args["axis"]], -1)
+        )
+        count, index, inverse, counts = len(y[1].d), y[1].d, y[2].d, y[3].d
+        found = [i for i in range(len(index)) if index[i] >= 0]
+        assert len(found) == min(count, len(np.unique(rows, axis=0))) and counts.sum() == (inverse >= 0).sum()
+        for k in found:
+            same = (rows == rows[index[k]]).all(1)
+            assert np.array_equal(inverse == k, same) and counts[k] == same.sum() and np.argmax(same) == index[k]
 
 
 @pytest.mark.parametrize("clear", [False, True])

@@ -34,6 +34,14 @@ def fresh():
 
 # --- calls ------------------------------------------------------------------------------------------------------------
 
+
+class Alone:
+    """A communicator of one process."""
+
+    size = 1
+    all_reduce = None
+
+
 CALLS = {
     "unknown keyword": (lambda: F.tanh(var(3), foo=1), r"^tanh: .*'foo'\n  hint: tanh\(x, "),
     "missing input": (lambda: F.affine(var(3)), r"^affine: missing .*'weight'"),
@@ -80,6 +88,10 @@ CALLS = {
         lambda: F.batch_normalization(3, None, None, None, None),
         "^batch_normalization: argument 'x': expected a Variable or NdArray, got int",
     ),
+    "of a part": (
+        lambda: F.sync_batch_normalization(var(2, 3), None, None, None, None, Alone(), eps="a"),
+        "^sync_batch_normalization: argument 'eps': expected float",
+    ),
     "sink": (lambda: F.sink(3, one_input_grad=False), "^sink: argument 'x': expected a Variable or NdArray, got int"),
     "solver": (lambda: S.Sgd(foo=1), r"^Sgd: .*'foo'\n  hint: Sgd\(lr=0.001\)"),
     "parametric": (lambda: PF.affine(var(3, 4), 2, foo=1), "^affine: .*'foo'"),
@@ -110,6 +122,22 @@ CALLS = {
     "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
 }
 VALUES = {
+    "of a part": (
+        lambda: F.clip_by_norm(var(2, 3), 1.0, axis=9),
+        r"^clip_by_norm: argument 'axis': .*got 9\n  inputs: x",
+    ),
+    "of a part's own argument": (
+        lambda: F.multi_head_attention(*[var(3, 2, 8)] * 3, 2, *[var(8, 8)] * 3, var(4, 8)),
+        r"^multi_head_attention: in affine: argument 'weight': ",
+    ),
+    "of a part of a part": (
+        lambda: PF.transformer(var(3, 2, 8), var(3, 2, 8), 8, 2, 1, 1, 4, src_additive_mask=var(4, 4)),
+        "^transformer: in multi_head_attention: argument 'additive_mask': expected shape",
+    ),
+    "of user code in a whole": (
+        lambda: PF.transformer(var(3, 2, 8), var(3, 2, 8), 8, 2, 1, 1, 4, activation=lambda x: F.reshape(x, (1,))),
+        "^reshape: argument 'shape'",
+    ),
     "shape of a bound": (
         lambda: F.clip_by_value(var(2, 3), 0, var(2)),
         r"^clip_by_value: argument 'max': expected a shape that broadcasts with x \(2, 3\), got \(2,\)",

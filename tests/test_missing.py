@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from nnrs import _missing
 
 GOLDEN = Path(__file__).parent / "golden"
+DOCS = Path(__file__).parent.parent / "docs"
 NAMES = json.loads((GOLDEN / "names.json").read_text())
 NAMES["functions"] = list(json.loads((GOLDEN / "signatures.json").read_text()))
 NOT_YET = "is not in this version of nnrs yet; NNabla 1.39 has it"
@@ -33,6 +35,16 @@ def has(module: str, name: str) -> bool:
 def test_the_library_is_whole(module: str) -> None:
     """Signatures are held against NNabla's in test_signatures.py."""
     assert [name for name in NAMES[module] if not has(module, name)] == []
+
+
+def test_the_page_of_functions_shows_where_each_runs() -> None:
+    page = (DOCS / "functions.md").read_text()
+    row = r"^\| \[`(\w+)`\]\(#\1\) \|(?: [^|]+ \|){3} (yes|no) \| (yes\b[^|]*|no) \|$"
+    rows = {name: (cpu, cuda) for name, cpu, cuda in re.findall(row, page, re.MULTILINE)}
+    sections = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    assert len(NAMES["functions"]) == 228
+    assert not [name for name in NAMES["functions"] if name not in rows or name not in sections]
+    assert [name for name in NAMES["functions"] if not all(where.startswith("yes") for where in rows[name])] == []
 
 
 @pytest.mark.parametrize("module", [*_missing.NAMES, "ext.cudnn", "utils"])

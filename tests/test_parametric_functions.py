@@ -95,7 +95,33 @@ def test_no_grad_makes_parameters_that_later_calls_train():
         (lambda x: PF.deformable_convolution(x, 4, (3,), x, group=2), ValueError, "argument 'group'"),
         (lambda x: PF.embed(x, 3, [4]), TypeError, "embed: argument 'n_features': expected int"),
         (lambda x: PF.affine(x, 5, w_init=np.ones((3, 3))), ValueError, r"expected values of shape \(12, 5\)"),
-        (lambda x: PF.affine(x, 5, w_init="ones"), ValueError, "argument 'initializer'"),
+        (lambda x: PF.affine(x, 5, w_init="ones"), ValueError, "^affine: argument 'w_init': expected a callable"),
+        (lambda x: PF.affine(x, 5, b_init=I.ConstantInitializer), ValueError, "^affine: argument 'b_init': expected a"),
+        (lambda x: PF.convolution(x, 5, (2,), w_init=5), ValueError, "^convolution: argument 'w_init': .*, got int 5"),
+        (lambda x: PF.convolution(x, 5, (2,), b_init=np.ones(3)), ValueError, "^convolution: argument 'b_init'"),
+        (lambda x: PF.lstm(x, *[nn.Variable((1, 1, 3, 4))] * 2, w0_init=5), ValueError, "^lstm: argument 'w0_init'"),
+        (lambda x: PF.svd_affine(x, 5, 1, b_init=5), ValueError, "^svd_affine: argument 'b_init'"),
+        (
+            lambda x: PF.deformable_convolution(x, 2.5, (3,), x),
+            TypeError,
+            "^deformable_convolution: argument 'outmaps'",
+        ),
+        (
+            lambda x: PF.batch_normalization(x, param_init={"zork": 1}),
+            ValueError,
+            "'param_init': expected names among 'beta'",
+        ),
+        (
+            lambda x: PF.batch_normalization(x, param_init={5: 1}),
+            ValueError,
+            "'param_init': expected names among .*, got 5",
+        ),
+        (lambda x: PF.layer_normalization(x, param_init={"beta": 5}), ValueError, r"argument 'param_init\['beta'\]'"),
+        (
+            lambda x: PF.fixed_point_quantized_affine(x, 5, delta_w=-1),
+            ValueError,
+            "^fixed_point_quantized_affine: in fixed_point_quantize: argument 'delta'",
+        ),
         (lambda x: PF.affine(x, 5, apply_b=lambda b: 1 / 0), ZeroDivisionError, "division"),
     ],
 )
@@ -219,7 +245,7 @@ def test_what_an_outer_function_made_goes_with_what_its_layers_made():
 
 
 def test_a_layer_that_fails_in_its_second_parameter_leaves_none():
-    with pytest.raises(ValueError, match="initializer"):
+    with pytest.raises(ValueError, match="argument 'b_init'"):
         PF.affine(nn.Variable((1, 2)), 2, b_init=np.ones(3))
     assert not nn.get_current_parameter_scope()
     with pytest.raises(KeyboardInterrupt):

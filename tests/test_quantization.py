@@ -126,6 +126,49 @@ def test_inq_fixes_weights_by_and_by() -> None:
         w.d = w.d - 0.01
 
 
+@pytest.mark.parametrize("delta", [0.1, 0.3, 0.7, 1 / 3, 1e-3, 0.0625, 3.0])
+def test_halves_and_limits_of_fixed_point_numbers_are_those_of_single_precision(delta: float) -> None:
+    """Also where no float is the step, so that a half of it is none: as in NNabla, bit by bit."""
+    step, halves = np.float32(delta), (np.arange(-140, 140) + 0.5) * delta
+    x0 = np.float32(halves)
+    x0 = np.concatenate([x0, np.nextafter(x0, np.float32(np.inf)), np.nextafter(x0, np.float32(-np.inf))])
+    y = F.fixed_point_quantize(variable(x0), n=8, delta=delta)
+    y.forward()
+    whole = np.sign(x0) * np.floor(np.float64(np.abs(x0) / step) + 0.5)
+    np.testing.assert_array_equal(y.d, np.float32(np.clip(whole, -127, 127)) * step)
+
+
+# What NNabla 1.39 gives: weights, indicators before, iterations, indicators after each pass.
+LAST_ONE = [
+    ([0.7], "0", (0, 3), "1 1 1 1"),
+    ([0.7, 0.3], "00", (0, 1, 2, 3), "10 10 10 11"),
+    ([0.3, 0.7], "00", (0, 1, 3), "01 01 01 11"),
+    ([0.7, 0.3, 0.5], "000", (0, 1, 2, 4), "100 101 101 101 111"),
+    ([0.1, 0.5, 0.7], "110", (0, 2), "111 111 111"),
+    ([0.1, 0.5, 0.7], "101", (0, 2), "101 101 111"),
+    ([0.5, 0.5], "01", (0, 2), "11 11 11"),
+    ([0.5, 0.5], "10", (0, 2), "10 10 11"),
+]
+
+
+@pytest.mark.parametrize(("weights", "given", "at", "after"), LAST_ONE)
+def test_the_last_free_weight_waits_for_the_last_iteration_unless_it_is_the_largest(weights, given, at, after) -> None:
+    w, fixed = variable([weights]), variable([[int(i) for i in given]], False)
+    y = F.inq_affine(variable([[1.0]]), w, fixed, inq_iterations=at)
+    for indicators in after.split():
+        y.forward()
+        assert "".join(str(int(i)) for i in fixed.d.ravel()) == indicators
+
+
+def test_inq_at_random_fixes_each_free_weight_with_probability_one_half() -> None:
+    n = 2000
+    w, fixed = variable(np.linspace(-1, 1, n)[None]), variable(np.zeros((1, n)), False)
+    y = F.inq_affine(variable([[1.0]]), w, fixed, inq_iterations=(0, 1, 9), selection_algorithm="random", seed=3)
+    for share in (0.5, 0.75, 0.75):
+        y.forward()
+        assert abs(fixed.d.mean() - share) < 5 * 0.5 / np.sqrt(n)
+
+
 def test_what_inq_has_fixed_stays_whatever_is_written_there() -> None:
     x, w, fixed = variable(np.ones((2, 3))), variable([[2.1], [0.5], [0.3]]), variable(np.zeros((3, 1)), False)
     y = F.inq_affine(x, w, fixed, inq_iterations=(0, 9))

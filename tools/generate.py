@@ -7,6 +7,7 @@ python tools/generate.py --check  fails if they are stale
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -41,7 +42,7 @@ A = TypeVar("A", Variable, NdArray)
 TAIL = """
 
 for _name in _composites.__all__:
-    globals()[_name] = _checked(globals()[_name])
+    globals()[_name] = _checked(globals()[_name], is_whole=True)
 
 
 def __getattr__(name: str) -> Any:
@@ -141,7 +142,11 @@ def functions_py() -> str:
 GRADIENTS = """\
 *Gradient* says to which inputs `backward` and `nn.grad` carry a gradient (with all arguments at their defaults), of any
 order: a gradient is a graph of these functions again. `-`: there is no input. *Element-wise* functions are fused with
-their neighbours. *CPU* and *CUDA* say where there are kernels; others run on the CPU in any context."""
+their neighbours. *CPU* and *CUDA* say where there are kernels; others run on the CPU in any context. Functions of the
+group *Graph* are graphs of others, and do all this as those do."""
+
+# What a function that is a graph of others does by itself, on the host in any context.
+ON_HOST = {"sync_batch_normalization": "yes; sums over processes on the host"}
 
 
 def gradient(f: dict) -> str:
@@ -162,6 +167,11 @@ def functions_md() -> str:
         kind = "yes" if f["elementwise"] else "no"
         on_gpu = "yes" if f["on_gpu"] else "no"
         lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {on_gpu} |")
+    known = {f["name"] for f in _core.registry()}
+    graphs = [name for name in _composites.__all__ if name not in known]
+    lines += [
+        f"| [`{n}`](#{n}) | Graph | as its parts | as its parts | yes | {ON_HOST.get(n, 'yes')} |" for n in graphs
+    ]
     for f in _core.registry():
         lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]
@@ -169,7 +179,22 @@ def functions_md() -> str:
             lines.append(f"- `{n}` (input, {k}, {'gradient' if flows else 'no gradient'}): {d}")
         lines += [f"- `{n}` ({h}, default {v if v is not None else 'required'}): {d}" for n, h, _, v, d in f["args"]]
         lines += [f"- `{n}` (output): {d}" for n, _, d in f["outputs"]]
+    for name in graphs:
+        lines += graph_md(name)
     return "\n".join(lines) + "\n"
+
+
+def graph_md(name: str) -> list[str]:
+    """The section of a function in Python that is a graph of others: its signature and what its docstring says."""
+    shown = shown_signature({"name": name})
+    about, _, rest = (inspect.getdoc(getattr(_composites, name)) or "").partition("\nArgs:\n")
+    paragraphs = [p for p in about.strip().split("\n\n") if not p.startswith(">>>")]
+    lines = ["", f"## {name}", "", "```python", f"F.{name}({shown})", "```", "", "\n\n".join(paragraphs), ""]
+    arguments = re.split(r"\n    (?=\S)", "\n" + rest.split("\n\n")[0].rstrip())[1:]
+    for argument in arguments:
+        given, _, text = argument.partition(": ")
+        lines.append(f"- `{given}`: {' '.join(text.split())}")
+    return lines
 
 
 MISSING = """\

@@ -13,6 +13,7 @@ modules!(
     "gather_indices",
     "gather_sort",
     "image_augmentation",
+    "inq",
     "labels",
     "matmul",
     "mod2",
@@ -41,5 +42,6 @@ modules!(
     "softmax",
     "sort",
     "trilu",
+    "unique",
     "warp"
 );

@@ -51,7 +51,7 @@ def multi_head_attention(
         out_bias: Bias of the outputs, of shape (E_out,), or None.
         attn_bias_k: A key more, of E numbers, or None.
         attn_bias_v: The value of it, of E_v numbers.
-        dropout: Share of the weights of attention that are dropped.
+        dropout: Share of the weights of attention that are dropped, at least 0 and less than 1.
         additive_mask: What is added to the scores before the softmax, of shape (L_T, L_S), or None.
         key_padding_mask: 1 where a key is not to be seen, else 0; of shape (B, L_S), or None.
 
@@ -61,7 +61,7 @@ def multi_head_attention(
 
     Raises:
         TypeError: For arguments of another type.
-        ValueError: For shapes that do not fit, or heads that do not divide the embeddings.
+        ValueError: For shapes that do not fit, heads that do not divide the embeddings, or a dropout that is no share.
     """
     given = locals().copy()
     for name, kind, expected in (("num_heads", Integral, "an int"), ("dropout", Real, "a number")):

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-def checked(function: C) -> C:
+def checked(function: C, is_whole: bool = False) -> C:
     """`function` itself, but for the errors of calls with wrong arguments.
+
+    With `is_whole` the errors of functions that it is made of are told as its own, too: see `tell`.
 
     >>> @checked
     ... def twice(x: int) -> int:
@@ -35,7 +37,32 @@ def checked(function: C) -> C:
 
     if isinstance(function, _core.Checked):
         return function
-    return cast(C, functools.update_wrapper(_core.Checked(function), function))
+    return cast(C, functools.update_wrapper(_core.Checked(function, is_whole), function))
+
+
+_TOLD = re.compile(r"(?P<function>\w+): (?P<within>in \w+: )?(?:argument '(?P<argument>\w+))?")
+
+
+def tell(function: Callable[..., Any], error: Error) -> None:
+    """Let the error of a part of `function` be told as that of `function`, which is what was called.
+
+    A wrong argument that `function` has too is told as its own, another one as the part's.
+
+    >>> def attend(x: int, dropout: float) -> None: ...
+    >>> error = ArgumentError("dropout: argument 'p': expected a number below 1, got 2")
+    >>> tell(attend, error)
+    >>> print(error)
+    attend: in dropout: argument 'p': expected a number below 1, got 2
+    """
+    import inspect  # here, since it is only needed for errors
+
+    text = str(error.args[0]) if len(error.args) == 1 else ""
+    found = _TOLD.match(text)
+    if found is None or found["function"] == function.__name__:
+        return
+    is_own = found["argument"] in inspect.signature(function).parameters
+    part = "" if is_own or found["within"] else f"in {found['function']}: "
+    error.args = (f"{function.__name__}: {part}{text[found.end('function') + 2 :]}",)
 
 
 class _Text(str):
@@ -114,13 +141,15 @@ def check_methods(cls: type) -> None:
             setattr(cls, name, _native(member, f"{cls.__name__}.{name}", 1))
 
 
-def check_functions(module: dict[str, Any]) -> None:
+def check_functions(module: dict[str, Any], are_whole: bool = False) -> None:
     """Let the public functions that are made in a module (its `globals()`) raise errors of nnrs for wrong calls."""
     import inspect
 
     for name, member in list(module.items()):
         if inspect.isfunction(member) and member.__module__ == module["__name__"] and not name.startswith("_"):
-            module[name] = _context(member) if inspect.isgeneratorfunction(inspect.unwrap(member)) else checked(member)
+            module[name] = (
+                _context(member) if inspect.isgeneratorfunction(inspect.unwrap(member)) else checked(member, are_whole)
+            )
 
 
 def _context(manager: Callable[..., Any]) -> Callable[..., Any]:

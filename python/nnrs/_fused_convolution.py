@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ._core import Error, NdArray, Variable
+from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -108,22 +107,18 @@ def fused_convolution(
     constant_value = check_number(HERE, "constant_value", constant_value)
     if not isinstance(pad_mode, str) or pad_mode not in _PAD_MODES:
         raise ArgumentError(message(HERE, "pad_mode", "'constant', 'reflect' or 'repeat'", describe(pad_mode)))
-    try:
-        made = _convolution(
-            x, weight, bias, base_axis, pad, stride, dilation, group, channel_last, pad_mode, constant_value
-        )
-        # Before the normalization: a call that is refused does not move the running statistics.
-        if z is not None and z.shape != made.shape:
-            raise ShapeError(message(HERE, "z", f"y's shape {made.shape}", z.shape))
-        for given in outputs or ():
-            if given.shape != made.shape:
-                raise ShapeError(message(HERE, "outputs", f"shape {made.shape}", given.shape))
-        normalization = (beta, gamma, mean, variance) if normalized else None
-        axis = len(made.shape) - 1 if channel_last else base_axis
-        return _rest(made, normalization, [axis], numbers, batch_stat, z, nonlinearity, alpha, outputs)
-    except Error as error:
-        _rename(error)
-        raise
+    made = _convolution(
+        x, weight, bias, base_axis, pad, stride, dilation, group, channel_last, pad_mode, constant_value
+    )
+    # Before the normalization: a call that is refused does not move the running statistics.
+    if z is not None and z.shape != made.shape:
+        raise ShapeError(message(HERE, "z", f"y's shape {made.shape}", z.shape))
+    for given in outputs or ():
+        if given.shape != made.shape:
+            raise ShapeError(message(HERE, "outputs", f"shape {made.shape}", given.shape))
+    normalization = (beta, gamma, mean, variance) if normalized else None
+    axis = len(made.shape) - 1 if channel_last else base_axis
+    return _rest(made, normalization, [axis], numbers, batch_stat, z, nonlinearity, alpha, outputs)
 
 
 def _convolution(
@@ -168,15 +163,6 @@ def _rest(
     if z is not None:
         made = F.add2(made, z)
     return getattr(F, nonlinearity or "identity")(made, *alpha, outputs=outputs)
-
-
-_PARTS = "|".join(("convolution", "pad", "batch_normalization", "add2", "identity", *_PLAIN, *_BY_ALPHA))
-
-
-def _rename(error: Error) -> None:
-    """Let the error of a part be told as that of the whole."""
-    if len(error.args) == 1:
-        error.args = (re.sub(rf"\A({_PARTS}):", f"{HERE}:", str(error.args[0])),)
 
 
 def _check_arrays(**given: Any) -> None:

@@ -14,6 +14,7 @@ from ._calls import misfit
 from ._core import Error, NdArray, Variable, call_in_scope
 from ._errors import ArgumentError, check_type, message
 from ._scope import parts_of
+from .parameter import get_parameter_or_create
 
 # An NdArray is computed at once and gives an NdArray. The types tell of Variables: the decorator cannot tell which.
 Input: TypeAlias = Variable | NdArray
@@ -75,6 +76,18 @@ def parametric_function_api(
         return call
 
     return decorate
+
+
+def own_parameter(function: str, argument: str, *given: Any) -> Any:
+    """`get_parameter_or_create(*given)` for `function`, whose `argument` the initializer is: errors say so."""
+    try:
+        return get_parameter_or_create(*given)
+    except Error as error:
+        head, told, rest = str(error).partition("get_parameter_or_create: ")
+        if told and not head:
+            own = rest.replace("argument 'initializer'", f"argument '{argument}'", 1)
+            error.args = (f"{function}: {own}",)
+        raise
 
 
 def _with_name(function: Callable[..., Any]) -> inspect.Signature:

@@ -20,8 +20,7 @@ from ._errors import (
     describe,
     message,
 )
-from ._parametric_api import Input, ParamInit, parametric_function_api
-from .parameter import get_parameter_or_create
+from ._parametric_api import Input, ParamInit, own_parameter, parametric_function_api
 
 HERE = "sync_batch_normalization"
 _AT_AXES = "<1, but inp's size at axes>"
@@ -53,7 +52,8 @@ def _batch_parameters(
     def make(name: str, usual: float, is_trained: bool) -> Variable:
         first = init.get(name)
         first = I.ConstantInitializer(usual) if first is None else first
-        return get_parameter_or_create(name, shape, first, is_trained, is_trained and not fix_parameters)
+        argument, with_grad = f"param_init['{name}']", is_trained and not fix_parameters
+        return own_parameter(HERE, argument, name, shape, first, is_trained, with_grad)
 
     beta = None if no_bias else make("beta", 0, True)
     gamma = None if no_scale else make("gamma", 1, True)
@@ -72,6 +72,9 @@ def _by_name(param_init: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(param_init, Mapping):
         raise ArgumentTypeError(message(HERE, "param_init", "initial values by name, a dict", describe(param_init)))
+    for name in param_init:
+        if name not in (own := [row[0] for row in _BATCH]):
+            raise ArgumentError(message(HERE, "param_init", f"names among {str(own)[1:-1]}", repr(name)))
     return param_init
 
 

@@ -26,8 +26,8 @@ from ._errors import (
     describe,
     message,
 )
-from ._parametric_api import Initializer, Input, Rng, parametric_function_api
-from .parameter import get_parameter, get_parameter_or_create, set_parameter
+from ._parametric_api import Initializer, Input, Rng, own_parameter, parametric_function_api
+from .parameter import get_parameter, set_parameter
 
 
 def _rank(function: str, r: Any, most: int | None = None, why: str = "the rank of the whole weight") -> int:
@@ -92,11 +92,11 @@ def _parameters(
     return [_used(v, fix_parameters) for v in found]
 
 
-def _bias(shape: tuple[int, ...], init: Initializer, with_bias: bool, fix_parameters: bool) -> Any:
+def _bias(function: str, shape: tuple[int, ...], init: Initializer, with_bias: bool, fix_parameters: bool) -> Any:
     if not with_bias:
         return None
     init = I.ConstantInitializer() if init is None else init
-    return get_parameter_or_create("b", shape, init, True, not fix_parameters)
+    return own_parameter(function, "b_init", "b", shape, init, True, not fix_parameters)
 
 
 def _channels(function: str, inp: Any, base_axis: int) -> int:
@@ -176,7 +176,7 @@ def svd_affine(
         return u[:, :rank] * s[:rank], v[:rank].reshape(rank, *outmaps)
 
     u, v = _parameters("svd_affine", "uv_init", "U V", fix_parameters, make)
-    b = _bias(tuple(outmaps), b_init, with_bias, fix_parameters)
+    b = _bias("svd_affine", tuple(outmaps), b_init, with_bias, fix_parameters)
     made: Variable = F.affine(F.affine(x, u, None, base_axis), v, b, base_axis)
     return made
 
@@ -254,7 +254,7 @@ def svd_convolution(
 
     _rank("svd_convolution", r)
     u, v = _parameters("svd_convolution", "uv_init", "U V", fix_parameters, make)
-    b = _bias((outmaps,), b_init, with_bias, fix_parameters)
+    b = _bias("svd_convolution", (outmaps,), b_init, with_bias, fix_parameters)
     inner: Any = F.depthwise_convolution(x, u, None, base_axis, pad, stride, dilation, r)
     made: Variable = F.convolution(inner, v, b, base_axis)
     return made
@@ -348,7 +348,7 @@ def cpd3_convolution(
         return i.reshape(rank, inmaps, *ones), o.reshape(outmaps, rank, *ones), k.reshape(rank, *kernel)
 
     i, o, k = _parameters("cpd3_convolution", "oik_init", "I O K", fix_parameters, make)
-    b = _bias((outmaps,), b_init, with_bias, fix_parameters)
+    b = _bias("cpd3_convolution", (outmaps,), b_init, with_bias, fix_parameters)
     inner: Any = F.convolution(x, i, None, base_axis)
     inner = F.depthwise_convolution(inner, k, None, base_axis, pad, stride, dilation, 1)
     made: Variable = F.convolution(inner, o, b, base_axis)

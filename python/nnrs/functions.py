@@ -4801,7 +4801,7 @@ def confusion_matrix(x: A, target: A, axis: int | None = None, n_outputs: int = 
 
 
 for _name in _composites.__all__:
-    globals()[_name] = _checked(globals()[_name])
+    globals()[_name] = _checked(globals()[_name], is_whole=True)
 
 
 def __getattr__(name: str) -> Any:

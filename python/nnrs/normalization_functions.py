@@ -431,4 +431,4 @@ def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name)
 
 
-check_functions(globals())
+check_functions(globals(), are_whole=True)

@@ -255,16 +255,17 @@ def _usual_initializer(name: str, numbers: tuple[float, ...], rng: Any) -> Initi
     return make(*numbers, rng=rng) if len(numbers) == 1 else make(numbers, rng=rng)  # type: ignore[no-any-return]
 
 
+def _is_initializer(given: Any) -> bool:
+    """Whether it is a callable (a class is none: it has not been made yet), an array or None."""
+    return given is None or isinstance(given, np.ndarray) or (callable(given) and not isinstance(given, type))
+
+
 def _initial(initializer: Initializer, shape: tuple[int, ...]) -> Any:
     """A new Variable with the initial values, in the type that they have."""
-    here = "get_parameter_or_create"
     if initializer is None:
         param = Variable(shape)
         param.data.zero()
         return param
-    if not isinstance(initializer, np.ndarray) and (not callable(initializer) or isinstance(initializer, type)):
-        expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array"
-        raise ArgumentError(message(here, "initializer", expected, describe(initializer)))
     values = initializer(shape=shape) if callable(initializer) else initializer
     return Variable.from_numpy_array(np.asarray(values))
 

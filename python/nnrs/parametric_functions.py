@@ -1549,7 +1549,7 @@ def multi_head_attention(query: Input, key: Input, value: Input, num_heads: int 
         key: Array of shape (L_S, B, D_k).
         value: Array of shape (L_S, B, D_v).
         num_heads: Number of heads, a divisor of E and of E_v.
-        dropout: Share of the weights of attention that are dropped.
+        dropout: Share of the weights of attention that are dropped, at least 0 and less than 1.
         k_embed_dim: E; by default D_q.
         v_embed_dim: E_v; by default D_v.
         out_dim: Size of the outputs; by default E_v.
@@ -1597,10 +1597,10 @@ def transformer(src: Input, tgt: Input, embed_dim: int = 512, num_heads: int = 8
         tgt: Target of shape (L_T, B, E).
         embed_dim: E.
         num_heads: Number of heads of attention, a divisor of E.
-        num_encoder_layers: Number of encoders.
-        num_decoder_layers: Number of decoders.
+        num_encoder_layers: Number of encoders, at most 10,000.
+        num_decoder_layers: Number of decoders, at most 10,000.
         dim_feedforward: Size of the layer between, after each attention.
-        dropout: Share of the numbers that are dropped after each part of a layer.
+        dropout: Share of the numbers that are dropped after each part of a layer, at least 0 and less than 1.
         activation: Activation of the layer between; by default `relu`.
         src_additive_mask: Added to the source's scores of itself, of shape (L_S, L_S).
         tgt_additive_mask: Added to the target's scores of itself, of shape (L_T, L_T).
@@ -1649,7 +1649,7 @@ def transformer_encode(src: Input, embed_dim: int, num_heads: int, dim_feedforwa
         embed_dim: E.
         num_heads: Number of heads of attention, a divisor of E.
         dim_feedforward: Size of the layer between.
-        dropout: Share of the numbers that are dropped after each part.
+        dropout: Share of the numbers that are dropped after each part, at least 0 and less than 1.
         activation: Activation of the layer between; by default `relu`.
         src_additive_mask: Added to the scores, of shape (L_S, L_S).
         src_key_padding_mask: 1 where a step is not to be seen, else 0; of shape (B, L_S).
@@ -1696,7 +1696,7 @@ def transformer_decode(tgt: Input, memory: Input, embed_dim: int, num_heads: int
         embed_dim: E.
         num_heads: Number of heads of attention, a divisor of E.
         dim_feedforward: Size of the layer between.
-        dropout: Share of the numbers that are dropped after each part.
+        dropout: Share of the numbers that are dropped after each part, at least 0 and less than 1.
         activation: Activation of the layer between; by default `relu`.
         tgt_additive_mask: Added to the scores of itself, of shape (L_T, L_T).
         memory_additive_mask: Added to the scores of memory, of shape (L_T, L_S).

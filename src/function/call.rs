@@ -54,8 +54,13 @@ pub(crate) fn call_of<C: Call>(call: Option<&dyn Call>) -> &C {
 
 /// Arguments with `default` for `name` where it was not given.
 pub(crate) fn with_default(f: &impl Described, name: &str, default: usize) -> Vec<(&'static str, ArgValue)> {
-    let fill = |(n, v)| if n == name && v == ArgValue::None { (n, ArgValue::Int(default as i64)) } else { (n, v) };
-    f.arguments().into_iter().map(fill).collect()
+    with_defaults(f, &[(name, ArgValue::Int(default as i64))])
+}
+
+/// The arguments of a function, where they are None the defaults that it then uses.
+pub(crate) fn with_defaults(f: &impl Described, defaults: &[(&str, ArgValue)]) -> Vec<(&'static str, ArgValue)> {
+    let of = |name| defaults.iter().find(|(n, _)| *n == name).map_or(ArgValue::None, |(_, v)| v.clone());
+    f.arguments().into_iter().map(|(n, v)| if v == ArgValue::None { (n, of(n)) } else { (n, v) }).collect()
 }
 
 /// A function over inputs of given shapes, as the engine keeps it.

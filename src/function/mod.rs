@@ -28,7 +28,7 @@ pub mod validation;
 use crate::graph::{Context, FnNode, FunctionRef, Variable};
 pub use args::{ArgKind, ArgType, ArgValue};
 pub use call::Resolved;
-pub(crate) use call::{Setup, call_of, with_default};
+pub(crate) use call::{Setup, call_of, with_default, with_defaults};
 pub use describe::{ArgDef, Args, Def, Described, Group, InputDef, InputKind, OnGpu, OutputDef};
 pub use elementwise::Elementwise;
 pub use nnrs_kernels::array::Output;
@@ -190,6 +190,11 @@ pub trait Function: Described + Any + Send + Sync {
 
     /// True if the function may run again without side effects and with the same result, as long as `run` says so.
     fn has_state(&self) -> bool {
+        false
+    }
+
+    /// True if what `forward` does depends on how often it has run, which the host counts: on a GPU its runs are not captured.
+    fn counts_runs(&self) -> bool {
         false
     }
 

@@ -31,7 +31,7 @@ parametric! {
     required {}
     options {
         num_heads: Size = Size(12), "Number of heads, a divisor of E and of E_v.";
-        dropout: f64 = 0.0, "Share of the weights of attention that are dropped.";
+        dropout: f64 = 0.0, "Share of the weights of attention that are dropped, at least 0 and less than 1.";
         k_embed_dim: Option<Size> = None, "E; by default D_q.";
         v_embed_dim: Option<Size> = None, "E_v; by default D_v.";
         out_dim: Option<Size> = None, "Size of the outputs; by default E_v.";

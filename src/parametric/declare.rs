@@ -53,6 +53,16 @@ pub struct LayerDef {
     pub build: fn(&mut Args) -> Result<LayerCall>,
 }
 
+impl LayerDef {
+    /// An error of one of its parts as an error of the layer, which is what was called.
+    pub(crate) fn told(&self, e: Error) -> Error {
+        let is_own = |argument: &str| {
+            self.inputs.iter().any(|x| x.name == argument) || self.args.iter().any(|a| a.name == argument)
+        };
+        e.part_of(self.name, is_own)
+    }
+}
+
 /// What a call with another number of inputs says.
 pub(super) fn misfit() -> Error {
     Error::new(ErrorKind::Type, "as many inputs as the function has")
@@ -142,7 +152,7 @@ macro_rules! parametric {
         ) -> $crate::Result<$crate::parametric::declare::parametric!(@output $($several)?)> {
             let inputs = [$((stringify!($input), $input)),+];
             let build = || options.build($($input,)+ $($need.into()),*);
-            let made = $crate::parametric::layer::in_scope(stringify!($snake), [name, $scope], &inputs, build)?;
+            let made = $crate::parametric::layer::in_scope($name::DEF, name, &inputs, build)?;
             $crate::parametric::declare::parametric!(@result made $($several)?)
         }
     };

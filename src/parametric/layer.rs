@@ -1,6 +1,7 @@
 //! What layers are made of: their scope, their parameters, sizes from arguments.
 
 use super::argument_types::{Apply, Init, Inits, Rng};
+use super::declare::LayerDef;
 use crate::graph::Variable;
 use crate::initializer::{Initializer, Usual};
 use crate::parameter::{generator, undoing_scope, use_parameter};
@@ -8,16 +9,16 @@ use crate::{NdArray, Shape};
 use nnrs_kernels::error::{Error, Result};
 use std::sync::Arc;
 
-/// Calls `function` in the scope of a layer's parameters; its errors say which function it is, and of what.
+/// Calls a layer in the scope of its parameters; errors say which layer it is, and of what.
 pub(super) fn in_scope<R>(
-    function: &str,
-    scope: [&str; 2],
+    layer: &LayerDef,
+    name: &str,
     x: &[(&str, &Variable)],
     call: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     let shown = |(name, v): &(&str, &Variable)| format!("{name} {} {}", v.shape(), v.raw_data().dtype());
     let inputs = || x.iter().map(shown).collect::<Vec<_>>().join(", ");
-    undoing_scope(&scope.join("/"), call).map_err(|e| e.function(function).inputs(inputs()))
+    undoing_scope(&format!("{name}/{}", layer.scope), call).map_err(|e| layer.told(e).inputs(inputs()))
 }
 
 /// How a layer's trained parameters are made and used.

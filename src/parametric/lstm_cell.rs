@@ -39,6 +39,7 @@ parametric! {
 
 impl LSTMCell {
     fn build(&self, x: &Variable, h: &Variable, c: &Variable, Size(state): Size) -> Result<Vec<Variable>> {
+        check(x, [("h", h), ("c", c)], state)?;
         let both = f::concatenate(&[x, h], f::Concatenate { axis: Some(1) })?;
         let layer = Affine {
             w_init: self.w_init.clone(),
@@ -54,4 +55,19 @@ impl LSTMCell {
         let c_new = (kept + (f::sigmoid(i)? * f::tanh(new)?)?)?;
         Ok(vec![(f::sigmoid(o)? * f::tanh(&c_new)?)?, c_new])
     }
+}
+
+/// Checks the input's axes and the states' shape.
+fn check(x: &Variable, states: [(&str, &Variable); 2], size: usize) -> Result<()> {
+    let &[batch, _] = &x.shape()[..] else {
+        return Err(Error::shape("x", "shape (batch, inputs)").actual(x.shape()));
+    };
+    for (name, state) in states {
+        if state.shape()[..] != [batch, size] {
+            return Err(
+                Error::shape(name, format!("shape ({batch}, {size}) (batch, state_size)")).actual(state.shape())
+            );
+        }
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use super::argument_types::{Apply, Rng, Size};
 use super::attention::{MultiHeadAttention, multi_head_attention};
 use super::declare::parametric;
 use super::layer_normalization::{LayerNormalization, layer_normalization};
+use crate::function::random::check_dropout;
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
@@ -29,10 +30,10 @@ parametric! {
     options {
         embed_dim: Size = Size(512), "E.";
         num_heads: Size = Size(8), "Number of heads of attention, a divisor of E.";
-        num_encoder_layers: Size = Size(6), "Number of encoders.";
-        num_decoder_layers: Size = Size(6), "Number of decoders.";
+        num_encoder_layers: Size = Size(6), "Number of encoders, at most 10,000.";
+        num_decoder_layers: Size = Size(6), "Number of decoders, at most 10,000.";
         dim_feedforward: Size = Size(2048), "Size of the layer between, after each attention.";
-        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part of a layer.";
+        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part of a layer, at least 0 and less than 1.";
         activation: Apply = Apply::default(), "Activation of the layer between; by default `relu`.";
         src_additive_mask: Option<Variable> = None, "Added to the source's scores of itself, of shape (L_S, L_S).";
         tgt_additive_mask: Option<Variable> = None, "Added to the target's scores of itself, of shape (L_T, L_T).";
@@ -70,7 +71,7 @@ parametric! {
     }
     options {
         dim_feedforward: Size = Size(2048), "Size of the layer between.";
-        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part.";
+        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part, at least 0 and less than 1.";
         activation: Apply = Apply::default(), "Activation of the layer between; by default `relu`.";
         src_additive_mask: Option<Variable> = None, "Added to the scores, of shape (L_S, L_S).";
         src_key_padding_mask: Option<Variable> = None, "1 where a step is not to be seen, else 0; of shape (B, L_S).";
@@ -108,7 +109,7 @@ parametric! {
     }
     options {
         dim_feedforward: Size = Size(2048), "Size of the layer between.";
-        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part.";
+        dropout: f64 = 0.1, "Share of the numbers that are dropped after each part, at least 0 and less than 1.";
         activation: Apply = Apply::default(), "Activation of the layer between; by default `relu`.";
         tgt_additive_mask: Option<Variable> = None, "Added to the scores of itself, of shape (L_T, L_T).";
         memory_additive_mask: Option<Variable> = None, "Added to the scores of memory, of shape (L_T, L_S).";
@@ -204,6 +205,7 @@ fn check_layers(name: &str, Size(n): Size) -> Result<()> {
 impl TransformerEncode {
     fn build(&self, src: &Variable, embed_dim: Size, num_heads: Size) -> Result<Vec<Variable>> {
         check("src", src, embed_dim)?;
+        check_dropout("dropout", self.dropout)?;
         let block = block!(self, embed_dim, num_heads);
         let masks = [&self.src_additive_mask, &self.src_key_padding_mask];
         let x = block.around("enc_layer_norm1", src, block.attention("src_self_attn", src, src, masks)?)?;
@@ -215,6 +217,7 @@ impl TransformerDecode {
     fn build(&self, tgt: &Variable, memory: &Variable, embed_dim: Size, num_heads: Size) -> Result<Vec<Variable>> {
         check("tgt", tgt, embed_dim)?;
         check("memory", memory, embed_dim)?;
+        check_dropout("dropout", self.dropout)?;
         let block = block!(self, embed_dim, num_heads);
         let masks = [&self.tgt_additive_mask, &self.tgt_key_padding_mask];
         let x = block.around("dec_layer_norm1", tgt, block.attention("tgt_self_attn", tgt, tgt, masks)?)?;
@@ -228,6 +231,7 @@ impl Transformer {
     fn build(&self, src: &Variable, tgt: &Variable) -> Result<Vec<Variable>> {
         check("src", src, self.embed_dim)?;
         check("tgt", tgt, self.embed_dim)?;
+        check_dropout("dropout", self.dropout)?;
         check_layers("num_encoder_layers", self.num_encoder_layers)?;
         check_layers("num_decoder_layers", self.num_decoder_layers)?;
         let mut memory = src.clone();

@@ -3,7 +3,7 @@
 use super::finish::attached;
 use super::variable::PyVariable;
 use super::{convert, errors};
-use crate::function::{Args, Def, Function, Grad, Group, registry};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, Grad, Group, registry};
 use crate::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ fn own_rule(
     let given: Vec<Option<&Var>> = outputs.iter().map(|y| y.as_ref().map(|v| v.var())).collect();
     let f = match given.iter().flatten().find_map(|y| made_by(y, name, &x)) {
         Some(f) => f,
-        None => applied(py, name, &x, arguments)?,
+        None => applied(py, name, &x, &gy, arguments)?,
     };
     let own = f.outputs();
     if own.len() != gy.len() {
@@ -66,27 +66,32 @@ fn made_by(y: &Var, name: &str, x: &[Var]) -> Option<FunctionRef> {
 }
 
 /// The function of this name over `x`; in a static graph it does not run unless the rule reads the outputs.
-fn applied(py: Python<'_>, name: &str, x: &[Var], arguments: &Bound<'_, PyDict>) -> PyResult<FunctionRef> {
+fn applied(py: Python<'_>, name: &str, x: &[Var], gy: &[Var], arguments: &Bound<'_, PyDict>) -> PyResult<FunctionRef> {
     let unknown = || errors::raise(py, Error::arg("name", "the class name of a function").actual(name));
     let def = registry().find(|d| d.name == name).ok_or_else(unknown)?;
-    let f = with_arguments(def, arguments)?;
+    let size = |(name, y): (_, usize)| Some((name, ArgValue::Int(*gy.get(y)?.shape().first()? as i64)));
+    let f = with_arguments(def, arguments, counted(def).and_then(size))?;
     let refs: Vec<&Var> = x.iter().collect();
     let made = errors::run(py, || mode::keeping_history(|| graph::apply(f, &refs, None)))?;
     made[0].parent().ok_or_else(unknown)
 }
 
 /// The function with arguments as `Function.arguments` names them; defaults for those that are not given.
-fn with_arguments(def: &'static Def, arguments: &Bound<'_, PyDict>) -> PyResult<Arc<dyn Function>> {
+fn with_arguments(
+    def: &'static Def,
+    arguments: &Bound<'_, PyDict>,
+    count: Option<(&'static str, ArgValue)>,
+) -> PyResult<Arc<dyn Function>> {
     for (name, _) in arguments {
         let name: String = name.extract()?;
-        if !def.args.iter().any(|a| inner_name(def, a.name) == name) {
+        if !def.args.iter().any(|a| inner_name(def, a) == name) {
             let e = Error::new(ErrorKind::Type, format!("got an unexpected keyword argument '{name}'"));
             return Err(errors::raise(arguments.py(), e.function(format!("the gradient rule of '{}'", def.name))));
         }
     }
-    let mut values = Vec::new();
+    let mut values = Vec::from_iter(count);
     for arg in def.args {
-        let Some(value) = arguments.get_item(inner_name(def, arg.name))? else { continue };
+        let Some(value) = arguments.get_item(inner_name(def, arg))? else { continue };
         let wrong = || {
             let expected = format!("a value of the kind {:?}", arg.kind);
             errors::wrong_type(value.py(), def.snake, arg.name, &expected, errors::describe(&value))
@@ -97,11 +102,20 @@ fn with_arguments(def: &'static Def, arguments: &Bound<'_, PyDict>) -> PyResult<
 }
 
 /// What an argument is called inside NNabla's functions.
-fn inner_name(def: &Def, name: &'static str) -> &'static str {
-    match (def.group, name) {
-        (Group::Reduction, "axis") => "axes",
-        (Group::Reduction, "keepdims") => "keep_dims",
-        _ => name,
+fn inner_name(def: &Def, arg: &ArgDef) -> &'static str {
+    match (def.group, arg.name, arg.kind) {
+        (Group::Reduction, "axis", ArgKind::Ints) => "axes",
+        (Group::Reduction, "keepdims", _) => "keep_dims",
+        _ => arg.name,
+    }
+}
+
+/// The argument that NNabla's function does not have, how many there are, and the output whose first size that is.
+fn counted(def: &Def) -> Option<(&'static str, usize)> {
+    match def.snake {
+        "bool_gather" | "pack_padded_sequence" => Some(("rows", 0)),
+        "pad_packed_sequence" => Some(("sequences", 1)),
+        _ => None,
     }
 }
 

@@ -12,13 +12,16 @@ use pyo3::types::{PyDict, PyTuple};
 #[pyclass(name = "function", frozen, dict, weakref, module = "nnrs._core")]
 pub(crate) struct Checked {
     function: Py<PyAny>,
+    /// It is made of other functions, whose errors are told as its own: it is what was called.
+    is_whole: bool,
 }
 
 #[pymethods]
 impl Checked {
     #[new]
-    fn py_new(function: Py<PyAny>) -> Checked {
-        Checked { function }
+    #[pyo3(signature = (function, is_whole=false))]
+    fn py_new(function: Py<PyAny>, is_whole: bool) -> Checked {
+        Checked { function, is_whole }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -63,6 +66,10 @@ impl Checked {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyErr {
+        if self.is_whole && e.is_instance_of::<super::errors::Error>(py) {
+            let tell = || py.import("nnrs._calls")?.call_method1("tell", (self.function.bind(py), e.value(py)));
+            return tell().err().unwrap_or(e);
+        }
         if !e.is_instance_of::<PyTypeError>(py) || e.traceback(py).is_some() {
             return e;
         }

@@ -374,11 +374,11 @@ fn floats(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<f64>>> {
 
 /// An argument as its declaration says; `None` for a value that does not fit. Anything has a truth, but None for what may be left out.
 pub(crate) fn declared(value: &Bound<'_, PyAny>, arg: &ArgDef) -> PyResult<Option<ArgValue>> {
-    if value.is_none() && arg.optional { Ok(Some(ArgValue::None)) } else { argument(value, arg.kind) }
+    if value.is_none() && arg.optional { Ok(Some(ArgValue::None)) } else { argument(value, arg.kind, arg.name) }
 }
 
 /// An argument of kind `kind`; `None` for a value that does not fit.
-pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
+pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind, name: &str) -> PyResult<Option<ArgValue>> {
     if value.is_none() && kind != ArgKind::Bool {
         return Ok(Some(ArgValue::None));
     }
@@ -398,7 +398,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         },
         ArgKind::Level if !value.is_instance_of::<PyVariable>() => match fitting(value)? {
             Some(number) => Some(ArgValue::Int(number)),
-            None => argument(value, ArgKind::Float)?,
+            None => argument(value, ArgKind::Float, name)?,
         },
         ArgKind::Init
         | ArgKind::Inits
@@ -406,7 +406,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
         | ArgKind::Rng
         | ArgKind::Variable
         | ArgKind::Level
-        | ArgKind::Arrays => super::parametric::argument(value, kind)?,
+        | ArgKind::Arrays => super::parametric::argument(value, kind, name)?,
     })
 }
 

@@ -135,10 +135,13 @@ impl PyGraphFunction {
         self.f.origin().map(str::to_string)
     }
 
-    /// How many outputs the function has at least: 1, and 2 of `split`, as in NNabla; of a PythonFunction all that it has.
+    /// How many outputs the function has at least, as in NNabla: mostly 1, and 2 of `split`; of a PythonFunction all that it has.
     fn min_outputs(&self) -> usize {
         match self.f.function().def().snake {
             "split" => 2,
+            "gru" | "lstm" | "pack_padded_sequence" | "pad_packed_sequence" | "rnn" | "stft" | "top_k_data" => {
+                self.f.outputs().len()
+            }
             _ if UserFunction::of(&**self.f.function()).is_some() => self.f.outputs().len(),
             _ => 1,
         }

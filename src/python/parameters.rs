@@ -200,15 +200,35 @@ impl Entries for Dict {
 }
 
 /// A Python initializer: what is called with a shape, or an array; None for zeros.
-pub(super) struct PyInitializer(pub(super) Py<PyAny>);
+pub(super) struct PyInitializer {
+    given: Py<PyAny>,
+    /// The argument that it was given as.
+    argument: String,
+}
+
+impl PyInitializer {
+    pub(super) fn new(given: Py<PyAny>, argument: impl Into<String>) -> PyInitializer {
+        PyInitializer { given, argument: argument.into() }
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<Result<()>> {
+        let given = self.given.bind(py);
+        if helper(py, "_is_initializer")?.call1((given,))?.extract()? {
+            return Ok(Ok(()));
+        }
+        let expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array";
+        Ok(Err(Error::arg(&self.argument, expected).actual(errors::shown(given)?)))
+    }
+}
 
 impl Initializer for PyInitializer {
     fn make(&self, shape: &Shape) -> Result<Array> {
         let make = |py: Python<'_>| {
-            let values = helper(py, "_initial")?.call1((&self.0, convert::tuple(py, shape)?))?;
+            let values = helper(py, "_initial")?.call1((&self.given, convert::tuple(py, shape)?))?;
             Ok(values.cast::<PyVariable>()?.get().var().raw_data())
         };
         attached(|py| {
+            self.check(py).map_err(errors::carry)??;
             make(py).map_err(|e: PyErr| match e.is_instance_of::<PyMemoryError>(py) {
                 true => Error::new(ErrorKind::OutOfMemory, e.to_string()),
                 false => errors::carry(e),
@@ -216,9 +236,13 @@ impl Initializer for PyInitializer {
         })
     }
 
+    fn argument(&self) -> &str {
+        &self.argument
+    }
+
     fn made(&self, parameter: &Var) {
         let note = |py: Python<'_>| {
-            helper(py, "_note_initializer")?.call1((PyVariable::new(parameter.clone()), &self.0)).map(drop)
+            helper(py, "_note_initializer")?.call1((PyVariable::new(parameter.clone()), &self.given)).map(drop)
         };
         let _ = attached(note);
     }
@@ -242,7 +266,7 @@ fn get_parameter_or_create(
     let here = "get_parameter_or_create";
     let shape = convert::shape(here, shape)?;
     errors::run_as(py, here, || {
-        let given = PyInitializer(initializer.clone().unbind());
+        let given = PyInitializer::new(initializer.clone().unbind(), "initializer");
         use_parameter(name, shape, &given, need_grad, used_with_grad).map(PyVariable::new)
     })
 }

@@ -64,7 +64,8 @@ struct Later {
 
 impl Initializer for Later {
     fn make(&self, shape: &Shape) -> Result<Array> {
-        let made = PyInitializer(attached(|py| (self.make)(py)).map_err(errors::carry)?);
+        let made = attached(|py| (self.make)(py)).map_err(errors::carry)?;
+        let made = PyInitializer::new(made, "initializer");
         self.made.get_or_init(|| made).make(shape)
     }
 
@@ -73,18 +74,22 @@ impl Initializer for Later {
     }
 }
 
-fn init(value: &Bound<'_, PyAny>) -> Init {
-    Init::new(PyInitializer(value.clone().unbind()))
+fn init(value: &Bound<'_, PyAny>, argument: impl Into<String>) -> Init {
+    Init::new(PyInitializer::new(value.clone().unbind(), argument))
 }
 
 /// An argument that only parametric functions have; `None` for a value that does not fit.
-pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Option<ArgValue>> {
+pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind, name: &str) -> PyResult<Option<ArgValue>> {
     let object = match kind {
         ArgKind::Inits => {
             let Ok(given) = value.cast::<PyMapping>() else { return Ok(None) };
             let pairs = given.items()?.extract::<Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>>()?.into_iter();
-            let by_name = pairs.filter_map(|(name, value)| Some((name.extract().ok()?, init(&value))));
-            Object::new(Inits(by_name.collect()))
+            let by_name = |(key, value): (Bound<'_, PyAny>, _)| {
+                let key: String = key.extract().ok()?;
+                let init = init(&value, format!("{name}['{key}']"));
+                Some((key, init))
+            };
+            Object::new(Inits(pairs.filter_map(by_name).collect()))
         }
         ArgKind::Apply if !value.is_callable() => return Ok(None),
         ArgKind::Apply => {
@@ -104,7 +109,7 @@ pub(crate) fn argument(value: &Bound<'_, PyAny>, kind: ArgKind) -> PyResult<Opti
             Err(_) => return Ok(None),
         },
         ArgKind::Rng => Object::new(Rng(Some(Arc::new(Drawn(Some(value.clone().unbind())))))),
-        _ => Object::new(init(value)),
+        _ => Object::new(init(value, name)),
     };
     Ok(Some(ArgValue::Object(object)))
 }
@@ -166,6 +171,22 @@ fn wrong_input(def: &LayerDef, name: &str, given: &Bound<'_, PyAny>, arrays: Opt
     errors::raise(given.py(), e.actual(errors::describe(given)).hint(hint))
 }
 
+/// Refuses initial values for a parameter that the layer does not have.
+fn check_names(def: &LayerDef, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    for (arg, given) in def.args.iter().zip(args.iter_borrowed()).filter(|(arg, _)| arg.kind == ArgKind::Inits) {
+        let Ok(given) = given.cast::<PyMapping>() else { continue };
+        for name in given.keys()?.iter() {
+            let own = name.extract::<String>().is_ok_and(|name| def.parameters.iter().any(|p| p.name == name));
+            if !own {
+                let known: Vec<String> = def.parameters.iter().map(|p| format!("'{}'", p.name)).collect();
+                let e = Error::arg(arg.name, format!("names among {}", known.join(", "))).function(def.name);
+                return Err(errors::raise(name.py(), e.actual(errors::print(&name))));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Calls layer number `index` in the current scope.
 #[pyfunction]
 fn parametric<'py>(
@@ -179,9 +200,10 @@ fn parametric<'py>(
         .ok_or_else(|| PyTypeError::new_err("the generated functions are older than the extension"))?;
     let (x, is_array) = layer_inputs(def, inputs, args)?;
     let fail = |e: Error| errors::raise(py, e.function(def.name));
+    check_names(def, args)?;
     let call = (def.build)(&mut arguments(def.args, args, &fail)?).map_err(fail)?;
     reserve::check(py)?;
-    let named = || call(&x).map_err(|e| e.function(def.name));
+    let named = || call(&x).map_err(|e| def.told(e));
     if is_array {
         let made = errors::run(py, || mode::inner(mode::context(), named))?;
         return wrap(py, made, |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()));

@@ -41,7 +41,7 @@ fn hook(f: &ConstructorArgument) -> Option<impl Fn() -> Result<()> + '_> {
 }
 
 fn number(value: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult<f64> {
-    match convert::argument(value, ArgKind::Float)? {
+    match convert::argument(value, ArgKind::Float, "")? {
         Some(ArgValue::Float(v)) => Ok(v),
         _ => {
             let e = Error::new(ErrorKind::Type, "float").argument(name).function(function);
@@ -98,7 +98,7 @@ impl PySolver {
         let def = SOLVERS.iter().find(|d| d.name == name);
         let mut values = Vec::new();
         for (a, value) in def.map_or(&[][..], |d| d.args).iter().zip(args.iter()) {
-            let v = convert::argument(&value, a.kind)?.filter(|v| *v != ArgValue::None).ok_or_else(|| {
+            let v = convert::argument(&value, a.kind, a.name)?.filter(|v| *v != ArgValue::None).ok_or_else(|| {
                 let e = Error::new(ErrorKind::Type, a.kind.hint()).argument(a.name).function(name);
                 errors::raise(py, e.actual(errors::print(&value)))
             })?;

@@ -157,6 +157,16 @@ CASES = [
         **NO,
         name="a seed repeats",
     ),
+    case(
+        "all as far as it goes",
+        places(200, 6, 5),
+        lambda y, x: np.testing.assert_array_equal(np.isfinite(y[0]), True),
+        min_scale=1e-9,
+        max_scale=1e9,
+        aspect_ratio=1e9,
+        distortion=20.0,
+        angle=1e300,
+    ),
     Case(inputs=[(0, 1, 4, 4)], args={"angle": 0.5}, check=lambda y, x: None, **NO, name="empty"),
 ]
 X = (2, 1, 6, 6)
@@ -170,6 +180,11 @@ ERRORS = [
         ("contrast", 0.0),
         ("angle", float("nan")),
         ("distortion", float("inf")),
+        ("distortion", 1e10),
+        ("distortion", -21.0),
+        ("min_scale", 1e-10),
+        ("max_scale", 1e10),
+        ("aspect_ratio", 1e10),
         ("noise", float("inf")),
         ("brightness", float("nan")),
         ("contrast_center", float("inf")),

@@ -65,6 +65,8 @@ pub struct Error(Box<ErrorFields>);
 struct ErrorFields {
     kind: ErrorKind,
     function: Option<String>,
+    /// The function within that one that failed.
+    part: Option<String>,
     argument: Option<String>,
     expected: String,
     actual: Option<String>,
@@ -86,6 +88,7 @@ impl Error {
         Error(Box::new(ErrorFields {
             kind,
             function: None,
+            part: None,
             argument: None,
             expected: expected.into(),
             actual: None,
@@ -204,6 +207,23 @@ impl Error {
         self
     }
 
+    /// The error of a part of `whole`, a function that was called and is made of others, as an error of `whole`: a wrong
+    /// argument that `whole` has too is told as its own, another one as the part's.
+    ///
+    /// ```
+    /// let part = || nnrs_kernels::Error::arg("p", "a number below 1").actual(2).function("dropout");
+    /// assert_eq!(part().part_of("attend", |_| false).to_string(), "attend: in dropout: argument 'p': expected a number below 1, got 2");
+    /// assert_eq!(part().part_of("attend", |p| p == "p").to_string(), "attend: argument 'p': expected a number below 1, got 2");
+    /// ```
+    pub fn part_of(mut self, whole: &str, is_own: impl Fn(&str) -> bool) -> Error {
+        let e = &mut *self.0;
+        let part = e.function.replace(whole.into()).filter(|part| part != whole);
+        if !e.argument.as_deref().is_some_and(is_own) {
+            e.part = e.part.take().or(part);
+        }
+        self
+    }
+
     /// All inputs with shapes and types; the engine fills it in.
     ///
     /// ```
@@ -275,6 +295,9 @@ impl fmt::Display for Error {
         let e = &*self.0;
         if let Some(name) = &e.function {
             write!(f, "{name}: ")?;
+        }
+        if let Some(part) = &e.part {
+            write!(f, "in {part}: ")?;
         }
         if let Some(arg) = &e.argument {
             write!(f, "argument '{arg}': ")?;

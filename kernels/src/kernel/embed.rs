@@ -85,7 +85,7 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
     let rows = gw.len() / width;
     let tasks = ((gw.len() + gy.len()) / TASK).clamp(1, MOST);
     let each = rows.div_ceil(tasks).next_power_of_two();
-    let parts = PositionsByRow::new(indices, rows, each);
+    let parts = SortedIndices::new(indices, rows, each);
     tasks::parts(gw, each * width, |p, part| {
         if output == Output::Write {
             part.fill(T::ZERO);
@@ -101,15 +101,15 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
 const MOST: usize = 16;
 
 /// Positions of indices, sorted by the tasks that their rows belong to, in order for each.
-struct PositionsByRow {
+struct SortedIndices {
     positions: Scratch<usize>,
     /// Where each task's begin, and where the last one's end.
     starts: [usize; MOST + 1],
 }
 
-impl PositionsByRow {
+impl SortedIndices {
     /// Tasks have `each` rows, a power of two. What is no row's number is left out.
-    fn new(indices: &[i64], rows: usize, each: usize) -> PositionsByRow {
+    fn new(indices: &[i64], rows: usize, each: usize) -> SortedIndices {
         let shift = each.trailing_zeros();
         let valid = || indices.iter().enumerate().filter(|(_, i)| (0..rows as i64).contains(i));
         let mut starts = [0; MOST + 1];
@@ -121,7 +121,7 @@ impl PositionsByRow {
             positions[*at] = k;
             *at += 1;
         }
-        PositionsByRow { positions, starts }
+        SortedIndices { positions, starts }
     }
 
     fn of(&self, task: usize) -> &[usize] {

@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::function;
-use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, call_of, with_defaults};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::shift as kernel;
@@ -52,8 +52,7 @@ impl Function for Shift {
     }
 
     fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        let shifts = call_of::<kernel::Shift>(call).0.distances.clone();
-        vec![("shifts", ArgValue::Ints(shifts)), ("border_mode", ArgValue::Str(self.border_mode.clone()))]
+        with_defaults(self, &[("shifts", ArgValue::Ints(call_of::<kernel::Shift>(call).0.distances.clone()))])
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

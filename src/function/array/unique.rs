@@ -12,7 +12,7 @@ use smallvec::smallvec;
 
 function! {
     /// The different elements of an array, or its different slices along an axis. NaN counts as equal to NaN. No gradient.
-    Unique unique in Special
+    Unique unique in Special, any_device
     inputs { x: "N-D array." }
     args {
         flatten: bool = true, "Look at elements; if not, at slices along `axis`.";

@@ -1,5 +1,6 @@
 //! `multi_head_attention`: a graph of products, a softmax and a dropout, and no function of its own.
 
+use crate::function::random::check_dropout;
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
@@ -59,7 +60,13 @@ pub fn multi_head_attention(
     weights: [&Variable; 4],
     options: MultiHeadAttention,
 ) -> Result<[Variable; 2]> {
+    attention(inputs, weights, options)
+        .map_err(|e| e.part_of("multi_head_attention", |argument| argument == "num_heads"))
+}
+
+fn attention(inputs: [&Variable; 3], weights: [&Variable; 4], options: MultiHeadAttention) -> Result<[Variable; 2]> {
     let MultiHeadAttention { biases, attn_bias, additive_mask, key_padding_mask, dropout, num_heads } = options;
+    check_dropout("dropout", dropout)?;
     let sizes = AttentionSizes::new(inputs, weights, num_heads)?;
     let [mut q, mut k, mut v] = [0, 1, 2].map(|i| project(inputs[i], weights[i], biases[i].as_ref()));
     q = q.and_then(|q| q * (sizes.head as f64).powf(-0.5));

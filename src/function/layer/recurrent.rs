@@ -1,7 +1,7 @@
 //! What recurrent layers share: arguments and shapes, and the gradient's rule, by the steps as functions of their own.
 
 use crate::function::random::DropoutAgain;
-use crate::function::{ArgValue, Described, Grad, Resolved, call_one};
+use crate::function::{ArgValue, Described, Grad, Resolved, call_one, with_defaults};
 use crate::functions as f;
 use crate::graph::{self, Variable};
 use nnrs_kernels::error::{Error, Result};
@@ -22,8 +22,7 @@ pub(super) struct Layers {
 
 /// The arguments, with what None stands for.
 pub(super) fn used(f: &impl Described) -> Vec<(&'static str, ArgValue)> {
-    let fill = |(n, v)| if n == "dropout" && v == ArgValue::None { (n, ArgValue::Float(0.0)) } else { (n, v) };
-    f.arguments().into_iter().map(fill).collect()
+    with_defaults(f, &[("dropout", ArgValue::Float(0.0))])
 }
 
 fn check(name: &'static str, given: &Shape, want: impl Into<Shape>, axes: &str) -> Result<()> {

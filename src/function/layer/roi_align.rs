@@ -2,7 +2,7 @@
 
 use crate::function;
 use crate::function::array::List;
-use crate::function::{Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, with_defaults};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::roi_align as kernel;
@@ -87,6 +87,10 @@ impl Function for RoiAlign {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let (call, y) = self.sizes("input", &x[0], &x[1])?;
         Ok(Resolved::one(y, kernel::RoiGather(call)))
+    }
+
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        with_defaults(self, &[("sampling_ratio", ArgValue::Int(-1)), ("channel_last", ArgValue::Bool(false))])
     }
 
     fn differentiable(&self, i: usize) -> bool {

@@ -1,6 +1,8 @@
 //! `clip_grad_by_value`, `clip_grad_by_norm`: x itself; the gradient that flows back is limited.
 
-use crate::function::{ArgValue, Call, Elementwise, Function, Grad, Resolved};
+use crate::function::{
+    ArgValue, Call, Elementwise, Function, Grad, Resolved, Run, View, ViewMut, call_of, with_defaults,
+};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
@@ -64,6 +66,17 @@ impl Elementwise for ClipGradByValue {
     }
 }
 
+/// x itself; over which axes the norm of its gradient is.
+struct NormedCopy {
+    axes: Vec<i64>,
+}
+
+impl Call for NormedCopy {
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        Copy.forward(run, x, y)
+    }
+}
+
 impl ClipGradByNorm {
     fn clip(&self) -> f64 {
         self.clip_norm.unwrap_or(1.0)
@@ -86,12 +99,12 @@ impl Function for ClipGradByNorm {
                 Error::arg("axes", "each axis once").actual(format!("{:?}", self.axes.clone().unwrap_or_default()))
             );
         }
-        Ok(Resolved::one(x[0].clone(), Copy))
+        Ok(Resolved::one(x[0].clone(), NormedCopy { axes: self.axes(&x[0])? }))
     }
 
-    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        let axes = self.axes.clone().map_or(ArgValue::None, ArgValue::Ints);
-        vec![("clip_norm", ArgValue::Float(self.clip())), ("axes", axes)]
+    fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let all = call_of::<NormedCopy>(call).axes.clone();
+        with_defaults(self, &[("clip_norm", ArgValue::Float(self.clip())), ("axes", ArgValue::Ints(all))])
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

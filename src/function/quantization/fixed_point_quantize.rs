@@ -23,10 +23,16 @@ function! {
 }
 
 impl FixedPointQuantize {
+    /// The least and the largest number, in steps.
+    fn steps(&self) -> (f64, f64) {
+        let most = ((self.n - self.sign as i64) as f64).exp2() - 1.0;
+        (if self.sign { -most } else { 0.0 }, most)
+    }
+
     /// The least and the largest number.
     fn limits(&self) -> (f64, f64) {
-        let most = (((self.n - self.sign as i64) as f64).exp2() - 1.0) * self.delta;
-        (if self.sign { -most } else { 0.0 }, most)
+        let (least, most) = self.steps();
+        (least * self.delta, most * self.delta)
     }
 }
 
@@ -51,9 +57,10 @@ impl Function for FixedPointQuantize {
 
 impl Elementwise for FixedPointQuantize {
     fn formula(&self, x: &[Expr]) -> Expr {
-        let (least, most) = self.limits();
-        let rounded = (&x[0] / self.delta).round() * self.delta;
-        x[0].gt(most).select(most, x[0].lt(least).select(least, rounded))
+        let ((least, most), (fewest, steps)) = (self.limits(), self.steps());
+        let rounded = (&x[0] / self.delta).round();
+        // Limits are products in the type of x too, as all other numbers are.
+        x[0].gt(most).select(steps, x[0].lt(least).select(fewest, rounded)) * self.delta
     }
 
     fn gradient(&self, x: &[Expr], _y: &Expr, gy: &Expr) -> Option<Vec<Option<Expr>>> {

@@ -16,7 +16,7 @@ function! {
     /// are in inq_iterations fix half of the weights that are not fixed yet, that of the last number all. A weight that is fixed becomes
     /// a power of two, or 0, in the array of the weight itself, and 1 in that of the indicators; each forward pass sets it to that value again. The
     /// powers are the `2^(num_bits - 2)` up to the one for the largest `|w|`. Gradients are the layer's.
-    INQAffine inq_affine in Quantization
+    INQAffine inq_affine in Quantization, any_device
     inputs {
         x: "Input of shape (M_0, .., M_{B-1}, D_B, .., D_N), B = base_axis.",
         weight: "Weight of shape (D_B * .. * D_N, L_0, .., L_I). Forward writes what is fixed.",
@@ -38,7 +38,7 @@ function! {
     /// are in inq_iterations fix half of the weights that are not fixed yet, that of the last number all. A weight that is fixed becomes
     /// a power of two, or 0, in the array of the weight itself, and 1 in that of the indicators; each forward pass sets it to that value again. The
     /// powers are the `2^(num_bits - 2)` up to the one for the largest `|w|`. Gradients are the layer's.
-    INQConvolution inq_convolution in Quantization
+    INQConvolution inq_convolution in Quantization, any_device
     inputs {
         x: "Images of shape (.., C, spatial..) with base_axis leading axes.",
         weight: "Kernels of shape (O, C / group, kernel..). Forward writes what is fixed.",
@@ -104,6 +104,10 @@ macro_rules! inq_layers {
             }
 
             fn has_state(&self) -> bool {
+                true
+            }
+
+            fn counts_runs(&self) -> bool {
                 true
             }
 

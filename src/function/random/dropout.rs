@@ -21,12 +21,17 @@ function! {
     outputs { y: "N-D array of x's shape." }
 }
 
+/// Checks the share of elements that are dropped: 1 less it must not vanish in the narrowest type that computes.
+pub(crate) fn check_dropout(argument: &str, p: f64) -> Result<()> {
+    if !(0.0..1.0).contains(&p) || p as f32 >= 1.0 {
+        return Err(Error::arg(argument, "a number of at least 0 and less than 1").actual(p));
+    }
+    Ok(())
+}
+
 impl Function for Dropout {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
-        // 1 - p must not vanish in the narrowest type that computes.
-        if !(0.0..1.0).contains(&self.p) || self.p as f32 >= 1.0 {
-            return Err(Error::arg("p", "a number of at least 0 and less than 1").actual(self.p));
-        }
+        check_dropout("p", self.p)?;
         Ok(Resolved::one(x[0].clone(), kernel::Dropout { p: self.p, seed: self.seed.twin() }))
     }
 

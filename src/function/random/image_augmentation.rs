@@ -46,6 +46,16 @@ fn positive(name: &str, v: f64) -> Result<f64> {
     if v > 0.0 && v.is_finite() { Ok(v) } else { Err(Error::arg(name, "a finite number above 0").actual(v)) }
 }
 
+/// A factor of lengths: beyond these limits a place is no number.
+fn factor(name: &str, v: f64) -> Result<f64> {
+    if (1e-9..=1e9).contains(&v) { Ok(v) } else { Err(Error::arg(name, "a number from 1e-9 to 1e9").actual(v)) }
+}
+
+/// Its exponential is a factor of lengths.
+fn exponent(name: &str, v: f64) -> Result<f64> {
+    if v.abs() <= 20.0 { Ok(v) } else { Err(Error::arg(name, "a number from -20 to 20").actual(v)) }
+}
+
 impl ImageAugmentation {
     /// The result's shape: x's but for height and width.
     fn output(&self, x: &Shape) -> Result<Shape> {
@@ -81,10 +91,10 @@ impl ImageAugmentation {
             size,
             out,
             pad: self.pad()?,
-            scale: [positive("min_scale", self.min_scale)?, positive("max_scale", self.max_scale)?],
+            scale: [factor("min_scale", self.min_scale)?, factor("max_scale", self.max_scale)?],
             angle: finite("angle", self.angle)?,
-            aspect_ratio: positive("aspect_ratio", self.aspect_ratio)?,
-            distortion: finite("distortion", self.distortion)?,
+            aspect_ratio: factor("aspect_ratio", self.aspect_ratio)?,
+            distortion: exponent("distortion", self.distortion)?,
             flip_lr: self.flip_lr,
             flip_ud: self.flip_ud,
             brightness: finite("brightness", self.brightness)?,

@@ -3,11 +3,14 @@
 use super::resampled::{self, Line};
 use crate::function;
 use crate::function::array::List;
-use crate::function::{Function, Grad, Resolved};
+use crate::function::{ArgValue, Call, Function, Grad, Resolved, with_defaults};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::resample::{Forward, Sampling, Way};
 use nnrs_kernels::shape::Shape;
+
+/// The usual coefficient of the cubic polynomial.
+const CUBIC: f64 = -0.75;
 
 function! {
     /// Resamples axes to other sizes, as the operator Resize of ONNX (https://onnx.ai/onnx/operators/onnx__Resize.html).
@@ -110,7 +113,7 @@ impl ONNXResize {
 impl Function for ONNXResize {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let (way, new) = (self.way()?, self.new_sizes(&x[0])?);
-        let cubic = self.cubic_coeff_a.unwrap_or(-0.75);
+        let cubic = self.cubic_coeff_a.unwrap_or(CUBIC);
         let cut = self.coordinate_transformation_mode == "tf_crop_and_resize";
         let axes = new.into_iter().enumerate().map(|(a, size)| {
             let n = x[0][a];
@@ -119,6 +122,12 @@ impl Function for ONNXResize {
         let axes = axes.collect::<Result<_>>()?;
         let (y, call) = resampled::resample(&x[0], 0, axes, self.extrapolation_value.unwrap_or(0.0))?;
         Ok(Resolved::one(y, Forward(call)))
+    }
+
+    fn used(&self, _call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
+        let cubic = ("cubic_coeff_a", ArgValue::Float(CUBIC));
+        let (inside, beyond) = (("exclude_outside", ArgValue::Int(0)), ("extrapolation_value", ArgValue::Float(0.0)));
+        with_defaults(self, &[cubic, inside, beyond])
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

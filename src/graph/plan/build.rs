@@ -75,7 +75,8 @@ pub(crate) fn captured_on<'a>(
 ) -> Option<Replays> {
     let mut nodes = nodes.peekable();
     let gpu = nodes.peek()?.context.gpu()?;
-    let by_kernels = |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none();
+    let by_kernels =
+        |n: &FnNode| n.function.runs_on_gpu() && n.function.on_variables().is_none() && !n.function.counts_runs();
     let mut double = false;
     let all = nodes.all(|n| {
         double |= n.context.dtype() == DType::F64;

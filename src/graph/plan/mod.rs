@@ -70,7 +70,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// What became of the plans' runs as CUDA graphs, in words.
     pub(crate) fn cuda_graphs(&self) -> Vec<String> {
-        const NO: &str = "not captured: not all of it runs on one GPU by kernels";
+        const NO: &str = "not captured: not all of it runs on one GPU by kernels, or a function counts its runs";
         let told = |replays: &Option<Replays>| replays.as_ref().map_or(NO.into(), Replays::report);
         let forward = self.forward.iter().map(|p| format!("forward: {}", told(&p.replays)));
         forward.chain(self.backward.iter().map(|p| format!("backward: {}", told(&p.replays)))).collect()

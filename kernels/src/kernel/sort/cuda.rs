@@ -50,6 +50,11 @@ fn entries(at: Axis, order: Order, x: &Data) -> Result<SortedLines> {
     Ok(SortedLines { keys, places, width })
 }
 
+/// The places of the elements of each line in order, `at.n` to the next power of two a line: those of its own come first.
+pub(in crate::kernel) fn order_of_lines(at: Axis, order: Order, x: &Data) -> Result<Data> {
+    Ok(entries(at, order, x)?.places)
+}
+
 pub(super) fn sort(at: Axis, order: Order, x: &Data, values: Option<&Data>, indices: Option<&Data>) -> Result<()> {
     if x.is_empty() {
         return Ok(());

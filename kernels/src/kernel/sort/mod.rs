@@ -7,6 +7,7 @@ mod cpu;
 mod cuda;
 
 pub(super) use cpu::Keyed;
+pub(super) use cuda::order_of_lines;
 
 use super::axis::Axis;
 use crate::array::scratch::counted;

@@ -8,13 +8,16 @@ from typing import Any
 
 from ... import parameter
 from ..._core import Variable
-from ..._errors import ArgumentError, ShapeError, message
+from ..._errors import ArgumentError, ShapeError, describe, message
 
 __all__ = ["Module"]
 
 
 def _initial(function: str, argument: str, initializer: Any, usual: Any, shape: tuple[int, ...]) -> Variable:
     """A variable with the values of an initializer or array, or where that is None of the usual initializer."""
+    if not parameter._is_initializer(initializer):
+        expected = "a callable that takes a shape (see nnrs.initializer), or a NumPy array"
+        raise ArgumentError(message(function, argument, expected, describe(initializer)))
     v: Variable = parameter._initial(usual if initializer is None else initializer, shape)
     if v.shape != shape:
         raise ShapeError(message(function, argument, f"values of shape {shape}", v.shape))

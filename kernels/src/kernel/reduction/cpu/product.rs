@@ -85,23 +85,23 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
     }
     let axes = ReductionAxes::new(shape, reduced);
     let add = output == Output::Accumulate;
-    dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: ProductOffsets::new(&axes), axes: &axes, add });
+    dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: ProductPlaces::new(&axes), axes: &axes, add });
 }
 
 /// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
-struct ProductOffsets {
+struct ProductPlaces {
     offsets: Scratch<usize>,
     /// Neighbours that belong to one result: groups are full but for each run's last one. Else 1, and neighbours are of
     /// neighbouring results.
     run: usize,
 }
 
-impl ProductOffsets {
-    fn new(axes: &ReductionAxes) -> ProductOffsets {
+impl ProductPlaces {
+    fn new(axes: &ReductionAxes) -> ProductPlaces {
         let run = axes.reduced_last().unwrap_or(1);
         let groups = run.div_ceil(SIDE);
         let at = |i: usize| axes.reduced_offset(i / groups * run) + i % groups * SIDE;
-        ProductOffsets { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
+        ProductPlaces { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
     }
 }
 
@@ -110,7 +110,7 @@ struct Others<'a, T> {
     x: &'a [T],
     gy: &'a [T],
     gx: SendPtr<T>,
-    places: ProductOffsets,
+    places: ProductPlaces,
     axes: &'a ReductionAxes,
     add: bool,
 }

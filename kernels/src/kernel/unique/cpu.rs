@@ -1,24 +1,13 @@
-//! The different elements of an array, or its different slices.
+//! On the host: by sorting.
 
-use super::axis::Axis;
-use super::sort::{Keyed, Order};
-use crate::array::scratch::{Scratch, counted, list};
-use crate::call::{Call, Run, View, ViewMut};
-use crate::dtype::DType;
+use super::Unique;
+use crate::array::scratch::{Scratch, list};
+use crate::call::ViewMut;
 use crate::error::{Error, Result};
+use crate::kernel::axis::Axis;
+use crate::kernel::sort::{Keyed, Order};
 use crate::simd::SimdReal;
-use crate::with_real;
 use std::cmp::Ordering;
-
-/// The different ones of `at.n` slices, and what is asked for beside them.
-pub struct Unique {
-    pub at: Axis,
-    pub count: usize,
-    /// Sorted; if not, they come as they first occur.
-    pub sorted: bool,
-    /// Where each occurs first, the number of each slice of x, how often each occurs.
-    pub asked: [bool; 3],
-}
 
 /// NaN is the largest number, and equal to itself.
 fn compare<T: SimdReal>(a: &[T], b: &[T]) -> Ordering {
@@ -42,14 +31,10 @@ fn elements<T: Keyed>(x: &[T]) -> (Scratch<usize>, Vec<usize>) {
 }
 
 impl Unique {
-    fn size(&self) -> usize {
-        self.at.outer.saturating_mul(self.at.n).saturating_mul(self.at.inner)
-    }
-
     /// For each slice, the first one that it is equal to; the first ones in their order.
     fn groups<T: Keyed>(&self, x: &[T]) -> (Scratch<usize>, Vec<usize>) {
         let (of, mut firsts) = match self.at {
-            Axis { outer: 1, inner: 1, n } if n <= u32::MAX as usize => elements(x),
+            Axis { n, .. } if self.is_of_elements() && n <= u32::MAX as usize => elements(x),
             _ => self.slices(x),
         };
         if !self.sorted {
@@ -82,7 +67,7 @@ impl Unique {
         (of, firsts)
     }
 
-    fn write<T: Keyed>(&self, x: &[T], y: &mut [ViewMut]) -> Result<()> {
+    pub(super) fn write<T: Keyed>(&self, x: &[T], y: &mut [ViewMut]) -> Result<()> {
         let Axis { n, inner, .. } = self.at;
         let (of, firsts) = self.groups(x);
         if firsts.len() != self.count {
@@ -112,20 +97,5 @@ impl Unique {
             of.iter().for_each(|i| y[numbers[*i] as usize] += 1);
         }
         Ok(())
-    }
-}
-
-impl Call for Unique {
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        with_real!(run.dtype, T => self.write::<T>(x[0].slice(), y))
-    }
-
-    fn scratch(&self, dtype: DType) -> [usize; 2] {
-        let Axis { outer, n, inner } = self.at;
-        // Entries of elements are two numbers; slices are copied, and have an order beside.
-        let (copies, lists) = if outer == 1 && inner == 1 { (2, 2) } else { (1, 3) };
-        let lists = n.saturating_mul(lists * size_of::<usize>() + size_of::<i32>());
-        let copies = self.size().saturating_mul(copies * dtype.size());
-        [counted(copies).saturating_add(counted(lists)), 0]
     }
 }
