@@ -36,11 +36,10 @@ models.object_detection.base models.object_detection.draw_utils models.object_de
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
 models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.callback utils.cli
-utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
-utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
-utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
-utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
-utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
+utils.communicator_util utils.converter utils.dlpack utils.function_profile utils.get_file_handle utils.image_utils
+utils.inspection utils.inspection.base utils.inspection.pretty_print utils.inspection.profile
+utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format utils.nnp_graph utils.nvml
+utils.profiler utils.qnn utils.save utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""
