@@ -68,7 +68,8 @@ class SimpleDataSource(DataSource):
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
         order = self._order_of(self._generation if generation is None else generation)
-        return columns(list(map(self._load_func, order[start:stop])), self._variables)
+        load = self._load_func
+        return columns([load(i) for i in order[start:stop]], self._variables)
 
     def apply_order(self) -> None:
         self._generation += 1
