@@ -1,6 +1,6 @@
 """Ways to iterate over data, run on nnrs by test_data_iterator.py and on NNabla by golden/make_data.py.
 
-A sample is its number n: variables x (float32 of shape (3,): n, n + 0.5, -n) and y (n itself). What is noted of a run are
+A sample is its number n: variables x (float32 of shape (3,): n, n + 0.5, -n) and y (n itself). Of a run are noted
 the numbers in each batch, the epoch after each, and the types and shapes of a batch.
 """
 

@@ -66,9 +66,21 @@ def read_npy(function: str, path: str, variables: Sequence[str]) -> Arrays:
 def read_h5(function: str, h5: Any) -> Arrays:
     """The arrays of an open `.h5` cache file, which is not believed to hold what it claims."""
     size = os.path.getsize(h5.filename)
-    try:
+    with _h5_errors(function, h5):
         check_node(h5py_module(function), "", h5)
         return {name: h5_array(name, dataset, size) for name, dataset in h5.items()}
+
+
+def h5_lengths(function: str, h5: Any) -> dict[str, int]:
+    """How many samples an open `.h5` cache file has of each variable; -1 for what is no array of them."""
+    with _h5_errors(function, h5):
+        return {name: len(dataset) if getattr(dataset, "shape", ()) else -1 for name, dataset in h5.items()}
+
+
+@contextlib.contextmanager
+def _h5_errors(function: str, h5: Any) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
         raise FormatError(message(function, None, f"cannot read the cache file {h5.filename!r}: {error}")) from error
 

@@ -13,7 +13,7 @@ import numpy as np
 from .._errors import ArgumentError, FileError, FormatError, MissingFileError, message
 from .._settings import data_number
 from ._batches import joined
-from ._cache_files import INDEX, INFO, Arrays, SampleOrder, check_rows, read_h5, read_index, read_npy
+from ._cache_files import INDEX, INFO, Arrays, SampleOrder, check_rows, h5_lengths, read_h5, read_index, read_npy
 from ._file_reader import FileReader
 from ._source import DataSource
 
@@ -166,7 +166,7 @@ class CacheDataSource(DataSource):
             self._cache_files = [(os.path.join(self._cachedir, name), length) for name, length in found]
             if not self._variables and found:
                 with self._filereader.open_cache(found[0][0]) as h5:
-                    self._variables = list(h5)
+                    self._variables = list(h5_lengths("CacheDataSource", h5))
         if not sum(length for _, length in self._cache_files):
             expected = f"a folder with {INDEX} or '.h5' files"
             raise ArgumentError(message("CacheDataSource", "cachedir", expected, repr(self._cachedir)))
@@ -174,8 +174,8 @@ class CacheDataSource(DataSource):
     def initialize_cache_files(self, filename: str) -> None:
         """Add an `.h5` file of the folder."""
         with self._filereader.open_cache(filename) as h5:
-            lengths = {name: len(dataset) if getattr(dataset, "shape", ()) else -1 for name, dataset in h5.items()}
-            self._variables = self._variables or list(h5)
+            lengths = h5_lengths("CacheDataSource", h5)
+        self._variables = self._variables or list(lengths)
         first, *others = set(lengths.values()) or {-1}
         if set(lengths) != set(self._variables) or others or first < 0:
             expected = f"as many samples of each of {', '.join(self._variables)} in {filename!r}"
