@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, FileError, FormatError, MissingFileError, message
+from .._errors import ArgumentError, FormatError, MissingFileError, message
 from .._settings import data_number
 from ._batches import joined
 from ._cache_files import INDEX, INFO, Arrays, SampleOrder, check_rows, h5_lengths, read_h5, read_index, read_npy
@@ -139,7 +139,7 @@ class CacheDataSource(DataSource):
 
     def _absent(self) -> type[OSError]:
         """The error of a table that is not there; a server's looks like any other one."""
-        return FileError if "://" in self._cachedir else MissingFileError
+        return OSError if "://" in self._cachedir else MissingFileError
 
     def initialize_cache_info(self, info_filename: str) -> None:
         """Read which variables `.npy` files have; without that table the files are `.h5`."""

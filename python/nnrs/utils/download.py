@@ -14,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from .._errors import ArgumentError, FileError, check_type, message
+from .._errors import ArgumentError, Error, NetworkError, check_type, message
 from .._files import atomic_path
 from ..logger import logger
 
@@ -66,29 +67,45 @@ def download(
 
 @contextlib.contextmanager
 def opened_url(function: str, url: str) -> Iterator[Any]:
-    """The open answer of a server; its errors, here and in the block, are FileErrors that name the address."""
+    """The open answer of a server; its errors, here and in the block, are NetworkErrors that name the address."""
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
             yield answer
-    except FileError:
+    except Error:
         raise
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        hint = "is there a network? A file that was fetched elsewhere can be put in place by hand"
-        raise FileError(message(function, "url", f"cannot fetch {url!r}: {reason}", hint=hint)) from error
+        raise _unreached(function, url, error) from error
+
+
+def _unreached(function: str, url: str, error: Exception) -> NetworkError:
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()  # it is the open answer, too
+        return NetworkError(message(function, "url", f"cannot fetch {url!r}: {error}"))
+    hint = "is there a network? A file that was fetched elsewhere can be put in place by hand"
+    why = getattr(error, "reason", None) or error
+    return NetworkError(message(function, "url", f"cannot fetch {url!r}: {why}", hint=hint))
 
 
 def _fetch(url: str, path: str, name: str) -> None:
-    with atomic_path(path) as temporary, opened_url("download", url) as answer, open(temporary, "wb") as f:
+    with opened_url("download", url) as answer, atomic_path(path) as temporary, open(temporary, "wb") as f:
         total = int(answer.headers.get("Content-Length") or 0)
         done = 0
         with _bar(total, name) as advance:
-            while data := answer.read(_AT_ONCE):
-                f.write(data)
-                done += len(data)
-                advance(len(data))
+            for piece in _pieces(answer, url):
+                f.write(piece)
+                done += len(piece)
+                advance(len(piece))
         if done < total:
-            raise FileError(message("download", "url", f"{url!r} broke off after {done} of {total} bytes"))
+            raise NetworkError(message("download", "url", f"{url!r} broke off after {done} of {total} bytes"))
+
+
+def _pieces(answer: Any, url: str) -> Iterator[bytes]:
+    """What the server sends; its errors are not those of the disk."""
+    try:
+        while piece := answer.read(_AT_ONCE):
+            yield piece
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreached("download", url, error) from error
 
 
 @contextlib.contextmanager
