@@ -240,3 +240,37 @@ def read_cache(folder: Path) -> dict[str, Any]:
     found["tables"] = {p.name: p.read_text() for p in sorted(folder.glob("*.csv"))}
     found["files"] = sorted(p.name for p in folder.iterdir())
     return found
+
+
+WRAPPED: dict[str, dict[str, Any]] = {
+    f"kind={kind} shuffle={shuffle} memory={memory} file={file}": dict(
+        kind=kind, shuffle=shuffle, memory=memory, file=file
+    )
+    for kind in ("simple", "csv", "cache", "concat")
+    for shuffle in (False, True)
+    for memory in (None, False, True)
+    for file in (None, False, True)
+    if not (file is not None and kind == "cache")
+}
+
+
+def run_wrapped(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What the functions for each kind of data make of their arguments; None leaves the default."""
+    configure()
+    made = module("utils.data_iterator")
+    options = {"with_memory_cache": spec["memory"], "with_file_cache": spec["file"]}
+    options = {name: value for name, value in options.items() if value is not None}
+    common = dict(batch_size=4, shuffle=spec["shuffle"], rng=rng_of(9), use_thread=False, **options)
+    if spec["kind"] == "simple":
+        iterator = made.data_iterator_simple(load, 11, **common)
+    elif spec["kind"] == "csv":
+        iterator = made.data_iterator_csv_dataset(write_csv(folder, 11), **common)
+    elif spec["kind"] == "cache":
+        (folder / "cache").mkdir()
+        module("utils.create_cache").CreateCache(write_csv(folder, 11)).create(str(folder / "cache"))
+        iterator = made.data_iterator_cache(str(folder / "cache"), **common)
+    else:
+        parts = [custom_source(4, False, 0), custom_source(7, True, 1)]
+        iterator = made.data_iterator_concat_datasets(parts, **common)
+    with iterator:
+        return note(iterator, 12)

@@ -82,6 +82,11 @@ def test_a_slice_with_caches_is_nnablas(name, tmp_path):
     assert scenarios.run_cached_slice(scenarios.CACHED_SLICES[name], tmp_path) == GOLDEN["cached slices"][name]
 
 
+@pytest.mark.parametrize("name", scenarios.WRAPPED)
+def test_functions_for_each_kind_of_data_are_nnablas(name, tmp_path):
+    assert scenarios.run_wrapped(scenarios.WRAPPED[name], tmp_path) == GOLDEN["wrapped"][name]
+
+
 def test_names_and_defaults_are_nnablas():
     events = "epoch_begin_callbacks=(), epoch_end_callbacks=(), stop_exhausted=False"
     signatures = {
@@ -414,6 +419,52 @@ def test_a_program_ends_with_an_open_iterator(code):
     start = time.monotonic()
     done = child(f"from feeding_scenarios import load; from nnrs.utils.data_iterator import *\n{code}")
     assert (done.returncode, done.stderr) == (0, "") and time.monotonic() - start < 40
+
+
+def test_an_iterator_that_is_read_when_the_program_ends():
+    """In a function that was registered first, and runs last."""
+    done = child("""
+import atexit
+atexit.register(lambda: print(read()))
+def read():
+    try:
+        return [int(di.next()[0][0]) for _ in range(2)]
+    except RuntimeError as error:
+        return "new thread" in str(error)
+from nnrs.utils.data_iterator import data_iterator_simple
+di = data_iterator_simple(lambda n: (n,), 10, 2)
+""")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout in ("[0, 2]\n", "True\n")
+
+
+@pytest.mark.host
+def test_ctrl_c_while_a_batch_is_waited_for():
+    done = child("""
+import signal, time
+from nnrs.utils.data_iterator import data_iterator_simple
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+def load(n):
+    time.sleep(0.5 * (n == 4))
+    return (n,)
+with data_iterator_simple(load, 20, 2) as di:
+    di.next(), di.next()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        di.next()
+    except KeyboardInterrupt:
+        print("interrupted")
+    print([int(di.next()[0][0]) for _ in range(3)])
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n[4, 6, 8]\n", "")
+
+
+def test_the_function_may_use_nnrs():
+    def load(n):
+        with nn.auto_forward():
+            return nn.functions.relu(nn.Variable.from_numpy_array([n - 2.0, n])).d.copy(), np.array(n)
+
+    with data_iterator_simple(load, 5, 5) as di:
+        assert di.next()[0].tolist() == [[max(n - 2, 0), n] for n in range(5)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")

@@ -61,6 +61,7 @@ def main() -> None:
         "slices": each(scenarios.SLICES, scenarios.run_slices),
         "cached slices": each(scenarios.CACHED_SLICES, scenarios.run_cached_slice),
     }
+    golden["wrapped"] = each(scenarios.WRAPPED, scenarios.run_wrapped)
     write_caches()
     golden["caches"] = {p.name: scenarios.read_cache(p) for p in sorted(HERE.glob("cache_*"))}
     text = ",\n".join(

@@ -40,6 +40,7 @@ class Prefetcher:
 
     def _start(self) -> None:
         self._process = os.getpid()
+        self._stopped = False
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._done: SimpleQueue[None] = SimpleQueue()
         work = (self._jobs, self._done, self._made, self.lock, self._make)
@@ -48,7 +49,7 @@ class Prefetcher:
 
     def request(self) -> None:
         """Have the next batch made, unless it is asked for already."""
-        if self._process != os.getpid():  # a child, which has no thread
+        if self._stopped or self._process != os.getpid():  # a child, or the interpreter's end: there is no thread
             self._start()
             if self._asked and not self._made:
                 self._jobs.put(True)
@@ -84,6 +85,7 @@ class Prefetcher:
 
     def stop(self) -> None:
         """Let the thread end after the batch that it is at."""
+        self._stopped = True
         if self._process == os.getpid():
             self._jobs.put(False)
 
