@@ -20,6 +20,7 @@ import numpy as np
 
 from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message
 from .._files import check_node, h5_array, h5py_module
+from ._batches import joined
 from ._file_reader import FileReader
 from ._npy import read_array
 from .progress import progress
@@ -93,6 +94,23 @@ def check_rows(function: str, path: str, found: Arrays, variables: Iterable[str]
         if found[v].shape[:1] < (rows,):
             text = f"{rows} samples of {v!r} in {path!r}, as the index says"
             raise FormatError(message(function, None, text, f"an array of shape {found[v].shape}"))
+    return found
+
+
+def gathered(parts: list[tuple[Arrays, np.ndarray]], variables: Sequence[str]) -> list[np.ndarray]:
+    """An array for each variable of these rows of several files, which have them."""
+    found = []
+    for v in variables:
+        arrays = [arrays[v] for arrays, _ in parts]
+        if len({(a.dtype, a.shape[1:]) for a in arrays}) > 1:
+            (joint,) = joined([[a[rows]] for a, (_, rows) in zip(arrays, parts, strict=True)], [v])
+        else:
+            joint = np.empty((sum(len(rows) for _, rows in parts), *arrays[0].shape[1:]), arrays[0].dtype)
+            at = 0
+            for a, (_, rows) in zip(arrays, parts, strict=True):  # "clip" writes in place, "raise" does not
+                a.take(rows, axis=0, out=joint[at : at + len(rows)], mode="clip")
+                at += len(rows)
+        found.append(joint)
     return found
 
 

@@ -12,8 +12,18 @@ import numpy as np
 
 from .._errors import ArgumentError, FormatError, MissingFileError, message
 from .._settings import data_number
-from ._batches import joined
-from ._cache_files import INDEX, INFO, Arrays, SampleOrder, check_rows, h5_lengths, read_h5, read_index, read_npy
+from ._cache_files import (
+    INDEX,
+    INFO,
+    Arrays,
+    SampleOrder,
+    check_rows,
+    gathered,
+    h5_lengths,
+    read_h5,
+    read_index,
+    read_npy,
+)
 from ._file_reader import FileReader
 from ._source import DataSource
 
@@ -218,11 +228,8 @@ class CacheDataSource(DataSource):
         return [array[0] for array in self._batch(position, position + 1)]
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
-        parts = []
-        for place, rows in self._samples.parts(start, stop):
-            arrays = self._load(place)
-            parts.append([self._scaled(arrays[v][rows]) for v in self._variables])
-        return joined(parts, self._variables)
+        parts = [(self._load(place), rows) for place, rows in self._samples.parts(start, stop)]
+        return [self._scaled(array) for array in gathered(parts, self._variables)]
 
     def _scaled(self, array: np.ndarray) -> np.ndarray:
         most = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}.get(array.dtype)

@@ -28,8 +28,8 @@ import numpy as np
 
 from .._errors import ArgumentError, Error, FileError, check_integer, message
 from .._settings import data_number, data_setting
-from ._batches import by_variable, columns, joined, stack
-from ._cache_files import Arrays, SampleOrder, check_rows, read_h5, read_npy, write_cache
+from ._batches import by_variable, columns, stack
+from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
 from ._source import DataSource
@@ -162,11 +162,9 @@ class DataSourceWithFileCache(DataSource):
         return [array[0] for array in self._batch(position, position + 1)]
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
-        samples, parts = self._samples, []
-        for place, rows in samples.parts(start, stop):
-            arrays = self._file(samples.chunks[place][0])
-            parts.append([arrays[v][rows] for v in self._variables])
-        return joined(parts, self._variables)
+        chunks = self._samples.chunks
+        parts = [(self._file(chunks[place][0]), rows) for place, rows in self._samples.parts(start, stop)]
+        return gathered(parts, self._variables)
 
     def close(self) -> None:
         if not self._closed:
