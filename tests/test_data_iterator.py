@@ -307,6 +307,38 @@ def test_samples_that_do_not_fit_are_an_error_that_says_so():
         data_iterator_simple(lambda n: 3, 2, 2)
 
 
+class Duck:
+    """All that NNabla asks of a source, without its base class."""
+
+    size, variables, shuffle, position = 3, ["a"], False, 0
+
+    def _get_data(self, position):
+        return (np.array(position),)
+
+    def _get_data_of_generation(self, position, generation):
+        return self._get_data(position)
+
+    def next(self):
+        self.position += 1
+        return self._get_data(self.position - 1)
+
+    def reset(self):
+        self.position = 0
+
+    def apply_order(self):
+        pass
+
+    close = apply_order
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_source_without_the_base_class(memory):
+    with data_iterator(Duck(), 2, with_memory_cache=memory) as di:
+        assert [di.next()[0].tolist() for _ in range(3)] == [[0, 1], [2, 0], [1, 2]]
+    with sources.SlicedDataSource(Duck(), slice_start=1) as part:
+        assert [int(v) for (v,) in (part.next(), part.next())] == [1, 2] and part._batch(0, 2)[0].tolist() == [1, 2]
+
+
 class Wrong(sources.DataSource):
     """Sources that break their word."""
 

@@ -206,17 +206,17 @@ class CacheDataSource(DataSource):
         rows: np.ndarray = self._rng.permutation(length) if self._shuffle else np.arange(length)
         return rows
 
-    def _load(self, place: int) -> Arrays:
+    def _load(self, samples: SampleOrder, place: int) -> Arrays:
         """The arrays of the file at a place in the order; the last one is kept."""
-        path, length = self._cache_files[self._samples.chunks[place][0]]
+        path, length = self._cache_files[samples.chunks[place][0]]
         with self._lock:
             if self._current[0] != path:
-                found = self._read_npy(path, place) if self._cache_type == ".npy" else self._read_h5(path)
+                found = self._read_npy(path, samples, place) if self._cache_type == ".npy" else self._read_h5(path)
                 self._current = (path, check_rows("CacheDataSource", path, found, self._variables, length))
             return self._current[1]
 
-    def _read_npy(self, path: str, place: int) -> Arrays:
-        following = self._samples.chunks[place + 1 : place + self._num_of_threads]
+    def _read_npy(self, path: str, samples: SampleOrder, place: int) -> Arrays:
+        following = samples.chunks[place + 1 : place + self._num_of_threads]
         return self._reader.open_and_prefetch_cache(path, [self._cache_files[i][0] for i, _ in following])
 
     def _read_h5(self, path: str) -> Arrays:
@@ -228,7 +228,8 @@ class CacheDataSource(DataSource):
         return [array[0] for array in self._batch(position, position + 1)]
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
-        parts = [(self._load(place), rows) for place, rows in self._samples.parts(start, stop)]
+        samples = self._samples  # another slice may begin an epoch in the meantime
+        parts = [(self._load(samples, place), rows) for place, rows in samples.parts(start, stop)]
         return [self._scaled(array) for array in gathered(parts, self._variables)]
 
     def _scaled(self, array: np.ndarray) -> np.ndarray:

@@ -162,8 +162,8 @@ class DataSourceWithFileCache(DataSource):
         return [array[0] for array in self._batch(position, position + 1)]
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
-        chunks = self._samples.chunks
-        parts = [(self._file(chunks[place][0]), rows) for place, rows in self._samples.parts(start, stop)]
+        samples = self._samples  # another slice may begin an epoch in the meantime
+        parts = [(self._file(samples.chunks[place][0]), rows) for place, rows in samples.parts(start, stop)]
         return gathered(parts, self._variables)
 
     def close(self) -> None:
