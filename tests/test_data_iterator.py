@@ -165,6 +165,8 @@ def test_position_is_of_what_was_given():
         lambda n: np.full((2, 3), n)[:, ::-1],
         lambda n: np.asfortranarray(np.full((2, 3), n, ">i2")),
         lambda n: np.full(2, n, np.float32 if n % 2 else np.int64),
+        lambda n: np.full(2, n, ">i2" if n % 2 else "<i2"),
+        lambda n: np.full((2, 1), n, "<i2" if n % 2 else ">i2"),
         lambda n: "ab" * (n + 1),
         lambda n: np.ma.array([n, n]),
         lambda n: (n, [n, n]),
@@ -294,6 +296,8 @@ def test_errors_of_every_kind_arrive(kind):
 def test_samples_that_do_not_fit_are_an_error_that_says_so():
     cases = {
         "(0,), (1,)": lambda n: (np.zeros(n), n),
+        "(), (1,)": lambda n: (np.zeros((1,) * n), n),
+        "(1,), (1, 2)": lambda n: (np.zeros((1, 2)[: 2 - n]), n),
         "2 values": lambda n: (n, n) if n == 0 else (n,),
         "a tuple": lambda n: (n, n) if n == 0 else 3,
     }

@@ -21,19 +21,19 @@ class Batch(NamedTuple):
     position: int
 
 
+_ARRAYS = {np.ndarray}
 _SEQUENCES = {tuple, list, np.ndarray}
 
 
 def stack(values: Sequence[Any], variable: str) -> np.ndarray:
-    """Values of equal shape as one array with a new first axis, as `numpy.array` makes it, in half of its time."""
+    """Values of equal shape as one array with a new first axis, as `numpy.array` makes it, in less time."""
     first = values[0]
-    if type(first) is np.ndarray and first.ndim:
-        shape, dtype = first.shape, first.dtype
-        if all([type(v) is np.ndarray and v.dtype is dtype and v.shape == shape for v in values]):
-            return np.concatenate(values).reshape((len(values), *shape))
     try:
+        plain = set(map(type, values)) == _ARRAYS and first.ndim and first.dtype.isnative
+        if plain and set(map(len, values)) == {len(first)}:
+            return np.concatenate(values).reshape((len(values), *first.shape))
         return np.array(values)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # an array without axes has no length
         shapes = sorted({np.shape(v) for v in values})
         expected = f"values of one shape for {variable!r} in all samples of a batch"
         raise ShapeError(message("data source", None, expected, ", ".join(map(str, shapes)))) from error
