@@ -35,7 +35,7 @@ experimental.framework.worker experimental.graph_converters lms models models.im
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.callback utils.cli
+models.semantic_segmentation.utils models.utils monitor utils.callback utils.cli
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
 utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
 utils.get_file_handle utils.inspection utils.inspection.base utils.inspection.pretty_print

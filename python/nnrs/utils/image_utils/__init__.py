@@ -14,9 +14,9 @@ import numpy as np
 
 from ..._errors import ArgumentError, ArgumentTypeError, describe, message
 from ..._files import PathOrFile, atomic_path, is_path
+from .._bytes import ending_of, read_bytes
 from . import _backends
 from ._arrays import Image, check_channels, check_image, check_size, to_scale, unit_range
-from ._contents import extension_of, read_bytes
 
 __all__ = [
     "get_available_backends",
@@ -122,7 +122,7 @@ def imread(
     if kwargs:
         raise ArgumentTypeError(message("imread", next(iter(kwargs)), "there is no such argument"))
     data = read_bytes("imread", path)
-    img = _backends.read(data, extension_of(path, data), wanted)
+    img = _backends.read(data, ending_of(path), wanted)
     if shape is not None:
         img = _backends.resize("imread", img, shape, interpolate)
     return _moved(img, (2, 0, 1)) if channel_first else img
@@ -161,7 +161,7 @@ def imsave(
         raise ArgumentTypeError(message("imsave", next(iter(kwargs)), "there is no such argument"))
     check_image("imsave", img)
     pixels = to_scale("imsave", _moved(img, (1, 2, 0)) if channel_first else img, as_uint16, auto_scale)
-    data = _backends.encode(pixels, extension_of(path), bool(as_uint16), bool(auto_scale))
+    data = _backends.encode(pixels, ending_of(path), bool(as_uint16), bool(auto_scale))
     _write(path, data)
 
 

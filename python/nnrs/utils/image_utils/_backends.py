@@ -48,6 +48,9 @@ _PREFERRED = {".png": "PngBackend"} | dict.fromkeys(
     (".bmp", ".dib", ".ppm", ".pbm", ".pgm", ".sr", ".ras"), "Cv2Backend"
 )
 
+# What the first bytes say of a file without a name.
+_SIGNATURES = {b"\x89PNG\r\n\x1a\n": ".png", b"BM": ".bmp", b"P4": ".pbm", b"P5": ".pgm", b"P6": ".ppm"}
+
 _chosen: Backend | None = None
 _used: Backend | None = None
 
@@ -87,7 +90,8 @@ def choose(name: str | None) -> None:
 
 def read(data: bytes, ending: str, wanted: Wanted) -> Image:
     """The image in `data`."""
-    img = _first("imread", ending, "read", lambda f: f.read(data, wanted))
+    kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
+    img = _first("imread", kind, "read", lambda f: f.read(data, wanted))
     return np.ascontiguousarray(img)
 
 

@@ -1,34 +1,21 @@
-"""What an image file is: its bytes, and the kind that its name or its first bytes say."""
+"""The bytes of a path or an open file, and the ending of its name."""
 
 from __future__ import annotations
 
 import os
 
-from ..._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message
-from ..._files import PathOrFile, is_path
-
-_SIGNATURES = {
-    b"BM": ".bmp",
-    b"P5": ".pgm",
-    b"P6": ".ppm",
-    b"\xff\xd8\xff": ".jpg",
-    b"\x89PNG\r\n\x1a\n": ".png",
-    b"II*\0": ".tif",
-    b"MM\0*": ".tif",
-    b"GIF8": ".gif",
-    b"\0\0\1\0": ".ico",
-}
+from .._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message
+from .._files import PathOrFile, is_path
 
 
-def extension_of(path: PathOrFile, data: bytes = b"") -> str:
-    """The ending of the name, in small letters; without a name, the one that fits the bytes ("" for none)."""
+def ending_of(path: PathOrFile) -> str:
+    """The ending of the name, in small letters, as ".png"; "" for a file that has none."""
     name = os.fspath(path) if is_path(path) else getattr(path, "name", "")  # type: ignore[arg-type]
-    ending = os.path.splitext(name)[1].lower() if isinstance(name, str) else ""
-    return ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
+    return os.path.splitext(name)[1].lower() if isinstance(name, str) else ""
 
 
 def read_bytes(function: str, path: PathOrFile) -> bytes:
-    """All bytes of a path or open file."""
+    """All bytes of a path or open file; of a file from its start, if it can go there."""
     if not is_path(path):
         return _read_file(function, path)
     name = os.fspath(path)  # type: ignore[arg-type]
