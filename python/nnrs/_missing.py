@@ -37,7 +37,7 @@ models.object_detection.yolov2 models.semantic_segmentation models.semantic_segm
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
 models.semantic_segmentation.utils models.utils monitor utils.callback utils.cli
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
-utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
+utils.data_source_implements utils.data_source_loader utils.download utils.function_profile
 utils.get_file_handle utils.inspection utils.inspection.base utils.inspection.pretty_print
 utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
 utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
