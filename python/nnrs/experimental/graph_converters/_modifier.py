@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import function as function_makers
 from ... import functions as F
-from ..._core import Function, Variable
+from ..._core import Function, Variable, apply_again
 from ..._errors import ArgumentTypeError, check_list, check_type, describe, message
 from ..._modes import auto_forward, get_current_context
 from ...parameter import get_parameter_or_create, get_parameters, parameter_scope
@@ -128,11 +128,9 @@ class FunctionModifier:
                     places[i] = new
 
     def _modify_as_same(self, f: Function, inputs: Sequence[Variable]) -> Any:
-        """The same function over other inputs. One that is written in Python is computed at once, as its call does."""
-        with auto_forward(False):
-            if hasattr(function_makers, f.info.type_name):
-                return self._call_function(f.info.type_name, inputs, f.info.args)
-            return f(*inputs)
+        """The same function over other inputs."""
+        made = apply_again(f, inputs)
+        return made if len(made) > 1 else made[0]
 
     def _call_function(self, type_name: str, inputs: Sequence[Variable], args: Mapping[str, Any]) -> Any:
         """A function by the name of its type, with all its arguments, in the current context."""

@@ -48,6 +48,11 @@ def _reached(start: Function, neighbours: Callable[[Function], Iterable[Function
     return {f.info.type_name for f in seen}
 
 
+def _users(f: Function) -> list[Function]:
+    """What reads a function's output; the end of the graph first, so that a loss behind it makes no difference."""
+    return sorted(f.outputs[0].function_references, key=lambda user: user.info.type_name != "Sink")
+
+
 def _before(f: Function) -> list[Function]:
     return [v.parent for v in f.inputs if v.parent is not None]
 
@@ -76,7 +81,7 @@ class QuantizeNonQNNToRecordingModifier(FunctionModifier):
             return None
         recorded = self._shared(f, inputs, self._recorded(f, inputs))
         h: Variable = self._modify_as_same(f, recorded)
-        users = f.outputs[0].function_references
+        users = _users(f)
         if users and self._config.recorder_position == self._config.RecorderPosition.BOTH:
             return self._record(self._config.recorder_activation, h, _scope(self.functions_ranks, users[0]), "x0")
         return h
@@ -225,7 +230,7 @@ class QuantizeRecordingToTrainingModifier(FunctionModifier):
     def _quantized_output(self, f: Function, h: Variable) -> Variable:
         """h with the range that was recorded at the first function which reads it."""
         key = key_of(f.outputs[0])
-        for user in f.outputs[0].function_references:
+        for user in _users(f):
             if user.info.type_name == "Sink":
                 return h
             place = 0
