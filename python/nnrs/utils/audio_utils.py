@@ -27,7 +27,7 @@ from .._errors import (
     message,
 )
 from .._files import PathOrFile, atomic_path, is_path
-from . import _wav_format
+from . import _wav_format as _wav
 from ._bytes import ending_of, read_bytes
 
 __all__ = [
@@ -166,7 +166,7 @@ def _raw(data: bytes, about: Mapping[str, int] | None) -> np.ndarray:
     if width > 4:
         raise ArgumentError(message("auread", "raw_format_param['sample_width']", "4 bytes at most", width))
     try:
-        return _wav_format.samples(data, _wav_format.SampleFormat(_wav_format.PCM, channels, rate, width), unsigned_bytes=False)
+        return _wav.samples(data, _wav.SampleFormat(_wav.PCM, channels, rate, width), unsigned_bytes=False)
     except FormatError as error:
         raise FormatError(message("auread", "path", f"the '.raw' file does not fit: {error}")) from None
 
@@ -174,8 +174,8 @@ def _raw(data: bytes, about: Mapping[str, int] | None) -> np.ndarray:
 def _decoded(data: bytes, path: PathOrFile) -> np.ndarray:
     name = os.fspath(path) if is_path(path) else "the open file"  # type: ignore[arg-type]
     try:
-        return _wav_format.decode(data)[0]
-    except _wav_format.CompressedError as error:
+        return _wav.decode(data)[0]
+    except _wav.CompressedError as error:
         if get_backend() != "pydub":
             hint = "pip install 'nnrs[audio]', and the program ffmpeg"
             raise FormatError(message("auread", "path", f"cannot read {name}: {error}", hint=hint)) from None
@@ -220,7 +220,7 @@ def ausave(
     x = audio_arr.T if channel_first else audio_arr
     if x.shape[1] not in range(1, 1 << 16) or x.shape[1] * 4 * rate >= 1 << 32 or x.nbytes >= (1 << 32) - 64:
         raise ShapeError(message("ausave", "audio_arr", "shape (samples, channels) of a '.wav' file", x.shape))
-    data = _wav_format.encode(_signed(x), rate)
+    data = _wav.encode(_signed(x), rate)
     if not is_path(path):
         path.write(data)  # type: ignore[union-attr]
         return
