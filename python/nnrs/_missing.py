@@ -31,16 +31,11 @@ MODULES = frozenset(
 _arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context core.graph_def
 core.modules core.variable_batch_size experimental.framework experimental.framework.data
 experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
-experimental.framework.worker lms models models.imagenet models.object_detection
-models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
-models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
-models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils monitor utils.callback utils.cli
-utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
-utils.data_source_implements utils.data_source_loader utils.download utils.function_profile
-utils.get_file_handle utils.inspection utils.inspection.base utils.inspection.pretty_print
-utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
-utils.nnp_graph utils.nvml utils.profiler utils.progress utils.save utils.signature_utils
+experimental.framework.worker lms monitor utils.callback utils.cli utils.communicator_util utils.converter
+utils.create_cache utils.data_iterator utils.data_source utils.data_source_implements utils.data_source_loader
+utils.download utils.function_profile utils.get_file_handle utils.inspection utils.inspection.base
+utils.inspection.pretty_print utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler
+utils.load utils.nnp_format utils.nnp_graph utils.nvml utils.profiler utils.progress utils.save utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""
