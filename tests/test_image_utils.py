@@ -336,3 +336,64 @@ def test_packages_are_imported_when_they_are_used():
         "assert not {'PIL', 'cv2', 'png'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+
+
+def scan(pixels, **more):
+    """A medical image as a file."""
+    pydicom = pytest.importorskip("pydicom")
+    uid = pydicom.uid
+    meta = pydicom.dataset.FileMetaDataset()
+    meta.TransferSyntaxUID, meta.MediaStorageSOPClassUID = uid.ExplicitVRLittleEndian, uid.SecondaryCaptureImageStorage
+    meta.MediaStorageSOPInstanceUID = uid.generate_uid()
+    made = pydicom.dataset.Dataset()
+    made.file_meta = meta
+    made.Rows, made.Columns = pixels.shape[:2]
+    made.SamplesPerPixel = 1 if pixels.ndim == 2 else 3
+    made.PhotometricInterpretation = "MONOCHROME2" if pixels.ndim == 2 else "RGB"
+    if pixels.ndim == 3:
+        made.PlanarConfiguration = 0
+    made.BitsAllocated = made.BitsStored = 8 * pixels.itemsize
+    made.HighBit = made.BitsStored - 1
+    made.PixelRepresentation = 0
+    made.PixelData = pixels.tobytes()
+    for name, value in more.items():
+        setattr(made, name, value)
+    file = io.BytesIO()
+    pydicom.dcmwrite(file, made, enforce_file_format=True)
+    return file
+
+
+GREY = (np.arange(12, dtype=np.uint16) * 300).reshape(3, 4)
+# Of NNabla 1.39: options of the file, and the first channel.
+SCANS = [
+    ({}, [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]),
+    ({"WindowCenter": 1500, "WindowWidth": 2000}, [0, 0, 12, 51, 89, 127, 165, 204, 242, 255, 255, 255]),
+    (
+        {"WindowCenter": 1000, "WindowWidth": 1200, "RescaleSlope": 0.5, "RescaleIntercept": 20},
+        [0, 0, 0, 15, 46, 78, 110, 142, 174, 206, 238, 255],
+    ),
+    (
+        {"PhotometricInterpretation": "MONOCHROME1", "WindowCenter": 64000, "WindowWidth": 4000},
+        [255, 206, 187, 168, 148, 129, 110, 91, 72, 53, 34, 15],  # NNabla's white wraps around to 0
+    ),
+]
+
+
+@pytest.mark.parametrize("more, expected", SCANS)
+def test_medical_images(more, expected):
+    file = scan(GREY, **more)
+    img = imread(file)
+    assert image_utils.get_backend() == "DicomBackend"
+    assert img.shape == (3, 4, 3) and img.dtype == np.uint8
+    assert img[..., 0].ravel().tolist() == img[..., 2].ravel().tolist() == expected
+    assert imread(file, grayscale=True).ravel().tolist() == expected
+    assert imread(file, num_channels=4)[..., 3].min() == 255
+    with pytest.raises(ValueError, match="DicomBackend"):
+        imread(io.BytesIO(file.getvalue()[:200]))
+
+
+def test_medical_images_in_colour_or_below_zero(tmp_path):
+    (tmp_path / "a.dcm").write_bytes(scan(RGB, WindowCenter=128, WindowWidth=255).getvalue())
+    assert np.abs(imread(tmp_path / "a.dcm").astype(int) - RGB).max() <= 1
+    below = scan(np.zeros((2, 2), np.uint16), RescaleIntercept=-1024, WindowCenter=0, WindowWidth=100)
+    assert not imread(below).any()  # NNabla's values wrap around
