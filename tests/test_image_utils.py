@@ -374,7 +374,7 @@ SCANS = [
     ),
     (
         {"PhotometricInterpretation": "MONOCHROME1", "WindowCenter": 64000, "WindowWidth": 4000},
-        [255, 206, 187, 168, 148, 129, 110, 91, 72, 53, 34, 15],  # NNabla's white wraps around to 0
+        [225, 206, 187, 168, 148, 129, 110, 91, 72, 53, 34, 15],  # NNabla's first wraps around to 0
     ),
 ]
 
