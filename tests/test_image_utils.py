@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -272,7 +274,7 @@ def test_what_is_no_image(backend, tmp_path):
             imread(tmp_path / "a.png")
         except (ValueError, OSError) as error:
             assert isinstance(error, nn.Error)
-        else:  # OpenCV gives what it could read of a file that was cut
+        else:  # OpenCV gives what it could read
             assert backend == "Cv2Backend"
     with pytest.raises(FileNotFoundError, match="there is no file"):
         imread(tmp_path / "b.png")
@@ -295,6 +297,30 @@ def test_changed_bytes_never_crash(backend):
             imread(io.BytesIO(bytes(data)))
         except (ValueError, OSError) as error:
             assert isinstance(error, nn.Error)
+
+
+def claiming(kind):
+    """A small file that says it has 60,000 x 60,000 pixels."""
+    data = bytearray(encoded(RGB, kind).getvalue())
+    if kind == "PNG":
+        data[16:24] = struct.pack(">II", 60000, 60000)
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    elif kind == "BMP":
+        data[18:26] = struct.pack("<ii", 60000, -60000)
+    else:
+        data = bytearray(b"P6\n# large\n60000 60000\n255\nabc")
+    return io.BytesIO(bytes(data))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "PPM"])
+def test_files_that_cannot_hold_what_they_say(kind, backend):
+    with pytest.raises(ValueError, match="bytes of pixels, but the file has"):
+        imread(claiming(kind))
+
+
+def test_files_that_shrink_well():
+    for kind in ("PNG", "TIFF", "GIF"):
+        assert not imread(encoded(np.zeros((3000, 3000), np.uint8), kind), num_channels=3).any()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 from ..._errors import ArgumentError, Error, FormatError, MissingPackageError, check_name, message
 from . import _dicom, _opencv, _pillow, _pypng
 from ._arrays import Image
+from ._claims import check_claim
 
 T = TypeVar("T")
 
@@ -92,6 +93,7 @@ def choose(name: str | None) -> None:
 
 def read(data: bytes, ending: str, wanted: Wanted) -> Image:
     """The image in `data`."""
+    check_claim(data)
     kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
     kind = ".dcm" if not kind and data[128:132] == b"DICM" else kind
     img = _first("imread", kind, "read", lambda f: f.read(data, wanted))
