@@ -47,8 +47,9 @@ class PretrainedNetwork:
         try:
             importlib.import_module("nnrs.utils.download").download(url, target, open_file=False)
         except OSError as error:
+            why = str(error).partition("\n")[0].removeprefix("download: argument 'url': ")
             hint = f"fetch it elsewhere and put it at {target}, or give its path: {type(self).__name__}(path=...)"
-            raise FileError(message(type(self).__name__, None, f"cannot fetch {url}: {error}", hint=hint)) from error
+            raise FileError(message(type(self).__name__, None, f"cannot fetch {url}: {why}", hint=hint)) from error
         return target
 
     def use_up_to(self, key: str, callback: Any, **variable_format_dict: Any) -> None:
