@@ -84,7 +84,7 @@ def test_csv_files_that_do_not_fit(text, match, tmp_path):
         ("a.npy", b"rubbish", ValueError, "cannot read an array"),
         ("a.csv", b"1,2\n3\n", ValueError, r"\[1, 2\] columns"),
         ("a.csv", b"1,b\n", ValueError, "could not convert"),
-        ("a.wav", b"RIFF", ValueError, "no sound"),
+        ("a.wav", b"RIFF", ValueError, "no sound|RIFF"),
         ("a\0.npy", None, Exception, "line"),
     ],
 )

@@ -187,7 +187,7 @@ def _decoded(data: bytes, path: PathOrFile) -> np.ndarray:
 def _by_pydub(data: bytes, name: str) -> np.ndarray:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # it looks for ffmpeg
+            warnings.simplefilter("ignore")  # it looks for ffmpeg, and imports audioop
             from pydub import AudioSegment
 
             sound = AudioSegment.from_file(io.BytesIO(data), format="wav")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib
+import importlib.util
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -260,11 +261,8 @@ def load_audio_pydub(path: Any, shape: _Shape = None, normalize: bool = False) -
 
 def load_audio(file: Any, shape: _Shape = None, normalize: bool = False) -> np.ndarray:
     """The sound of a `.wav` file: `load_audio_pydub` where pydub is installed, else `load_wav`."""
-    try:
-        importlib.import_module("pydub")
-    except ImportError:
-        return load_wav(file, shape, normalize)
-    return load_audio_pydub(file, shape, normalize)
+    has_pydub = importlib.util.find_spec("pydub") is not None
+    return (load_audio_pydub if has_pydub else load_wav)(file, shape, normalize)
 
 
 _IMAGES = (".bmp", ".jpg", ".jpeg", ".png", ".gif", ".tif", ".tiff", ".dcm")
