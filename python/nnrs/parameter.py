@@ -369,7 +369,7 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
     logger.info("Parameter load: %s", path)
     result = kind() if proto is None else proto
     result.MergeFrom(kind._of(said))
-    if needs_proto or ext not in (".h5", ".nnp"):
+    if ext in (".protobuf", ".nntxt", ".prototxt") or needs_proto and ext in _files.NNABLA:
         _note_parameters(result, records)
     return result
 

@@ -7,7 +7,7 @@ use nnrs_kernels::error::Result;
 
 /// The objects of a group, by name; `None` if the object is no group. Links by name to other objects are left out, as
 /// they are by those who walk over all objects; links into other files are errors.
-pub(super) fn members(source: &Source, messages: &[HeaderMessage]) -> Result<Option<Vec<(String, u64)>>> {
+pub(super) fn members(source: &Source, messages: &[HeaderMessage], name: &str) -> Result<Option<Vec<(String, u64)>>> {
     if let Some(table) = only(messages, kind::SYMBOL_TABLE, "list of objects")? {
         let mut c = Cursor(table);
         let (tree, heap) = (source.offset(&mut c)?, source.offset(&mut c)?);
@@ -17,7 +17,7 @@ pub(super) fn members(source: &Source, messages: &[HeaderMessage]) -> Result<Opt
     refuse_dense(source, info)?;
     let mut found = Vec::new();
     for m in messages.iter().filter(|m| m.kind == kind::LINK) {
-        found.extend(link(source, m.data)?);
+        found.extend(link(source, m.data, name)?);
     }
     Ok(Some(found))
 }
@@ -77,7 +77,7 @@ fn refuse_dense(source: &Source, info: &[u8]) -> Result<()> {
     }
 }
 
-fn link(source: &Source, data: &[u8]) -> Result<Option<(String, u64)>> {
+fn link(source: &Source, data: &[u8], group: &str) -> Result<Option<(String, u64)>> {
     let mut c = Cursor(data);
     if c.byte()? != 1 {
         return Err(broken("a link is of an unknown version"));
@@ -91,6 +91,6 @@ fn link(source: &Source, data: &[u8]) -> Result<Option<(String, u64)>> {
     match kind {
         0 => Ok(Some((name, source.offset(&mut c)?))),
         1 => Ok(None),
-        _ => Err(broken(format!("'{name}' is a link into another file"))),
+        _ => Err(broken(format!("'{group}{}{name}' is a link into another file", if group.is_empty() { "" } else { "/" }))),
     }
 }

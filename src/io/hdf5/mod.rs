@@ -24,8 +24,8 @@ pub struct Dataset {
     pub name: String,
     /// Its values.
     pub array: NdArray,
-    /// The attributes that are numbers.
-    pub attributes: Vec<(String, f64)>,
+    /// The attributes by name; `None` for what is not one number.
+    pub attributes: Vec<(String, Option<f64>)>,
 }
 
 /// An attribute's value, to be written.

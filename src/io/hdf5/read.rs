@@ -26,7 +26,7 @@ const MOST_DEPTH: usize = 100;
 /// write(&mut bytes, &[("layer/W".into(), w, vec![("need_grad", Attribute::Flag(true))])])?;
 /// let found = read(&bytes)?;
 /// assert_eq!((found[0].name.as_str(), found[0].array.to_vec::<f32>()?), ("layer/W", vec![1.0, 2.0]));
-/// assert_eq!(found[0].attributes, [("need_grad".to_string(), 1.0)]);
+/// assert_eq!(found[0].attributes, [("need_grad".to_string(), Some(1.0))]);
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
@@ -42,7 +42,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
             return Err(broken(format!("the name '{start}'... lies in more than {MOST_DEPTH} scopes")));
         }
         let messages = messages(&source, address)?;
-        let Some(members) = group::members(&source, &messages).map_err(|e| broken(format!("'{name}': {e}")))? else {
+        let Some(members) = group::members(&source, &messages, &name)? else {
             let dataset = dataset(&source, &name, &messages).map_err(|e| broken(format!("parameter '{name}': {e}")))?;
             found.push(dataset);
             continue;
@@ -100,7 +100,7 @@ fn dataset(source: &Source, name: &str, messages: &[HeaderMessage]) -> Result<Da
     let chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
     let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element)?;
     let numbers = messages.iter().filter(|m| m.kind == kind::ATTRIBUTE && !m.shared);
-    let attributes = numbers.filter_map(|m| attribute(source, m.data).ok().flatten()).collect();
+    let attributes = numbers.map(|m| attribute(source, m.data)).collect::<Result<_>>()?;
     Ok(Dataset { name: name.to_string(), array, attributes })
 }
 
@@ -183,26 +183,24 @@ fn settled(array: NdArray, element: datatype::ElementType, size: usize) -> Resul
     Ok(array)
 }
 
-/// An attribute that is one number.
-fn attribute(source: &Source, data: &[u8]) -> Result<Option<(String, f64)>> {
+/// An attribute: its name, and its value if it is one number.
+fn attribute(source: &Source, data: &[u8]) -> Result<(String, Option<f64>)> {
     let mut c = Cursor(data);
     let version = c.byte()?;
-    let shared = c.byte()? & 3;
-    if version > 3 || version > 1 && shared != 0 {
-        return Ok(None);
+    let shared = version > 1 && c.byte()? & 3 != 0 || version == 1 && c.byte()? > 1;
+    if !(1..=3).contains(&version) {
+        return Err(broken(format!("an attribute of version {version}")));
     }
     let sizes = [c.short()?, c.short()?, c.short()?];
     c.take(if version == 3 { 1 } else { 0 })?;
     let padded = |n: usize| if version == 1 { n.next_multiple_of(8) } else { n };
     let (name, kind, space) = (c.take(padded(sizes[0]))?, c.take(padded(sizes[1]))?, c.take(padded(sizes[2]))?);
     let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_string();
-    let (element, shape) = (datatype::read(kind)?, dataspace(source, space)?);
-    if shape.is_none_or(|s| s.size() != 1) {
-        return Ok(None);
-    }
+    let is_one = !shared && dataspace(source, space)?.is_some_and(|s| s.size() == 1);
+    let Some(element) = datatype::read(kind).ok().filter(|_| is_one) else { return Ok((name, None)) };
     let array = NdArray::new([1].into());
     let bytes = array.overwrite(element.dtype)?;
     bytes.bytes_mut().copy_from_slice(c.take(element.dtype.size())?);
     let value = settled(array, element, element.dtype.size())?.to_vec::<f64>()?;
-    Ok(Some((name, value[0])))
+    Ok((name, value.first().copied()))
 }

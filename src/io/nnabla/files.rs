@@ -134,8 +134,11 @@ impl Contents {
 fn from_hdf5(bytes: &[u8]) -> Result<Vec<(String, NdArray, bool)>> {
     let mut found: Vec<(f64, (String, NdArray, bool))> = Vec::new();
     for d in hdf5::read(bytes)? {
-        let of = |name: &str| d.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
-        let (index, need_grad) = (of("index").unwrap_or(f64::INFINITY), of("need_grad") != Some(0.0));
+        let of = |name: &str, usual: f64| {
+            let found = d.attributes.iter().find(|(n, _)| n == name).map_or(Some(usual), |(_, v)| *v);
+            found.ok_or_else(|| broken(format!("attribute '{name}' of parameter '{}' is no number", d.name)))
+        };
+        let (index, need_grad) = (of("index", f64::INFINITY)?, of("need_grad", 1.0)? != 0.0);
         found.push((index, (d.name, d.array, need_grad)));
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0)); // stable: those without an index come last, by their names

@@ -2,6 +2,7 @@
 
 use super::message::{FieldValue, Message};
 use super::{arguments, batch};
+use crate::function::ArgValue;
 use crate::graph::{FunctionRef, Variable};
 use nnrs_kernels::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -59,12 +60,24 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
     Ok(found)
 }
 
+/// The arguments of a function; of `reshape` the sizes that it gives.
+fn known_sizes(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
+    let mut arguments = f.arguments();
+    if let ("Reshape", [y]) = (f.class_name(), &f.outputs()[..]) {
+        let sizes = ArgValue::Ints(y.shape().iter().map(|n| *n as i64).collect());
+        arguments.iter_mut().filter(|(name, _)| *name == "shape").for_each(|(_, v)| *v = sizes.clone());
+    }
+    arguments
+}
+
 struct Recorder<'a> {
     /// The names that variables are to have.
     named: HashMap<u64, &'a str>,
     parameters: HashMap<u64, &'a str>,
     /// The names that variables have got.
     known: HashMap<u64, String>,
+    /// What comes before the names that the script does not give: `@` and the network's.
+    prefix: String,
     /// How often each name was given.
     taken: HashMap<String, usize>,
     functions_taken: HashMap<String, usize>,
@@ -81,6 +94,7 @@ impl<'a> Recorder<'a> {
             named,
             parameters: by_array(save.parameters).collect(),
             known: HashMap::new(),
+            prefix: if save.name.is_empty() { String::new() } else { format!("@{}/", save.name) },
             taken: HashMap::new(),
             functions_taken: HashMap::new(),
             variables: Vec::new(),
@@ -98,23 +112,24 @@ impl<'a> Recorder<'a> {
             return Err(e.hint("save the part of the network before it, or write it with functions of nnrs"));
         }
         let mut message = Message::new("Function")?;
-        message.set("name", unique(&mut self.functions_taken, kind).as_str()).set("type", kind);
-        let inputs: Vec<String> = f.inputs().iter().map(|x| self.variable(x, || format!("{kind}_in"))).collect();
-        let outputs: Vec<String> = f.outputs().iter().map(|y| self.output(y, kind)).collect::<Result<_>>()?;
+        let name = self.prefix.clone() + kind;
+        message.set("name", unique(&mut self.functions_taken, &name).as_str()).set("type", kind);
+        let inputs: Vec<String> = f.inputs().iter().map(|x| self.variable(x, || format!("{name}_in"))).collect();
+        let outputs: Vec<String> = f.outputs().iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
         message.set("input", inputs).set("output", outputs);
-        arguments::write(&mut message, f.function().def(), &f.arguments())?;
+        arguments::write(&mut message, f.function().def(), &known_sizes(f))?;
         self.functions.push(message);
         Ok(())
     }
 
-    fn output(&mut self, y: &Variable, kind: &str) -> Result<String> {
+    fn output(&mut self, y: &Variable, function: &str) -> Result<String> {
         let wanted = self.named.get(&y.identity()).copied();
         if let Some(name) = wanted.filter(|n| self.taken.contains_key(*n)) {
             let e = Error::arg("names", "a name of its own for each variable").actual(format!("'{name}' twice"));
             return Err(e);
         }
         self.known.remove(&y.identity());
-        Ok(self.variable(y, || format!("{kind}_out")))
+        Ok(self.variable(y, || format!("{function}_out")))
     }
 
     /// The name of a variable in the file.
