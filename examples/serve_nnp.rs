@@ -6,7 +6,7 @@
 //!
 //! Without a file it makes a small one first. Inputs are filled with ones here; a server would write its requests there.
 
-use nnrs::io::nnp::{NetworkToSave, Nnp};
+use nnrs::nnp::{NetworkToSave, Nnp};
 use nnrs::{Result, Variable, functions as f, parameter, parametric as pf};
 use std::path::{Path, PathBuf};
 

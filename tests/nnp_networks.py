@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,7 @@ LEFT_OUT |= {"sink", "assign", "einsum", "sync_batch_normalization", "fused_conv
 
 def parametric() -> Any:
     """The package's parametric functions."""
-    import importlib
-
-    return importlib.import_module(f"{nn.__name__}.parametric_functions")
+    return import_module(f"{nn.__name__}.parametric_functions")
 
 
 def fits(target: Any) -> bool:
@@ -141,8 +140,6 @@ def fill(rng: np.random.RandomState) -> None:
 
 def save(folder: Path) -> None:
     """Save all networks, and what goes in and comes out."""
-    from importlib import import_module
-
     write = import_module(f"{nn.__name__}.utils.save").save
     folder.mkdir(parents=True, exist_ok=True)
     nn.clear_parameters()
@@ -176,8 +173,6 @@ def executor(name: str, inputs: dict[str, Any], outputs: dict[str, Any], is_open
 
 def check(folder: Path) -> dict[str, int]:
     """Load all networks of a folder and compare what they give; how many outputs each file has."""
-    from importlib import import_module
-
     loader = import_module(f"{nn.__name__}.utils.nnp_graph").NnpLoader
     counts: dict[str, int] = {}
     for file in sorted(folder.glob("*.nnp")):
@@ -205,6 +200,62 @@ def compare(loaded: Any, name: str, values: Any) -> int:
         if not is_drawn(key):
             np.testing.assert_allclose(y.d, wanted, 2e-4, 2e-5, err_msg=f"{name}/{key}")
     return len(outputs)
+
+
+def contents() -> dict[str, Any]:
+    """All that `save` takes: two networks that are trained, evaluated and run."""
+    S = import_module(f"{nn.__name__}.solvers")
+    PF = parametric()
+    nn.clear_parameters()
+    x, t = nn.Variable((8, 3)), nn.Variable((8, 1))
+    y = PF.affine(F.relu(PF.affine(x, 4, name="one")), 2, name="two")
+    loss = F.mean(F.softmax_cross_entropy(y, t))
+    names = {"x": x, "t": t, "loss": loss}
+    solver = S.Adam(0.01)
+    solver.set_parameters(nn.get_parameters())
+    other = S.Momentum(0.1, 0.8)
+    other.set_parameters({k: v for k, v in nn.get_parameters().items() if k.startswith("one")})
+    dataset = {"uri": "data.csv", "variables": {"x": x, "t": t}, "batch_size": 8, "no_image_normalization": True}
+    training = {"network": "training", "weight_decay": 0.5, "lr_decay": 0.9, "lr_decay_interval": 2, "update_interval": 1}
+    return {
+        "global_config": {"default_context": nn.Context(["cpu:float"], "CpuCachedArray", "0")},
+        "training_config": {"max_epoch": 3, "iter_per_epoch": 4, "save_best": True},
+        "networks": [
+            {"name": "training", "batch_size": 8, "outputs": {"loss": loss}, "names": names},
+            {"name": "runtime", "batch_size": 8, "outputs": {"y": y}, "names": {"x": x}},
+        ],
+        "datasets": [
+            {"name": "train", "shuffle": True, "cache_dir": "cache", **dataset},
+            {"name": "valid", "shuffle": False, **dataset},
+        ],
+        "optimizers": [
+            {"name": "adam", "solver": solver, "dataset": "train", "data_variables": {"x": "x", "t": "y"}, **training},
+            {"name": "momentum", "solver": other, "dataset": ["train", "valid"], "generator_variables": ["t"], **training},
+        ],
+        "monitors": [{"name": "loss", "network": "training", "dataset": "valid", "data_variables": {"x": "x"}}],
+        "executors": [
+            {"name": "run", "network": "runtime", "data": ["x"], "output": ["y"], "remp": {"x": "input"}},
+            {"name": "all", "network": "training", "num_evaluations": 2, "need_back_propagation": True},
+        ],
+    }
+
+
+def looped(source: Path) -> dict[str, np.ndarray]:
+    """What the networks with loops give."""
+    loaded = import_module(f"{nn.__name__}.utils.nnp_graph").NnpLoader(str(source))
+    rng, values = np.random.RandomState(2), {}
+    nn.clear_parameters()
+    for name in loaded.get_network_names():
+        net = loaded.get_network(name, batch_size=2)
+        for key in sorted(nn.get_parameters(grad_only=False)):
+            net.variables[key].d = rng.randn(*net.variables[key].shape)
+        for key in sorted(net.inputs):
+            net.inputs[key].d = rng.randn(*net.inputs[key].shape)
+        net.outputs["y"].forward()
+        values[name] = np.array(net.outputs["y"].d)
+        values[f"{name} variables"] = np.array(sorted(net.variables))
+        nn.clear_parameters()
+    return values
 
 
 if __name__ == "__main__":

@@ -209,6 +209,8 @@ def read_nnabla(function: str, source: PathOrFile, extension: str | None) -> Rea
 def _read_nnabla(source: Any, ext: str) -> ReadContents:
     if is_path(source):
         return ReadContents(*_core.read_nnabla_file(os.fspath(source), ext))
+    if ext == ".nnp" and hasattr(source, "seek"):
+        source.seek(0)  # an archive is read from its end, wherever the file is
     data = source.read()
     return ReadContents(*_core.read_nnabla(data.encode() if isinstance(data, str) else bytes(data), ext))
 

@@ -1,24 +1,13 @@
 //! Files of parameters and of solvers' states. Files are written beside their place and renamed, so there is never half of one.
 
 pub mod hdf5;
-mod nnabla;
+pub mod nnabla;
 pub mod safetensors;
 pub(crate) mod states;
 pub(crate) mod temporary;
 mod wire;
 
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-
-/// NNabla's files: networks and parameters as `.nnp`, `.nntxt`, `.protobuf` and `.h5`.
-pub mod nnp {
-    #[cfg(feature = "python")]
-    pub(crate) use super::nnabla::{Build, binary, build, bytes_of, expanded, open_batch, schema, text};
-    pub(crate) use super::nnabla::read_path;
-    pub use super::nnabla::{
-        Contents, FieldKind, FieldSpec, FieldValue, Format, Message, MessageSpec, NamedState, Network, NetworkToSave, Nnp,
-        NnpToSave, parameter, read, record, write,
-    };
-}
 pub use states::{read_states, write_states};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::{Item, current, find, get_all_parameters, parts, set_parameter, taken};
 use crate::graph::Variable;
-use crate::io::nnp::{self, Format, Message, NnpToSave};
+use crate::io::nnabla::{self, Contents, Format, Message, NnpToSave};
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
 use crate::io::{open, write_atomically};
 use nnrs_kernels::array::{Data, NdArray};
@@ -60,7 +60,7 @@ fn unknown_kind(path: &Path) -> Error {
 fn save_nnabla(path: &Path, format: Format, all: &[(String, Variable)]) -> Result<()> {
     let message = Message::new("NNablaProtoBuf")?;
     let save = NnpToSave { message: &message, parameters: all, parameter_format: Format::Hdf5, states: &[] };
-    let bytes = nnp::write(&save, format)?;
+    let bytes = nnabla::write(&save, format)?;
     write_atomically(path, |file| Ok(file.write_all(&bytes)?))
 }
 
@@ -109,9 +109,14 @@ pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
     let load = || match format_of(path) {
         None if is_safetensors(path) || path.extension().is_none() => set_all(read_from(&mut open(path)?)?),
         None => Err(unknown_kind(path)),
-        Some(_) => set_all(nnp::read_path(path)?.into_records()),
+        Some(_) => set_all(records_of(nnabla::read_path(path)?)),
     };
     load().map_err(|e| e.function("load_parameters"))
+}
+
+fn records_of(contents: Contents) -> Vec<Record> {
+    let record = |(name, array, need_grad)| Record { name, array, need_grad };
+    contents.parameters.into_iter().map(record).collect()
 }
 
 /// A parameter as a file holds it.

@@ -1,10 +1,13 @@
 //! NNabla's files and messages for python/nnrs/_messages.py, _files.py and utils/. A message crosses as a dict of its fields.
 
 use super::array::PyNdArray;
+use super::files::{self, NamedParameter};
 use super::variable::PyVariable;
-use super::{convert, errors, files};
+use super::{convert, errors};
 use crate::graph::Variable as Var;
-use crate::io::nnp::{self, Build, FieldKind, FieldSpec, FieldValue, Format, Message, Network, NetworkToSave, NnpToSave};
+use crate::io::nnabla::{
+    self as nnp, Build, FieldKind, FieldSpec, FieldValue, Format, Message, Network, NetworkToSave, NnpToSave,
+};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
@@ -52,9 +55,9 @@ fn message_fields(py: Python<'_>, name: &str) -> PyResult<Vec<FieldAsTuple>> {
     Ok(spec.fields.iter().map(|f| (f.number, f.name.as_str(), kind(f), f.repeated, f.one_of)).collect())
 }
 
-type Dict<'py> = Bound<'py, PyDict>;
+type MessageDict<'py> = Bound<'py, PyDict>;
 
-fn to_python<'py>(py: Python<'py>, message: &Message) -> PyResult<Dict<'py>> {
+fn to_python<'py>(py: Python<'py>, message: &Message) -> PyResult<MessageDict<'py>> {
     let dict = PyDict::new(py);
     for (spec, value) in message.fields() {
         let object = match value {
@@ -80,7 +83,7 @@ fn to_python<'py>(py: Python<'py>, message: &Message) -> PyResult<Dict<'py>> {
     Ok(dict)
 }
 
-fn from_python(name: &str, dict: &Dict<'_>) -> PyResult<Message> {
+fn from_python(name: &str, dict: &MessageDict<'_>) -> PyResult<Message> {
     let py = dict.py();
     let mut message = errors::run(py, || Message::new(name))?;
     for (key, value) in dict.iter() {
@@ -89,7 +92,8 @@ fn from_python(name: &str, dict: &Dict<'_>) -> PyResult<Message> {
         let field = message.spec().find(&key).ok_or_else(unknown)?;
         let spec = &message.spec().fields[field];
         let wrong = |e: PyErr| {
-            let text = || errors::wrong_type(py, name, &key, "a value that the field can hold", errors::describe(&value));
+            let text =
+                || errors::wrong_type(py, name, &key, "a value that the field can hold", errors::describe(&value));
             errors::instead(py, e, text)
         };
         let value = value_of(spec, &value).map_err(wrong)?;
@@ -128,7 +132,7 @@ fn value_of(spec: &FieldSpec, value: &Bound<'_, PyAny>) -> PyResult<FieldValue> 
 
 /// Reads a message from protobuf's bytes.
 #[pyfunction]
-fn decode_message<'py>(py: Python<'py>, name: &str, data: &[u8]) -> PyResult<Dict<'py>> {
+fn decode_message<'py>(py: Python<'py>, name: &str, data: &[u8]) -> PyResult<MessageDict<'py>> {
     let spec = errors::run(py, || Message::new(name))?.spec();
     let message = errors::run(py, || nnp::binary::decode(spec, data)).map_err(|e| files::plain(py, e))?;
     to_python(py, &message)
@@ -136,14 +140,14 @@ fn decode_message<'py>(py: Python<'py>, name: &str, data: &[u8]) -> PyResult<Dic
 
 /// Writes a message as protobuf's bytes.
 #[pyfunction]
-fn encode_message<'py>(py: Python<'py>, name: &str, message: &Dict<'py>) -> PyResult<Bound<'py, PyBytes>> {
+fn encode_message<'py>(py: Python<'py>, name: &str, message: &MessageDict<'py>) -> PyResult<Bound<'py, PyBytes>> {
     let message = from_python(name, message)?;
     Ok(PyBytes::new(py, &errors::run(py, || nnp::binary::encode(&message))?))
 }
 
 /// Reads a message from protobuf's text format.
 #[pyfunction]
-fn parse_message<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<Dict<'py>> {
+fn parse_message<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<MessageDict<'py>> {
     let spec = errors::run(py, || Message::new(name))?.spec();
     let message = errors::run(py, || nnp::text::parse(spec, text)).map_err(|e| files::plain(py, e))?;
     to_python(py, &message)
@@ -151,7 +155,7 @@ fn parse_message<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<Dict<
 
 /// Writes a message in protobuf's text format.
 #[pyfunction]
-fn print_message(name: &str, message: &Dict<'_>) -> PyResult<String> {
+fn print_message(name: &str, message: &MessageDict<'_>) -> PyResult<String> {
     Ok(nnp::text::print(&from_python(name, message)?))
 }
 
@@ -160,10 +164,8 @@ fn format(extension: &str) -> Result<Format> {
     Format::of(extension).ok_or_else(|| Error::arg("extension", wanted).actual(extension))
 }
 
-/// Name, values, `need_grad`.
-type NamedParameter = (String, PyNdArray, bool);
-type State<'py> = (String, Bound<'py, PyBytes>);
-type ReadContents<'py> = (Dict<'py>, Vec<NamedParameter>, Vec<State<'py>>);
+type StateFile<'py> = (String, Bound<'py, PyBytes>);
+type ReadContents<'py> = (MessageDict<'py>, Vec<NamedParameter>, Vec<StateFile<'py>>);
 
 fn contents<'py>(py: Python<'py>, read: impl FnOnce() -> Result<nnp::Contents> + Send) -> PyResult<ReadContents<'py>> {
     let found = errors::detached(py, read).map_err(|e| files::plain(py, e))?;
@@ -195,7 +197,7 @@ fn named(names: Vec<String>, variables: &[PyRef<'_, PyVariable>]) -> Vec<(String
 #[pyfunction]
 fn write_nnabla<'py>(
     py: Python<'py>,
-    message: &Dict<'py>,
+    message: &MessageDict<'py>,
     names: Vec<String>,
     variables: Vec<PyRef<'_, PyVariable>>,
     extension: &str,
@@ -205,8 +207,7 @@ fn write_nnabla<'py>(
     let message = from_python("NNablaProtoBuf", message)?;
     let parameters = named(names, &variables);
     let formats = errors::run(py, || Ok((format(extension)?, format(parameter_format)?)))?;
-    let save =
-        NnpToSave { message: &message, parameters: &parameters, parameter_format: formats.1, states: &states };
+    let save = NnpToSave { message: &message, parameters: &parameters, parameter_format: formats.1, states: &states };
     Ok(PyBytes::new(py, &errors::detached(py, || nnp::write(&save, formats.0))?))
 }
 
@@ -221,7 +222,7 @@ fn record_network<'py>(
     names: Vec<(String, PyRef<'_, PyVariable>)>,
     parameters: Vec<(String, PyRef<'_, PyVariable>)>,
     variable_batch_size: bool,
-) -> PyResult<Dict<'py>> {
+) -> PyResult<MessageDict<'py>> {
     let outputs: Vec<Var> = outputs.iter().map(|v| v.var().clone()).collect();
     let list = |all: Vec<(String, PyRef<'_, PyVariable>)>| -> Vec<(String, Var)> {
         all.into_iter().map(|(name, v)| (name, v.var().clone())).collect()
@@ -240,14 +241,14 @@ fn record_network<'py>(
 
 /// A network with its batch's size left open.
 #[pyfunction]
-fn open_batch<'py>(py: Python<'py>, function: &str, network: &Dict<'py>) -> PyResult<Dict<'py>> {
+fn open_batch<'py>(py: Python<'py>, function: &str, network: &MessageDict<'py>) -> PyResult<MessageDict<'py>> {
     let network = from_python("Network", network)?;
     to_python(py, &errors::run_as(py, function, || nnp::open_batch(network))?)
 }
 
 /// A network without loops.
 #[pyfunction]
-fn expand_network<'py>(py: Python<'py>, function: &str, network: &Dict<'py>) -> PyResult<Dict<'py>> {
+fn expand_network<'py>(py: Python<'py>, function: &str, network: &MessageDict<'py>) -> PyResult<MessageDict<'py>> {
     let network = from_python("Network", network)?;
     to_python(py, &errors::run_as(py, function, || nnp::expanded(&network))?)
 }
@@ -263,7 +264,7 @@ fn wrapped(list: Vec<(String, Var)>) -> Variables {
 fn build_network(
     py: Python<'_>,
     function: &str,
-    network: &Dict<'_>,
+    network: &MessageDict<'_>,
     batch_size: Option<i64>,
     parameters: Vec<(String, PyRef<'_, PyVariable>)>,
     given: Vec<(String, PyRef<'_, PyVariable>)>,
@@ -273,11 +274,8 @@ fn build_network(
         all.into_iter().map(|(name, v)| (name, v.var().clone())).collect()
     };
     let (parameters, given) = (list(parameters), list(given));
-    let how = Build {
-        batch_size,
-        parameter: &|name| parameters.get(name).cloned(),
-        given: &|name| given.get(name).cloned(),
-    };
+    let how =
+        Build { batch_size, parameter: &|name| parameters.get(name).cloned(), given: &|name| given.get(name).cloned() };
     let made: Network = errors::run_as(py, function, || nnp::build(&network, &how))?;
     Ok((wrapped(made.inputs), wrapped(made.outputs), wrapped(made.variables), wrapped(made.parameters)))
 }

@@ -1,6 +1,6 @@
 //! Arrays in chunks: a tree of pieces, each through filters, put together.
 
-use super::source::{Cursor, Source, broken};
+use super::source::{Cursor, FileBytes, broken};
 use super::tree;
 use nnrs_kernels::error::Result;
 use std::io::Read;
@@ -43,7 +43,7 @@ pub(super) struct Chunked<'a> {
 
 impl Chunked<'_> {
     /// Copies all chunks of a tree into an array's bytes; there must be one for each place.
-    pub fn read(&self, source: &Source, root: u64, to: &mut [u8]) -> Result<()> {
+    pub fn read(&self, source: &FileBytes, root: u64, to: &mut [u8]) -> Result<()> {
         let mut left = to.len();
         tree::visit(source, root, 1, 8 + 8 * (self.chunk.len() + 1), |key, address| {
             let mut c = tree::key(key);

@@ -32,8 +32,17 @@ pub(super) fn read(data: &[u8]) -> Result<ElementType> {
     };
     let unknown = || {
         const CLASSES: [&str; 11] = [
-            "whole numbers", "numbers", "times", "texts", "bit fields", "bytes", "records", "references", "names",
-            "lists of any length", "arrays",
+            "whole numbers",
+            "numbers",
+            "times",
+            "texts",
+            "bit fields",
+            "bytes",
+            "records",
+            "references",
+            "names",
+            "lists of any length",
+            "arrays",
         ];
         let class = CLASSES.get(usize::from(class & 15)).unwrap_or(&"an unknown kind");
         broken(format!("elements are {class} of {size} bytes, expected numbers of up to 64 bits"))

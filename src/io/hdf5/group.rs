@@ -1,13 +1,17 @@
 //! What a group has: the names and addresses of its objects.
 
 use super::header::{HeaderMessage, only};
-use super::source::{Cursor, Source, broken};
+use super::source::{Cursor, FileBytes, broken};
 use super::{UNDEFINED, kind, tree};
 use nnrs_kernels::error::Result;
 
 /// The objects of a group, by name; `None` if the object is no group. Links by name to other objects are left out, as
 /// they are by those who walk over all objects; links into other files are errors.
-pub(super) fn members(source: &Source, messages: &[HeaderMessage], name: &str) -> Result<Option<Vec<(String, u64)>>> {
+pub(super) fn members(
+    source: &FileBytes,
+    messages: &[HeaderMessage],
+    name: &str,
+) -> Result<Option<Vec<(String, u64)>>> {
     if let Some(table) = only(messages, kind::SYMBOL_TABLE, "list of objects")? {
         let mut c = Cursor(table);
         let (tree, heap) = (source.offset(&mut c)?, source.offset(&mut c)?);
@@ -22,7 +26,7 @@ pub(super) fn members(source: &Source, messages: &[HeaderMessage], name: &str) -
     Ok(Some(found))
 }
 
-fn symbols(source: &Source, tree: u64, heap: u64) -> Result<Vec<(String, u64)>> {
+fn symbols(source: &FileBytes, tree: u64, heap: u64) -> Result<Vec<(String, u64)>> {
     let names = heap_data(source, heap)?;
     let mut found = Vec::new();
     tree::visit(source, tree, 0, source.length_size, |_, node| {
@@ -44,7 +48,7 @@ fn symbols(source: &Source, tree: u64, heap: u64) -> Result<Vec<(String, u64)>> 
 }
 
 /// The names of a group's objects, one after the other.
-fn heap_data<'a>(source: &Source<'a>, heap: u64) -> Result<&'a [u8]> {
+fn heap_data<'a>(source: &FileBytes<'a>, heap: u64) -> Result<&'a [u8]> {
     let mut c = source.structure(heap, 8 + 2 * source.length_size + source.offset_size)?;
     c.expect(b"HEAP")?;
     c.take(4)?;
@@ -66,18 +70,20 @@ fn text(bytes: &[u8]) -> Result<String> {
 }
 
 /// Groups of the newer kind with many objects keep them in a structure that is not read here.
-fn refuse_dense(source: &Source, info: &[u8]) -> Result<()> {
+fn refuse_dense(source: &FileBytes, info: &[u8]) -> Result<()> {
     let mut c = Cursor(info);
     c.byte()?;
     let flags = c.byte()?;
     c.take(if flags & 1 != 0 { 8 } else { 0 })?;
     match source.offset(&mut c)? {
         UNDEFINED => Ok(()),
-        _ => Err(broken("a group keeps its objects in a heap (a file of h5py with track_order or libver='latest'), which is not supported")),
+        _ => Err(broken(
+            "a group keeps its objects in a heap (a file of h5py with track_order or libver='latest'), which is not supported",
+        )),
     }
 }
 
-fn link(source: &Source, data: &[u8], group: &str) -> Result<Option<(String, u64)>> {
+fn link(source: &FileBytes, data: &[u8], group: &str) -> Result<Option<(String, u64)>> {
     let mut c = Cursor(data);
     if c.byte()? != 1 {
         return Err(broken("a link is of an unknown version"));
@@ -91,6 +97,9 @@ fn link(source: &Source, data: &[u8], group: &str) -> Result<Option<(String, u64
     match kind {
         0 => Ok(Some((name, source.offset(&mut c)?))),
         1 => Ok(None),
-        _ => Err(broken(format!("'{group}{}{name}' is a link into another file", if group.is_empty() { "" } else { "/" }))),
+        _ => Err(broken(format!(
+            "'{group}{}{name}' is a link into another file",
+            if group.is_empty() { "" } else { "/" }
+        ))),
     }
 }

@@ -1,7 +1,7 @@
 //! The header of an object: its messages, wherever its continuations are.
 
 use super::kind;
-use super::source::{Cursor, Source, broken};
+use super::source::{Cursor, FileBytes, broken};
 use nnrs_kernels::error::Result;
 
 /// A message of a header.
@@ -13,14 +13,14 @@ pub(super) struct HeaderMessage<'a> {
 }
 
 /// All messages of the object at an address.
-pub(super) fn messages<'a>(source: &Source<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
+pub(super) fn messages<'a>(source: &FileBytes<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
     match source.at(address, 4)? == b"OHDR" {
         true => second_version(source, address),
         false => first_version(source, address),
     }
 }
 
-fn first_version<'a>(source: &Source<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
+fn first_version<'a>(source: &FileBytes<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
     let mut head = source.structure(address, 16)?;
     if head.byte()? != 1 {
         return Err(broken("an object's header is of an unknown version"));
@@ -43,7 +43,7 @@ fn first_version<'a>(source: &Source<'a>, address: u64) -> Result<Vec<HeaderMess
     Ok(found)
 }
 
-fn second_version<'a>(source: &Source<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
+fn second_version<'a>(source: &FileBytes<'a>, address: u64) -> Result<Vec<HeaderMessage<'a>>> {
     let mut head = Cursor(source.at(address, source.left(address).min(64))?);
     head.expect(b"OHDR\x02")?;
     let flags = head.byte()?;
@@ -73,7 +73,7 @@ fn second_version<'a>(source: &Source<'a>, address: u64) -> Result<Vec<HeaderMes
 }
 
 /// Where more messages are, if this one says so.
-fn continuation(source: &Source, message: &HeaderMessage) -> Result<Option<(u64, usize)>> {
+fn continuation(source: &FileBytes, message: &HeaderMessage) -> Result<Option<(u64, usize)>> {
     if message.kind != kind::CONTINUATION {
         return Ok(None);
     }

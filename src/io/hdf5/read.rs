@@ -2,7 +2,7 @@
 
 use super::chunks::{Chunked, MOST_PER_BYTE, filters};
 use super::header::{HeaderMessage, messages, only};
-use super::source::{Cursor, Source, broken};
+use super::source::{Cursor, FileBytes, broken};
 use super::{Dataset, SIGNATURE, UNDEFINED, datatype, group, kind};
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
@@ -56,7 +56,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
     Ok(found)
 }
 
-fn superblock(bytes: &[u8]) -> Result<(Source<'_>, u64)> {
+fn superblock(bytes: &[u8]) -> Result<(FileBytes<'_>, u64)> {
     let mut c = Cursor(bytes);
     if !bytes.starts_with(&SIGNATURE) {
         let start = bytes[..bytes.len().min(8)].escape_ascii();
@@ -75,16 +75,17 @@ fn superblock(bytes: &[u8]) -> Result<(Source<'_>, u64)> {
         _ => 1,
     })?;
     let base = c.number(offset_size)?;
-    let source = Source::new(bytes, base, offset_size, length_size);
+    let source = FileBytes::new(bytes, base, offset_size, length_size);
     // Two more addresses and, in the older versions, that of drivers and the name of the root.
     c.take(offset_size * if version < 2 { 4 } else { 2 })?;
     let root = source.offset(&mut c)?;
     Ok((source, root))
 }
 
-fn dataset(source: &Source, name: &str, messages: &[HeaderMessage]) -> Result<Dataset> {
+fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result<Dataset> {
     let need = |kind: u16, what: &str| {
-        only(messages, kind, what)?.ok_or_else(|| broken(format!("it is neither a group nor an array: it has no {what}")))
+        only(messages, kind, what)?
+            .ok_or_else(|| broken(format!("it is neither a group nor an array: it has no {what}")))
     };
     let shape = dataspace(source, need(kind::DATASPACE, "shape")?)?;
     let shape = shape.ok_or_else(|| broken("it has no values"))?;
@@ -105,7 +106,7 @@ fn dataset(source: &Source, name: &str, messages: &[HeaderMessage]) -> Result<Da
 }
 
 /// The shape; `None` of what has no values.
-fn dataspace(source: &Source, data: &[u8]) -> Result<Option<Shape>> {
+fn dataspace(source: &FileBytes, data: &[u8]) -> Result<Option<Shape>> {
     let mut c = Cursor(data);
     let (version, rank, _) = (c.byte()?, c.byte()?, c.byte()?);
     match version {
@@ -120,7 +121,7 @@ fn dataspace(source: &Source, data: &[u8]) -> Result<Option<Shape>> {
 }
 
 fn values(
-    source: &Source,
+    source: &FileBytes,
     layout: &[u8],
     mut chunked: Chunked,
     bytes: usize,
@@ -184,7 +185,7 @@ fn settled(array: NdArray, element: datatype::ElementType, size: usize) -> Resul
 }
 
 /// An attribute: its name, and its value if it is one number.
-fn attribute(source: &Source, data: &[u8]) -> Result<(String, Option<f64>)> {
+fn attribute(source: &FileBytes, data: &[u8]) -> Result<(String, Option<f64>)> {
     let mut c = Cursor(data);
     let version = c.byte()?;
     let shared = version > 1 && c.byte()? & 3 != 0 || version == 1 && c.byte()? > 1;

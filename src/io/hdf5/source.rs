@@ -8,7 +8,7 @@ pub(super) fn broken(what: impl Into<String>) -> Error {
 }
 
 /// A file: its bytes, the sizes of its addresses and lengths, and two budgets.
-pub(super) struct Source<'a> {
+pub(super) struct FileBytes<'a> {
     bytes: &'a [u8],
     base: u64,
     pub offset_size: usize,
@@ -19,10 +19,10 @@ pub(super) struct Source<'a> {
     values: Cell<usize>,
 }
 
-impl<'a> Source<'a> {
-    pub fn new(bytes: &'a [u8], base: u64, offset_size: usize, length_size: usize) -> Source<'a> {
+impl<'a> FileBytes<'a> {
+    pub fn new(bytes: &'a [u8], base: u64, offset_size: usize, length_size: usize) -> FileBytes<'a> {
         let structure = Cell::new(bytes.len().saturating_mul(4));
-        Source { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()) }
+        FileBytes { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()) }
     }
 
     /// `n` bytes at an address.

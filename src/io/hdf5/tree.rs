@@ -1,12 +1,12 @@
 //! HDF5's B-trees of the first version: nodes of keys and children.
 
-use super::source::{Cursor, Source, broken};
+use super::source::{Cursor, FileBytes, broken};
 use nnrs_kernels::error::Result;
 
 /// Calls `leaf` with the key and address of each child of the lowest nodes, in order. A level has nodes one lower than
 /// its own only, so cycles end.
 pub(super) fn visit<'a>(
-    source: &Source<'a>,
+    source: &FileBytes<'a>,
     root: u64,
     kind: u8,
     key_size: usize,

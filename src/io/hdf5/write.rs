@@ -21,7 +21,7 @@ const CHILDREN: usize = 32;
 /// A name is also a group of another; it cannot be written.
 pub fn write(to: &mut impl Write, datasets: &[DatasetToWrite]) -> Result<()> {
     let contents = datasets.iter().map(|(_, a, _)| plain(a)).collect::<Result<Vec<Data>>>()?;
-    let mut root = Group::default();
+    let mut root = GroupToWrite::default();
     for (i, (name, ..)) in datasets.iter().enumerate() {
         root.add(name, i)?;
     }
@@ -47,12 +47,12 @@ fn plain(array: &NdArray) -> Result<Data> {
 }
 
 #[derive(Default)]
-struct Group {
-    groups: BTreeMap<String, Group>,
+struct GroupToWrite {
+    groups: BTreeMap<String, GroupToWrite>,
     datasets: BTreeMap<String, usize>,
 }
 
-impl Group {
+impl GroupToWrite {
     fn add(&mut self, name: &str, dataset: usize) -> Result<()> {
         let clash = || Error::arg("name", "names that are no groups of other ones").actual(name);
         let mut parts: Vec<&str> = name.split('/').filter(|p| !p.is_empty()).collect();
@@ -86,7 +86,7 @@ struct Structure {
 }
 
 impl Structure {
-    fn of(root: &Group, datasets: &[DatasetToWrite], contents: &[Data], start: usize) -> Structure {
+    fn of(root: &GroupToWrite, datasets: &[DatasetToWrite], contents: &[Data], start: usize) -> Structure {
         let mut end = start as u64;
         let place = |data: &Data| {
             let (n, here) = (data.bytes_mut().len(), end);
@@ -123,7 +123,7 @@ impl Structure {
     }
 
     /// Writes what a group has, then the group.
-    fn group(&mut self, group: &Group, datasets: &[DatasetToWrite], contents: &[Data]) -> GroupAt {
+    fn group(&mut self, group: &GroupToWrite, datasets: &[DatasetToWrite], contents: &[Data]) -> GroupAt {
         let mut members: BTreeMap<&str, (u64, Option<GroupAt>)> = BTreeMap::new();
         for (name, inner) in &group.groups {
             let at = self.group(inner, datasets, contents);
@@ -131,7 +131,8 @@ impl Structure {
         }
         for (name, i) in &group.datasets {
             let (_, array, attributes) = &datasets[*i];
-            members.insert(name, (self.dataset(&array.shape(), contents[*i].dtype(), self.values[*i], attributes), None));
+            members
+                .insert(name, (self.dataset(&array.shape(), contents[*i].dtype(), self.values[*i], attributes), None));
         }
         let (heap, names) = self.heap(members.keys());
         let nodes = self.names(&members.values().copied().zip(names).collect::<Vec<_>>());

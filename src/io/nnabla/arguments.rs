@@ -42,17 +42,45 @@ const NUMBERS: &str = "
 
 /// Functions of NNabla that are several in nnrs, as lines of the schema.
 const COMPOSED: &[(u64, &str, &str, &[&str])] = &[
-    (1006, "FusedConvolution", "fused_convolution", &[
-        "1 base_axis int", "2 pad Shape", "3 stride Shape", "4 dilation Shape", "5 group int", "6 channel_last flag",
-        "7 decay_rate float", "8 eps float", "9 batch_stat flag", "10 nonlinearity text", "11 nonlinearity_args [float]",
-        "12 pad_mode text", "13 constant_value float",
-    ]),
-    (1041, "FusedBatchNormalization", "fused_batch_normalization", &[
-        "1 axes [int]", "2 decay_rate float", "3 eps float", "4 batch_stat flag", "5 nonlinearity text",
-    ]),
-    (1047, "SyncBatchNormalization", "sync_batch_normalization", &[
-        "1 comm Communicator", "2 group text", "3 axes [int]", "4 decay_rate float", "5 eps float", "6 batch_stat flag",
-    ]),
+    (
+        1006,
+        "FusedConvolution",
+        "fused_convolution",
+        &[
+            "1 base_axis int",
+            "2 pad Shape",
+            "3 stride Shape",
+            "4 dilation Shape",
+            "5 group int",
+            "6 channel_last flag",
+            "7 decay_rate float",
+            "8 eps float",
+            "9 batch_stat flag",
+            "10 nonlinearity text",
+            "11 nonlinearity_args [float]",
+            "12 pad_mode text",
+            "13 constant_value float",
+        ],
+    ),
+    (
+        1041,
+        "FusedBatchNormalization",
+        "fused_batch_normalization",
+        &["1 axes [int]", "2 decay_rate float", "3 eps float", "4 batch_stat flag", "5 nonlinearity text"],
+    ),
+    (
+        1047,
+        "SyncBatchNormalization",
+        "sync_batch_normalization",
+        &[
+            "1 comm Communicator",
+            "2 group text",
+            "3 axes [int]",
+            "4 decay_rate float",
+            "5 eps float",
+            "6 batch_stat flag",
+        ],
+    ),
     (1228, "Einsum", "einsum", &["1 equation text"]),
 ];
 
@@ -117,7 +145,9 @@ pub(super) fn write(to: &mut Message, def: &Def, arguments: &[(&'static str, Arg
             ArgValue::Bool(flag) => message.set(name, *flag),
             ArgValue::Int(n) if is_shape => message.set_sizes(name, vec![*n])?,
             ArgValue::Int(n) if spec.repeated => message.set(name, FieldValue::Ints(vec![*n])),
-            ArgValue::Int(n) if matches!(spec.kind, FieldKind::Float | FieldKind::Double) => message.set(name, *n as f64),
+            ArgValue::Int(n) if matches!(spec.kind, FieldKind::Float | FieldKind::Double) => {
+                message.set(name, *n as f64)
+            }
             ArgValue::Int(n) => message.set(name, *n),
             ArgValue::Float(n) if spec.kind == FieldKind::Float => message.set(name, f64::from(*n as f32)),
             ArgValue::Float(n) if spec.kind == FieldKind::Double => message.set(name, *n),
@@ -130,7 +160,9 @@ pub(super) fn write(to: &mut Message, def: &Def, arguments: &[(&'static str, Arg
             ArgValue::None | ArgValue::Object(_) => continue,
         };
     }
-    to.set(&field_of(def), FieldValue::Message(message));
+    if !message.spec().fields.is_empty() {
+        to.set(&field_of(def), FieldValue::Message(message));
+    }
     Ok(())
 }
 
@@ -139,7 +171,9 @@ pub(super) fn read(function: &Message, def: &'static Def) -> Result<Vec<(&'stati
     let Ok(empty) = Message::new(&format!("{}Parameter", def.name)) else { return Ok(Vec::new()) };
     let message = function.message(&field_of(def)).unwrap_or(&empty);
     let fields = def.args.iter().zip(&message.spec().fields);
-    fields.map(|(arg, field)| Ok((arg.name, argument(message, arg, &field.name, field.kind, field.repeated)?))).collect()
+    fields
+        .map(|(arg, field)| Ok((arg.name, argument(message, arg, &field.name, field.kind, field.repeated)?)))
+        .collect()
 }
 
 fn argument(message: &Message, arg: &ArgDef, name: &str, kind: FieldKind, repeated: bool) -> Result<ArgValue> {

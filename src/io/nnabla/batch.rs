@@ -17,11 +17,10 @@ pub(crate) fn open(mut network: Message) -> Result<Message> {
     let order = order(&network, &wiring)?;
     let shape_of: HashMap<String, Vec<i64>> =
         network.list("variable").iter().map(|v| (v.text("name").to_string(), v.sizes("shape").to_vec())).collect();
-    let parameters: HashSet<String> =
-        shape_of.keys().filter(|n| wiring.is_parameter(n)).cloned().collect();
+    let parameters: HashSet<String> = shape_of.keys().filter(|n| wiring.is_parameter(n)).cloned().collect();
     drop(wiring);
     let Some(batch) = batch_size(&network, &order, &shape_of, &parameters) else { return Ok(network) };
-    let mut opening = Opening { batch, shapes: shape_of, folded: HashSet::new(), fixed: parameters };
+    let mut opening = BatchOpener { batch, shapes: shape_of, folded: HashSet::new(), fixed: parameters };
     let mut functions = network.list("function").to_vec();
     for i in order {
         opening.function(&mut functions[i])?;
@@ -62,7 +61,7 @@ fn batch_size(
     order.iter().filter_map(of).next_back()
 }
 
-struct Opening {
+struct BatchOpener {
     batch: i64,
     shapes: HashMap<String, Vec<i64>>,
     /// Variables whose axes of the batch are one axis now.
@@ -71,7 +70,7 @@ struct Opening {
     fixed: HashSet<String>,
 }
 
-impl Opening {
+impl BatchOpener {
     fn function(&mut self, f: &mut Message) -> Result<()> {
         let (inputs, outputs) = (f.texts("input").to_vec(), f.texts("output").to_vec());
         let Some(x) = inputs.iter().find(|n| !self.fixed.contains(*n)) else {

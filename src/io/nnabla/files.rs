@@ -1,22 +1,20 @@
-//! Files as a whole: reading, writing, and [`Nnp`], which makes graphs of what was read.
+//! Files as a whole: reading and writing.
 
 use super::archive::{pack, unpack};
 use super::message::{Message, broken};
-use super::network::{Build, Network, build};
+use super::network::Wiring;
 use super::record::{NetworkToSave, parameter, record};
-use super::{binary, loops, schema, text};
+use super::{binary, schema, text};
 use crate::graph::Variable;
 use crate::io::hdf5::{self, Attribute};
-use crate::io::{open, write_atomically};
-use crate::parameter::{Record, check_names, get_all_parameters, set_parameter};
+use crate::io::open;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::array::alloc::refused;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
 use std::collections::HashMap;
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ impl Format {
     /// The kind that a file's name says, or an extension with its dot.
     ///
     /// ```
-    /// use nnrs::io::nnp::Format;
+    /// use nnrs::nnp::Format;
     /// assert_eq!((Format::of("model.nnp"), Format::of(".H5"), Format::of("a.txt")), (Some(Format::Nnp), Some(Format::Hdf5), None));
     /// ```
     pub fn of(name: &str) -> Option<Format> {
@@ -69,7 +67,7 @@ pub struct Contents {
 /// `Format` where the bytes are none of that kind.
 ///
 /// ```
-/// use nnrs::io::nnp::{read, Format};
+/// use nnrs::nnp::{read, Format};
 /// let contents = read(b"network { name: 'main' }", Format::Text)?;
 /// assert_eq!(contents.message.list("network")[0].text("name"), "main");
 /// assert!(read(b"network { nane: 'main' }", Format::Text).is_err());
@@ -122,12 +120,6 @@ impl Contents {
             place += 1;
             last.get(name) == Some(&(place - 1))
         });
-    }
-
-    /// The parameters as the tree of parameters takes them.
-    pub(crate) fn into_records(self) -> Vec<Record> {
-        let record = |(name, array, need_grad)| Record { name, array, need_grad };
-        self.parameters.into_iter().map(record).collect()
     }
 }
 
@@ -251,116 +243,14 @@ pub(crate) fn read_path(path: &Path) -> Result<Contents> {
     bytes_of(path).and_then(|bytes| read(&bytes, format)).map_err(|e| named(e).argument("path"))
 }
 
-fn format_of(path: &Path) -> Result<Format> {
+pub(crate) fn format_of(path: &Path) -> Result<Format> {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     let unknown = || Error::arg("path", "a file of kind '.nnp', '.nntxt', '.prototxt', '.protobuf' or '.h5'");
     Format::of(name).ok_or_else(|| unknown().actual(path.display()))
 }
 
-/// A file with networks and their parameters.
-///
-/// ```
-/// use nnrs::io::nnp::{Nnp, NetworkToSave};
-/// use nnrs::{functions as f, parametric as pf, Variable};
-/// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.nnp", std::process::id()));
-/// let x = Variable::new([16, 3]);
-/// let y = f::tanh(&pf::affine(&x, &[2], Default::default())?)?;
-/// Nnp::save(&path, &[NetworkToSave {
-///     name: "main", batch_size: 16, outputs: &[y.clone()], names: &[("x".into(), x), ("y".into(), y)],
-///     parameters: &nnrs::parameter::get_all_parameters(), variable_batch_size: true,
-/// }])?;
-/// let main = Nnp::open(&path)?.network("main", Some(5))?;
-/// main.input("x")?.data()?.fill(1.0)?;
-/// let y = main.output("y")?;
-/// y.forward()?;
-/// assert_eq!(y.shape(), [5, 2].into());
-/// std::fs::remove_file(&path)?;
-/// # Ok::<(), nnrs::Error>(())
-/// ```
-pub struct Nnp {
-    message: Message,
-    parameters: Mutex<Vec<(String, Variable)>>,
-}
-
-impl Nnp {
-    /// Reads a `.nnp`, `.nntxt` or `.protobuf` file.
-    ///
-    /// # Errors
-    /// As [`read`]; `Io` where there is no such file.
-    pub fn open(path: impl AsRef<Path>) -> Result<Nnp> {
-        read_path(path.as_ref()).and_then(Nnp::of).map_err(|e| e.function("Nnp::open"))
-    }
-
-    /// The networks of a file that was read.
-    ///
-    /// # Errors
-    /// Names of parameters that cannot stand in one tree.
-    pub fn of(contents: Contents) -> Result<Nnp> {
-        check_names(contents.parameters.iter().map(|(name, ..)| name.as_str()))?;
-        let variable =
-            |(name, array, need_grad)| (name, Variable::from_array(array).with_need_grad(need_grad));
-        let parameters = Mutex::new(contents.parameters.into_iter().map(variable).collect());
-        Ok(Nnp { message: contents.message, parameters })
-    }
-
-    /// All that the file says: networks, executors, optimizers.
-    pub fn message(&self) -> &Message {
-        &self.message
-    }
-
-    /// The names of the networks.
-    pub fn network_names(&self) -> Vec<&str> {
-        self.message.list("network").iter().map(|n| n.text("name")).collect()
-    }
-
-    /// The parameters that the file has, and those that its networks made.
-    pub fn parameters(&self) -> Vec<(String, Variable)> {
-        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Makes the graph of a network, for `batch_size` samples or as many as the file says. Its parameters are those of this
-    /// file's other networks too, and go into the current scope.
-    ///
-    /// # Errors
-    /// There is no network of this name; what it asks for does not fit.
-    pub fn network(&self, name: &str, batch_size: Option<i64>) -> Result<Network> {
-        let unknown = || Error::arg("name", format!("one of the networks {}", self.network_names().join(", ")));
-        let network = self.message.list("network").iter().find(|n| n.text("name") == name);
-        let network = loops::expanded(network.ok_or_else(|| unknown().actual(name))?)?;
-        let mut own = self.parameters.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = |name: &str| own.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
-        let made = build(&network, &Build { batch_size, parameter: &there, given: &|_| None })?;
-        for (name, v) in &made.parameters {
-            if !own.iter().any(|(n, _)| n == name) {
-                own.push((name.clone(), v.clone()));
-            }
-            set_parameter(name, v)?;
-        }
-        Ok(made)
-    }
-
-    /// Writes networks, and the parameters of the current scope, to a file of the kind that its name says. Each network gets
-    /// an executor `runtime`.
-    ///
-    /// # Errors
-    /// As [`record`]; the file cannot be written. Then an old one is still there.
-    pub fn save(path: impl AsRef<Path>, networks: &[NetworkToSave]) -> Result<()> {
-        let path = path.as_ref();
-        let save = || {
-            let format = format_of(path)?;
-            let message = whole(networks)?;
-            let parameters = get_all_parameters();
-            let save =
-                NnpToSave { message: &message, parameters: &parameters, parameter_format: Format::Hdf5, states: &[] };
-            let bytes = write(&save, format)?;
-            write_atomically(path, |file| Ok(file.write_all(&bytes)?))
-        };
-        save().map_err(|e: Error| e.function("Nnp::save"))
-    }
-}
-
 /// Networks, each with an executor for all of its inputs and outputs.
-fn whole(networks: &[NetworkToSave]) -> Result<Message> {
+pub(crate) fn with_executors(networks: &[NetworkToSave]) -> Result<Message> {
     let mut message = Message::of(schema::root());
     for save in networks {
         let network = record(save)?;
@@ -371,7 +261,7 @@ fn whole(networks: &[NetworkToSave]) -> Result<Message> {
 }
 
 fn executor(name: &str, network: &Message) -> Result<Message> {
-    let wiring = super::network::Wiring::of(network)?;
+    let wiring = Wiring::of(network)?;
     let mut executor = Message::new("Executor")?;
     executor.set("name", "runtime").set("network_name", name);
     for v in network.list("variable") {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 const MOST: usize = 1 << 20;
 
 /// One pass of each loop around a thing: the loop's name, the number of the pass.
-type Pass<'a> = Vec<(&'a str, i64)>;
+type LoopPass<'a> = Vec<(&'a str, i64)>;
 
 /// The network without loops; a copy where it has none.
 ///
@@ -36,8 +36,8 @@ pub(crate) fn expanded(network: &Message) -> Result<Message> {
 }
 
 /// All passes of the loops around a thing, the innermost counting fastest.
-fn passes<'a>(ids: &'a [String], times: &HashMap<&str, i64>, before: usize) -> Result<Vec<Pass<'a>>> {
-    let mut all: Vec<Pass> = vec![vec![]];
+fn passes<'a>(ids: &'a [String], times: &HashMap<&str, i64>, before: usize) -> Result<Vec<LoopPass<'a>>> {
+    let mut all: Vec<LoopPass> = vec![vec![]];
     for id in ids {
         let n = *times.get(id.as_str()).ok_or_else(|| broken(format!("there is no loop '{id}'")))?;
         let count = usize::try_from(n).ok().and_then(|n| n.checked_mul(all.len())).and_then(|n| n.checked_add(before));
@@ -84,18 +84,21 @@ struct Expansion<'a> {
 
 impl Expansion<'_> {
     /// The function in a pass; none for the later passes of what runs once.
-    fn function(&self, f: &Message, pass: &Pass) -> Result<Option<Message>> {
+    fn function(&self, f: &Message, pass: &LoopPass) -> Result<Option<Message>> {
         let (own, outer) = (suffix(pass), suffix(&pass[..pass.len().saturating_sub(1)]));
         let last = pass.last().map_or(0, |(_, i)| *i);
         let outputs: Vec<String> = f.texts("output").iter().map(|n| self.known(n, &own, "")).collect();
-        let input = |i: usize| f.texts("input").get(i).ok_or_else(|| broken(format!("loop '{}' lacks inputs", f.text("name"))));
+        let input =
+            |i: usize| f.texts("input").get(i).ok_or_else(|| broken(format!("loop '{}' lacks inputs", f.text("name"))));
         let repeat = f.message("repeat_param").map_or("", |p| p.text("repeat_id"));
         let recurrent = f.message("recurrent_param");
         let id = recurrent.map_or("", |p| p.text("repeat_id"));
         let axis = recurrent.map_or(0, |p| p.int("axis"));
         let made = match f.text("type") {
             "RepeatStart" if last == 0 => plain("Identity", vec![self.known(input(0)?, "", &outer)], outputs)?,
-            "RepeatStart" => plain("Identity", vec![input(1)?.clone() + &outer + &suffix(&[(repeat, last - 1)])], outputs)?,
+            "RepeatStart" => {
+                plain("Identity", vec![input(1)?.clone() + &outer + &suffix(&[(repeat, last - 1)])], outputs)?
+            }
             "RepeatEnd" => {
                 let times = self.times.get(repeat).copied().unwrap_or(0);
                 plain("Identity", vec![input(0)?.clone() + &own + &suffix(&[(repeat, times - 1)])], outputs)?

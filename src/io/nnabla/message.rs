@@ -27,7 +27,7 @@ pub enum FieldValue {
 /// A message of NNabla's files. Fields that were not set have protobuf's defaults: 0, "", an empty list.
 ///
 /// ```
-/// use nnrs::io::nnp::Message;
+/// use nnrs::nnp::Message;
 /// let mut network = Message::new("Network")?;
 /// network.set("name", "main");
 /// network.add("variable")?.set("name", "x");

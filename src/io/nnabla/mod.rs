@@ -1,4 +1,4 @@
-//! NNabla's files: `.nnp`, `.nntxt`, `.protobuf` and `.h5`, one implementation for Rust and Python.
+//! NNabla's files: `.nnp`, `.nntxt`, `.protobuf` and `.h5`, one implementation for Rust ([`crate::nnp`]) and Python.
 //!
 //! All of them are messages ([`schema`]), as bytes ([`binary`]) or text ([`text`]), and arrays. A `.nnp` is an archive of
 //! such files ([`archive`]). [`network`] makes graphs of messages, [`record`] messages of graphs.
@@ -22,13 +22,11 @@ pub(crate) mod text;
 pub(crate) use batch::open as open_batch;
 #[cfg(feature = "python")]
 pub(crate) use files::bytes_of;
-pub(crate) use files::read_path;
-#[cfg(feature = "python")]
+pub use files::{Contents, Format, NamedState, NnpToSave, read, write};
+pub(crate) use files::{format_of, read_path, with_executors};
 pub(crate) use loops::expanded;
-#[cfg(feature = "python")]
-pub(crate) use network::{Build, build};
-pub use files::{Contents, Format, NamedState, Nnp, NnpToSave, read, write};
 pub use message::{FieldValue, Message};
 pub use network::Network;
+pub(crate) use network::{Build, build};
 pub use record::{NetworkToSave, parameter, record};
 pub use schema::{FieldKind, FieldSpec, MessageSpec};

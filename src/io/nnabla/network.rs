@@ -83,7 +83,8 @@ impl<'a> Wiring<'a> {
                 }
             }
             wiring.read.extend(f.texts("input").iter().map(String::as_str));
-            let unknown = f.texts("input").iter().chain(f.texts("output")).find(|n| !wiring.variables.contains_key(n.as_str()));
+            let unknown =
+                f.texts("input").iter().chain(f.texts("output")).find(|n| !wiring.variables.contains_key(n.as_str()));
             if let Some(name) = unknown {
                 return Err(broken(format!("function '{}' has the unknown variable '{name}'", f.text("name"))));
             }
@@ -123,7 +124,10 @@ pub(crate) fn order(network: &Message, wiring: &Wiring) -> Result<Vec<usize>> {
                 ordered.push(i);
                 todo.pop();
             } else if state[i] == 1 {
-                return Err(broken(format!("function '{}' reads what follows from its own output", functions[i].text("name"))));
+                return Err(broken(format!(
+                    "function '{}' reads what follows from its own output",
+                    functions[i].text("name")
+                )));
             } else {
                 state[i] = 1;
                 todo.extend(open.into_iter().rev());

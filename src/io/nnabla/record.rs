@@ -60,14 +60,34 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
     Ok(found)
 }
 
-/// The arguments of a function; of `reshape` the sizes that it gives.
-fn known_sizes(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
-    let mut arguments = f.arguments();
-    if let ("Reshape", [y]) = (f.class_name(), &f.outputs()[..]) {
-        let sizes = ArgValue::Ints(y.shape().iter().map(|n| *n as i64).collect());
-        arguments.iter_mut().filter(|(name, _)| *name == "shape").for_each(|(_, v)| *v = sizes.clone());
+/// The arguments of a function as NNabla has them: of `reshape` the sizes that it gives, and no argument is left open.
+fn known_arguments(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
+    let axes = |v: Option<Variable>| (0..v.map_or(0, |v| v.ndim() as i64)).collect();
+    let known = |(name, value): (&'static str, ArgValue)| {
+        let value = match (f.class_name(), name, value) {
+            ("Reshape", "shape", value) => f.outputs().first().map_or(value, |y| ArgValue::Ints(sizes(y))),
+            ("ClipGradByNorm", "axes", ArgValue::None) => ArgValue::Ints(axes(f.inputs().into_iter().next())),
+            ("RoiAlign", "sampling_ratio", ArgValue::None) => ArgValue::Int(-1),
+            ("PadPackedSequence", "total_length", ArgValue::None) => ArgValue::Int(-1),
+            ("ONNXResize", "cubic_coeff_a", ArgValue::None) => ArgValue::Float(-0.75),
+            (_, _, value) => value,
+        };
+        (name, value)
+    };
+    f.arguments().into_iter().map(known).collect()
+}
+
+fn sizes(v: &Variable) -> Vec<i64> {
+    v.shape().iter().map(|n| *n as i64).collect()
+}
+
+/// The outputs that NNabla has, too.
+fn known_outputs(f: &FunctionRef) -> Vec<Variable> {
+    let mut outputs = f.outputs();
+    if f.class_name() == "MinMaxQuantize" {
+        outputs.truncate(1);
     }
-    arguments
+    outputs
 }
 
 struct Recorder<'a> {
@@ -115,9 +135,9 @@ impl<'a> Recorder<'a> {
         let name = self.prefix.clone() + kind;
         message.set("name", unique(&mut self.functions_taken, &name).as_str()).set("type", kind);
         let inputs: Vec<String> = f.inputs().iter().map(|x| self.variable(x, || format!("{name}_in"))).collect();
-        let outputs: Vec<String> = f.outputs().iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
+        let outputs: Vec<String> = known_outputs(f).iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
         message.set("input", inputs).set("output", outputs);
-        arguments::write(&mut message, f.function().def(), &known_sizes(f))?;
+        arguments::write(&mut message, f.function().def(), &known_arguments(f))?;
         self.functions.push(message);
         Ok(())
     }
@@ -148,8 +168,7 @@ impl<'a> Recorder<'a> {
         let kind = if self.parameters.contains_key(&key) { "Parameter" } else { "Buffer" };
         if let Ok(mut message) = Message::new("Variable") {
             message.set("name", name.as_str()).set("type", kind);
-            let sizes = v.shape().iter().map(|n| *n as i64).collect();
-            let _ = message.set_sizes("shape", sizes);
+            let _ = message.set_sizes("shape", sizes(v));
             self.variables.push(message);
         }
         self.known.insert(key, name.clone());
@@ -177,7 +196,7 @@ fn unique(taken: &mut HashMap<String, usize>, prefix: &str) -> String {
 pub fn parameter(name: &str, v: &Variable) -> Result<Message> {
     let mut message = Message::new("Parameter")?;
     message.set("variable_name", name).set("need_grad", v.need_grad_state());
-    message.set_sizes("shape", v.shape().iter().map(|n| *n as i64).collect())?;
+    message.set_sizes("shape", sizes(v))?;
     message.set("data", FieldValue::Floats(v.to_vec::<f32>()?));
     Ok(message)
 }

@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn what_is_no_message_is_an_error() {
         let wrong = ["network", "network {", "network }", "nothing: 1", "version 1", "version: 1", "version: \"a", "}"];
-        for text in wrong.into_iter().chain(["network { batch_size: 99999999999999999999 }", "version: \"\\377\"", "\u{0}"])
+        for text in
+            wrong.into_iter().chain(["network { batch_size: 99999999999999999999 }", "version: \"\\377\"", "\u{0}"])
         {
             assert!(parse(schema::root(), text).is_err(), "{text}");
         }
