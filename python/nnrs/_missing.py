@@ -28,7 +28,7 @@ MultiProcessDataParallelCommunicator
 MODULES = frozenset(
     """
 _arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context core.graph_def
-core.modules core.variable_batch_size experimental.framework experimental.framework.data
+core.modules experimental.framework experimental.framework.data
 experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
 experimental.framework.worker experimental.graph_converters lms models models.imagenet models.object_detection
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
@@ -38,8 +38,8 @@ models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
 utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
 utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
-utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load utils.nnp_format
-utils.nnp_graph utils.nvml utils.profiler utils.progress utils.qnn utils.save utils.signature_utils
+utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load
+utils.nvml utils.profiler utils.progress utils.qnn utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""
