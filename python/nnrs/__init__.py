@@ -126,6 +126,9 @@ parametric_functions solver solvers testing utils variable
 
 
 def __getattr__(name: str) -> object:
+    if name in ("graph_def", "ProtoVariable"):
+        graph_def = importlib.import_module(f"{__name__}.core.graph_def")
+        return graph_def if name == "graph_def" else graph_def.ProtoVariable
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise _missing.missing_name("nnrs", name)

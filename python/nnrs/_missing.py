@@ -18,16 +18,15 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
-    "": "ProtoVariable graph_def",
+    "core.graph_def": "ProtoGraphGenerator",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context core.graph_def
+_arithmetic_ops _array _computation_graph _init callback communicator contrib contrib.context
 core.modules experimental.framework experimental.framework.data
 experimental.framework.evaluator experimental.framework.trainer experimental.framework.updater
 experimental.framework.worker experimental.graph_converters lms models models.imagenet models.object_detection
@@ -38,7 +37,7 @@ models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
 utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
 utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
-utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler utils.load
+utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler
 utils.nvml utils.profiler utils.progress utils.qnn utils.signature_utils
 """.split()
 )
