@@ -21,6 +21,7 @@ from .. import _core, _files, _stand_ins
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_type, describe, message
 from .._messages import Message, message_class
+from .._missing import missing_name
 from .._modes import context_scope, get_current_context
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope, set_parameter
@@ -50,6 +51,11 @@ __all__ = [
     "reset_default_graph",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name)
+
 
 for _kind in (ProtoFunction, ProtoNetwork, ProtoVariable, FlatModule):
     _kind.__module__ = __name__
@@ -483,8 +489,8 @@ def load(
     """Read networks and parameters from files.
 
     Args:
-        filename: Path that ends in '.nnp', '.nntxt', '.prototxt', '.protobuf' or '.h5', a list of paths, or a file open for
-            binary reading.
+        filename: Path that ends in '.nnp', '.nntxt', '.prototxt', '.protobuf' or '.h5', a list of paths, or a file open
+            for binary reading.
         batch_size: Samples in a batch; by default as many as the file says.
         exclude_parameter: Whether parameters are left out.
         parameter_only: Whether networks are.

@@ -287,7 +287,7 @@ def link_components(info: Any) -> None:
         network = _start(info, m)
         m.data_iterators = _iterators(info, m.proto)
         m.monitor_variables = [_variable(network, v) for v in m.proto.monitor_variable]
-        m.target = F.sink(*[v.variable_instance for v in m.monitor_variables])
+        m.target = _sink(m.monitor_variables)
     for e in info.executors.values():
         _link_executor(info, e)
 
@@ -354,7 +354,13 @@ def _link_optimizer(info: Any, o: Any) -> None:
     losses = [v.variable_instance for v in o.loss_variables]
     for loss in losses:
         loss.grad.fill(1.0 / loss.size)
-    o.target = losses[0] if len(losses) == 1 else F.sink(*losses, one_input_grad=False)
+    o.target = losses[0] if len(losses) == 1 else _sink(o.loss_variables, one_input_grad=False)
+
+
+def _sink(variables: Iterable[ProtoVariable], **more: Any) -> Any:
+    """What runs all of these; None where there are none."""
+    found = [v.variable_instance for v in variables]
+    return F.sink(*found, **more) if found else None
 
 
 def _link_executor(info: Any, e: Any) -> None:
@@ -362,8 +368,8 @@ def _link_executor(info: Any, e: Any) -> None:
     e.output_assign = OrderedDict((_variable(network, o), [o.type, o.data_name]) for o in e.proto.output_variable)
     found = [v for p in e.proto.parameter_variable for v in _parameters(network, p.variable_name)]
     e.parameters = OrderedDict((v, v.name) for v in found)
-    e.forward_target = F.sink(*[v.variable_instance for v in e.output_assign])
+    e.forward_target = _sink(e.output_assign)
     if e.need_back_propagation:
         e.loss_variables = [_variable(network, v) for v in e.proto.loss_variable]
         e.parameter_learning_rate_multipliers = _rates(network, e.proto)
-        e.backward_target = F.sink(*[v.variable_instance for v in e.loss_variables])
+        e.backward_target = _sink(e.loss_variables)
