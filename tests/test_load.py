@@ -26,6 +26,14 @@ def schedulers_of_our_own(monkeypatch):
     monkeypatch.setattr(nn.utils, "learning_rate_scheduler", module, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def the_context_that_was_there():
+    """A file's context becomes the default one."""
+    before = nn.get_current_context()
+    yield
+    nn.set_default_context(before)
+
+
 def written(tmp_path, **more):
     """All that `save` takes, in a file; without what is trained where that is not asked for."""
     contents = nnp_networks.contents()
@@ -133,12 +141,8 @@ def test_names_that_are_not_there(tmp_path):
 
 def test_contexts_of_files(tmp_path):
     head = "global_config {{ default_context {{ {0} array_class: 'CpuCachedArray' device_id: '0' }} }}"
-    before = nn.get_current_context()
-    try:
-        old, new = "backend: 'cpu' compute_backend: 'default'", "backends: ['cudnn:float', 'cpu:float']"
-        for backends in ("backends: ['cpu:float']", old, new):
-            (tmp_path / "a.nntxt").write_text(head.format(backends))
-            assert load(tmp_path / "a.nntxt").default_context.backend
-        assert load(tmp_path / "a.nntxt", context="cpu").default_context.backend[0].startswith("cpu")
-    finally:
-        nn.set_default_context(before)
+    old, new = "backend: 'cpu' compute_backend: 'default'", "backends: ['cudnn:float', 'cpu:float']"
+    for backends in ("backends: ['cpu:float']", old, new):
+        (tmp_path / "a.nntxt").write_text(head.format(backends))
+        assert load(tmp_path / "a.nntxt").default_context == nn.get_current_context()
+    assert load(tmp_path / "a.nntxt", context="cpu").default_context.backend[0].startswith("cpu")

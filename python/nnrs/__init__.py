@@ -116,6 +116,8 @@ if TYPE_CHECKING:
     from . import testing as testing
     from . import utils as utils
     from . import variable as variable
+    from .core import graph_def as graph_def
+    from .core.graph_def import ProtoVariable as ProtoVariable
 
 
 # Modules that are imported when they are first asked for, as `nn.functions`.

@@ -301,6 +301,7 @@ class ProtoNetwork:
         self.outputs: list[str] = []
         self.repeat_info: dict[str, int] = {}
         self.arguments: dict[str, Any] = {}
+        self._given: dict[str, Any] = {}  # Variables that a pass has put in the place of others
 
     def __getitem__(self, item: str) -> Any:
         return self.__dict__[item]
@@ -353,6 +354,8 @@ class ProtoNetwork:
         for key, v in self.parameters.items():
             if v.variable_instance is not None:
                 self._graph().set_parameter(key, v.variable_instance)
+        for v in self.variables.values():
+            v._stand_in = None
         self._connect()
 
     def _variable(self, name: str) -> ProtoVariable:
@@ -416,7 +419,7 @@ class ProtoNetwork:
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]
         batch_size = kwargs.get("batch_size") or self.batch_size or None
-        given = [*zip(self.inputs, args, strict=False), *self._placed()]
+        given = [*zip(self.inputs, args, strict=False), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
         with graph._in_context():
             made = _core.build_network(here, network, batch_size, list(graph.get_parameters().items()), given)
@@ -424,10 +427,6 @@ class ProtoNetwork:
         self._note(graph, variables, parameters)
         found = [outputs[name] for name in self.outputs]
         return found[0] if len(found) == 1 else tuple(found)
-
-    def _placed(self) -> Iterator[tuple[str, Any]]:
-        """Variables that a pass has put in the place of others."""
-        return ((name, v._stand_in) for name, v in self.variables.items() if v.stop and v._stand_in is not None)
 
     def _note(self, graph: Any, variables: dict[str, Any], parameters: dict[str, Any]) -> None:
         for name, v in self.variables.items():
@@ -470,6 +469,7 @@ class ProtoNetwork:
         passed = PassNetwork(self._message())
         passed.apply(callback, self._graph().parameter_scope)
         made = ProtoNetwork.from_proto(self._graph(), passed.result(), None, self.batch_size)
+        made._given = {v.proto.name: v.variable for v in passed.variables.values() if v.variable is not None}
         made._kept = self._graph()
         return made
 
