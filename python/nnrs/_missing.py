@@ -36,13 +36,12 @@ models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_pr
 models.semantic_segmentation.utils models.utils monitor utils.audio_utils utils.callback utils.cli
 utils.communicator_util utils.converter utils.create_cache utils.data_iterator utils.data_source
 utils.data_source_implements utils.data_source_loader utils.dlpack utils.download utils.function_profile
-utils.get_file_handle utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
+utils.image_utils utils.inspection utils.inspection.base utils.inspection.pretty_print
 utils.inspection.profile utils.inspection.value_trace utils.learning_rate_scheduler
 utils.nvml utils.profiler utils.progress utils.qnn utils.signature_utils
 """.split()
 )
 """Missing modules, packages among them."""
-
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 
