@@ -1,7 +1,7 @@
 """The steps of which `load` and `save` are made: handlers of files by extension, and what they share.
 
-A loader is `loader(ctx, loaders, archive, filename, ext)`, a saver `saver(ctx, filename, ext)`; tables of them have keys
-as ".nntxt,.prototxt". `ctx` is a `FileHandlerContext` with `proto` (a message `NNablaProtoBuf`) and, for savers,
+A loader is `loader(ctx, loaders, archive, filename, ext)`, a saver `saver(ctx, filename, ext)`; tables of them have
+keys as ".nntxt,.prototxt". `ctx` is a `FileHandlerContext` with `proto` (a message `NNablaProtoBuf`) and, for savers,
 `parameters`.
 """
 
