@@ -18,18 +18,14 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
-    "parameter": "set_parameter_from_proto",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
-    "": "ProtoVariable graph_def",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_array communicator core.graph_def core.variable_batch_size utils.cli utils.converter utils.get_file_handle
-utils.load utils.nnp_format utils.nnp_graph utils.save
+_array communicator utils.cli utils.converter
 """.split()
 )
 """Missing modules, packages among them."""
