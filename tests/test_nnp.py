@@ -1,4 +1,4 @@
-"""NNabla's files: networks of its own load and run to its numbers, what nnrs writes says the same, and loops and passes."""
+"""NNabla's files: its networks run to its numbers, what nnrs writes says the same; loops and passes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,11 @@ def test_parameters_of_an_archive_as_floats_or_typed(tmp_path):
     _, _, contents = small()
     for kind in (".h5", ".protobuf"):
         save(tmp_path / "net.nnp", contents, parameter_format=kind)
-        assert zipfile.ZipFile(tmp_path / "net.nnp").namelist() == ["nnp_version.txt", "network.nntxt", f"parameter{kind}"]
+        assert zipfile.ZipFile(tmp_path / "net.nnp").namelist() == [
+            "nnp_version.txt",
+            "network.nntxt",
+            f"parameter{kind}",
+        ]
     save(tmp_path / "net.nnp", contents, parameters={"one": nn.Variable((2,))})
     nn.clear_parameters()
     nn.load_parameters(tmp_path / "net.nnp")
@@ -202,7 +206,11 @@ def test_states_of_solvers_in_files(tmp_path):
         (lambda c: c["networks"][0].pop("names"), ValueError, "expected the key 'names'"),
         (lambda c: c["networks"][0].update(outputs={"y": 3}), TypeError, "'y'.: expected a Variable, got int 3"),
         (lambda c: c.update(executors=[{"name": "e", "network": "no"}]), ValueError, "one of the networks 'net'"),
-        (lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]), ValueError, "of the network 'net'"),
+        (
+            lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]),
+            ValueError,
+            "of the network 'net'",
+        ),
         (lambda c: c.update(monitors=[{"name": "m", "network": "net", "dataset": "d"}]), ValueError, "datasets none"),
         (lambda c: c.update(networks=[3]), TypeError, "a list of dicts"),
     ],
