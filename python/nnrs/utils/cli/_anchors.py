@@ -88,7 +88,7 @@ class ObjectRect:
 
 
 def load_label(file_name: str) -> list[list[float]]:
-    """The objects in a text file: a line each of class, middle, width and height; none, with a warning, if it is missing.
+    """The objects in a text file, a line each of class, middle, width and height; none, with a warning, without it.
 
     Raises:
         ValueError: If a line has other things than numbers.

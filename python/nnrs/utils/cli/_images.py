@@ -1,4 +1,4 @@
-"""What the two commands that make data sets of images have in common: finding, shaping and writing images, csv files."""
+"""What the two commands that make data sets of images have in common: finding, shaping and writing images."""
 
 from __future__ import annotations
 

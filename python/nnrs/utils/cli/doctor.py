@@ -15,8 +15,8 @@ from ..._core import Error
 from ._arguments import add_parser
 
 _PACKAGES = """
-h5py:hdf5:h5py matplotlib:viz:matplotlib graphviz:viz:graphviz tensorboardX:tensorboard:tensorboardX mlflow:mlflow:mlflow
-pillow:image:PIL opencv-python::cv2 pypng::png pydub:audio:pydub boto3:s3:boto3 tqdm:progress:tqdm
+h5py:hdf5:h5py matplotlib:viz:matplotlib graphviz:viz:graphviz tensorboardX:tensorboard:tensorboardX
+mlflow:mlflow:mlflow pillow:image:PIL opencv-python::cv2 pypng::png pydub:audio:pydub boto3:s3:boto3 tqdm:progress:tqdm
 """.split()
 """Optional packages: name, extra of nnrs that installs it, module."""
 

@@ -1,4 +1,4 @@
-"""`nnrs optimize`: not here. NNabla's undoes what its importers of other formats write, and those are not here either."""
+"""`nnrs optimize`: not here. NNabla's undoes what its importers of other formats write, which are not here either."""
 
 from __future__ import annotations
 

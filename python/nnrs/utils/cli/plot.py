@@ -117,7 +117,7 @@ def add_plot_any_command(
 
 def add_plot_series_command(subparsers: Any) -> None:
     """Add the command `plot_series`."""
-    example = "example:\n  nnrs plot_series -x epochs -y loss -l small -l large -o loss.png a/loss.series.txt b/loss.series.txt"
+    example = "example:\n  nnrs plot_series -x epochs -l small -l large -o loss.png a/loss.series.txt b/loss.series.txt"
     add_plot_any_command(subparsers, "plot_series", "plot .series.txt files", example, plot_series_command)
 
 

@@ -1,4 +1,4 @@
-"""`nnrs create_tar`: a csv data set and its files as one archive; `upload`, which sends that to Sony's cloud, is not here."""
+"""`nnrs create_tar`: a csv data set and its files as one archive. `upload`, which sends that away, is not here."""
 
 from __future__ import annotations
 
