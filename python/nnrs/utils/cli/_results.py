@@ -12,9 +12,9 @@ import zipfile
 from typing import Any
 
 from ..._errors import FormatError, message
-from ..._files import atomic_path, read_nnabla
+from ..._files import atomic_path, read_nnabla, write_parameters
 from ...logger import logger
-from ...parameter import load_parameters, save_parameters
+from ...parameter import get_parameters, load_parameters
 from ..nnp_format import nnp_version
 
 _SECONDS = 180.0
@@ -104,7 +104,7 @@ def _config_of(experiment: Any, path: str) -> tuple[str, bytes]:
 
 def _parameters(kind: str) -> bytes:
     file = io.BytesIO()
-    save_parameters(file, extension=kind)
+    write_parameters("train", file, kind, get_parameters(grad_only=False))
     return file.getvalue()
 
 

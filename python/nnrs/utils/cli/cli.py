@@ -25,7 +25,7 @@ _COMMANDS = """
 run.add_run_command doctor.add_doctor_command cli.add_version_command train.add_train_command
 forward.add_forward_command forward.add_infer_command profile.add_profile_command
 compare_with_cpu.add_compare_with_cpu_command conv_dataset.add_conv_dataset_command
-conv_dataset.add_create_cache_command
+compare_with_cpu.add_compare_params_command conv_dataset.add_create_cache_command
 create_image_classification_dataset.add_create_image_classification_dataset_command
 create_object_detection_dataset.add_create_object_detection_dataset_command uploader.add_upload_command
 uploader.add_create_tar_command convert.add_convert_command optimize_model.add_optimize_command
@@ -109,5 +109,6 @@ def _run(args: Any) -> int:
 
 
 def _said(args: Any, text: str, status: int) -> int:
+    text = text.removeprefix(f"{args.command}: ")
     print(f"nnrs {args.command}: {text}", file=sys.stderr)
     return status

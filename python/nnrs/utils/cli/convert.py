@@ -94,7 +94,7 @@ def _functions(args: Any, network: Any) -> Iterator[str]:
             yield f"  Function[{i:^5}]: Type: {f.type:20} Name: {f.name}"
             for way, names in (("Input", f.input), ("Output", f.output)) if args.dump_variables else ():
                 for j, name in enumerate(names):
-                    yield f"  Function[{i:^5}]: {way:>6}{j}: Name: {name:20} Shape: {shapes.get(name, ' - ')}"
+                    yield f"  Function[{i:^5}]: {way:>7}{j}: Name: {name:20} Shape: {shapes.get(name, ' - ')}"
     elif args.dump_variables:
         for i, v in enumerate(network.variable[:most]):
             yield f"  Variable[{i:^5}]: Type: {v.type:10} Name: {v.name:30} Shape: {list(v.shape.dim)}"
@@ -125,6 +125,9 @@ def convert_command(args: Any) -> None:
     if os.path.exists(output) and not args.force:
         raise FileError(message("convert", None, f"{output!r} is there", hint="-f writes it anew"))
     whole, params = _read_all(args)
+    if kind != ".nnp" or args.nnp_parameter_nntxt:
+        whole.MergeFromString(write_nnabla({}, list(params), list(params.values()), ".protobuf", ".h5", []))
+        params = {}
     data = write_nnabla(whole._dict(), list(params), list(params.values()), kind, _parameter_kind(args), [])
     write_bytes(output, kind, data)
 

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +109,8 @@ def _gpu() -> list[str]:
     try:
         devices = cuda.get_devices()
     except Error as error:
-        return [str(error).splitlines()[0]]
-    lines = [line for device in devices for line in _device(device)] or ["none"]
-    return [*_driver(), *lines]
+        return [*_driver(), str(error).splitlines()[0], *_wheels()]
+    return [*_driver(), *(line for device in devices for line in _device(device))]
 
 
 def _device(number: str) -> list[str]:
@@ -121,7 +120,7 @@ def _device(number: str) -> list[str]:
     name, (major, minor), *_ = cuda_device(int(number))
     lines = [f"{number}: {name}, compute capability {major}.{minor}"]
     try:
-        lines += [f"   {library}: {path}" for library, path in cuda.libraries(number).items()]
+        lines += [f"   {library}: {path}" for library, path in cuda.libraries(number).items() if path]
         lines += [f"   {library}: not there: {why}" for library, why in cuda.why_no_library(number).items()]
     except Error as error:
         lines.append(f"   {error}")
@@ -134,6 +133,12 @@ def _driver() -> list[str]:
     except OSError:
         return []
     return [f"driver: {text.splitlines()[0].partition(':')[2].strip()}"] if text else []
+
+
+def _wheels() -> list[str]:
+    """NVIDIA's libraries among Python's packages, which wait for a GPU."""
+    names = {str(d.metadata["Name"]): d.version for d in distributions() if d.metadata["Name"]}
+    return [f"{name} {names[name]}" for name in sorted(names) if name.startswith("nvidia-")]
 
 
 def _package(name: str, extra: str, module: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import builtins
 import importlib.machinery
+import importlib.util
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,7 +35,8 @@ def run_command(args: Any) -> None:
     if args.module:
         sys.argv = [args.script, *args.args]
         _enter(os.getcwd())
-        runpy.run_module(args.script, run_name="__main__", alter_sys=True)
+        _check_module(args.script)
+        _as_main(lambda: runpy.run_module(args.script, run_name="__main__", alter_sys=True))
     else:
         run_script(args.script, args.args)
 
@@ -53,18 +56,32 @@ def run_script(path: str, args: list[str]) -> None:
     if os.path.isdir(path) or path.endswith(".zip"):
         if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
             raise FolderError(f"{path}: expected a script, got a folder without a __main__.py")
-        runpy.run_path(path, run_name="__main__")
+        _as_main(lambda: runpy.run_path(path, run_name="__main__"))
         return
     source = _read(path)
     _enter(os.path.dirname(os.path.realpath(path)))
     main = _main_module(path)
+    _as_main(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
+
+
+def _as_main(run: Callable[[], object]) -> None:
+    """Run the program; an error is printed as the interpreter would, and ends it."""
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        run()
     except SystemExit:
         raise
     except BaseException as error:
         _print(error)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _check_module(name: str) -> None:
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise MissingFileError(f"there is no module {name!r}")
 
 
 def _read(path: str) -> bytes:
@@ -94,7 +111,12 @@ def _enter(folder: str) -> None:
 
 
 def _lend_to_children() -> None:
+    """Let processes that the script starts find nnrs by NNabla's names.
+
+    Those of multiprocessing get this process's sys.path, in which the script's folder, the first, is to be set yet.
+    """
     folder = os.path.join(os.path.dirname(sys.modules["nnrs"].__file__ or ""), "_as_nnabla")
+    sys.path.insert(1, folder)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = folder + (os.pathsep + before if before else "")
 
@@ -102,7 +124,7 @@ def _lend_to_children() -> None:
 def _print(error: BaseException) -> None:
     """Print the error as the interpreter would: from the script's own lines on."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
         trace = trace.tb_next
     error.__traceback__ = trace
     sys.excepthook(type(error), error, trace)
