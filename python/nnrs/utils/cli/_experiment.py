@@ -272,7 +272,9 @@ def open_dataset(command: str, d: Any, rng: Any) -> Any:
     from ..data_iterator import data_iterator_cache, data_iterator_csv_dataset
 
     if d.batch_size < 1:
-        raise ArgumentError(message(command, "config", f"batch_size of the dataset {d.name!r} of 1 or more", d.batch_size))
+        raise ArgumentError(
+            message(command, "config", f"batch_size of the dataset {d.name!r} of 1 or more", d.batch_size)
+        )
     options = {"rng": rng, "normalize": not d.no_image_normalization}
     if d.cache_dir and d.create_cache_explicitly:
         _create_cache(d, rng)

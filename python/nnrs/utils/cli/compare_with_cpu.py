@@ -44,7 +44,9 @@ def compare_with_cpu_command(args: Any) -> None:
     pairs = list(zip(first.optimizers.values(), second.optimizers.values(), strict=False))
     if not pairs or len(first.optimizers) != len(second.optimizers):
         counts = f"{len(first.optimizers)} and {len(second.optimizers)}"
-        raise ArgumentError(message("compare_with_cpu", "config2", "as many optimizers as config has, 1 or more", counts))
+        raise ArgumentError(
+            message("compare_with_cpu", "config2", "as many optimizers as config has, 1 or more", counts)
+        )
     make_folder("compare_with_cpu", args.outdir)
     columns = {}
     for one, two in pairs:

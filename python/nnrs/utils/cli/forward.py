@@ -231,7 +231,9 @@ def _csv_rows(path: str, root: str) -> tuple[list[str], list[list[str]]]:
         except (csv.Error, UnicodeDecodeError) as error:
             raise FormatError(message("forward", "dataset", f"{path!r} is no csv file: {error}")) from error
     if not rows:
-        raise FormatError(message("forward", "dataset", "a first row with names of variables", f"{path!r}, which is empty"))
+        raise FormatError(
+            message("forward", "dataset", "a first row with names of variables", f"{path!r}, which is empty")
+        )
     head, *rows = rows
 
     def full(i: int, item: str) -> str:
@@ -252,7 +254,9 @@ def _cache_rows(folder: str) -> tuple[list[str], list[list[str]]]:
     except FileNotFoundError:
         return head, rows
     except OSError as error:
-        raise FileError(message("forward", "dataset", f"cannot read order.csv of {folder!r}: {error.strerror}")) from error
+        raise FileError(
+            message("forward", "dataset", f"cannot read order.csv of {folder!r}: {error.strerror}")
+        ) from error
     except (ValueError, IndexError, KeyError) as error:
         raise FormatError(message("forward", "dataset", f"order.csv of {folder!r} is no order of its rows")) from error
 
@@ -332,5 +336,7 @@ def add_forward_command(subparsers: Any) -> None:
     parser.add_argument("-f", "--outfile", default="output_result.csv", help=outfile)
     parser.add_argument("--replace_path", action="store_true", help="write paths of the data's files as absolute ones")
     parser.add_argument("--result_outdir", default="", help="folder in outdir for results that are images or tables")
-    parser.add_argument("-b", "--batch_size", type=int, default=-1, help="samples of a batch (default: as the file says)")
+    parser.add_argument(
+        "-b", "--batch_size", type=int, default=-1, help="samples of a batch (default: as the file says)"
+    )
     parser.set_defaults(func=forward_command)

@@ -47,7 +47,9 @@ def _network_name(x: Any, o: Any) -> str:
     return next(p.network_name for p in x.proto.optimizer if p.name == o.name)
 
 
-def measure(run: Callable[[], object], wait: Callable[[], object], seconds: float = _SECONDS, runs: int = _RUNS) -> float:
+def measure(
+    run: Callable[[], object], wait: Callable[[], object], seconds: float = _SECONDS, runs: int = _RUNS
+) -> float:
     """Mean time of `run` in milliseconds, over as many seconds and runs at least; `wait` waits for a GPU."""
     run()
     wait()

@@ -10,7 +10,11 @@ import numpy as np
 
 from ..._errors import ArgumentError, ShapeError, message
 
-_UNITS = {unit: base**i for i, units in enumerate(("kK", "mM", "gG", "tT", "pP"), 1) for unit, base in zip(units, (1024, 1000))}
+_UNITS = {
+    unit: base**i
+    for i, units in enumerate(("kK", "mM", "gG", "tT", "pP"), 1)
+    for unit, base in zip(units, (1024, 1000))
+}
 
 
 def is_float(x: str) -> bool:
