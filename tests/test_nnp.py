@@ -181,6 +181,36 @@ def test_passes_change_arguments(capsys):
         NnpLoader(file, extension=".nnp").get_network("net", callback=change)
 
 
+X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
+MASK = np.array([[1, 0, 1], [0, 1, 1]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, m, n: [F.nonzero(x)],
+        lambda x, m, n: [F.bool_gather(x, m)],
+        lambda x, m, n: [F.bool_scatter(F.bool_gather(x, m), m)],
+        lambda x, m, n: F.unique(x, with_index=True),
+        lambda x, m, n: F.pack_padded_sequence(F.reshape(x, (2, 3, 1)), n, batch_first=True),
+        lambda x, m, n: [F.fused_batch_normalization(x, *[F.constant(1, (1, 3)) for _ in range(4)])],
+    ],
+)
+def test_sizes_that_follow_from_data_are_those_of_the_file(build):
+    given = {"x": X, "m": MASK, "n": np.array([3, 2])}
+    inputs = {name: nn.Variable.from_numpy_array(v) for name, v in given.items()}
+    outputs = dict(zip("abc", build(*inputs.values()), strict=False))
+    file = io.BytesIO()
+    save(file, {"networks": [{"name": "n", "batch_size": 1, "outputs": outputs, "names": inputs}]}, False, False)
+    net = NnpLoader(file, extension=".nnp").get_network("n")
+    for name, v in net.inputs.items():
+        v.d = given[name]
+    for name, y in outputs.items():
+        y.forward()
+        net.outputs[name].forward()
+        np.testing.assert_array_equal(net.outputs[name].d, y.d)
+
+
 def test_states_of_solvers_in_files(tmp_path):
     contents = nnp_networks.contents()
     loss = contents["networks"][0]["outputs"]["loss"]

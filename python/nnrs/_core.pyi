@@ -29,6 +29,7 @@ __all__ = [
     "apply_again",
     "attention",
     "build_network",
+    "call_stand_ins_by",
     "call",
     "call_in_scope",
     "call_python_function",
@@ -88,6 +89,7 @@ __all__ = [
     "read_nnabla_file",
     "read_parameters",
     "read_states",
+    "record_function",
     "record_network",
     "register_rule",
     "registry",
@@ -541,6 +543,8 @@ def record_network(
     parameters: list[tuple[str, Variable]],
     variable_batch_size: bool,
 ) -> dict[str, Any]: ...
+def record_function(f: Function) -> dict[str, Any]: ...
+def call_stand_ins_by(class_: type, handler: Callable[..., Any]) -> None: ...
 def open_batch(function: str, network: dict[str, Any]) -> dict[str, Any]: ...
 def expand_network(function: str, network: dict[str, Any]) -> dict[str, Any]: ...
 def build_network(

@@ -18,21 +18,19 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
-    "": "ProtoVariable graph_def",
+    "core.graph_def": "ProtoGraphGenerator",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_array communicator core.graph_def experimental.graph_converters models models.imagenet
-models.object_detection models.object_detection.base models.object_detection.draw_utils
-models.object_detection.utils models.object_detection.yolov2 models.semantic_segmentation
-models.semantic_segmentation.base models.semantic_segmentation.deeplabv3plus
-models.semantic_segmentation.image_preprocess models.semantic_segmentation.utils models.utils utils.converter
-utils.dlpack utils.get_file_handle utils.load utils.qnn
+_array communicator experimental.graph_converters models models.imagenet models.object_detection
+models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
+models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
+models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
+models.semantic_segmentation.utils models.utils utils.converter utils.dlpack utils.get_file_handle utils.qnn
 """.split()
 )
 """Missing modules, packages among them."""
