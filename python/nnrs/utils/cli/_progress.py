@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ def is_wanted() -> bool:
 def bar(total: float | None, label: str, **options: Any) -> Any:
     """A bar with `update(n)`, `set_description` and `close`; one that shows nothing where none is wanted."""
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return _NoBar()
     return tqdm(total=total, desc=label, disable=None if is_wanted() else True, **options)
@@ -27,7 +27,7 @@ def bar(total: float | None, label: str, **options: Any) -> Any:
 
 def tracked(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
     """The items, and a bar of how many there were."""
-    shown = bar(len(items) if total is None and hasattr(items, "__len__") else total, label)
+    shown = bar(len(items) if total is None and isinstance(items, Sized) else total, label)
     try:
         for item in items:
             yield item

@@ -25,15 +25,15 @@ class Results:
     """Writes results of a training to a folder.
 
     Args:
-        experiment: What is trained.
+        info: What is trained, as `load` gives it.
         config: Path of its file, a copy of which is in each result.
         outdir: The folder.
     """
 
-    def __init__(self, experiment: Any, config: str, outdir: str) -> None:
-        self._experiment = experiment
+    def __init__(self, info: Any, config: str, outdir: str) -> None:
+        self._info = info
         self._outdir = outdir
-        self._name, self._config = _config_of(experiment, config)
+        self._name, self._config = _config_of(info, config)
         self._last: dict[str | None, tuple[float, int]] = {}
         if config.endswith(".nnp"):
             with atomic_path(os.path.join(outdir, self._name)) as temporary, open(temporary, "wb") as f:
@@ -80,7 +80,7 @@ class Results:
     def _states(self) -> list[tuple[str, bytes]]:
         """Files of the solvers' states, by the names that NNabla gives them."""
         found = []
-        for o in self._experiment.optimizers.values():
+        for o in self._info.optimizers.values():
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "states.h5")
                 o.solver.save_states(path)
@@ -89,7 +89,7 @@ class Results:
         return found
 
 
-def _config_of(experiment: Any, path: str) -> tuple[str, bytes]:
+def _config_of(info: Any, path: str) -> tuple[str, bytes]:
     """Name and content of the text with the networks."""
     if path.endswith((".nntxt", ".prototxt")):
         with open(path, "rb") as f:
@@ -99,7 +99,7 @@ def _config_of(experiment: Any, path: str) -> tuple[str, bytes]:
             for name in archive.namelist():
                 if name.endswith((".nntxt", ".prototxt")):
                     return os.path.basename(name), archive.read(name)
-    return "network.nntxt", str(experiment.proto).encode()
+    return "network.nntxt", str(info.proto).encode()
 
 
 def _parameters(kind: str) -> bytes:
@@ -112,18 +112,18 @@ def _solver_name(o: Any) -> str:
     return re.sub("Cuda$", "", str(o.solver.name))
 
 
-def load_train_state(filename: str, experiment: Any) -> None:
+def load_train_state(filename: str, info: Any) -> None:
     """Read parameters, and the solvers' states where the file has them, to go on with a training.
 
     Args:
         filename: A result, or another file with parameters.
-        experiment: What is trained.
+        info: What is trained, as `load` gives it.
     """
     load_parameters(filename)
     if not filename.endswith(".nnp"):
         return
     states = dict(read_nnabla("train", filename, None).states)
-    for o in experiment.optimizers.values():
+    for o in info.optimizers.values():
         name = f"{o.name}_{_solver_name(o)}_optimizer.h5.optimizer"
         if name in states:
             _load_states(o.solver, states[name])

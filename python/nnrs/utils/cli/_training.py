@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._errors import ArgumentError, FileError, message
+from ..._errors import FileError, message
 from ..._files import atomic_path
 from ...logger import logger
 from .. import callback
 from ..progress import progress
+from ._experiment import backward, feed, mean_of, read_batch
 from ._results import Results, latest, load_train_state
-from .utility import let_data_to_variable
 
 _REPORT = "monitoring_report.yml"
 _ALWAYS_EVALUATED = 5  # the first epochs
@@ -29,12 +29,13 @@ class Training:
 
     Args:
         args: What the command line says.
-        experiment: What is trained.
+        info: What is trained, as `load` gives it.
         results: Writes parameters.
     """
 
-    def __init__(self, args: Any, experiment: Any, results: Results) -> None:
-        self._args, self._experiment, self._results = args, experiment, results
+    def __init__(self, args: Any, info: Any, results: Results) -> None:
+        self._args, self._info, self._results = args, info, results
+        self._config = info.training_config
         self._files = contextlib.ExitStack()
         self._iterators: dict[str, Any] = {}
         self._losses: list[Any] = []
@@ -43,10 +44,9 @@ class Training:
 
     def __enter__(self) -> Training:
         try:
-            tasks = [*self._experiment.optimizers.values(), *self._experiment.monitors.values()]
-            for kind, used in (("o", tasks[: len(self._experiment.optimizers)]), ("m", tasks)):
-                for task in used:
-                    for name in task.datasets:
+            for kind, tasks in (("o", self._info.optimizers), ("m", self._info.monitors)):
+                for task in tasks.values():
+                    for name in task.proto.dataset_name:
                         self._open(kind, name)
         except BaseException:
             self._files.close()
@@ -59,12 +59,12 @@ class Training:
     def _open(self, kind: str, name: str) -> None:
         """Open a dataset: once for the optimizers, once for the monitors."""
         if kind + name not in self._iterators:
-            dataset = self._experiment.datasets[name]
+            dataset = self._info.datasets[name]
             self._iterators[kind + name] = self._files.enter_context(dataset.data_iterator())
 
     def run(self) -> bool:
         """Train; False if the cost is no number or time is up."""
-        x = self._experiment
+        x = self._config
         last_epoch = self._resume() if self._args.resume else 0
         path = os.path.join(self._args.outdir, _REPORT)
         if not last_epoch:
@@ -88,7 +88,7 @@ class Training:
                 epoch = iteration // x.iter_per_epoch + 1
                 if not self._end_epoch(epoch, clock):
                     return False
-                if not callback.check_training_time(self._args, x, clock, epoch, last_epoch):
+                if not callback.check_training_time(self._args, self._info, clock, epoch, last_epoch):
                     self._results.save("current", epoch, force=True)
                     return False
         if first < total:
@@ -106,7 +106,7 @@ class Training:
         if found is None:
             return 0
         logger.log(99, "Load parameter from [%s]", os.path.basename(found[0]))
-        load_train_state(found[0], self._experiment)
+        load_train_state(found[0], self._info)
         logger.log(99, "Resume from epoch %d", found[1] + 1)
         return found[1]
 
@@ -115,21 +115,20 @@ class Training:
     def _step(self, iteration: int) -> None:
         """Give each optimizer its turn."""
         read: dict[str, dict[str, np.ndarray]] = {}
-        for o in self._experiment.optimizers.values():
+        for o in self._info.optimizers.values():
             if o.start_iter and iteration + 1 < o.start_iter or o.end_iter and iteration + 1 > o.end_iter:
                 continue
-            self._feed(o, "o", read, iteration)
+            data = self._read(o, "o", read)
+            feed("train", o, data, lambda name: self._reserved(name, iteration))
             self._collect_cost(iteration)
             o.target.forward(clear_no_need_grad=True)
             if iteration % o.update_interval == 0:
                 o.solver.zero_grad()
-            for v in o.loss_variables if len(o.loss_variables) > 1 else ():
-                v.grad.fill(1.0 / max(v.size, 1))
-            o.target.backward(grad=1.0 / max(o.loss_variables[0].size, 1), clear_buffer=True)
+            backward(o)
             if iteration % o.update_interval == o.update_interval - 1:
                 self._update(o, iteration)
             self._losses = o.loss_variables
-        if (iteration + 1) % self._experiment.iter_per_epoch == 0:
+        if (iteration + 1) % self._config.iter_per_epoch == 0:
             self._collect_cost(iteration)
 
     def _update(self, o: Any, iteration: int) -> None:
@@ -138,34 +137,22 @@ class Training:
         o.solver.set_learning_rate(o.scheduler.get_learning_rate(iteration))
         o.solver.update()
 
-    def _feed(self, task: Any, kind: str, read: dict[str, dict[str, np.ndarray]], iteration: int) -> None:
-        """Fill the variables of a task with the next batch, and with generated values.
+    def _read(self, task: Any, kind: str, read: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """The next batch of a task, by variable.
 
         Args:
-            task: Whose variables.
-            kind: Whose datasets: "o" or "m".
+            task: Whose datasets.
+            kind: "o" or "m": the optimizers' iterators or the monitors'.
             read: Batches that were read in this step; the same dataset gives the same batch.
-            iteration: Number of the step.
         """
-        data: dict[str, np.ndarray] = {}
-        for name in task.datasets:
+        for name in task.proto.dataset_name:
             if name not in read:
-                iterator = self._iterators[kind + name]
-                read[name] = dict(zip(iterator.variables, iterator.next(), strict=False))
-            data.update(read[name])
-        for v, name in task.dataset_assign.items():
-            if name in data:
-                let_data_to_variable(v, data[name], data_name=name, variable_name=task.names[v])
-            elif kind == "o" and name.startswith("%"):
-                v.data.fill(self._reserved(name, iteration))
-            else:
-                text = f"data {name!r} of {task.name!r}: the datasets {', '.join(task.datasets)} have no such variable"
-                raise ArgumentError(message("train", "config", text))
-        for v, generate in task.generator_assign.items():
-            let_data_to_variable(v, np.asarray(generate(v.shape)), variable_name=task.names[v])
+                read[name] = read_batch([self._iterators[kind + name]])
+        return {key: array for name in task.proto.dataset_name for key, array in read[name].items()}
 
-    def _reserved(self, name: str, iteration: int) -> float:
-        x = self._experiment
+    def _reserved(self, name: str, iteration: int) -> float | None:
+        """How far the training is, where a variable is to have that."""
+        x = self._config
         values = {
             "%iter": iteration,
             "%max_iter": x.max_epoch * x.iter_per_epoch,
@@ -174,32 +161,29 @@ class Training:
             "%max_epoch": x.max_epoch,
             "%progress": iteration / x.iter_per_epoch / x.max_epoch,
         }
-        if name not in values:
-            raise ArgumentError(message("train", "config", f"data of {', '.join(values)}", repr(name)))
-        return values[name]
+        return values.get(name)
 
     def _collect_cost(self, iteration: int) -> None:
         """Add the losses of the optimizer that ran last. It is late so that a GPU has done them while data was read."""
         if not self._losses:
             return
-        cost = sum(float(np.mean(v.d)) for v in self._losses)
-        self._losses = []
+        cost, self._losses = mean_of(self._losses), []
         self._cost += cost
-        part = iteration % self._experiment.iter_per_epoch / self._experiment.iter_per_epoch
+        part = iteration % self._config.iter_per_epoch / self._config.iter_per_epoch
         progress(f"Training : cost={cost:0.6f}", part)
 
     # --- epochs -------------------------------------------------------------------------------------------------------
 
     def _end_epoch(self, epoch: int, clock: Any) -> bool:
         """Evaluate, write and log; False if the cost is no number."""
-        x = self._experiment
+        x = self._config
         cost, self._cost = self._cost / x.iter_per_epoch, 0.0
         if not math.isfinite(cost):
             logger.log(99, "Cost is Nan")
             return False
         errors = {}
         if epoch % x.monitor_interval == 0 or epoch <= _ALWAYS_EVALUATED:
-            errors = {name: self._evaluate(m) for name, m in x.monitors.items()}
+            errors = {name: self._evaluate(m) for name, m in self._info.monitors.items()}
             self._keep_if_best(epoch, errors)
         self._report(epoch, cost, errors)
         self._results.save("current", epoch)
@@ -212,15 +196,15 @@ class Training:
 
     def _evaluate(self, m: Any) -> float:
         """The mean over a dataset of what a monitor measures."""
-        iterators = [self._iterators["m" + name] for name in m.datasets]
+        iterators = [self._iterators["m" + name] for name in m.proto.dataset_name]
         size, batch_size = max(i.size for i in iterators), max(i.batch_size for i in iterators)
         batches = size // batch_size
         total = 0.0
         for i in range(batches):
-            self._feed(m, "m", {}, 0)
+            feed("train", m, read_batch(iterators))
             m.target.forward(clear_no_need_grad=True, clear_buffer=True)
-            total += sum(float(np.mean(v.d)) for v in m.monitor_variables)
-            progress(f'Evaluating "{m.name}" : error={total / (i + 1):0.6f}', (i + 1) / batches)
+            total += mean_of(m.monitor_variables)
+            progress(f'Evaluating "{m.proto.name}" : error={total / (i + 1):0.6f}', (i + 1) / batches)
         error = total / max(batches, 1)
         if not math.isfinite(error):
             logger.log(99, "Validation error is Nan")
@@ -229,7 +213,7 @@ class Training:
     def _keep_if_best(self, epoch: int, errors: dict[str, float]) -> None:
         error = errors.get("valid_error", 0.0)
         is_best = self._best is None or error <= self._best
-        if self._experiment.save_best and not (is_best and math.isfinite(error)):
+        if self._config.save_best and not (is_best and math.isfinite(error)):
             return
         self._best = error
         callback.update_status(("best.valid_error", error))

@@ -13,8 +13,8 @@ from ..._errors import ArgumentError, message
 from ..._monitor_files import make_folder
 from ...logger import logger
 from ._arguments import add_parser
+from ._experiment import backward, check_optimizers, feed, open_experiment, read_batch
 from .profile import write_table
-from .utility import let_data_to_variable
 
 
 def calc_norm_diff(data1: np.ndarray, data2: np.ndarray) -> tuple[float, float, float, float]:
@@ -33,19 +33,19 @@ def calc_norm_diff(data1: np.ndarray, data2: np.ndarray) -> tuple[float, float, 
 def compare_with_cpu_command(args: Any) -> None:
     """Run a step of each optimizer of two files from the same parameters and data, and write how far they are apart."""
     from ... import parameter_scope
-    from ._experiment import Experiment
 
     with parameter_scope("", {}):
-        first = Experiment("compare_with_cpu", [args.config])
-        context = _context()
+        first = open_experiment("compare_with_cpu", args.config)
     with parameter_scope("", {}):
-        second = Experiment("compare_with_cpu", [args.config2])
-        other = _context()
+        second = open_experiment("compare_with_cpu", args.config2)
+    for info in (first, second):
+        check_optimizers("compare_with_cpu", info)
+    context, other = first.default_context, second.default_context
     pairs = list(zip(first.optimizers.values(), second.optimizers.values(), strict=False))
-    if not pairs or len(first.optimizers) != len(second.optimizers):
+    if len(first.optimizers) != len(second.optimizers):
         counts = f"{len(first.optimizers)} and {len(second.optimizers)}"
         raise ArgumentError(
-            message("compare_with_cpu", "config2", "as many optimizers as config has, 1 or more", counts)
+            message("compare_with_cpu", "config2", "as many optimizers as config has", counts)
         )
     make_folder("compare_with_cpu", args.outdir)
     columns = {}
@@ -58,12 +58,6 @@ def compare_with_cpu_command(args: Any) -> None:
     logger.log(99, "Compare with CPU Completed.")
 
 
-def _context() -> Any:
-    from ... import get_current_context
-
-    return get_current_context()
-
-
 def _compared(x: Any, one: Any, context: Any, two: Any, other: Any) -> Iterator[tuple[str, float]]:
     """The differences after a step, by what is compared."""
     for name, v in one.parameters.items():
@@ -74,9 +68,10 @@ def _compared(x: Any, one: Any, context: Any, two: Any, other: Any) -> Iterator[
     data = _data(x, one)
     for o, where in ((one, context), (two, other)):
         _run(o, where, data)
-    names = [name for name in one.network if name in two.network and one.network[name].shape == two.network[name].shape]
-    for name in names:
-        yield from _difference(f"data ({name})", one.network[name], two.network[name], "d")
+    for name, v in one.network.variables.items():
+        other_v = two.network.variables.get(name)
+        if other_v is not None and other_v.variable_instance.shape == v.variable_instance.shape:
+            yield from _difference(f"data ({name})", v.variable_instance, other_v.variable_instance, "d")
     for name in one.parameters:
         yield from _difference(f"gradient ({name})", one.parameters[name], two.parameters[name], "g")
     for o, where in ((one, context), (two, other)):
@@ -93,28 +88,21 @@ def _difference(title: str, one: Any, two: Any, which: str) -> Iterator[tuple[st
 
 def _data(x: Any, o: Any) -> dict[str, np.ndarray]:
     with contextlib.ExitStack() as files:
-        iterators = [files.enter_context(x.datasets[name].data_iterator()) for name in o.datasets]
-        found = {name: np.array(a) for i in iterators for name, a in zip(i.variables, i.next(), strict=False)}
-    for v, make in o.generator_assign.items():
-        found[o.names[v]] = np.asarray(make(v.shape))
+        iterators = [files.enter_context(x.datasets[name].data_iterator()) for name in o.proto.dataset_name]
+        found = {name: np.array(a) for name, a in read_batch(iterators).items()}
     return found
 
 
 def _run(o: Any, context: Any, data: dict[str, np.ndarray]) -> None:
-    """Forward and backward, keeping all values."""
-    from ... import context_scope
+    """Forward and backward. Both files get the same data, the same generated values too."""
+    from ... import context_scope, random
 
-    assigned = {**o.dataset_assign, **{v: o.names[v] for v in o.generator_assign}}
-    for v, name in assigned.items():
-        if name not in data:
-            raise ArgumentError(message("compare_with_cpu", "config", f"the datasets have no variable {name!r}"))
-        let_data_to_variable(v, data[name], data_name=name, variable_name=o.names[v])
+    random.prng = np.random.RandomState(0)
+    feed("compare_with_cpu", o, data)
     with context_scope(context):
         o.target.forward()
         o.solver.zero_grad()
-        for v in o.loss_variables if len(o.loss_variables) > 1 else ():
-            v.grad.fill(1.0 / max(v.size, 1))
-        o.target.backward()
+        backward(o)
 
 
 def _update(o: Any, context: Any) -> None:

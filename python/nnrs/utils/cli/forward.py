@@ -15,8 +15,9 @@ from ..._files import atomic_path
 from ..._monitor_files import make_folder
 from ...logger import logger
 from ._arguments import add_parser
+from ._experiment import feed, open_experiment
 from ._progress import states_as_bar
-from .utility import compute_full_path, is_float, let_data_to_variable
+from .utility import compute_full_path, is_float
 
 _IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".gif", ".tif")
 
@@ -53,20 +54,20 @@ def run_executor(e: Any, data: dict[str, np.ndarray]) -> list[np.ndarray]:
     Raises:
         ValueError: If the data lacks a variable, or one has another number of values.
     """
-    for v, name in e.dataset_assign.items():
+    for name in e.dataset_assign.values():
         if name not in data:
             known = ", ".join(map(repr, data)) or "none"
             raise ArgumentError(message("forward", "dataset", f"a variable {name!r}", f"variables {known}"))
-        let_data_to_variable(v, _reshaped(data[name], v.shape, name), data_name=name, variable_name=e.names[v])
-    for v, generate in e.generator_assign.items():
-        v.d = generate(v.shape)
-    values = [np.zeros(v.shape, np.float32) for v in e.output_assign]
-    squares = [np.zeros(v.shape, np.float32) for v in e.output_assign]
+    fitting = {name: _reshaped(data[name], v.variable_instance.shape, name) for v, name in e.dataset_assign.items()}
+    feed("forward", e, fitting)
+    outputs = [v.variable_instance for v in e.output_assign]
+    values = [np.zeros(v.shape, np.float32) for v in outputs]
+    squares = [np.zeros(v.shape, np.float32) for v in outputs]
     for _ in range(e.num_evaluations):
         e.forward_target.forward(clear_buffer=True)
         if e.need_back_propagation:
             e.backward_target.backward(clear_buffer=True)
-        for i, v in enumerate(e.output_assign):
+        for i, v in enumerate(outputs):
             found = v.d.copy()
             values[i] = found if e.repeat_evaluation_type == "last" else values[i] + found
             squares[i] = squares[i] + found**2
@@ -147,12 +148,9 @@ def _write_file(path: str, kind: str, value: np.ndarray) -> None:
 def forward_command(args: Any) -> None:
     """Run a file's executors on a data set, and write the set with their results as more columns."""
     from .. import callback
-    from ._experiment import Experiment
-
     callback.update_status(args)
-    files = [args.config] + ([args.param] if args.param else [])
-    x = Experiment("forward", files, batch_size=args.batch_size if args.batch_size > 0 else None)
-    executors = _executors(x)
+    x = _opened("forward", args)
+    executors = _executors("forward", x)
     head, rows, opened = _dataset(args, x, executors)
     make_folder("forward", args.outdir)
     path = os.path.join(args.outdir, args.outfile)
@@ -191,9 +189,14 @@ def _forward_all(
     return head
 
 
-def _executors(x: Any) -> list[Any]:
+def _opened(command: str, args: Any) -> Any:
+    size = args.batch_size if args.batch_size > 0 else None
+    return open_experiment(command, args.config, args.param, size, with_data=False)
+
+
+def _executors(command: str, x: Any) -> list[Any]:
     if not x.executors:
-        raise ArgumentError(message(x.command, "config", "a file with an executor", "none"))
+        raise ArgumentError(message(command, "config", "a file with an executor", "none"))
     return list(x.executors.values())
 
 
@@ -205,12 +208,13 @@ def _dataset(args: Any, x: Any, executors: list[Any]) -> tuple[list[str], list[l
         raise ArgumentError(message("forward", "dataset", "a .csv file or .cache folder (-d)", "none"))
     same = [d for d in x.datasets.values() if args.dataset in (d.uri, d.cache_dir)]
     normalize = (same[-1].normalize if same else True) and not any(e.no_image_normalization for e in executors)
-    size = executors[0].batch_size
+    size = args.batch_size if args.batch_size > 0 else executors[0].network.batch_size
     kind = os.path.splitext(args.dataset.rstrip("/"))[1].lower()
     if kind == ".csv":
-        options = {"normalize": normalize, "with_memory_cache": False, "with_file_cache": False}
         head, rows = _csv_rows(args.dataset, _root(args))
-        return head, rows, lambda: data_iterator_csv_dataset(args.dataset, size, **options)
+        return head, rows, lambda: data_iterator_csv_dataset(
+            args.dataset, size, normalize=normalize, with_memory_cache=False, with_file_cache=False
+        )
     if kind == ".cache":
         head, rows = _cache_rows(args.dataset)
         return head, rows, lambda: data_iterator_cache(args.dataset, size, normalize=normalize)
@@ -262,13 +266,13 @@ def _cache_rows(folder: str) -> tuple[list[str], list[list[str]]]:
 
 
 def infer(info: Any, input_data: Sequence[np.ndarray]) -> tuple[ForwardResult, list[list[str]]]:
-    """What the executors of an experiment make of arrays.
+    """What the executors of a file make of arrays.
 
     Args:
-        info: An `Experiment`.
+        info: What `load` gives.
         input_data: An array for each variable that the executors read, in their order.
     """
-    executors = _executors(info)
+    executors = _executors("infer", info)
     names = list(dict.fromkeys(name for e in executors for name in e.dataset_assign.values()))
     if len(names) != len(input_data):
         text = f"{len(names)} inputs, for {', '.join(names)}"
@@ -278,10 +282,7 @@ def infer(info: Any, input_data: Sequence[np.ndarray]) -> tuple[ForwardResult, l
 
 def infer_command(args: Any) -> None:
     """Run a file's executors on arrays in binary files, and write the results of each sample as such."""
-    from ._experiment import Experiment
-
-    files = [args.config] + ([args.param] if args.param else [])
-    x = Experiment("infer", files, batch_size=args.batch_size if args.batch_size > 0 else None)
+    x = _opened("infer", args)
     _, rows = infer(x, [_binary(path, args.data_type) for path in args.inputs])
     for i, row in enumerate(rows):
         values = np.array([float(text) for text in row], np.float32)

@@ -15,6 +15,7 @@ from ..._files import atomic_path
 from ..._monitor_files import make_folder
 from ...logger import logger
 from ._arguments import add_parser
+from ._experiment import backward, check_optimizers, mean_of, open_experiment, read_batch
 from ._progress import states_as_bar, tracked
 from .utility import let_data_to_variable
 
@@ -24,27 +25,20 @@ _SECONDS, _RUNS = 1.0, 100
 def profile_command(args: Any) -> None:
     """Write the times of all optimizers' parts."""
     from .. import callback
-    from ._experiment import Experiment
-
     callback.update_status(args)
-    x = Experiment("profile", [args.config])
-    if not x.optimizers:
-        raise ArgumentError(message("profile", "config", "a file with an optimizer", "none"))
+    x = open_experiment("profile", args.config)
+    check_optimizers("profile", x)
     make_folder("profile", args.outdir)
     callback.update_status("processing", True)
     columns = {}
     with states_as_bar(os.path.join(args.outdir, "progress.txt")):
         for o in x.optimizers.values():
-            title = f"optimizer '{o.name}' with network '{_network_name(x, o)}'"
+            title = f"optimizer '{o.name}' with network '{o.network.name}'"
             logger.log(99, "Profiling %s ...", title)
             columns[title] = _times(x, o)
     write_table(os.path.join(args.outdir, "profile.csv"), "time in ms", columns)
     logger.log(99, "Profile Completed.")
     callback.update_status("finished")
-
-
-def _network_name(x: Any, o: Any) -> str:
-    return next(p.network_name for p in x.proto.optimizer if p.name == o.name)
 
 
 def measure(
@@ -91,41 +85,40 @@ def _parts(x: Any, o: Any) -> tuple[list[tuple[str, Callable[[], object]]], Call
     import contextlib
 
     files = contextlib.ExitStack()
-    iterators = [files.enter_context(x.datasets[name].data_iterator()) for name in o.datasets]
+    iterators = [files.enter_context(x.datasets[name].data_iterator()) for name in o.proto.dataset_name]
 
     def load() -> dict[str, np.ndarray]:
-        return {name: a for i in iterators for name, a in zip(i.variables, i.next(), strict=False)}
+        return read_batch(iterators)
 
     data = load()
 
     def let(v: Any, name: str) -> Callable[[], object]:
         if name not in data and name.startswith("%"):
-            return lambda: v.data.fill(0)
+            return lambda: v.variable_instance.data.fill(0)
         if name not in data:
             raise ArgumentError(message("profile", "config", f"the datasets have no variable {name!r}"))
-        return lambda: let_data_to_variable(v, data[name], data_name=name, variable_name=o.names[v])
+        return lambda: let_data_to_variable(v.variable_instance, data[name], data_name=name, variable_name=v.name)
 
     def generate(v: Any, make: Any) -> Callable[[], object]:
-        return lambda: let_data_to_variable(v, np.asarray(make(v.shape)), variable_name=o.names[v])
+        x = v.variable_instance
+        return lambda: let_data_to_variable(x, np.asarray(make(x.shape)), variable_name=v.name)
 
     parts: list[tuple[str, Callable[[], object]]] = [("load_dataset", load)]
-    parts += [(f"let_data ({name} to {o.names[v]})", let(v, name)) for v, name in o.dataset_assign.items()]
-    parts += [(f"generate_data ({o.names[v]})", generate(v, make)) for v, make in o.generator_assign.items()]
+    parts += [(f"let_data ({name} to {v.name})", let(v, name)) for v, name in o.dataset_assign.items()]
+    parts += [(f"generate_data ({v.name})", generate(v, make)) for v, make in o.generator_assign.items()]
     parts.append(("forward_all", lambda: o.target.forward(clear_no_need_grad=True)))
     parts.append(("forward_all+backward_all", lambda: _step(o)))
     if o.weight_decay > 0:
         parts.append((f"weight_decay ({o.solver.name})", lambda: o.solver.weight_decay(o.weight_decay)))
     parts.append((f"update ({o.solver.name})", lambda: o.solver.update()))
-    parts.append(("monitor_loss", lambda: [np.mean(v.d) for v in o.loss_variables]))
+    parts.append(("monitor_loss", lambda: mean_of(o.loss_variables)))
     return parts, files.close
 
 
 def _step(o: Any) -> None:
     o.target.forward(clear_no_need_grad=True)
     o.solver.zero_grad()
-    for v in o.loss_variables if len(o.loss_variables) > 1 else ():
-        v.grad.fill(1.0 / max(v.size, 1))
-    o.target.backward(clear_buffer=True)
+    backward(o)
 
 
 def _functions(o: Any) -> dict[str, float]:

@@ -1,12 +1,11 @@
 """`nnrs train`: trains the networks of a file as it says, and writes results to a folder.
 
-In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.nnp` (the newest), `monitoring_report.yml`
-(cost and errors of each epoch) and `progress.txt` (how far it has come).
+In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.nnp` (the newest),
+`monitoring_report.yml` (cost and errors of each epoch) and `progress.txt` (how far it has come).
 """
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
@@ -26,39 +25,40 @@ _EXAMPLES = """examples:
 def train_command(args: Any) -> bool:
     """Train."""
     from .. import callback
-    from ._experiment import Experiment
+    from ._experiment import check_optimizers, open_experiment
     from ._results import Results, load_train_state
     from ._training import Training
 
     _check_swapping(args)
     callback.update_status(args)
-    experiment = Experiment("train", [args.config], exclude_parameter=True, context=args.context)
-    _check(experiment)
+    info = open_experiment("train", args.config, exclude_parameter=True, with_data=None, context=args.context)
+    is_training = info.training_config.max_epoch * info.training_config.iter_per_epoch > 0
+    _check(info)
+    if is_training:
+        check_optimizers("train", info)
     make_folder("train", args.outdir)
     if args.param:
-        load_train_state(args.param, experiment)
-    results = Results(experiment, args.config, args.outdir)
-    if experiment.max_epoch * experiment.iter_per_epoch == 0:
+        load_train_state(args.param, info)
+    results = Results(info, args.config, args.outdir)
+    if not is_training:
         logger.log(99, "0 epoch learning. (Just save parameter.)")
         results.save(None, 0, force=True)
         done = True
     else:
-        with states_as_bar(os.path.join(args.outdir, "progress.txt")), Training(args, experiment, results) as training:
+        with states_as_bar(os.path.join(args.outdir, "progress.txt")), Training(args, info, results) as training:
             done = training.run()
     logger.log(99, "Training Completed." if done else "Training Incompleted.")
     callback.update_status("finished" if done else "failed")
     return done
 
 
-def _check(experiment: Any) -> None:
+def _check(info: Any) -> None:
     """Refuse what could only fail later."""
-    if not experiment.optimizers and experiment.max_epoch:
-        raise ArgumentError(message("train", "config", "a file with an optimizer", "none"))
-    for name, dataset in experiment.datasets.items():
+    for name, dataset in info.datasets.items():
         if not dataset.uri.strip():
             raise ArgumentError(message("train", "config", f"the dataset {name!r} has no URI"))
-    for number in (experiment.max_epoch, experiment.iter_per_epoch):
-        if number < 0 or not math.isfinite(number):
+    for number in (info.training_config.max_epoch, info.training_config.iter_per_epoch):
+        if number < 0:
             raise ArgumentError(message("train", "config", "epochs and iterations of 0 or more", number))
 
 

@@ -10,11 +10,8 @@ import numpy as np
 
 from ..._errors import ArgumentError, ShapeError, message
 
-_UNITS = {
-    unit: base**i
-    for i, units in enumerate(("kK", "mM", "gG", "tT", "pP"), 1)
-    for unit, base in zip(units, (1024, 1000))
-}
+_UNITS = {"k": 1024, "K": 1000, "m": 1024**2, "M": 1000**2, "g": 1024**3, "G": 1000**3}
+_UNITS |= {"t": 1024**4, "T": 1000**4, "p": 1024**5, "P": 1000**5}
 
 
 def is_float(x: str) -> bool:
@@ -79,11 +76,8 @@ def let_data_to_variable(
     variable.need_grad = False
 
 
-def context_of(command: str, name: str) -> Any:
-    """The context that `--context` names: 'cpu', or 'cudnn' or 'cuda' with ':' and a device's number."""
-    from ...ext_utils import get_extension_context
-
-    kind, _, device = name.partition(":")
-    if kind not in ("cpu", "cudnn", "cuda") or (device and not device.isdigit()):
+def check_context(command: str, name: str | None) -> None:
+    """Refuse a `--context` that is not 'cpu', or 'cudnn' or 'cuda' with ':' and a device's number."""
+    kind, _, device = (name or "cpu").partition(":")
+    if kind not in ("cpu", "cudnn", "cuda") or (device and not (device.isascii() and device.isdigit())):
         raise ArgumentError(message(command, "context", "cpu, cudnn or cudnn:DEVICE", repr(name)))
-    return get_extension_context(kind, device_id=device or "0")
