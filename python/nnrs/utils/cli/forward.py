@@ -148,6 +148,7 @@ def _write_file(path: str, kind: str, value: np.ndarray) -> None:
 def forward_command(args: Any) -> None:
     """Run a file's executors on a data set, and write the set with their results as more columns."""
     from .. import callback
+
     callback.update_status(args)
     x = _opened("forward", args)
     executors = _executors("forward", x)
@@ -212,8 +213,12 @@ def _dataset(args: Any, x: Any, executors: list[Any]) -> tuple[list[str], list[l
     kind = os.path.splitext(args.dataset.rstrip("/"))[1].lower()
     if kind == ".csv":
         head, rows = _csv_rows(args.dataset, _root(args))
-        return head, rows, lambda: data_iterator_csv_dataset(
-            args.dataset, size, normalize=normalize, with_memory_cache=False, with_file_cache=False
+        return (
+            head,
+            rows,
+            lambda: data_iterator_csv_dataset(
+                args.dataset, size, normalize=normalize, with_memory_cache=False, with_file_cache=False
+            ),
         )
     if kind == ".cache":
         head, rows = _cache_rows(args.dataset)

@@ -25,6 +25,7 @@ _SECONDS, _RUNS = 1.0, 100
 def profile_command(args: Any) -> None:
     """Write the times of all optimizers' parts."""
     from .. import callback
+
     callback.update_status(args)
     x = open_experiment("profile", args.config)
     check_optimizers("profile", x)
@@ -123,8 +124,8 @@ def _step(o: Any) -> None:
 
 def _functions(o: Any) -> dict[str, float]:
     """Times of the functions in runs of the graph."""
-    from ..profiler import GraphProfiler
     from ... import get_current_context
+    from ..profiler import GraphProfiler
 
     context = get_current_context()
     name = context.backend[0].split(":")[0]
