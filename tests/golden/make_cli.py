@@ -34,7 +34,7 @@ def write_csv(name, rng, count, prefix):
         writer.writerow([f"{prefix}__{i}" for i in range(6)] + ["y"])
         for _ in range(count):
             label = rng.randint(3)
-            writer.writerow(["%.4f" % v for v in rng.randn(6) + np.eye(6)[label] * 2] + [label])
+            writer.writerow([f"{v:.4f}" for v in rng.randn(6) + np.eye(6)[label] * 2] + [label])
 
 
 def dataset(name, x, t, shuffle):

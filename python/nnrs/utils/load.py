@@ -198,7 +198,7 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
 def _data_iterator(d: Any, index: int, normalize: bool) -> Any:
     from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
 
-    options = {"rng": np.random.RandomState(index), "normalize": normalize}
+    options: dict[str, Any] = {"rng": np.random.RandomState(index), "normalize": normalize}
     has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
     if has_cache and not d.overwrite_cache:
         return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
@@ -253,6 +253,7 @@ def _scheduler(proto: Any, optimizer: Any) -> Any:
     from . import learning_rate_scheduler as schedulers  # type: ignore[attr-defined, unused-ignore]
 
     rate, kind = optimizer.solver.learning_rate(), proto.lr_scheduler_type
+    made: Any
     if kind == "Polynomial":
         p = proto.polynomial_scheduler_param
         made = schedulers.PolynomialScheduler(rate, p.max_iter, p.power)
