@@ -26,11 +26,10 @@ MultiProcessDataParallelCommunicator
 
 MODULES = frozenset(
     """
-_array communicator utils.converter utils.get_file_handle
+_array communicator utils.converter
 """.split()
 )
 """Missing modules, packages among them."""
-
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 

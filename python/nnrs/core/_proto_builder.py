@@ -11,7 +11,8 @@ from .._errors import ArgumentError, message
 from .._messages import message_class
 from ..auto_forward import auto_forward
 from ..parameter import get_parameters
-from ._proto_network import ProtoFunction, ProtoNetwork, ProtoVariable
+from ._proto_network import ProtoNetwork
+from ._proto_parts import ProtoFunction, ProtoVariable
 
 
 class FlatModule:
