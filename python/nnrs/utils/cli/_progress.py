@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -48,6 +49,14 @@ def states_as_bar(file_name: str | None) -> Iterator[None]:
     finally:
         configure_progress("", _nothing)
         state.close()
+
+
+def beside_bars() -> AbstractContextManager[Any]:
+    """A block in which lines can be printed: bars make room for them."""
+    if "tqdm" not in sys.modules:
+        return nullcontext()
+    made: AbstractContextManager[Any] = sys.modules["tqdm"].tqdm.external_write_mode(file=sys.stderr)
+    return made
 
 
 def _nothing(state: str | None, part: float) -> None:

@@ -18,6 +18,7 @@ from ...logger import logger
 from .. import callback
 from ..progress import progress
 from ._experiment import backward, feed, mean_of, read_batch
+from ._progress import beside_bars
 from ._results import Results, latest, load_train_state
 
 _REPORT = "monitoring_report.yml"
@@ -191,7 +192,8 @@ class Training:
         callback.update_status()
         said = " {" + ", ".join(f"{name}={error:.6f}" for name, error in errors.items()) + "}" if errors else ""
         times = f"time=({clock.past_time:.1f}s /{clock.estimate_time:.1f}s)"
-        logger.log(99, "epoch %d of %d cost=%.6f %s %s", epoch, x.max_epoch, cost, said, times)
+        with beside_bars():
+            logger.log(99, "epoch %d of %d cost=%.6f %s %s", epoch, x.max_epoch, cost, said, times)
         return True
 
     def _evaluate(self, m: Any) -> float:

@@ -113,7 +113,9 @@ def _join(args: Any) -> None:
     try:
         create_communicator()
     except AttributeError as error:  # no MultiProcessCommunicator
-        raise UnsupportedError(message(args.command, "mpi", f"several processes cannot work together: {error}")) from error
+        raise UnsupportedError(
+            message(args.command, "mpi", f"several processes cannot work together: {error}")
+        ) from error
 
 
 def _said(args: Any, text: str, status: int) -> int:
