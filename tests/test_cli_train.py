@@ -102,6 +102,7 @@ def test_train_is_nnablas(run, here: Path) -> None:
 
 
 def test_what_a_result_has(run) -> None:
+    pytest.importorskip("h5py")
     path = change(lambda p: p.training_config.__setattr__("max_epoch", 5))
     assert run("train", "-c", path, "-p", "network.nnp", "-o", "out")[0] == 0
     with zipfile.ZipFile("out/results_current_5.nnp") as archive:
@@ -130,6 +131,23 @@ def test_resume(run) -> None:
     assert list(report("out/monitoring_report.yml")) == list(range(7))
     assert run("train", "-r", "-c", five, "-p", "network.nnp", "-o", "new")[0] == 0  # nothing to resume
     assert list(report("new/monitoring_report.yml")) == list(range(5))
+
+
+def test_resume_without_h5py(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("h5py")
+    five = change(lambda p: p.training_config.__setattr__("max_epoch", 5), "five.nntxt")
+    seven = change(lambda p: p.training_config.__setattr__("max_epoch", 7), "seven.nntxt")
+    trainings = {}
+    for out in ("with", "without"):
+        if out == "without":
+            monkeypatch.setitem(sys.modules, "h5py", None)
+        assert run("train", "-c", five, "-p", "network.nnp", "-o", out)[0] == 0
+        assert run("train", "-r", "-c", seven, "-o", out)[0] == 0
+        names = zipfile.ZipFile(f"{out}/results.nnp").namelist()
+        assert ("optimizer.protobuf.optimizer" in names) == (out == "without")
+        trainings[out] = parameters(f"{out}/results_current_7.nnp")
+    for name, values in trainings["with"].items():
+        np.testing.assert_array_equal(trainings["without"][name], values)
 
 
 def test_a_new_training_begins_a_new_report(run) -> None:

@@ -11,14 +11,16 @@ import time
 import zipfile
 from typing import Any
 
-from ..._errors import FormatError, message
+from ..._errors import FormatError, MissingPackageError, message
 from ..._files import atomic_path, read_nnabla, write_parameters
+from ..._messages import message_class
 from ...logger import logger
 from ...parameter import get_parameters, load_parameters
 from ..nnp_format import nnp_version
 
 _SECONDS = 180.0
 _EPOCHS = 10
+_AS_MESSAGE = ".protobuf.optimizer"
 
 
 class Results:
@@ -78,15 +80,27 @@ class Results:
                     archive.writestr(name, states)
 
     def _states(self) -> list[tuple[str, bytes]]:
-        """Files of the solvers' states, by the names that NNabla gives them."""
-        found = []
-        for o in self._info.optimizers.values():
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "states.h5")
-                o.solver.save_states(path)
-                with open(path, "rb") as f:
-                    found.append((f"{o.name}_{_solver_name(o)}_optimizer.h5.optimizer", f.read()))
-        return found
+        """Files of the solvers' states, by the names that NNabla gives them; without h5py one in its other format."""
+        optimizers = self._info.optimizers.values()
+        try:
+            return [(_state_file(o), _h5_states(o.solver)) for o in optimizers]
+        except MissingPackageError:
+            proto = message_class("NNablaProtoBuf")()
+            for o in optimizers:
+                o.solver.set_states_to_protobuf(proto.optimizer.add(name=o.name))
+            return [(f"optimizer{_AS_MESSAGE}", proto.SerializeToString())]
+
+
+def _state_file(o: Any) -> str:
+    return f"{o.name}_{re.sub('Cuda$', '', str(o.solver.name))}_optimizer.h5.optimizer"
+
+
+def _h5_states(solver: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "states.h5")
+        solver.save_states(path)
+        with open(path, "rb") as f:
+            return f.read()
 
 
 def _config_of(info: Any, path: str) -> tuple[str, bytes]:
@@ -108,10 +122,6 @@ def _parameters(kind: str) -> bytes:
     return file.getvalue()
 
 
-def _solver_name(o: Any) -> str:
-    return re.sub("Cuda$", "", str(o.solver.name))
-
-
 def load_train_state(filename: str, info: Any) -> None:
     """Read parameters, and the solvers' states where the file has them, to go on with a training.
 
@@ -124,9 +134,12 @@ def load_train_state(filename: str, info: Any) -> None:
         return
     states = dict(read_nnabla("train", filename, None).states)
     for o in info.optimizers.values():
-        name = f"{o.name}_{_solver_name(o)}_optimizer.h5.optimizer"
-        if name in states:
-            _load_states(o.solver, states[name])
+        if _state_file(o) in states:
+            _load_states(o.solver, states[_state_file(o)])
+    for name, data in states.items():
+        for said in message_class("NNablaProtoBuf").FromString(data).optimizer if name.endswith(_AS_MESSAGE) else ():
+            if said.name in info.optimizers:
+                info.optimizers[said.name].solver.set_states_from_protobuf(said)
     logger.info("Load training resume states: %s", filename)
 
 
