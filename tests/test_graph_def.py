@@ -14,6 +14,7 @@ import nnrs.functions as F
 import nnrs.parametric_functions as PF
 from file_helpers import fresh  # noqa: F401 - a fixture
 from nnrs.core.graph_def import FlatModule, ProtoFunction, ProtoGraph, ProtoNetwork, RepeatInfo
+from nnrs.core.graph_optimizer import IdentityRemover
 from nnrs.utils.nnp_graph import NnpLoader, NnpNetworkPass
 
 GOLDEN = Path(__file__).parent / "golden" / "nnp"
@@ -162,6 +163,22 @@ def test_functions_and_variables_can_be_changed():
     seen = []
     g.net.execute_on_proto(seen.append)
     assert seen == [f] and isinstance(f, ProtoFunction)
+
+
+def test_visitors_may_change_the_network():
+    with nn.graph_def.graph(name="n") as g:
+        h = F.identity(F.relu(nn.ProtoVariable((2, 3), name="x")))
+        PF.affine(F.identity(F.identity(h) + 1), 4)
+    renamed = {}
+    g.n.execute_on_proto(IdentityRemover(renamed))
+    assert renamed == {
+        "@n/Identity_out": "@n/ReLU_out",
+        "@n/Identity_out_1": "@n/ReLU_out",
+        "@n/Identity_out_2": "@n/AddScalar_out",
+    }
+    assert [f.type for f in g.n.forward_sequence()] == ["ReLU", "AddScalar", "Affine"]
+    assert list(g.n.variables) == ["x", "@n/ReLU_out", "@n/AddScalar_out", "@n/Affine_out"]
+    assert g(nn.Variable((5, 3))).shape == (5, 4)
 
 
 def test_operators_of_proto_variables():

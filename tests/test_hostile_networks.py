@@ -83,6 +83,12 @@ def test_loops_of_absurd_length():
                 'type: "ReLU"', f'type: "ReLU" repeat_id: [{ids}]'
             )
         )
+    wide = "recurrent_param { repeat_id: 'R' length: 60000 }"
+    many = NETWORK.replace("batch_size: 2", "batch_size: 2 repeat_info { id: 'R' times: 60000 }")
+    with pytest.raises(ValueError, match="makes? more than"):
+        run(
+            many.replace('type: "ReLU"', f'type: "RecurrentOutput" repeat_id: "R" {wide}').replace("relu_param { }", "")
+        )
     with pytest.raises(ValueError, match="there is no loop 'Q'"):
         run(text.replace('type: "ReLU"', 'type: "ReLU" repeat_id: "Q"'))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import copy
-import importlib.util
 import os
 import pickle
 import subprocess
@@ -106,8 +105,6 @@ def test_wrong_states_change_nothing(states, kind, text):
 @pytest.mark.parametrize("extension", [".h5", ".protobuf", ".safetensors"])
 @pytest.mark.parametrize("kind", ALL)
 def test_files_bring_states_back(kind, extension, tmp_path):
-    if extension == ".h5":
-        pytest.importorskip("h5py")
     solver, other = trained(kind), trained(kind)
     before = copy.deepcopy(steps(solver))
     path = tmp_path / f"states{extension}"
@@ -318,8 +315,6 @@ def test_notes_of_states_that_are_broken(notes, tmp_path):
 
 @pytest.mark.parametrize("extension", [".h5", ".protobuf", ".safetensors"])
 def test_empty_files(extension, tmp_path):
-    if extension == ".h5":
-        pytest.importorskip("h5py")
     solver = S.Adam()
     if extension == ".protobuf":
         (tmp_path / "parameters.protobuf").write_bytes(b"")
@@ -352,7 +347,7 @@ def test_the_count_of_updates_ends_where_files_do(tmp_path):
         solver.update()
         assert steps(solver) == {"w": most}
     copies = [pickle.loads(pickle.dumps(solver)), copy.deepcopy(solver)]
-    for name in ["s.safetensors"] + (["s.h5"] if importlib.util.find_spec("h5py") else []):
+    for name in ["s.safetensors", "s.h5"]:
         other = solver_of(S.Momentum, w=parameter([1.0], 1.0))
         solver.save_states(tmp_path / name)
         other.load_states(tmp_path / name)

@@ -85,6 +85,7 @@ __all__ = [
     "plan_memory",
     "print_message",
     "put_in_scope",
+    "read_hdf5",
     "read_nnabla",
     "read_nnabla_file",
     "read_parameters",
@@ -111,6 +112,7 @@ __all__ = [
     "unset_function_hook",
     "unset_solver_hook",
     "without_gradient",
+    "write_hdf5",
     "write_nnabla",
     "write_parameters",
     "write_states",
@@ -626,6 +628,12 @@ def fit_memory(
     y: Variable, budget: int, clear_buffer: bool, clear_no_need_grad: bool, backward_clear_buffer: bool
 ) -> tuple[int, list[tuple[int, str]], float]: ...
 def without_gradient(data: ArrayLike, grad: None, need_grad: bool | None) -> Variable: ...
+def read_hdf5(
+    path: str | os.PathLike[str],
+) -> tuple[list[tuple[str, NdArray, dict[str, float | None]]], dict[str, dict[str, float | None]]]: ...
+def write_hdf5(
+    path: str | os.PathLike[str], datasets: list[tuple[str, NdArray, int]], groups: list[tuple[str, str, int]]
+) -> None: ...
 def temporary_beside(path: str | os.PathLike[str]) -> pathlib.Path: ...
 def save_safetensors(path: str | os.PathLike[str], tensors: Sequence[_Tensor], metadata: Mapping[str, str]) -> None: ...
 def load_safetensors(

@@ -34,9 +34,6 @@ from ._errors import (
 PathOrFile = Union[str, "os.PathLike[str]", IO[bytes]]
 T = TypeVar("T")
 
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-# Deflate, the strongest filter in common use, shrinks by 1,032 at most: a file that claims more than that is lying.
-_MOST_PER_BYTE = 1032
 # Scopes within scopes that a file may ask for. Networks have a dozen; a file with thousands is an attack.
 MOST_DEPTH = 100
 NNABLA = (".h5", ".protobuf", ".nntxt", ".prototxt", ".nnp")
@@ -123,7 +120,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
             raise FileError(why) from error
         try:
             yield temporary
-        except (OSError, RuntimeError) as error:  # h5py's are RuntimeErrors, where the disk is full
+        except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
             if isinstance(error, Error) and not isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
@@ -230,7 +227,7 @@ def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str,
         return read(function, source, size)
     except (FormatError, FileError, MissingPackageError, MemoryError):
         raise
-    except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
+    except Exception as error:
         raise _broken(function, source, ext, error) from error
 
 
@@ -273,8 +270,7 @@ def h5py_module(function: str) -> Any:
     try:
         import h5py
     except ImportError as error:
-        hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
-        text = message(function, None, "'.h5' files of solvers' states need the package h5py", hint=hint)
+        text = message(function, None, "an h5py.File needs the package h5py", hint="pip install 'nnrs[hdf5]'")
         raise MissingPackageError(text) from error
     return h5py
 
@@ -282,40 +278,6 @@ def h5py_module(function: str) -> Any:
 def _plain(array: np.ndarray) -> np.ndarray:
     """Types that NumPy and HDF5 do not have themselves (bfloat16) go out as float, which holds each value exactly."""
     return array if array.dtype.kind in "biuf" else array.astype(np.float32)
-
-
-def check_node(h5py: Any, name: str, node: Any) -> None:
-    """Refuse what lies too deep, and groups with links into other files."""
-    check_depth(name)
-    if not isinstance(node, h5py.Group):
-        return
-    for key in node:
-        if isinstance(node.get(key, getlink=True), h5py.ExternalLink):
-            raise ValueError(f"'{name}/{key}'".replace("'/", "'") + " is a link into another file")
-
-
-def check_magic(function: str, source: Any) -> None:
-    if not is_path(source):
-        return
-    with open(source, "rb") as f:
-        head = f.read(8)
-    if head != _HDF5_MAGIC:
-        raise _broken(function, source, ".h5", f"it starts with {head!r}, not with HDF5's signature")
-
-
-def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
-    """The values of a dataset in a file of `size` bytes, which is not believed to hold what it claims."""
-    name.encode("utf-8")
-    if dataset.dtype.kind not in "biuf" or dataset.dtype.itemsize > 8:
-        raise ValueError(f"parameter '{name}' has elements of type {dataset.dtype}, expected numbers of up to 64 bits")
-    if dataset.external or dataset.is_virtual:
-        raise ValueError(f"parameter '{name}' keeps its values in another file")
-    if dataset.shape is None or dataset.nbytes > _MOST_PER_BYTE * size:
-        raise ValueError(f"parameter '{name}' claims shape {dataset.shape}, but the file has {size} bytes")
-    if dataset.nbytes and not dataset.id.get_storage_size():
-        raise ValueError(f"parameter '{name}' of shape {dataset.shape} has no values in the file")
-    array = np.asarray(dataset[...])
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 # --- safetensors ------------------------------------------------------------------------------------------------------

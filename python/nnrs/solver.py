@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _files
-from ._core import Variable
+from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -161,7 +161,6 @@ class Solver(_core.Solver):
 
         Raises:
             ValueError: For another kind of file, or a state that it cannot hold.
-            ImportError: If it is an '.h5' file and h5py is not installed (`pip install nnrs[hdf5]`).
         """
         here = "save_states"
         write = _FORMATS[_extension(here, path)][1]
@@ -284,42 +283,50 @@ _MARK = "nnrs.states"  # says of a file that it holds states
 
 
 def _write_h5(function: str, path: str, states: Mapping[str, SolverState]) -> None:
-    with _files.h5py_module(function).File(path, "w") as f:
-        if not states:
-            f.attrs[_MARK] = 0  # else it could be an empty file of parameters
-        for index, (name, state) in enumerate(states.items()):
-            group = f.require_group(name)
-            group.attrs["index"] = index
-            group["t"] = np.int64(state.t)
-            for i, (key, v) in enumerate(state.pstate.items()):
-                group.create_dataset(key, data=v.d).attrs["index"] = i
+    datasets: list[tuple[str, NdArray, int]] = []
+    for name, state in states.items():
+        datasets.append((f"{name}/t", NdArray.from_numpy_array(np.array(state.t, np.int64)), -1))
+        datasets += [(f"{name}/{key}", _as_float(v), i) for i, (key, v) in enumerate(state.pstate.items())]
+    groups = [(name, "index", i) for i, name in enumerate(states)]
+    # Without states it could be an empty file of parameters.
+    _core.write_hdf5(path, datasets, groups if states else [("", _MARK, 0)])
+
+
+def _as_float(v: Variable) -> NdArray:
+    return NdArray.from_numpy_array(v.d)
 
 
 def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
-    h5py = _files.h5py_module(function)
-    _files.check_magic(function, path)
-    found: list[tuple[float, str, SolverState]] = []
-    with h5py.File(path, "r") as f:
-
-        def visit(name: str, node: Any) -> None:
-            _files.check_node(h5py, name, node)
-            if isinstance(node, h5py.Group) and isinstance(node.get("t"), h5py.Dataset):
-                found.append((float(node.attrs.get("index", np.inf)), name, _h5_state(h5py, name, node, size)))
-
-        _files.check_node(h5py, "", f)
-        f.visititems(visit)
-        if not found and _MARK not in f.attrs:
-            raise FormatError(message(function, "path", f"{os.fspath(path)} holds no states of a solver"))
+    datasets, groups = _core.read_hdf5(os.fspath(path))
+    of: dict[str, list[tuple[float, str, NdArray]]] = {}
+    for full, array, attributes in datasets:
+        _files.check_depth(full)
+        name, _, key = full.rpartition("/")
+        of.setdefault(name, []).append((_index(full, attributes), key, array))
+    found = [
+        (_index(name, groups.get(name, {})), name, _h5_state(name, arrays))
+        for name, arrays in of.items()
+        if any(key == "t" for _, key, _ in arrays)
+    ]
+    if not found and _MARK not in groups.get("", {}):
+        raise FormatError(message(function, "path", f"{os.fspath(path)} holds no states of a solver"))
     return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
 
 
-def _h5_state(h5py: Any, name: str, group: Any, size: int) -> SolverState:
-    if group["t"].shape != ():
-        raise ValueError(f"the step count of '{name}' has shape {group['t'].shape}, expected one integer")
-    arrays = [(key, node) for key, node in group.items() if key != "t" and isinstance(node, h5py.Dataset)]
-    arrays.sort(key=lambda entry: float(entry[1].attrs.get("index", np.inf)))
-    values = {key: _files.h5_array(f"{name}/{key}", node, size) for key, node in arrays}
-    return SolverState(int(group["t"][()]), {key: Variable.from_numpy_array(a) for key, a in values.items()})
+def _index(name: str, attributes: Mapping[str, float | None]) -> float:
+    """The place among others; those that say none come last."""
+    index = attributes.get("index", np.inf)
+    if index is None:
+        raise ValueError(f"attribute 'index' of '{name}' is no number")
+    return index
+
+
+def _h5_state(name: str, arrays: list[tuple[float, str, NdArray]]) -> SolverState:
+    count = next(array for _, key, array in arrays if key == "t")
+    if count.shape != ():
+        raise ValueError(f"the step count of '{name}' has shape {count.shape}, expected one integer")
+    parts = sorted((entry for entry in arrays if entry[1] != "t"), key=lambda entry: entry[0])
+    return SolverState(int(count.data), {key: Variable.from_numpy_array(array.data) for _, key, array in parts})
 
 
 # --- safetensors: tensors `parameter/state`; the counts are in the metadata -------------------------------------------

@@ -4,6 +4,8 @@ use super::array::PyNdArray;
 use super::variable::PyVariable;
 use super::{convert, errors};
 use crate::graph::Variable as Var;
+use crate::io::hdf5::{self, Attribute};
+use crate::io::nnabla::bytes_of;
 use crate::io::open;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
 use crate::parameter;
@@ -12,7 +14,9 @@ use nnrs_kernels::dtype::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -22,6 +26,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_parameter_names, m)?)?;
     m.add_function(wrap_pyfunction!(write_parameters, m)?)?;
     m.add_function(wrap_pyfunction!(read_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(read_hdf5, m)?)?;
+    m.add_function(wrap_pyfunction!(write_hdf5, m)?)?;
     m.add_function(wrap_pyfunction!(set_parameters, m)?)
 }
 
@@ -65,6 +71,40 @@ fn set_parameters(py: Python<'_>, function: &str, records: Vec<(String, PyRef<'_
     };
     let records = records.into_iter().map(record).collect();
     errors::run_as(py, function, || parameter::set_all(records))
+}
+
+type AttributesAsDict = BTreeMap<String, Option<f64>>;
+
+/// The arrays of an HDF5 file with their attributes, and the attributes of its groups.
+#[pyfunction]
+fn read_hdf5(
+    py: Python<'_>,
+    path: PathBuf,
+) -> PyResult<(Vec<(String, PyNdArray, AttributesAsDict)>, BTreeMap<String, AttributesAsDict>)> {
+    let read = || hdf5::read(&bytes_of(&path)?);
+    let found = errors::detached(py, read).map_err(|e| plain(py, e))?;
+    let dataset = |d: hdf5::Dataset| (d.name, PyNdArray::new(d.array), d.attributes.into_iter().collect());
+    let group = |(name, attributes): (String, hdf5::Attributes)| (name, attributes.into_iter().collect());
+    Ok((found.datasets.into_iter().map(dataset).collect(), found.groups.into_iter().map(group).collect()))
+}
+
+/// Writes arrays, each with an attribute `index` if it is not below 0, and groups with attributes, in place.
+#[pyfunction]
+fn write_hdf5(
+    py: Python<'_>,
+    path: PathBuf,
+    datasets: Vec<(String, PyRef<'_, PyNdArray>, i64)>,
+    groups: Vec<(String, String, i64)>,
+) -> PyResult<()> {
+    let index = |i: i64| if i < 0 { vec![] } else { vec![("index", Attribute::Int(i))] };
+    let datasets: Vec<_> = datasets.into_iter().map(|(name, a, i)| (name, a.inner().clone(), index(i))).collect();
+    errors::detached(py, || {
+        let group = |i: usize| (groups[i].0.clone(), vec![(groups[i].1.as_str(), Attribute::Int(groups[i].2))]);
+        let own: Vec<hdf5::GroupAttributes> = (0..groups.len()).map(group).collect();
+        let mut file = BufWriter::new(File::create(&path)?);
+        hdf5::write(&mut file, &datasets, &own)?;
+        Ok(file.flush()?)
+    })
 }
 
 /// A new name in the folder of a file, which another one will replace; what ended processes left there is removed.

@@ -15,7 +15,7 @@ mod write;
 
 use nnrs_kernels::array::NdArray;
 pub use read::read;
-pub use write::write;
+pub use write::{DatasetToWrite, GroupAttributes, write};
 
 /// An array of a file.
 #[derive(Debug)]
@@ -24,8 +24,20 @@ pub struct Dataset {
     pub name: String,
     /// Its values.
     pub array: NdArray,
-    /// The attributes by name; `None` for what is not one number.
-    pub attributes: Vec<(String, Option<f64>)>,
+    /// Its attributes.
+    pub attributes: Attributes,
+}
+
+/// Attributes by name; `None` for what is not one number.
+pub type Attributes = Vec<(String, Option<f64>)>;
+
+/// What was read from a file.
+#[derive(Debug, Default)]
+pub struct Hdf5Contents {
+    /// The arrays.
+    pub datasets: Vec<Dataset>,
+    /// The groups that have attributes, by their names; that of the outermost one is empty.
+    pub groups: Vec<(String, Attributes)>,
 }
 
 /// An attribute's value, to be written.

@@ -3,7 +3,7 @@
 use super::chunks::{Chunked, MOST_PER_BYTE, filters};
 use super::header::{HeaderMessage, messages, only};
 use super::source::{Cursor, FileBytes, broken};
-use super::{Dataset, SIGNATURE, UNDEFINED, datatype, group, kind};
+use super::{Attributes, Dataset, Hdf5Contents, SIGNATURE, UNDEFINED, datatype, group, kind};
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 /// Groups in groups that a file may have; one with thousands is an attack.
 const MOST_DEPTH: usize = 100;
 
-/// Reads all arrays of a file, in the order of their names.
+/// Reads all arrays and the attributes of groups of a file, in the order of their names.
 ///
 /// # Errors
 /// `Format` where the bytes are no HDF5, or have what is not supported.
@@ -23,15 +23,15 @@ const MOST_DEPTH: usize = 100;
 /// use nnrs::NdArray;
 /// let w = NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
 /// let mut bytes = Vec::new();
-/// write(&mut bytes, &[("layer/W".into(), w, vec![("need_grad", Attribute::Flag(true))])])?;
-/// let found = read(&bytes)?;
+/// write(&mut bytes, &[("layer/W".into(), w, vec![("need_grad", Attribute::Flag(true))])], &[])?;
+/// let found = read(&bytes)?.datasets;
 /// assert_eq!((found[0].name.as_str(), found[0].array.to_vec::<f32>()?), ("layer/W", vec![1.0, 2.0]));
 /// assert_eq!(found[0].attributes, [("need_grad".to_string(), Some(1.0))]);
 /// # Ok::<(), nnrs::Error>(())
 /// ```
-pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
+pub fn read(bytes: &[u8]) -> Result<Hdf5Contents> {
     let (source, root) = superblock(bytes)?;
-    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let (mut found, mut seen) = (Hdf5Contents::default(), HashSet::new());
     let mut todo = vec![(String::new(), 0, root)];
     while let Some((name, depth, address)) = todo.pop() {
         if !seen.insert(address) {
@@ -44,9 +44,13 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
         let messages = messages(&source, address)?;
         let Some(members) = group::members(&source, &messages, &name)? else {
             let dataset = dataset(&source, &name, &messages).map_err(|e| broken(format!("parameter '{name}': {e}")))?;
-            found.push(dataset);
+            found.datasets.push(dataset);
             continue;
         };
+        let attributes = attributes(&source, &messages)?;
+        if !attributes.is_empty() {
+            found.groups.push((name.clone(), attributes));
+        }
         let full = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}/{key}") };
         for (key, address) in members.into_iter().rev() {
             source.spend(name.len() / 8)?;
@@ -100,9 +104,13 @@ fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result
     let filters = only(messages, kind::FILTERS, "filters")?.map_or(Ok(Vec::new()), filters)?;
     let chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
     let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element)?;
-    let numbers = messages.iter().filter(|m| m.kind == kind::ATTRIBUTE && !m.shared);
-    let attributes = numbers.map(|m| attribute(source, m.data)).collect::<Result<_>>()?;
+    let attributes = attributes(source, messages)?;
     Ok(Dataset { name: name.to_string(), array, attributes })
+}
+
+fn attributes(source: &FileBytes, messages: &[HeaderMessage]) -> Result<Attributes> {
+    let own = messages.iter().filter(|m| m.kind == kind::ATTRIBUTE && !m.shared);
+    own.map(|m| attribute(source, m.data)).collect()
 }
 
 /// The shape; `None` of what has no values.

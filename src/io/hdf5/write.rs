@@ -11,6 +11,9 @@ use std::io::Write;
 /// An array to write: the names of its groups and its own with "/" between, its values, its attributes.
 pub type DatasetToWrite<'a> = (String, NdArray, Vec<(&'a str, Attribute)>);
 
+/// A group's name and its attributes.
+pub type GroupAttributes<'a> = (String, Vec<(&'a str, Attribute)>);
+
 /// Objects in a node of names, and nodes in a node of the tree: HDF5's usual numbers.
 const NAMES: usize = 8;
 const CHILDREN: usize = 32;
@@ -19,11 +22,14 @@ const CHILDREN: usize = 32;
 ///
 /// # Errors
 /// A name is also a group of another; it cannot be written.
-pub fn write(to: &mut impl Write, datasets: &[DatasetToWrite]) -> Result<()> {
+pub fn write(to: &mut impl Write, datasets: &[DatasetToWrite], groups: &[GroupAttributes]) -> Result<()> {
     let contents = datasets.iter().map(|(_, a, _)| plain(a)).collect::<Result<Vec<Data>>>()?;
     let mut root = GroupToWrite::default();
     for (i, (name, ..)) in datasets.iter().enumerate() {
         root.add(name, i)?;
+    }
+    for (name, attributes) in groups {
+        root.open(name.split('/').filter(|p| !p.is_empty()), name)?.attributes.extend(attributes.iter().copied());
     }
     let layout = |start: usize| Structure::of(&root, datasets, &contents, start);
     let structure = layout(layout(0).bytes.len());
@@ -47,28 +53,38 @@ fn plain(array: &NdArray) -> Result<Data> {
 }
 
 #[derive(Default)]
-struct GroupToWrite {
-    groups: BTreeMap<String, GroupToWrite>,
+struct GroupToWrite<'a> {
+    attributes: Vec<(&'a str, Attribute)>,
+    groups: BTreeMap<String, GroupToWrite<'a>>,
     datasets: BTreeMap<String, usize>,
 }
 
-impl GroupToWrite {
+impl<'a> GroupToWrite<'a> {
     fn add(&mut self, name: &str, dataset: usize) -> Result<()> {
-        let clash = || Error::arg("name", "names that are no groups of other ones").actual(name);
         let mut parts: Vec<&str> = name.split('/').filter(|p| !p.is_empty()).collect();
-        let last = parts.pop().ok_or_else(clash)?;
-        let mut group = self;
-        for part in parts {
-            if group.datasets.contains_key(part) {
-                return Err(clash());
-            }
-            group = group.groups.entry(part.to_string()).or_default();
-        }
+        let last = parts.pop().ok_or_else(|| clash(name))?;
+        let group = self.open(parts.into_iter(), name)?;
         if group.groups.contains_key(last) || group.datasets.insert(last.to_string(), dataset).is_some() {
-            return Err(clash());
+            return Err(clash(name));
         }
         Ok(())
     }
+
+    /// The group at the end of a path, made where it is missing.
+    fn open<'p>(&mut self, path: impl Iterator<Item = &'p str>, name: &str) -> Result<&mut GroupToWrite<'a>> {
+        let mut group = self;
+        for part in path {
+            if group.datasets.contains_key(part) {
+                return Err(clash(name));
+            }
+            group = group.groups.entry(part.to_string()).or_default();
+        }
+        Ok(group)
+    }
+}
+
+fn clash(name: &str) -> Error {
+    Error::arg("name", "names that are no groups of other ones").actual(name)
 }
 
 /// Where the parts of a group are.
@@ -138,7 +154,9 @@ impl Structure {
         let nodes = self.names(&members.values().copied().zip(names).collect::<Vec<_>>());
         let tree = self.tree(nodes);
         let header = self.here();
-        self.header(&[(kind::SYMBOL_TABLE, [tree.to_le_bytes(), heap.to_le_bytes()].concat())]);
+        let mut messages = vec![(kind::SYMBOL_TABLE, [tree.to_le_bytes(), heap.to_le_bytes()].concat())];
+        messages.extend(group.attributes.iter().map(|(name, value)| (kind::ATTRIBUTE, attribute(name, *value))));
+        self.header(&messages);
         GroupAt { header, tree, heap }
     }
 

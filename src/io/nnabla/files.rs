@@ -125,7 +125,7 @@ impl Contents {
 
 fn from_hdf5(bytes: &[u8]) -> Result<Vec<(String, NdArray, bool)>> {
     let mut found: Vec<(f64, (String, NdArray, bool))> = Vec::new();
-    for d in hdf5::read(bytes)? {
+    for d in hdf5::read(bytes)?.datasets {
         let of = |name: &str, usual: f64| {
             let found = d.attributes.iter().find(|(n, _)| n == name).map_or(Some(usual), |(_, v)| *v);
             found.ok_or_else(|| broken(format!("attribute '{name}' of parameter '{}' is no number", d.name)))
@@ -217,7 +217,7 @@ fn hdf5_bytes(parameters: &[(String, Variable)]) -> Result<Vec<u8>> {
     let bytes = parameters.iter().map(|(_, v)| v.raw_data().size() * v.raw_data().dtype().size()).sum();
     let mut to = Vec::new();
     to.try_reserve(bytes).map_err(|_| refused(bytes))?;
-    hdf5::write(&mut to, &datasets)?;
+    hdf5::write(&mut to, &datasets, &[])?;
     Ok(to)
 }
 

@@ -4,8 +4,8 @@ use super::message::{FieldValue, Message, broken};
 use nnrs_kernels::error::Result;
 use std::collections::{HashMap, HashSet};
 
-/// Variables and functions that loops may make of a network.
-const MOST: usize = 1 << 20;
+/// Variables and functions that loops may make of a network; of names that functions have, four times as many.
+const MOST: usize = 1 << 16;
 
 /// One pass of each loop around a thing: the loop's name, the number of the pass.
 type LoopPass<'a> = Vec<(&'a str, i64)>;
@@ -23,10 +23,15 @@ pub(crate) fn expanded(network: &Message) -> Result<Message> {
     let variables = variables(network, &times)?;
     let names: HashSet<String> = variables.iter().map(|v| v.text("name").to_string()).collect();
     let expansion = Expansion { network, times: &times, names: &names };
-    let mut functions = Vec::new();
+    let (mut functions, mut names) = (Vec::new(), 0);
     for f in network.list("function") {
         for pass in passes(f.texts("repeat_id"), &times, functions.len())? {
-            functions.extend(expansion.function(f, &pass)?);
+            let Some(made) = expansion.function(f, &pass)? else { continue };
+            names += made.texts("input").len() + made.texts("output").len();
+            if names > 4 * MOST {
+                return Err(broken(format!("its loops make more than {MOST} functions of many inputs")));
+            }
+            functions.push(made);
         }
     }
     let mut flat = Message::new("Network")?;
