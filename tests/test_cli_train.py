@@ -102,7 +102,6 @@ def test_train_is_nnablas(run, here: Path) -> None:
 
 
 def test_what_a_result_has(run) -> None:
-    pytest.importorskip("h5py")
     path = change(lambda p: p.training_config.__setattr__("max_epoch", 5))
     assert run("train", "-c", path, "-p", "network.nnp", "-o", "out")[0] == 0
     with zipfile.ZipFile("out/results_current_5.nnp") as archive:
@@ -133,21 +132,28 @@ def test_resume(run) -> None:
     assert list(report("new/monitoring_report.yml")) == list(range(5))
 
 
-def test_resume_without_h5py(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("h5py")
+def test_resume_from_states_of_the_other_kind(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NNabla may write the states of all solvers as one message, too."""
     five = change(lambda p: p.training_config.__setattr__("max_epoch", 5), "five.nntxt")
     seven = change(lambda p: p.training_config.__setattr__("max_epoch", 7), "seven.nntxt")
-    trainings = {}
-    for out in ("with", "without"):
-        if out == "without":
-            monkeypatch.setitem(sys.modules, "h5py", None)
+    found = []
+    for out in ("a", "b"):
         assert run("train", "-c", five, "-p", "network.nnp", "-o", out)[0] == 0
+        if out == "b":
+            path = "b/results_current_5.nnp"
+            loaded = nn.utils.load.load(path)
+            states = message_class("NNablaProtoBuf")()
+            loaded.optimizers["opt"].solver.set_states_to_protobuf(states.optimizer.add(name="opt"))
+            with zipfile.ZipFile(path) as old:
+                files = {name: old.read(name) for name in old.namelist() if not name.endswith(".optimizer")}
+            files["optimizer.protobuf.optimizer"] = states.SerializeToString()
+            with zipfile.ZipFile(path, "w") as new:
+                for name, data in files.items():
+                    new.writestr(name, data)
         assert run("train", "-r", "-c", seven, "-o", out)[0] == 0
-        names = zipfile.ZipFile(f"{out}/results.nnp").namelist()
-        assert ("optimizer.protobuf.optimizer" in names) == (out == "without")
-        trainings[out] = parameters(f"{out}/results_current_7.nnp")
-    for name, values in trainings["with"].items():
-        np.testing.assert_array_equal(trainings["without"][name], values)
+        found.append(parameters(f"{out}/results_current_7.nnp"))
+    for name, values in found[0].items():
+        np.testing.assert_array_equal(found[1][name], values)
 
 
 def test_a_new_training_begins_a_new_report(run) -> None:

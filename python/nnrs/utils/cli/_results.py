@@ -11,7 +11,7 @@ import time
 import zipfile
 from typing import Any
 
-from ..._errors import FormatError, MissingPackageError, message
+from ..._errors import FormatError, message
 from ..._files import atomic_path, read_nnabla, write_parameters
 from ..._messages import message_class
 from ...logger import logger
@@ -80,15 +80,8 @@ class Results:
                     archive.writestr(name, states)
 
     def _states(self) -> list[tuple[str, bytes]]:
-        """Files of the solvers' states, by the names that NNabla gives them; without h5py one in its other format."""
-        optimizers = self._info.optimizers.values()
-        try:
-            return [(_state_file(o), _h5_states(o.solver)) for o in optimizers]
-        except MissingPackageError:
-            proto = message_class("NNablaProtoBuf")()
-            for o in optimizers:
-                o.solver.set_states_to_protobuf(proto.optimizer.add(name=o.name))
-            return [(f"optimizer{_AS_MESSAGE}", proto.SerializeToString())]
+        """Files of the solvers' states, by the names that NNabla gives them."""
+        return [(_state_file(o), _h5_states(o.solver)) for o in self._info.optimizers.values()]
 
 
 def _state_file(o: Any) -> str:
