@@ -199,6 +199,42 @@ def test_two_losses_intervals_and_schedules(run) -> None:
     assert loaded.optimizer[0].update_interval == 2
 
 
+def test_losses_count_by_their_means(run) -> None:
+    """A loss for each sample beside their mean is the same loss once more: as twice the learning rate."""
+
+    def edit(losses, rate):
+        def change_it(p):
+            o = p.optimizer[0]
+            o.solver.ClearField("adam_param")
+            o.solver.type, o.solver.sgd_param.lr, o.solver.weight_decay = "Sgd", rate, 0.0
+            o.ClearField("loss_variable")
+            for name in losses:
+                o.loss_variable.add(variable_name=name)
+
+        return change_it
+
+    both = change(edit(["loss", "@Main/SoftmaxCrossEntropy_out"], 0.05), "both.nntxt")
+    one = change(edit(["loss"], 0.1), "one.nntxt")
+    for path in (both, one):
+        assert run("train", "-c", path, "-p", "network.nnp", "-o", path[:-6])[0] == 0
+    assert_close("both/results_current_6.nnp", "one/results_current_6.nnp", 1e-5)
+    costs = [[v["cost"] for v in report(f"{name}/monitoring_report.yml").values()] for name in ("both", "one")]
+    np.testing.assert_allclose(costs[0], 2 * np.array(costs[1]), rtol=1e-4)
+
+
+def test_an_optimizer_that_begins_late_and_a_cache(run) -> None:
+    """The cost is the mean over the steps that had one."""
+
+    def edit(p):
+        p.optimizer[0].start_iter, p.training_config.max_epoch = 3, 1
+        p.dataset[0].cache_dir, p.dataset[0].create_cache_explicitly = "c", True
+
+    path = change(edit)
+    assert run("train", "-c", path, "-p", "network.nnp", "-o", "out")[0] == 0
+    assert os.path.exists("c/cache_index.csv")
+    assert 1 < report("out/monitoring_report.yml")[0]["cost"] < 2.5
+
+
 def test_reserved_and_generated_data(run) -> None:
     def edit(p):
         o = p.optimizer[0]

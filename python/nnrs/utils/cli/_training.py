@@ -41,6 +41,8 @@ class Training:
         self._iterators: dict[str, Any] = {}
         self._losses: list[Any] = []
         self._cost = 0.0  # of the epoch
+        self._counted = -1  # the last iteration with a cost
+        self._count = 0  # of those in the epoch
         self._best: float | None = None
 
     def __enter__(self) -> Training:
@@ -129,6 +131,8 @@ class Training:
             if iteration % o.update_interval == o.update_interval - 1:
                 self._update(o, iteration)
             self._losses = o.loss_variables
+            self._count += self._counted != iteration
+            self._counted = iteration
         if (iteration + 1) % self._config.iter_per_epoch == 0:
             self._collect_cost(iteration)
 
@@ -178,7 +182,7 @@ class Training:
     def _end_epoch(self, epoch: int, clock: Any) -> bool:
         """Evaluate, write and log; False if the cost is no number."""
         x = self._config
-        cost, self._cost = self._cost / x.iter_per_epoch, 0.0
+        cost, self._cost, self._count = self._cost / max(self._count, 1), 0.0, 0
         if not math.isfinite(cost):
             logger.log(99, "Cost is Nan")
             return False
