@@ -25,7 +25,7 @@ MultiProcessDataParallelCommunicator
 
 MODULES = frozenset(
     """
-_array communicator utils.cli utils.converter
+_array communicator utils.converter
 """.split()
 )
 """Missing modules, packages among them."""

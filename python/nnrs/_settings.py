@@ -39,7 +39,7 @@ _DEFAULTS = {
 }
 
 
-def _files() -> list[Path]:
+def settings_files() -> list[Path]:
     """The files that may say otherwise; a later one counts more."""
     if os.name == "nt":
         roots = [Path(os.environ[name]) for name in ("PROGRAMDATA", "APPDATA") if name in os.environ]
@@ -54,7 +54,7 @@ def read() -> configparser.RawConfigParser:
     """The defaults, and what the files that are there say."""
     config = configparser.RawConfigParser()
     config.read_dict(_DEFAULTS)
-    for file in _files():
+    for file in settings_files():
         _add(config, file)
     return config
 

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message
-from .._files import check_node, h5_array, h5py_module
+from .._files import h5py_module
 from ._batches import joined
 from ._file_reader import FileReader
+from ._hdf5_reading import check_node, h5_array
 from ._npy import read_array
 from .progress import progress
 

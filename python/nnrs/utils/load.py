@@ -198,14 +198,27 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
 def _data_iterator(d: Any, index: int, normalize: bool) -> Any:
     from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
 
-    options = {"rng": np.random.RandomState(index), "normalize": normalize}
+    options: dict[str, Any] = {"rng": np.random.RandomState(index), "normalize": normalize}
     has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
+    if d.cache_dir and d.create_cache_explicitly:
+        _create_cache(d, index)
+        return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
     if has_cache and not d.overwrite_cache:
         return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
     if d.cache_dir:
         os.makedirs(d.cache_dir, exist_ok=True)
     options["cache_dir"] = d.cache_dir or None
     return data_iterator.data_iterator_csv_dataset(d.uri, d.batch_size, d.shuffle, **options)
+
+
+def _create_cache(d: Any, index: int) -> None:
+    """Write a dataset's cache, unless it is there and is to stay."""
+    from .create_cache import CreateCache
+
+    if os.path.exists(os.path.join(d.cache_dir, "cache_index.csv")) and not d.overwrite_cache:
+        return
+    logger.log(99, 'Creating cache data for "%s"', d.uri)
+    CreateCache(d.uri, rng=np.random.RandomState(index), shuffle=d.shuffle).create(d.cache_dir, normalize=False)
 
 
 def _executor(e: Any) -> SimpleNamespace:
@@ -253,6 +266,7 @@ def _scheduler(proto: Any, optimizer: Any) -> Any:
     from . import learning_rate_scheduler as schedulers  # type: ignore[attr-defined, unused-ignore]
 
     rate, kind = optimizer.solver.learning_rate(), proto.lr_scheduler_type
+    made: Any
     if kind == "Polynomial":
         p = proto.polynomial_scheduler_param
         made = schedulers.PolynomialScheduler(rate, p.max_iter, p.power)

@@ -1,0 +1,111 @@
+"""`nnrs conv_dataset` and `create_cache`: a data set as a folder of cache files, which is read faster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from ..._errors import ArgumentError, FileError, MissingFileError, message
+from ._arguments import add_parser, positive
+from ._progress import states_as_bar
+
+_HERE = "conv_dataset"
+
+
+def conv_dataset_command(args: Any) -> None:
+    """Write a cache; with `--force` in the place of an older one, which stays until the new one is whole."""
+    kind = os.path.splitext(args.source)[1].lower()
+    if kind not in (".csv", ".cache"):
+        raise ArgumentError(message(args.command, "source", "a .csv file or .cache folder", repr(args.source)))
+    if not args.destination.lower().rstrip("/").endswith(".cache"):
+        raise ArgumentError(message(args.command, "destination", "a name that ends in .cache", repr(args.destination)))
+    _check_place(args.command, args.destination, args.force)
+    if "://" not in args.source and not os.path.exists(args.source):
+        raise MissingFileError(message(args.command, "source", f"there is no {args.source!r}"))
+    with states_as_bar(None):
+        size = _in_place_of(args.destination, lambda folder: _convert(args, kind, folder))
+    print(f"Number of Data: {size}")
+    print(f"Shuffle:        {args.shuffle}")
+    print(f"Normalize:      {args.normalize}")
+
+
+def _check_place(command: str, path: str, force: bool) -> None:
+    if not os.path.lexists(path):
+        return
+    if not os.path.isdir(path) or os.path.islink(path):
+        raise FileError(message(command, "destination", f"{path!r} is there and no folder: delete it first"))
+    if not force:
+        raise FileError(message(command, "destination", f"{path!r} is there", hint="-F writes it anew"))
+    others = [name for name in os.listdir(path) if not _is_of_a_cache(name)]
+    if others:
+        text = f"{path!r} has other files than a cache, such as {others[0]!r}: they would be deleted"
+        raise FileError(message(command, "destination", text))
+
+
+def _is_of_a_cache(name: str) -> bool:
+    return name.endswith((".csv", ".npy", ".h5"))
+
+
+def _in_place_of(path: str, write: Callable[[str], int]) -> int:
+    """Let `write` fill a folder beside `path` and give it that name; what fails or is stopped leaves all as it was."""
+    target = os.path.abspath(path)
+    parent = os.path.dirname(target)
+    try:
+        stage = tempfile.mkdtemp(prefix=".nnrs-", dir=parent)
+    except OSError as error:
+        raise FileError(message(_HERE, "destination", f"cannot write into {parent!r}: {error.strerror}")) from error
+    try:
+        new, old = os.path.join(stage, "new"), os.path.join(stage, "old")
+        size = write(new)
+        if os.path.isdir(target):
+            os.rename(target, old)
+        try:
+            os.rename(new, target)
+        except BaseException:
+            if os.path.isdir(old):
+                os.rename(old, target)
+            raise
+        return size
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _convert(args: Any, kind: str, folder: str) -> int:
+    from ..create_cache import CreateCache
+    from ..data_source import DataSourceWithFileCache
+    from ..data_source_implements import CacheDataSource
+
+    if kind == ".csv":
+        cache = CreateCache(args.source, shuffle=args.shuffle, num_of_threads=args.num_of_threads)
+        cache.create(folder, normalize=args.normalize)
+        return int(cache.size)
+    source = CacheDataSource(args.source, shuffle=args.shuffle, normalize=args.normalize)
+    with source, DataSourceWithFileCache(source, cache_dir=folder) as made:
+        return int(made.size)
+
+
+def _add(subparsers: Any, name: str, help: str, source: str) -> Any:
+    example = f"example:\n  nnrs {name} -S train.csv train.cache"
+    parser = add_parser(subparsers, name, help, examples=example)
+    parser.add_argument("-F", "--force", action="store_true", help="write an existing cache anew")
+    parser.add_argument("-S", "--shuffle", action="store_true", help="write the samples in a random order")
+    parser.add_argument("-N", "--normalize", action="store_true", help="let images go from 0 to 1, not to 255")
+    threads = "files that are made at once (default: what nnabla.conf says, else 10)"
+    parser.add_argument("-t", "--num_of_threads", type=positive, metavar="N", help=threads)
+    parser.add_argument("source", metavar="SOURCE", help=source)
+    parser.add_argument("destination", metavar="DESTINATION", help="folder to write, whose name ends in .cache")
+    parser.set_defaults(func=conv_dataset_command)
+    return parser
+
+
+def add_conv_dataset_command(subparsers: Any) -> None:
+    """Add the command `conv_dataset`."""
+    _add(subparsers, "conv_dataset", "turn a csv data set, or a cache, into a cache", ".csv file or .cache folder")
+
+
+def add_create_cache_command(subparsers: Any) -> None:
+    """Add the command `create_cache`."""
+    _add(subparsers, "create_cache", "turn a csv data set into a cache (as conv_dataset)", ".csv file")

@@ -1,0 +1,139 @@
+"""`nnrs run script.py`: a script that says `import nnabla`, on nnrs.
+
+The script finds the interpreter as `python script.py` would have it: `sys.argv`, `sys.path[0]`, the module `__main__`,
+`SystemExit`, tracebacks that begin in the script. Programs that it starts, with multiprocessing or by themselves, run
+on nnrs, too: a folder on their PYTHONPATH has modules with NNabla's names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..._errors import FileError, FolderError, FormatError, MissingFileError
+from ._arguments import REMAINDER, add_parser
+
+_EXAMPLES = """examples:
+  nnrs run train.py --epochs 3     as `python train.py --epochs 3`, with nnrs in NNabla's place
+  nnrs run -m package.train        as `python -m package.train`"""
+
+
+def run_command(args: Any) -> None:
+    """Run a script or module with nnrs in NNabla's place."""
+    from ... import compat
+
+    compat.install()
+    _lend_to_children()
+    if args.module:
+        sys.argv = [args.script, *args.args]
+        _enter(os.getcwd())
+        _check_module(args.script)
+        _as_main(lambda: runpy.run_module(args.script, run_name="__main__", alter_sys=True))
+    else:
+        run_script(args.script, args.args)
+
+
+def run_script(path: str, args: list[str]) -> None:
+    """Run a script as the program's main module.
+
+    Args:
+        path: The script, or a folder or zip file with a `__main__.py`.
+        args: What it finds in `sys.argv[1:]`.
+
+    Raises:
+        OSError: If it cannot be read.
+        SystemExit: If it ends with one, or with an error, which has then been printed.
+    """
+    sys.argv = [path, *args]
+    if os.path.isdir(path) or path.endswith(".zip"):
+        if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
+            raise FolderError(f"{path}: expected a script, got a folder without a __main__.py")
+        _as_main(lambda: runpy.run_path(path, run_name="__main__"))
+        return
+    source = _read(path)
+    _enter(os.path.dirname(os.path.realpath(path)))
+    main = _main_module(path)
+    _as_main(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
+
+
+def _as_main(run: Callable[[], object]) -> None:
+    """Run the program; an error is printed as the interpreter would, and ends it."""
+    try:
+        run()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _print(error)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _check_module(name: str) -> None:
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise MissingFileError(f"there is no module {name!r}")
+
+
+def _read(path: str) -> bytes:
+    try:
+        source = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise MissingFileError(f"there is no script {path!r}") from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read the script {path!r}: {error}") from error
+    if b"\0" in source:
+        raise FormatError(f"{path!r} is no Python script: it has zero bytes")
+    return source
+
+
+def _main_module(path: str) -> ModuleType:
+    main = ModuleType("__main__")
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)
+    sys.modules["__main__"] = main
+    return main
+
+
+def _enter(folder: str) -> None:
+    """Let imports find the modules beside the script, and no longer those beside the program that runs it."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0:1] = [folder]
+
+
+def _lend_to_children() -> None:
+    """Let processes that the script starts find nnrs by NNabla's names.
+
+    Those of multiprocessing get this process's sys.path, in which the script's folder, the first, is to be set yet.
+    """
+    folder = os.path.join(os.path.dirname(sys.modules["nnrs"].__file__ or ""), "_as_nnabla")
+    sys.path.insert(1, folder)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder + (os.pathsep + before if before else "")
+
+
+def _print(error: BaseException) -> None:
+    """Print the error as the interpreter would: from the script's own lines on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    sys.excepthook(type(error), error, trace)
+
+
+def add_run_command(subparsers: Any) -> None:
+    """Add the command `run`."""
+    parser = add_parser(subparsers, "run", "run a script that says `import nnabla` on nnrs", examples=_EXAMPLES)
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for `python -m`")
+    parser.add_argument("script", metavar="SCRIPT", help="path of the script")
+    parser.add_argument("args", nargs=REMAINDER, metavar="...", help="the script's arguments")
+    parser.set_defaults(func=run_command)

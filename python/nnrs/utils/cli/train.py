@@ -1,0 +1,89 @@
+"""`nnrs train`: trains the networks of a file as it says, and writes results to a folder.
+
+In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.nnp` (the newest),
+`monitoring_report.yml` (cost and errors of each epoch) and `progress.txt` (how far it has come).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..._errors import ArgumentError, message
+from ..._monitor_files import make_folder
+from ...logger import logger
+from ._arguments import add_parser
+from ._progress import states_as_bar
+from .utility import str_to_num
+
+_EXAMPLES = """examples:
+  nnrs train -c network.nntxt -o results             from the beginning
+  nnrs train -c network.nnp -p network.nnp -o out    from the parameters of a file
+  nnrs train -r -c network.nntxt -o results          go on where it was stopped"""
+
+
+def train_command(args: Any) -> bool:
+    """Train."""
+    from .. import callback
+    from ._experiment import check_optimizers, open_experiment
+    from ._results import Results, load_train_state
+    from ._training import Training
+
+    _check_swapping(args)
+    callback.update_status(args)
+    info = open_experiment("train", args.config, exclude_parameter=True, with_data=None, context=args.context)
+    is_training = info.training_config.max_epoch * info.training_config.iter_per_epoch > 0
+    _check(info)
+    if is_training:
+        check_optimizers("train", info)
+    make_folder("train", args.outdir)
+    if args.param:
+        load_train_state(args.param, info)
+    results = Results(info, args.config, args.outdir)
+    if not is_training:
+        logger.log(99, "0 epoch learning. (Just save parameter.)")
+        results.save(None, 0, force=True)
+        done = True
+    else:
+        with states_as_bar(os.path.join(args.outdir, "progress.txt")), Training(args, info, results) as training:
+            done = training.run()
+    logger.log(99, "Training Completed." if done else "Training Incompleted.")
+    callback.update_status("finished" if done else "failed")
+    return done
+
+
+def _check(info: Any) -> None:
+    """Refuse what could only fail later."""
+    for name, dataset in info.datasets.items():
+        if not dataset.uri.strip():
+            raise ArgumentError(message("train", "config", f"the dataset {name!r} has no URI"))
+    for number in (info.training_config.max_epoch, info.training_config.iter_per_epoch):
+        if number < 0:
+            raise ArgumentError(message("train", "config", "epochs and iterations of 0 or more", number))
+
+
+def _check_swapping(args: Any) -> None:
+    for name in ("ooc_gpu_memory_size", "ooc_window_length"):
+        said = getattr(args, name)
+        if said is not None and str_to_num(said) < 0:
+            hint = "such as 6000000000 or 6G"
+            raise ArgumentError(message("train", name.replace("_", "-"), "a number of bytes", repr(said), hint))
+    if args.enable_ooc:
+        logger.warning("--enable-ooc is ignored: nnrs does not swap arrays out of a GPU; nn.memory can recompute them")
+
+
+def add_train_command(subparsers: Any) -> None:
+    """Add the command `train`."""
+    from .. import callback
+
+    parser = add_parser(subparsers, "train", "train the networks of a file as it says", examples=_EXAMPLES)
+    parser.add_argument("-c", "--config", required=True, help=".nntxt or .nnp file with networks, optimizers, datasets")
+    parser.add_argument("-p", "--param", help="file with the parameters to begin with (.nnp, .h5, ...)")
+    parser.add_argument("-o", "--outdir", required=True, help="folder for the results")
+    parser.add_argument("-r", "--resume", action="store_true", help="go on from the newest result in the folder")
+    parser.add_argument("-C", "--context", help="where to run: cpu, cudnn or cudnn:DEVICE, whatever the file says")
+    parser.add_argument("-O", "--enable-ooc", action="store_true", help="ignored: swapping out of the GPU's memory")
+    parser.add_argument("-m", "--ooc-gpu-memory-size", metavar="BYTES", help="ignored: for -O")
+    parser.add_argument("-w", "--ooc-window-length", metavar="BYTES", help="ignored: for -O")
+    callback.add_train_command_arg(parser)
+    parser.set_defaults(func=train_command)
