@@ -17,6 +17,7 @@ pub mod function;
 pub mod graph;
 pub mod initializer;
 pub mod io;
+pub mod nnp;
 pub mod parameter;
 pub mod parametric;
 #[cfg(feature = "python")]

@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 mod files;
 mod tree;
-#[cfg(feature = "python")]
-pub(crate) use files::{Record, check_names, read_from, set_all, write_to};
+pub(crate) use files::{Record, check_names};
 pub use files::{load_parameters, save_parameters};
+#[cfg(feature = "python")]
+pub(crate) use files::{read_from, set_all, write_to};
 pub(crate) use tree::{Entries, Item, Scope};
 #[cfg(feature = "python")]
 pub(crate) use tree::{Tree, note, set_tree, take_back};

@@ -18,8 +18,6 @@ def fresh():
 
 @pytest.fixture(name="path", params=KINDS)
 def parameter_file(request, tmp_path):
-    if request.param == "h5":
-        pytest.importorskip("h5py")
     return tmp_path / f"p.{request.param}"
 
 

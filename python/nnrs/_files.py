@@ -1,17 +1,18 @@
-"""Files of parameters: the `.h5` of NNabla and `.safetensors`, read whole and written beside, then renamed.
+"""Files of parameters: NNabla's and `.safetensors`, read whole and written beside, then renamed.
 
-The compiled core reads and writes `.safetensors`: parameters as a whole, the tensors of solver states one by one. Such
-a tensor is a tuple `(name, kind, shape, raw)`: its name, its type as the format spells it ("F32", "I64", "BOOL", ...),
+The compiled core reads and writes them: parameters as a whole, the tensors of solver states one by one. Such a tensor of
+a `.safetensors` file is a tuple `(name, kind, shape, raw)`: its name, its type as the format spells it ("F32", "I64", "BOOL", ...),
 its shape as a tuple of int, and its little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, TypeVar, Union
+from typing import IO, Any, NamedTuple, TypeVar, Union
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from ._errors import (
     FormatError,
     MissingFileError,
     MissingPackageError,
-    UnsupportedError,
     describe,
     message,
 )
@@ -39,7 +39,8 @@ _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _MOST_PER_BYTE = 1032
 # Scopes within scopes that a file may ask for. Networks have a dozen; a file with thousands is an attack.
 MOST_DEPTH = 100
-_NOT_YET = (".nnp", ".protobuf", ".nntxt", ".prototxt")
+NNABLA = (".h5", ".protobuf", ".nntxt", ".prototxt", ".nnp")
+"""NNabla's kinds of files, all of which may hold parameters."""
 _SAFETENSORS_TYPES = {
     "BOOL": "?",
     "U8": "<u1",
@@ -66,7 +67,7 @@ def is_path(source: object) -> bool:
 
 
 def file_extension(
-    function: str, source: PathOrFile, extension: str | None, known: Sequence[str] = (".h5", ".safetensors")
+    function: str, source: PathOrFile, extension: str | None, known: Sequence[str] = (*NNABLA, ".safetensors")
 ) -> str:
     """The format to use, one of `known`: that of the path's name, or `extension` for an open file."""
     if is_path(source):
@@ -82,11 +83,9 @@ def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
     if ext in known:
         return ext
     kinds = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
-    hint = f"use a name that ends in {kinds} (for an open file, give extension='.h5')"
+    hint = f"use a name that ends in one of these (for an open file, give extension='.h5')"
     if not ext:
         raise ArgumentError(message(function, "path", f"a file of kind {kinds}", "a name without a kind", hint))
-    if ext in _NOT_YET:
-        raise UnsupportedError(message(function, "path", f"files of kind '{ext}' are not supported yet", hint=hint))
     raise ArgumentError(message(function, "path", f"a file of kind {kinds}", repr(ext), hint))
 
 
@@ -168,22 +167,60 @@ def write_parameters(function: str, target: PathOrFile, extension: str | None, p
 
     Args:
         function: Name of the calling function, for errors.
-        target: Path, or a file open for binary writing.
-        extension: Format of an open file: '.h5'.
+        target: Path, or a file open for writing.
+        extension: Format of an open file: one of `NNABLA`.
         params: What to write, in order.
     """
-    write = _write_h5 if file_extension(function, target, extension) == ".h5" else _write_safetensors
-    if not is_path(target):
-        write(function, target, params)
+    ext = file_extension(function, target, extension)
+    if ext in NNABLA:
+        write_bytes(target, ext, _core.write_nnabla({}, list(params), list(params.values()), ext, ".h5", []))
         return
+    if not is_path(target):
+        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
     with atomic_path(target) as temporary:  # type: ignore[arg-type]
-        write(function, temporary, params)
+        _core.write_parameters(temporary, list(params), list(params.values()))
+
+
+def write_bytes(target: PathOrFile, ext: str, data: bytes) -> None:
+    """Write a whole file; an open one is at its beginning afterwards, as NNabla leaves it."""
+    if is_path(target):
+        with atomic_path(target) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
+            f.write(data)
+        return
+    target.write(data.decode() if isinstance(target, io.TextIOBase) else data)  # type: ignore[union-attr, arg-type]
+    if hasattr(target, "seek"):
+        target.seek(0)
+
+
+class ReadContents(NamedTuple):
+    """What a file has: its message as a dict, its parameters, its solvers' states by the names of their files."""
+
+    message: dict[str, Any]
+    parameters: list[Parameter]
+    states: list[tuple[str, bytes]]
+
+
+def read_nnabla(function: str, source: PathOrFile, extension: str | None) -> ReadContents:
+    """All that one of NNabla's files has; errors as those of `read_parameters`."""
+    ext = file_extension(function, source, extension, NNABLA)
+    return read_whole(function, source, ext, lambda _, source, size: _read_nnabla(source, ext))
+
+
+def _read_nnabla(source: Any, ext: str) -> ReadContents:
+    if is_path(source):
+        return ReadContents(*_core.read_nnabla_file(os.fspath(source), ext))
+    if ext == ".nnp" and hasattr(source, "seek"):
+        source.seek(0)  # an archive is read from its end, wherever the file is
+    data = source.read()
+    return ReadContents(*_core.read_nnabla(data.encode() if isinstance(data, str) else bytes(data), ext))
 
 
 def read_parameters(function: str, source: PathOrFile, extension: str | None) -> list[Parameter]:
     """Read the whole file; a missing one is FileNotFoundError, a wrong one ValueError (FormatError)."""
     ext = file_extension(function, source, extension)
-    return read_whole(function, source, ext, _read_h5 if ext == ".h5" else _read_safetensors)
+    if ext in NNABLA:
+        return read_nnabla(function, source, ext).parameters
+    return read_whole(function, source, ext, _read_safetensors)
 
 
 def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str, Any, int], T]) -> T:
@@ -237,38 +274,14 @@ def h5py_module(function: str) -> Any:
         import h5py
     except ImportError as error:
         hint = "pip install 'nnrs[hdf5]', or use a name that ends in '.safetensors'"
-        raise MissingPackageError(message(function, None, "'.h5' files need the package h5py", hint=hint)) from error
+        text = message(function, None, "'.h5' files of solvers' states need the package h5py", hint=hint)
+        raise MissingPackageError(text) from error
     return h5py
-
-
-def _write_h5(function: str, target: Any, params: Mapping[str, Any]) -> None:
-    with h5py_module(function).File(target, "w") as f:
-        for index, (name, v) in enumerate(params.items()):
-            dataset = f.create_dataset(name, data=_plain(np.asarray(v.data.data)))
-            dataset.attrs["need_grad"] = v.need_grad
-            dataset.attrs["index"] = index
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
     """Types that NumPy and HDF5 do not have themselves (bfloat16) go out as float, which holds each value exactly."""
     return array if array.dtype.kind in "biuf" else array.astype(np.float32)
-
-
-def _read_h5(function: str, source: Any, size: int) -> list[Parameter]:
-    h5py = h5py_module(function)
-    check_magic(function, source)
-    found: list[tuple[float, Parameter]] = []
-    with h5py.File(source, "r") as f:
-
-        def visit(name: str, node: Any) -> None:
-            check_node(h5py, name, node)
-            if isinstance(node, h5py.Dataset):
-                found.append(_h5_record(name, node, size))
-
-        check_node(h5py, "", f)
-        f.visititems(visit)
-    found.sort(key=lambda pair: pair[0])  # stable: those without an index come last, in the file's order
-    return [parameter for _, parameter in found]
 
 
 def check_node(h5py: Any, name: str, node: Any) -> None:
@@ -290,13 +303,6 @@ def check_magic(function: str, source: Any) -> None:
         raise _broken(function, source, ".h5", f"it starts with {head!r}, not with HDF5's signature")
 
 
-def _h5_record(name: str, dataset: Any, size: int) -> tuple[float, Parameter]:
-    array = h5_array(name, dataset, size)
-    index = float(dataset.attrs["index"]) if "index" in dataset.attrs else float("inf")
-    need_grad = bool(dataset.attrs["need_grad"]) if "need_grad" in dataset.attrs else True
-    return index, (name, NdArray.from_numpy_array(array), need_grad)
-
-
 def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
     """The values of a dataset in a file of `size` bytes, which is not believed to hold what it claims."""
     name.encode("utf-8")
@@ -313,12 +319,6 @@ def h5_array(name: str, dataset: Any, size: int) -> np.ndarray:
 
 
 # --- safetensors ------------------------------------------------------------------------------------------------------
-
-
-def _write_safetensors(function: str, target: Any, params: Mapping[str, Any]) -> None:
-    if not is_path(target):
-        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
-    _core.write_parameters(os.fspath(target), list(params), list(params.values()))
 
 
 def _read_safetensors(function: str, source: Any, size: int) -> list[Parameter]:

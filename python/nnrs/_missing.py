@@ -20,7 +20,6 @@ MultiProcessDataParallelCommunicator
 """,
     "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
-    "parameter": "set_parameter_from_proto",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
     "": "ProtoVariable graph_def",
 }

@@ -18,13 +18,13 @@ from ._core import NdArray, Variable, put_in_scope
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
-    UnsupportedError,
     check_flag,
     check_name,
     check_type,
     describe,
     message,
 )
+from ._messages import Message, message_class
 from ._missing import missing_name
 from ._notebooks import ParameterDict
 from ._scope import (
@@ -56,6 +56,7 @@ __all__ = [
     "pop_parameter",
     "save_parameters",
     "set_parameter",
+    "set_parameter_from_proto",
 ]
 
 
@@ -308,18 +309,19 @@ def clear_parameters() -> None:
 
 
 def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: str | None = None) -> None:
-    """Write parameters to a file: '.h5' as NNabla does, or '.safetensors'.
+    """Write parameters to a file, in the format that its name says.
 
-    The file is written beside and renamed when it is whole, so a failure leaves an old file as it was.
+    '.h5' and '.safetensors' keep types; '.protobuf' and '.nntxt' hold floats; '.nnp' is an archive with an '.h5'. The
+    file is written beside and renamed when it is whole, so a failure leaves an old file as it was.
 
     Args:
-        path: Path that ends in '.h5' or '.safetensors', or a file open for binary writing ('.h5' only).
+        path: Path that ends in '.h5', '.safetensors', '.protobuf', '.nntxt', '.prototxt' or '.nnp', or a file open for
+            binary writing (not '.safetensors'), which is at its beginning afterwards.
         params: Dict from names to Variables; by default all of the current scope.
-        extension: '.h5', needed for an open file.
+        extension: The format, needed for an open file.
 
     Raises:
         ValueError: If the file's kind is not known.
-        ImportError: If '.h5' is asked for and h5py is not installed (`pip install nnrs[hdf5]`).
         OSError: If the file cannot be written.
     """
     here = "save_parameters"
@@ -334,30 +336,83 @@ def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: 
     logger.info("Parameter save (%s): %s", ext, path)
 
 
-def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, extension: str = ".nntxt") -> None:
-    """Read parameters from a file ('.h5' or '.safetensors') into the current scope.
+def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, extension: str = ".nntxt") -> Any:
+    """Read parameters from a file into the current scope.
 
     Parameters that are there already keep their Variables and get the file's values, type and `need_grad`; others are
     made. If anything is wrong with the file, no parameter changes.
 
     Args:
-        path: Path that ends in '.h5' or '.safetensors', or a file open for binary reading ('.h5' only).
-        proto: Not supported.
-        needs_proto: Not supported.
-        extension: '.h5', needed for an open file.
+        path: Path that ends in '.h5', '.safetensors', '.protobuf', '.nntxt', '.prototxt' or '.nnp', or a file open for
+            binary reading (not '.safetensors').
+        proto: A message to add to; by default a new one.
+        needs_proto: Whether the message has the parameters of an '.h5', too.
+        extension: The format, needed for an open file.
+
+    Returns:
+        All that the file says besides (networks, executors), as the message `NNablaProtoBuf`.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If its content is not what it should be, or a parameter has another shape than the file says.
-        ImportError: If it is an '.h5' file and h5py is not installed (`pip install nnrs[hdf5]`).
     """
     here = "load_parameters"
-    if proto is not None or needs_proto:
-        raise UnsupportedError(message(here, "proto", "NNabla's protobuf messages are not supported yet"))
-    records = _files.read_parameters(here, path, extension)
+    kind = message_class("NNablaProtoBuf")
+    if proto is not None and not isinstance(proto, kind):
+        raise ArgumentTypeError(message(here, "proto", "a message NNablaProtoBuf", describe(proto)))
+    ext = _files.file_extension(here, path, extension)
+    if ext in _files.NNABLA:
+        said, records, _ = _files.read_nnabla(here, path, ext)
+    else:
+        said, records = {}, _files.read_parameters(here, path, ext)
     _core.check_parameter_names(here, "path", [name for name, *_ in records])
     _core.set_parameters(here, records)
     logger.info("Parameter load: %s", path)
+    result = kind() if proto is None else proto
+    result.MergeFrom(kind._of(said))
+    if ext in (".protobuf", ".nntxt", ".prototxt") or needs_proto and ext in _files.NNABLA:
+        _note_parameters(result, records)
+    return result
+
+
+def _note_parameters(proto: Any, records: list[_files.Parameter]) -> None:
+    """Add parameters to a message, as floats."""
+    for name, values, need_grad in records:
+        p = proto.parameter.add(variable_name=name, need_grad=need_grad)
+        p.shape.dim.extend(values.shape)
+        p._values["data"] = np.asarray(values.data, np.float32).ravel()
+
+
+def set_parameter_from_proto(proto: Any) -> None:
+    """Put the parameters of a message into the current scope: those that are there get its values, others are made.
+
+    Args:
+        proto: A message `NNablaProtoBuf`, as `load_parameters` returns it.
+
+    Raises:
+        ValueError: If a parameter's values do not fit its shape; then no parameter changes.
+
+    >>> proto = message_class("NNablaProtoBuf")()
+    >>> w = proto.parameter.add(variable_name="w", data=[1.0, 2.0], need_grad=True)
+    >>> w.shape.dim.append(2)
+    >>> set_parameter_from_proto(proto)
+    >>> get_parameter("w").d.tolist()
+    [1.0, 2.0]
+    >>> clear_parameters()
+    """
+    here = "set_parameter_from_proto"
+    if not hasattr(proto, "parameter") or not hasattr(proto, "SerializeToString"):
+        raise ArgumentTypeError(message(here, "proto", "a message NNablaProtoBuf", describe(proto)))
+    whole = message_class("NNablaProtoBuf")()
+    whole.parameter.extend(p if isinstance(p, Message) else _own(p) for p in proto.parameter)
+    records = _files.ReadContents(*_core.read_nnabla(whole.SerializeToString(), ".protobuf")).parameters
+    _core.check_parameter_names(here, "proto", [name for name, *_ in records])
+    _core.set_parameters(here, records)
+
+
+def _own(parameter: Any) -> Message:
+    """A parameter's message of the package protobuf as one of ours."""
+    return message_class("Parameter").FromString(parameter.SerializeToString())
 
 
 _calls.check_functions(globals())

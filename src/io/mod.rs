@@ -1,5 +1,7 @@
 //! Files of parameters and of solvers' states. Files are written beside their place and renamed, so there is never half of one.
 
+pub mod hdf5;
+pub mod nnabla;
 pub mod safetensors;
 pub(crate) mod states;
 pub(crate) mod temporary;

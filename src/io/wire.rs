@@ -11,8 +11,8 @@ pub(super) enum Field<'a> {
     Word([u8; 4]),
     /// Text, numbers one after the other, or a message.
     Bytes(&'a [u8]),
-    /// Eight bytes: nothing that is read here.
-    Long,
+    /// Eight bytes, little-endian.
+    Long([u8; 8]),
 }
 
 /// The fields of a message, each with its number; ends behind the first error.
@@ -37,7 +37,9 @@ impl<'a> Fields<'a> {
         let tag = number(&mut self.0)?;
         let value = match tag & 7 {
             0 => Field::Number(number(&mut self.0)?),
-            1 => self.bytes(8).map(|_| Field::Long)?,
+            1 => {
+                self.bytes(8)?.first_chunk().map(|b| Field::Long(*b)).ok_or_else(|| broken("a number is cut short"))?
+            }
             2 => {
                 let n = number(&mut self.0)?;
                 Field::Bytes(self.bytes(usize::try_from(n).unwrap_or(usize::MAX))?)

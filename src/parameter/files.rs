@@ -2,6 +2,7 @@
 
 use super::{Item, current, find, get_all_parameters, parts, set_parameter, taken};
 use crate::graph::Variable;
+use crate::io::nnabla::{self, Contents, Format, Message, NnpToSave};
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
 use crate::io::{open, write_atomically};
 use nnrs_kernels::array::{Data, NdArray};
@@ -9,16 +10,18 @@ use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 const ORDER: &str = "nnrs.order";
 const NEED_GRAD: &str = "nnrs.need_grad";
 
-/// Writes all parameters of the current scope to a `.safetensors` file, with their order and `need_grad`.
-/// The file is whole or not there: it is written beside and renamed.
+/// Writes all parameters of the current scope to a `.safetensors`, `.h5`, `.protobuf`, `.nntxt` or `.nnp` file, with their
+/// order and `need_grad`. (`.protobuf` and `.nntxt` hold floats, whatever the parameters are.) The file is whole or not there:
+/// it is written beside and renamed.
 ///
 /// # Errors
-/// A file of another kind (`.h5` is for Python's `nnrs.save_parameters`); the file cannot be written.
+/// A file of another kind; the file cannot be written.
 ///
 /// ```
 /// use nnrs::{initializer::Constant, parameter::*};
@@ -32,13 +35,33 @@ const NEED_GRAD: &str = "nnrs.need_grad";
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn save_parameters(path: impl AsRef<Path>) -> Result<()> {
-    let kind = path.as_ref().extension().unwrap_or_default();
-    if kind != "safetensors" {
-        let e = Error::arg("path", "a file of kind '.safetensors'").actual(path.as_ref().display());
-        return Err(e.function("save_parameters"));
-    }
-    let all = get_all_parameters();
-    write_atomically(path.as_ref(), |file| write_to(file, &all)).map_err(|e| e.function("save_parameters"))
+    let (path, all) = (path.as_ref(), get_all_parameters());
+    let saved = match format_of(path) {
+        None if is_safetensors(path) => write_atomically(path, |file| write_to(file, &all)),
+        None => Err(unknown_kind(path)),
+        Some(format) => save_nnabla(path, format, &all),
+    };
+    saved.map_err(|e| e.function("save_parameters"))
+}
+
+fn is_safetensors(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "safetensors")
+}
+
+fn format_of(path: &Path) -> Option<Format> {
+    Format::of(path.file_name()?.to_str()?)
+}
+
+fn unknown_kind(path: &Path) -> Error {
+    let wanted = "a file of kind '.safetensors', '.h5', '.protobuf', '.nntxt', '.prototxt' or '.nnp'";
+    Error::arg("path", wanted).actual(path.display())
+}
+
+fn save_nnabla(path: &Path, format: Format, all: &[(String, Variable)]) -> Result<()> {
+    let message = Message::new("NNablaProtoBuf")?;
+    let save = NnpToSave { message: &message, parameters: all, parameter_format: Format::Hdf5, states: &[] };
+    let bytes = nnabla::write(&save, format)?;
+    write_atomically(path, |file| Ok(file.write_all(&bytes)?))
 }
 
 /// Writes parameters in place, in this order.
@@ -63,8 +86,8 @@ fn notes(all: &[(String, Variable)]) -> Notes {
     [(ORDER.into(), text(order.into())), (NEED_GRAD.into(), text(serde_json::json!(need_grad)))].into()
 }
 
-/// Reads parameters from a `.safetensors` file into the current scope: those that are there get the file's values, type
-/// and `need_grad`, others are made.
+/// Reads parameters from a `.safetensors`, `.h5`, `.protobuf`, `.nntxt` or `.nnp` file into the current scope: those that are
+/// there get the file's values, type and `need_grad`, others are made.
 ///
 /// # Errors
 /// If anything is wrong with the file, or a parameter has another shape; then no parameter changes.
@@ -82,8 +105,18 @@ fn notes(all: &[(String, Variable)]) -> Notes {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn load_parameters(path: impl AsRef<Path>) -> Result<()> {
-    let load = || open(path.as_ref()).and_then(|mut f| set_all(read_from(&mut f)?));
+    let path = path.as_ref();
+    let load = || match format_of(path) {
+        None if is_safetensors(path) || path.extension().is_none() => set_all(read_from(&mut open(path)?)?),
+        None => Err(unknown_kind(path)),
+        Some(_) => set_all(records_of(nnabla::read_path(path)?)),
+    };
     load().map_err(|e| e.function("load_parameters"))
+}
+
+fn records_of(contents: Contents) -> Vec<Record> {
+    let record = |(name, array, need_grad)| Record { name, array, need_grad };
+    contents.parameters.into_iter().map(record).collect()
 }
 
 /// A parameter as a file holds it.

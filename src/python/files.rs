@@ -45,7 +45,7 @@ fn write_parameters(
 }
 
 /// Name, values, `need_grad`.
-type NamedParameter = (String, PyNdArray, bool);
+pub(super) type NamedParameter = (String, PyNdArray, bool);
 
 /// Reads all parameters, in the order in which they were made.
 #[pyfunction]

@@ -16,6 +16,7 @@ mod function;
 mod members;
 mod memory;
 mod modes;
+mod nnp;
 mod operators;
 mod parameters;
 mod parametric;
@@ -50,6 +51,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     parametric::register(m)?;
     attention::register(m)?;
     files::register(m)?;
+    nnp::register(m)?;
     solver::register(m)?;
     cuda::register(m)?;
     finish::register(m)?;

@@ -1,0 +1,320 @@
+"""Messages of NNabla's files (`NNablaProtoBuf`, `Network`, `Executor`, ...), with the members that protobuf's have.
+
+The fields are the core's (`_core.message_fields`), which also reads and writes bytes and text; protobuf is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._errors import ArgumentError, ArgumentTypeError, describe, message
+
+
+class FieldInfo(NamedTuple):
+    """What a field holds: "int", "float", "flag", "text" or the name of a message."""
+
+    number: int
+    name: str
+    kind: str
+    repeated: bool
+    one_of: bool
+
+    @property
+    def is_message(self) -> bool:
+        return self.kind not in _PLAIN
+
+    @property
+    def is_map(self) -> bool:
+        return self.kind.endswith("Entry")
+
+
+_PLAIN: dict[str, Any] = {"int": 0, "float": 0.0, "flag": False, "text": ""}
+
+
+class Repeated(list[Any]):
+    """The values of a field that is a list."""
+
+    def __init__(self, field: FieldInfo, values: Iterable[Any] = ()) -> None:
+        super().__init__(values)
+        self._field = field
+
+    def add(self, **fields: Any) -> Any:
+        """Append an empty message, or one with these fields, and return it."""
+        if not self._field.is_message:
+            raise AttributeError(f"'{self._field.name}' is a list of plain values: append them")
+        made = message_class(self._field.kind)(**fields)
+        self.append(made)
+        return made
+
+    def MergeFrom(self, other: Iterable[Any]) -> None:
+        """Append what another list has."""
+        self.extend(other)
+
+
+class MessageMap(dict[str, Any]):
+    """Messages by name; one that is asked for is made."""
+
+    def __init__(self, field: FieldInfo) -> None:
+        super().__init__()
+        entry = message_class(field.kind)
+        self._make = message_class(entry._fields["value"].kind)
+
+    def __missing__(self, key: str) -> Any:
+        made = self[key] = self._make()
+        return made
+
+
+class Message:
+    """A message. Fields that were not set are 0, "", False, empty lists and empty messages.
+
+    >>> network = message_class("Network")(name="main")
+    >>> network.variable.add(name="x").shape.dim.extend([16, 3])
+    >>> print(network, end="")
+    name: "main"
+    variable {
+      name: "x"
+      shape {
+        dim: 16
+        dim: 3
+      }
+    }
+    """
+
+    __slots__ = ("__weakref__", "_present", "_values")
+    _fields: ClassVar[dict[str, FieldInfo]]
+    _values: dict[str, Any]
+    _present: bool
+
+    def __init__(self, **fields: Any) -> None:
+        object.__setattr__(self, "_values", {})
+        object.__setattr__(self, "_present", False)
+        for name, value in fields.items():
+            self._put(name, value)
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Message:
+        """The message of a dict as the core gives it."""
+        made = cls()
+        for name, value in values.items():
+            made._values[name] = _from_core(cls._fields[name], value)
+        object.__setattr__(made, "_present", True)
+        return made
+
+    def _dict(self) -> dict[str, Any]:
+        """What is set, as the core takes it."""
+        set_ = ((name, value) for name, value in self._values.items() if _is_set(value))
+        return {name: _to_core(self._fields[name], value) for name, value in set_}
+
+    def _field(self, name: str) -> FieldInfo:
+        if name not in self._fields:
+            raise AttributeError(f"'{type(self).__name__}' has no field '{name}'")
+        return self._fields[name]
+
+    def __getattr__(self, name: str) -> Any:
+        field = self._field(name)
+        value = self._values.get(name)
+        if isinstance(value, np.ndarray):
+            value = self._values[name] = Repeated(field, value.tolist())
+        if value is not None:
+            return value
+        if not field.repeated and not field.is_message:
+            return _PLAIN[field.kind]
+        made: Any = (
+            MessageMap(field) if field.is_map else Repeated(field) if field.repeated else message_class(field.kind)()
+        )
+        self._values[name] = made
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self._field(name)
+        if field.repeated or field.is_message:
+            kind = "list" if field.repeated else "message"
+            raise AttributeError(f"'{name}' is a {kind}, which is changed in place (extend, CopyFrom), not assigned")
+        self._values[name] = _checked(type(self).__name__, field, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        field = self._field(name)
+        if field.repeated:
+            getattr(self, name).extend(value)
+        elif field.is_message:
+            getattr(self, name).CopyFrom(value)
+        else:
+            setattr(self, name, value)
+
+    def HasField(self, name: str) -> bool:
+        """Whether a field is set; of a message, whether anything in it was."""
+        self._field(name)
+        return _is_set(self._values.get(name))
+
+    def ClearField(self, name: str) -> None:
+        """Make a field what it is in a new message."""
+        self._field(name)
+        self._values.pop(name, None)
+
+    def Clear(self) -> None:
+        """Make all fields what they are in a new message."""
+        self._values.clear()
+
+    def SetInParent(self) -> None:
+        """Count as set, even when empty."""
+        object.__setattr__(self, "_present", True)
+
+    def WhichOneof(self, group: str) -> str | None:
+        """The field that is set of those of which a message has one."""
+        found = [name for name, f in self._fields.items() if f.one_of and self.HasField(name)]
+        return found[0] if found else None
+
+    def ListFields(self) -> list[tuple[FieldInfo, Any]]:
+        """All fields that are set, with their values, by number."""
+        names = [name for name in self._fields if _is_set(self._values.get(name))]
+        return [(self._fields[name], getattr(self, name)) for name in names]
+
+    def MergeFrom(self, other: Message) -> None:
+        """Take over what another message of this kind has; lists grow."""
+        self._check_kind("MergeFrom", other)
+        self.MergeFromString(other.SerializeToString())
+
+    def CopyFrom(self, other: Message) -> None:
+        """Become like another message of this kind."""
+        self._check_kind("CopyFrom", other)
+        copy = type(self)._of(_copied(other._dict()))
+        object.__setattr__(self, "_values", copy._values)
+        self.SetInParent()
+
+    def _check_kind(self, function: str, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ArgumentTypeError(message(function, "other", f"a message '{type(self).__name__}'", describe(other)))
+
+    def SerializeToString(self) -> bytes:
+        """The message as protobuf's bytes."""
+        return _core.encode_message(type(self).__name__, self._dict())
+
+    def MergeFromString(self, serialized: bytes) -> int:
+        """Take over what is in protobuf's bytes; returns how many there were."""
+        name = type(self).__name__
+        both = self.SerializeToString() + bytes(serialized)
+        merged = type(self)._of(_core.decode_message(name, both))
+        object.__setattr__(self, "_values", merged._values)
+        self.SetInParent()
+        return len(serialized)
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Become what is in protobuf's bytes."""
+        self.Clear()
+        return self.MergeFromString(serialized)
+
+    @classmethod
+    def FromString(cls, serialized: bytes) -> Message:
+        """The message of protobuf's bytes."""
+        made = cls()
+        made.MergeFromString(serialized)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or not isinstance(other, Message):
+            return NotImplemented
+        return self.SerializeToString() == other.SerializeToString()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return _core.print_message(type(self).__name__, self._dict())
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (type(self).__name__, self.SerializeToString())
+
+    def __deepcopy__(self, memo: Any) -> Message:
+        return type(self)._of(_copied(self._dict()))
+
+    def __dir__(self) -> Iterator[str]:
+        yield from object.__dir__(self)
+        yield from self._fields
+
+
+def _from_bytes(name: str, serialized: bytes) -> Message:
+    return message_class(name).FromString(serialized)
+
+
+@cache
+def message_class(name: str) -> type[Message]:
+    """The class of the messages of this name.
+
+    Raises:
+        ValueError: If NNabla's files have no such message.
+    """
+    fields = [FieldInfo(*field) for field in _core.message_fields(name)]
+    members = {"__slots__": (), "_fields": {f.name: f for f in fields}, "__doc__": f"NNabla's message `{name}`."}
+    return type(name, (Message,), members)
+
+
+def parse_text(name: str, text: str) -> Message:
+    """The message of this name in protobuf's text format.
+
+    >>> parse_text("Network", "name: 'main'").name
+    'main'
+    """
+    return message_class(name)._of(_core.parse_message(name, text))
+
+
+def _is_set(value: Any) -> bool:
+    if isinstance(value, Message):
+        return value._present or any(_is_set(v) for v in value._values.values())
+    if isinstance(value, (list, dict, np.ndarray)):
+        return len(value) > 0
+    return value is not None
+
+
+def _from_core(field: FieldInfo, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value
+    if field.is_map:
+        made = MessageMap(field)
+        for entry in value:
+            made[entry.get("key", "")] = made._make._of(entry.get("value", {}))
+        return made
+    if field.repeated:
+        return Repeated(field, (message_class(field.kind)._of(v) for v in value) if field.is_message else value)
+    return message_class(field.kind)._of(value) if field.is_message else value
+
+
+def _to_core(field: FieldInfo, value: Any) -> Any:
+    if field.is_map:
+        return [{"key": key, "value": v._dict()} for key, v in value.items()]
+    if field.is_message:
+        return [v._dict() for v in value] if field.repeated else value._dict()
+    return value
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a dict of the core's, but for its texts and numbers."""
+    if isinstance(value, dict):
+        return {key: _copied(v) for key, v in value.items()}
+    return [_copied(v) for v in value] if isinstance(value, list) else value
+
+
+def _checked(name: str, field: FieldInfo, value: Any) -> Any:
+    """A value as the field holds it."""
+    if field.kind == "text":
+        if isinstance(value, bytes):
+            value = value.decode()
+        if not isinstance(value, str):
+            raise ArgumentTypeError(message(name, field.name, "str", describe(value)))
+        return value
+    try:
+        if field.kind == "int":
+            number = int(value)
+            if isinstance(value, (float, np.floating)) and number != value:
+                raise ValueError
+            return number
+        return bool(value) if field.kind == "flag" else float(np.float32(value))
+    except OverflowError:
+        raise ArgumentError(message(name, field.name, "a number of 64 bits", describe(value))) from None
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(message(name, field.name, field.kind, describe(value))) from None

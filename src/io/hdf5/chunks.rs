@@ -1,0 +1,129 @@
+//! Arrays in chunks: a tree of pieces, each through filters, put together.
+
+use super::source::{Cursor, FileBytes, broken};
+use super::tree;
+use nnrs_kernels::error::Result;
+use std::io::Read;
+
+/// Deflate shrinks by no more.
+pub(super) const MOST_PER_BYTE: usize = 1032;
+
+const DEFLATE: usize = 1;
+const SHUFFLE: usize = 2;
+const CHECKSUM: usize = 3;
+
+/// The numbers of an array's filters, in the order in which they were applied.
+pub(super) fn filters(data: &[u8]) -> Result<Vec<usize>> {
+    let mut c = Cursor(data);
+    let (version, n) = (c.byte()?, c.byte()?);
+    c.take(if version == 1 { 6 } else { 0 })?;
+    let mut found = Vec::new();
+    for _ in 0..n {
+        let id = c.short()?;
+        let name = if version == 1 || id >= 256 { c.short()? } else { 0 };
+        c.take(2)?;
+        let values = c.short()?;
+        c.take(if version == 1 { name.next_multiple_of(8) } else { name })?;
+        c.take(4 * (values + if version == 1 { values % 2 } else { 0 }))?;
+        if ![DEFLATE, SHUFFLE, CHECKSUM].contains(&id) {
+            return Err(broken(format!("values went through filter {id}; only deflate and shuffle are supported")));
+        }
+        found.push(id);
+    }
+    Ok(found)
+}
+
+/// How the values of an array lie.
+pub(super) struct Chunked<'a> {
+    pub shape: &'a [usize],
+    pub chunk: Vec<usize>,
+    pub size: usize,
+    pub filters: Vec<usize>,
+}
+
+impl Chunked<'_> {
+    /// Copies all chunks of a tree into an array's bytes; there must be one for each place.
+    pub fn read(&self, source: &FileBytes, root: u64, to: &mut [u8]) -> Result<()> {
+        let mut left = to.len();
+        tree::visit(source, root, 1, 8 + 8 * (self.chunk.len() + 1), |key, address| {
+            let mut c = tree::key(key);
+            let (stored, mask) = (c.number(4)? as usize, c.number(4)?);
+            let at = self.chunk.iter().map(|_| c.number(8)).collect::<Result<Vec<u64>>>()?;
+            let values = self.unfiltered(source.values(address, stored)?, mask)?;
+            left = left.checked_sub(self.place(&values, &at, to)?).ok_or_else(|| broken("chunks overlap"))?;
+            Ok(())
+        })?;
+        if left == 0 { Ok(()) } else { Err(broken(format!("{left} bytes of its values are missing"))) }
+    }
+
+    fn bytes(&self) -> Result<usize> {
+        let n = self.chunk.iter().try_fold(self.size, |n, d| n.checked_mul(*d));
+        n.filter(|n| *n > 0).ok_or_else(|| broken("a chunk has no size that a computer can hold"))
+    }
+
+    fn unfiltered(&self, stored: &[u8], mask: u64) -> Result<Vec<u8>> {
+        let bytes = self.bytes()?;
+        if bytes > stored.len().saturating_mul(MOST_PER_BYTE) {
+            return Err(broken(format!("a chunk claims {bytes} bytes, but {} are stored", stored.len())));
+        }
+        let mut values = stored.to_vec();
+        for (i, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| mask >> i & 1 == 0) {
+            let _ = i;
+            values = match *filter {
+                DEFLATE => inflate(&values, bytes + 4)?,
+                SHUFFLE => unshuffle(&values, self.size),
+                _ => values[..values.len().saturating_sub(4)].to_vec(),
+            };
+        }
+        match values.len() == bytes {
+            true => Ok(values),
+            false => Err(broken(format!("a chunk has {} bytes, expected {bytes}", values.len()))),
+        }
+    }
+
+    /// Copies the rows of a chunk that lie in the array; gives how many bytes those are.
+    fn place(&self, values: &[u8], at: &[u64], to: &mut [u8]) -> Result<usize> {
+        let at: Vec<usize> = at.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
+        let inside = |(i, n): (usize, &usize)| self.chunk[i].min(n.saturating_sub(at[i]));
+        let part: Vec<usize> = self.shape.iter().enumerate().map(inside).collect();
+        if part.contains(&0) || at.iter().zip(&self.chunk).any(|(a, c)| a % c != 0) {
+            return Err(broken("a chunk lies outside of its array"));
+        }
+        let last = part.len() - 1;
+        let row = part[last] * self.size;
+        let rows: usize = part[..last].iter().product();
+        for r in 0..rows {
+            let (mut from, mut into, mut rest) = (0, at[last], r);
+            let (mut from_step, mut into_step) = (self.chunk[last], self.shape[last]);
+            for i in (0..last).rev() {
+                let index = rest % part[i];
+                rest /= part[i];
+                from += index * from_step;
+                into += (at[i] + index) * into_step;
+                from_step *= self.chunk[i];
+                into_step *= self.shape[i];
+            }
+            let (from, into) = (from * self.size, into * self.size);
+            to[into..into + row].copy_from_slice(&values[from..from + row]);
+        }
+        Ok(rows * row)
+    }
+}
+
+/// Unpacks what is at most `most` bytes.
+fn inflate(packed: &[u8], most: usize) -> Result<Vec<u8>> {
+    let mut values = Vec::new();
+    let read = flate2::read::ZlibDecoder::new(packed).take(most as u64).read_to_end(&mut values);
+    read.map_err(|e| broken(format!("a chunk cannot be unpacked: {e}")))?;
+    Ok(values)
+}
+
+/// Puts the bytes of each element together again, of which all first ones lie first, then all second ones.
+fn unshuffle(values: &[u8], size: usize) -> Vec<u8> {
+    let n = values.len() / size;
+    let mut whole = values.to_vec();
+    for (i, b) in values[..n * size].iter().enumerate() {
+        whole[i % n * size + i / n] = *b;
+    }
+    whole
+}

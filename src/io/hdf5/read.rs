@@ -1,0 +1,207 @@
+//! Reading: a walk over all groups, each object once.
+
+use super::chunks::{Chunked, MOST_PER_BYTE, filters};
+use super::header::{HeaderMessage, messages, only};
+use super::source::{Cursor, FileBytes, broken};
+use super::{Dataset, SIGNATURE, UNDEFINED, datatype, group, kind};
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use nnrs_kernels::shape::Shape;
+use std::collections::HashSet;
+
+/// Groups in groups that a file may have; one with thousands is an attack.
+const MOST_DEPTH: usize = 100;
+
+/// Reads all arrays of a file, in the order of their names.
+///
+/// # Errors
+/// `Format` where the bytes are no HDF5, or have what is not supported.
+///
+/// ```
+/// use nnrs::io::hdf5::{read, write, Attribute};
+/// use nnrs::NdArray;
+/// let w = NdArray::from_slice(&[1.0f32, 2.0], [2].into())?;
+/// let mut bytes = Vec::new();
+/// write(&mut bytes, &[("layer/W".into(), w, vec![("need_grad", Attribute::Flag(true))])])?;
+/// let found = read(&bytes)?;
+/// assert_eq!((found[0].name.as_str(), found[0].array.to_vec::<f32>()?), ("layer/W", vec![1.0, 2.0]));
+/// assert_eq!(found[0].attributes, [("need_grad".to_string(), Some(1.0))]);
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub fn read(bytes: &[u8]) -> Result<Vec<Dataset>> {
+    let (source, root) = superblock(bytes)?;
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let mut todo = vec![(String::new(), 0, root)];
+    while let Some((name, depth, address)) = todo.pop() {
+        if !seen.insert(address) {
+            continue;
+        }
+        if depth > MOST_DEPTH {
+            let start: String = name.chars().take(40).collect();
+            return Err(broken(format!("the name '{start}'... lies in more than {MOST_DEPTH} scopes")));
+        }
+        let messages = messages(&source, address)?;
+        let Some(members) = group::members(&source, &messages, &name)? else {
+            let dataset = dataset(&source, &name, &messages).map_err(|e| broken(format!("parameter '{name}': {e}")))?;
+            found.push(dataset);
+            continue;
+        };
+        let full = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}/{key}") };
+        for (key, address) in members.into_iter().rev() {
+            source.spend(name.len() / 8)?;
+            todo.push((full(&key), depth + 1, address));
+        }
+    }
+    Ok(found)
+}
+
+fn superblock(bytes: &[u8]) -> Result<(FileBytes<'_>, u64)> {
+    let mut c = Cursor(bytes);
+    if !bytes.starts_with(&SIGNATURE) {
+        let start = bytes[..bytes.len().min(8)].escape_ascii();
+        return Err(broken(format!("it starts with '{start}', not with HDF5's signature")));
+    }
+    c.take(8)?;
+    let version = c.byte()?;
+    c.take(if version < 2 { 4 } else { 0 })?;
+    let (offset_size, length_size) = (c.byte()?.into(), c.byte()?.into());
+    if version > 3 || ![2, 4, 8].contains(&offset_size) || ![2, 4, 8].contains(&length_size) {
+        return Err(broken(format!("a superblock of version {version} with addresses of {offset_size} bytes")));
+    }
+    c.take(match version {
+        0 => 1 + 8,
+        1 => 1 + 12,
+        _ => 1,
+    })?;
+    let base = c.number(offset_size)?;
+    let source = FileBytes::new(bytes, base, offset_size, length_size);
+    // Two more addresses and, in the older versions, that of drivers and the name of the root.
+    c.take(offset_size * if version < 2 { 4 } else { 2 })?;
+    let root = source.offset(&mut c)?;
+    Ok((source, root))
+}
+
+fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result<Dataset> {
+    let need = |kind: u16, what: &str| {
+        only(messages, kind, what)?
+            .ok_or_else(|| broken(format!("it is neither a group nor an array: it has no {what}")))
+    };
+    let shape = dataspace(source, need(kind::DATASPACE, "shape")?)?;
+    let shape = shape.ok_or_else(|| broken("it has no values"))?;
+    let element = datatype::read(need(kind::DATATYPE, "type")?)?;
+    if messages.iter().any(|m| m.kind == kind::EXTERNAL_FILES) {
+        return Err(broken("it keeps its values in another file"));
+    }
+    let size = element.dtype.size();
+    let bytes = shape.iter().try_fold(size, |n, d| n.checked_mul(*d));
+    let claim = || broken(format!("it claims shape {shape}, but the file has {} bytes", source.len()));
+    let bytes = bytes.filter(|n| *n <= source.len().saturating_mul(MOST_PER_BYTE)).ok_or_else(claim)?;
+    let filters = only(messages, kind::FILTERS, "filters")?.map_or(Ok(Vec::new()), filters)?;
+    let chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
+    let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element)?;
+    let numbers = messages.iter().filter(|m| m.kind == kind::ATTRIBUTE && !m.shared);
+    let attributes = numbers.map(|m| attribute(source, m.data)).collect::<Result<_>>()?;
+    Ok(Dataset { name: name.to_string(), array, attributes })
+}
+
+/// The shape; `None` of what has no values.
+fn dataspace(source: &FileBytes, data: &[u8]) -> Result<Option<Shape>> {
+    let mut c = Cursor(data);
+    let (version, rank, _) = (c.byte()?, c.byte()?, c.byte()?);
+    match version {
+        1 => c.take(5).map(drop)?,
+        2 if c.byte()? == 2 => return Ok(None),
+        2 => {}
+        _ => return Err(broken("its shape is of an unknown version")),
+    }
+    let size = |n: u64| usize::try_from(n).map_err(|_| broken("its shape is too large"));
+    let sizes = (0..rank).map(|_| source.length(&mut c).and_then(size)).collect::<Result<Vec<usize>>>()?;
+    Shape::from(sizes).checked().map(Some)
+}
+
+fn values(
+    source: &FileBytes,
+    layout: &[u8],
+    mut chunked: Chunked,
+    bytes: usize,
+    element: datatype::ElementType,
+) -> Result<NdArray> {
+    let array = NdArray::new(chunked.shape.into());
+    let size = chunked.size;
+    let mut c = Cursor(layout);
+    let (version, class) = (c.byte()?, c.byte()?);
+    if version != 3 {
+        return Err(broken(format!("its values lie in a layout of version {version}; only version 3 is supported")));
+    }
+    let none = || broken(format!("of shape {}, it has no values in the file", Shape::from(chunked.shape)));
+    let whole = match class {
+        0 => {
+            let n = c.short()?;
+            Some(c.take(n)?)
+        }
+        1 => match source.offset(&mut c)? {
+            UNDEFINED if bytes == 0 => Some(&[][..]),
+            UNDEFINED => return Err(none()),
+            address => Some(source.values(address, bytes)?),
+        },
+        _ => None,
+    };
+    if whole.is_some_and(|w| w.len() != bytes) {
+        return Err(broken(format!("it has {} bytes, expected {bytes}", whole.map_or(0, <[u8]>::len))));
+    }
+    if let Some(whole) = whole {
+        array.overwrite(element.dtype)?.bytes_mut().copy_from_slice(whole);
+        return settled(array, element, size);
+    }
+    let rank = usize::from(c.byte()?);
+    let root = source.offset(&mut c)?;
+    if rank != chunked.shape.len() + 1 || rank < 2 {
+        return Err(broken("its chunks have another number of axes"));
+    }
+    chunked.chunk = (1..rank).map(|_| Ok(c.number(4)? as usize)).collect::<Result<_>>()?;
+    if chunked.chunk.contains(&0) || c.number(4)? != size as u64 {
+        return Err(broken("its chunks have no size"));
+    }
+    match root {
+        UNDEFINED if bytes == 0 => {}
+        UNDEFINED => return Err(none()),
+        _ if bytes == 0 => {}
+        root => chunked.read(source, root, array.overwrite(element.dtype)?.bytes_mut())?,
+    }
+    settled(array, element, size)
+}
+
+/// Bytes in this machine's order, booleans 0 and 1.
+fn settled(array: NdArray, element: datatype::ElementType, size: usize) -> Result<NdArray> {
+    let data = array.modify(element.dtype)?;
+    if element.swapped {
+        data.bytes_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    if element.dtype == DType::Bool {
+        data.settle_booleans();
+    }
+    Ok(array)
+}
+
+/// An attribute: its name, and its value if it is one number.
+fn attribute(source: &FileBytes, data: &[u8]) -> Result<(String, Option<f64>)> {
+    let mut c = Cursor(data);
+    let version = c.byte()?;
+    let shared = version > 1 && c.byte()? & 3 != 0 || version == 1 && c.byte()? > 1;
+    if !(1..=3).contains(&version) {
+        return Err(broken(format!("an attribute of version {version}")));
+    }
+    let sizes = [c.short()?, c.short()?, c.short()?];
+    c.take(if version == 3 { 1 } else { 0 })?;
+    let padded = |n: usize| if version == 1 { n.next_multiple_of(8) } else { n };
+    let (name, kind, space) = (c.take(padded(sizes[0]))?, c.take(padded(sizes[1]))?, c.take(padded(sizes[2]))?);
+    let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_string();
+    let is_one = !shared && dataspace(source, space)?.is_some_and(|s| s.size() == 1);
+    let Some(element) = datatype::read(kind).ok().filter(|_| is_one) else { return Ok((name, None)) };
+    let array = NdArray::new([1].into());
+    let bytes = array.overwrite(element.dtype)?;
+    bytes.bytes_mut().copy_from_slice(c.take(element.dtype.size())?);
+    let value = settled(array, element, element.dtype.size())?.to_vec::<f64>()?;
+    Ok((name, value.first().copied()))
+}

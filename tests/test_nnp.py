@@ -1,0 +1,255 @@
+"""NNabla's files: networks of its own load and run to its numbers, what nnrs writes says the same, and loops and passes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnp_networks
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.parametric_functions as PF
+from file_helpers import fresh  # noqa: F401 - a fixture
+from nnrs._messages import parse_text
+from nnrs.utils.nnp_graph import NnpLoader, NnpNetworkPass
+from nnrs.utils.save import create_proto, save
+
+GOLDEN = Path(__file__).parent / "golden" / "nnp"
+
+
+def theirs(name):
+    """What NNabla wrote, as a message."""
+    path = GOLDEN / name
+    text = path.read_text() if path.suffix == ".nntxt" else zipfile.ZipFile(path).read("network.nntxt").decode()
+    return parse_text("NNablaProtoBuf", text)
+
+
+def test_nnablas_networks_run_to_nnablas_numbers():
+    assert nnp_networks.check(GOLDEN) == {"functions.nnp": 214, "layers-open.nnp": 4, "layers.nnp": 1}
+
+
+def test_networks_over_all_functions_say_what_nnablas_say():
+    ours = create_proto({"networks": [nnp_networks.network(*m) for m in nnp_networks.functions()]}, False, False)
+    makers = {name: f for n in ours.network for f in n.function for name in f.output}
+    variables = {v.name: v for n in ours.network for v in n.variable}
+    compared = 0
+    for network in theirs("functions.nnp").network:
+        shapes = {v.name: v for v in network.variable}
+        for f in network.function:
+            for name in f.output:
+                if not name.startswith("@"):  # not a part of a function that is several
+                    makers[name].name = f.name
+                    assert (str(makers[name]), str(variables[name])) == (str(f), str(shapes[name]))
+                    compared += 1
+    assert compared == 214
+
+
+def test_all_that_save_takes_is_written_as_nnabla_writes_it():
+    made = create_proto(nnp_networks.contents())
+    assert str(made) == str(theirs("contents.nntxt"))
+
+
+def test_loops():
+    wanted = np.load(GOLDEN / "loops.npz")
+    for name, found in nnp_networks.looped(GOLDEN / "loops.nntxt").items():
+        if found.dtype.kind == "U":
+            assert found.tolist() == wanted[name].tolist()
+        else:
+            np.testing.assert_allclose(found, wanted[name], 1e-5, 1e-6)
+
+
+def small():
+    """A network of two layers, its input and its output."""
+    x = nn.Variable((4, 3))
+    y = PF.affine(F.relu(PF.affine(x, 5, name="one")), 2, name="two")
+    return x, y, {"networks": [{"name": "net", "batch_size": 4, "outputs": {"y": y}, "names": {"x": x}}]}
+
+
+@pytest.mark.parametrize("kind", [".nnp", ".nntxt", ".prototxt", ".protobuf"])
+def test_a_network_comes_back_in_each_format(tmp_path, kind):
+    x, y, contents = small()
+    x.d = np.random.RandomState(0).randn(4, 3)
+    y.forward()
+    save(tmp_path / f"net{kind}", contents, include_params=True)
+    nn.clear_parameters()
+    net = NnpLoader(tmp_path / f"net{kind}").get_network("net")
+    net.inputs["x"].d = x.d
+    net.outputs["y"].forward()
+    np.testing.assert_array_equal(net.outputs["y"].d, y.d)
+    assert list(nn.get_parameters()) == ["one/affine/W", "one/affine/b", "two/affine/W", "two/affine/b"]
+    assert set(net.variables) == {"x", "y", "@net/Affine_out", "@net/ReLU_out", *nn.get_parameters()}
+    assert net.inputs["x"].name == "x" and NnpLoader(tmp_path / f"net{kind}").get_network_names() == ["net"]
+
+
+def test_parameters_of_an_archive_as_floats_or_typed(tmp_path):
+    _, _, contents = small()
+    for kind in (".h5", ".protobuf"):
+        save(tmp_path / "net.nnp", contents, parameter_format=kind)
+        assert zipfile.ZipFile(tmp_path / "net.nnp").namelist() == ["nnp_version.txt", "network.nntxt", f"parameter{kind}"]
+    save(tmp_path / "net.nnp", contents, parameters={"one": nn.Variable((2,))})
+    nn.clear_parameters()
+    nn.load_parameters(tmp_path / "net.nnp")
+    assert [(n, v.shape) for n, v in nn.get_parameters(grad_only=False).items()] == [("one", (2,))]
+
+
+def test_networks_share_the_loaders_parameters(tmp_path):
+    _, _, contents = small()
+    save(tmp_path / "net.nnp", contents)
+    scope = {}
+    loader = NnpLoader(tmp_path / "net.nnp", scope=scope)
+    one, two = loader.get_network("net"), loader.get_network("net", batch_size=1)
+    w = one.variables["one/affine/W"]
+    with nn.parameter_scope("", scope):
+        inner = nn.get_parameters()["one/affine/W"]
+    assert all(np.shares_memory(w.d, v.d) for v in (two.variables["one/affine/W"], inner))
+    assert (one.outputs["y"].shape, two.outputs["y"].shape) == ((4, 2), (1, 2))
+
+
+def test_what_the_file_leaves_out_is_initialized(tmp_path):
+    text = """network { name: "n"
+      variable { name: "x" type: "Buffer" shape { dim: [2, 3] } initializer { type: "Constant" multiplier: 2 } }
+      variable { name: "w" type: "Parameter" shape { dim: [3, 4] } initializer { type: "Uniform" multiplier: 0.5 } }
+      variable { name: "b" type: "Parameter" shape { dim: [4] } }
+      variable { name: "y" type: "Buffer" shape { dim: [2, 4] } }
+      function { name: "f" type: "Affine" input: ["x", "w", "b"] output: "y" affine_param { base_axis: 1 } } }"""
+    net = NnpLoader(io.StringIO(text), extension=".nntxt").get_network("n")
+    assert net.inputs["x"].d.tolist() == [[2, 2, 2]] * 2 and net.inputs["x"].need_grad
+    assert 0 < np.abs(net.variables["w"].d).max() <= 0.5 and not net.variables["b"].d.any()
+    assert all(p.need_grad for p in nn.get_parameters().values())
+
+
+def loaded(change, batch_size=2):
+    """The network `small`, saved and loaded with a change."""
+    _, _, contents = small()
+    file = io.BytesIO()
+    save(file, contents)
+    return NnpLoader(file, extension=".nnp").get_network("net", batch_size, callback=change)
+
+
+def test_passes_take_out_and_replace():
+    change = NnpNetworkPass()
+    change.remove_and_rewire("@net/ReLU")
+    net = loaded(change)
+    assert net.outputs["y"].parent.inputs[0].parent.name == "Affine"
+    change = NnpNetworkPass()
+    change.use_up_to("@net/ReLU_out")
+    assert list(loaded(change).outputs) == ["@net/ReLU_out"]
+    change = NnpNetworkPass()
+    change.drop_function("@net/Affine_1")
+    net = loaded(change)
+    assert list(net.outputs) == ["@net/ReLU_out"] and "two/affine/W" not in net.variables
+    change, x = NnpNetworkPass(), nn.Variable((7, 3))
+    change.set_variable("x", x)
+    change.fix_parameters()
+    net = loaded(change)
+    assert net.inputs["x"] == x and net.outputs["y"].shape == (7, 2)
+    assert not any(net.variables[name].need_grad for name in nn.get_parameters(grad_only=False))
+
+
+def test_passes_change_arguments(capsys):
+    x = nn.Variable((2, 3, 8, 8))
+    h = PF.batch_normalization(PF.convolution(x, 4, (3, 3), name="c"), name="bn")
+    y = F.average_pooling(h, (2, 2))
+    file = io.BytesIO()
+    save(file, {"networks": [{"name": "net", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x}}]})
+    change = NnpNetworkPass(verbose=1)
+    change.set_batch_normalization_batch_stat_all(False)
+    change.force_average_pooling_global("AveragePooling", by_type=True)
+    change.check_average_pooling_global("@net/AveragePooling")
+    seen = []
+
+    @change.on_function_pass_by_type("Convolution")
+    def look(f, variables, scope):
+        seen.append((f.name, [v.name for v in f.inputs], list(f.outputs[0].referrers), f.outputs[0].parent is f))
+
+    net = NnpLoader(file, extension=".nnp").get_network("net", callback=change)
+    assert net.outputs["y"].shape == (2, 4, 1, 1)
+    assert net.outputs["y"].parent.inputs[0].parent.arguments["batch_stat"] is False
+    assert seen == [("@net/Convolution", ["x", "c/conv/W", "c/conv/b"], ["@net/BatchNormalization"], True)]
+    assert "gets the kernel [6, 6]" in capsys.readouterr().out
+    change = NnpNetworkPass()
+    change.check_average_pooling_global("@net/AveragePooling")
+    with pytest.raises(ValueError, match="force_average_pooling_global makes it so"):
+        NnpLoader(file, extension=".nnp").get_network("net", callback=change)
+
+
+def test_states_of_solvers_in_files(tmp_path):
+    contents = nnp_networks.contents()
+    loss = contents["networks"][0]["outputs"]["loss"]
+    loss.forward()
+    for o in contents["optimizers"]:
+        o["solver"].zero_grad()
+    loss.backward()
+    contents["optimizers"][0]["solver"].update()
+    proto = create_proto(contents, save_solver_in_proto=True)
+    assert proto.optimizer[0].solver.states["one/affine/W"].t == 1
+    save(tmp_path / "t.nnp", contents, include_solver_state=True, solver_state_format=".protobuf")
+    names = zipfile.ZipFile(tmp_path / "t.nnp").namelist()
+    assert names[-1] == "optimizer.protobuf.optimizer"
+    pytest.importorskip("h5py")
+    save(tmp_path / "t.nnp", contents, include_solver_state=True)
+    names = zipfile.ZipFile(tmp_path / "t.nnp").namelist()
+    assert names[3:] == ["adam_Adam_optimizer.h5.optimizer", "momentum_Momentum_optimizer.h5.optimizer"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (lambda c: c["networks"][0].pop("names"), ValueError, "expected the key 'names'"),
+        (lambda c: c["networks"][0].update(outputs={"y": 3}), TypeError, "'y'.: expected a Variable, got int 3"),
+        (lambda c: c.update(executors=[{"name": "e", "network": "no"}]), ValueError, "one of the networks 'net'"),
+        (lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]), ValueError, "of the network 'net'"),
+        (lambda c: c.update(monitors=[{"name": "m", "network": "net", "dataset": "d"}]), ValueError, "datasets none"),
+        (lambda c: c.update(networks=[3]), TypeError, "a list of dicts"),
+    ],
+)
+def test_contents_that_do_not_fit(tmp_path, change, error, text):
+    _, _, contents = small()
+    change(contents)
+    with pytest.raises(error, match=text) as e:
+        save(tmp_path / "net.nnp", contents)
+    assert isinstance(e.value, nn.Error) and not list(tmp_path.iterdir())
+
+
+def test_arguments_of_save_that_do_not_fit(tmp_path):
+    _, _, contents = small()
+    for more in ({"parameter_format": ".npz"}, {"include_solver_state": True}, {"solver_state_format": 3}):
+        with pytest.raises(ValueError, match="save: argument"):
+            save(tmp_path / "net.nnp", contents, **more)
+    with pytest.raises(ValueError, match="a file of kind"):
+        save(tmp_path / "net.h5", contents)
+    x = nn.Variable((6, 4))
+    y = F.reshape(PF.affine(x, 4), (8, 3))
+    contents = {"networks": [{"name": "net", "batch_size": 6, "outputs": {"y": y}, "names": {"x": x}}]}
+    with pytest.raises(ValueError, match="begin with the batch's size 6"):
+        save(tmp_path / "net.nnp", contents)
+    save(tmp_path / "net", contents, variable_batch_size=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["net"] and zipfile.is_zipfile(tmp_path / "net")
+
+
+def test_user_code_cannot_be_saved():
+    from cube_function import Cube
+
+    x = nn.Variable((2, 3))
+    contents = {"networks": [{"name": "n", "batch_size": 2, "outputs": {"y": Cube()(x)}, "names": {"x": x}}]}
+    with pytest.raises(RuntimeError, match="user code, which a file cannot hold"):
+        create_proto(contents)
+
+
+def test_networks_that_cannot_be_asked_for(tmp_path):
+    _, _, contents = small()
+    save(tmp_path / "net.nnp", contents)
+    loader = NnpLoader(tmp_path / "net.nnp")
+    with pytest.raises(ValueError, match="one of the networks 'net', got str 'other'"):
+        loader.get_network("other")
+    for batch_size, error in ((0, ValueError), ("a", TypeError), (2**70, (ValueError, OverflowError))):
+        with pytest.raises(error):
+            loader.get_network("net", batch_size=batch_size)
+    with pytest.raises(TypeError, match="a NnpNetworkPass"):
+        loader.get_network("net", callback=3)
+    nn.parameter.set_parameter("one/affine/W", nn.Variable((1,)))
+    assert loader.get_network("net").variables["one/affine/W"].shape == (3, 5)
