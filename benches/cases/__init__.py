@@ -2,6 +2,7 @@
 
 from . import (
     convolution,
+    data_feeding,
     depthwise,
     elementwise,
     feeding,
@@ -28,6 +29,7 @@ TIMED = [
     *depthwise.CASES,
     *recurrent.CASES,
     *solvers.CASES,
+    *data_feeding.CASES,
 ]
 FUNCTIONS = functions.CASES  # a table of their own
 WHOLE = [*memory.CASES, *recompute.CASES, *package.CASES]

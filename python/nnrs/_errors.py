@@ -40,6 +40,10 @@ class FileError(Error, OSError):
     """A file that cannot be read or written."""
 
 
+class NetworkError(Error, OSError):
+    """A server that cannot be reached, refuses or breaks off."""
+
+
 class FolderError(Error, IsADirectoryError):
     """A folder where a file is expected."""
 

@@ -27,19 +27,12 @@ MultiProcessDataParallelCommunicator
 
 MODULES = frozenset(
     """
-_array communicator core.graph_def
-core.variable_batch_size
-
-experimental.graph_converters models models.imagenet models.object_detection
+_array communicator core.graph_def experimental.graph_converters models models.imagenet models.object_detection
 models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
 models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
 models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils utils.audio_utils utils.cli
-utils.converter utils.create_cache utils.data_iterator utils.data_source
-utils.data_source_implements utils.data_source_loader utils.dlpack utils.download
-utils.get_file_handle utils.image_utils
-utils.load utils.nnp_format
-utils.nnp_graph utils.progress utils.qnn utils.save
+models.semantic_segmentation.utils models.utils utils.audio_utils utils.cli utils.converter utils.dlpack
+utils.get_file_handle utils.image_utils utils.load utils.qnn
 """.split()
 )
 """Missing modules, packages among them."""

@@ -7,6 +7,8 @@ import os
 import warnings
 from pathlib import Path
 
+from ._errors import ArgumentError, message
+
 # NNabla 1.39's settings.
 _DEFAULTS = {
     "DATA_ITERATOR": {
@@ -66,3 +68,23 @@ def _add(config: configparser.RawConfigParser, file: Path) -> None:
         warnings.warn(f"{file} is ignored: {error}", RuntimeWarning, stacklevel=2)
         return
     config.read_dict(found)
+def data_setting(name: str) -> str:
+    """What `nnrs.config.nnabla_config` says in its section DATA_ITERATOR, which scripts may have changed."""
+    from . import config
+
+    try:
+        return str(config.nnabla_config.get("DATA_ITERATOR", name)).strip()
+    except configparser.Error:  # a script took it out
+        return _DEFAULTS["DATA_ITERATOR"][name]
+
+
+def data_number(function: str, name: str, least: int = 1) -> int:
+    """A setting of data sources as a number of `least` or more."""
+    text = data_setting(name)
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise ArgumentError(message(function, name, f"a whole number of {least} or more in nnabla_config", repr(text)))
+    return number

@@ -5,7 +5,7 @@ results were dropped (`nnrs.recompute`, `F.forget`), for instance as seen from a
 
 `nnabla_config`: NNabla's settings, a `configparser.RawConfigParser` with its defaults, on top of them what is in
 `/etc/nnabla.conf`, `~/.nnabla`, `nnabla.conf` of the current folder and the file that NNABLA_CONFIG_FILE_PATH names.
-It is for scripts that read and set it; nnrs itself has nothing that goes by it so far.
+Scripts read and set it; data sources and caches go by its section DATA_ITERATOR.
 
 >>> import nnrs as nn
 >>> nn.config.in_recomputing

@@ -1,0 +1,159 @@
+"""Batches out of a data source: samples stacked to arrays, epochs begun anew in the midst of a batch.
+
+What is done so far is kept when a sample fails: the next attempt goes on from there, so nothing is lost or given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, describe, message
+
+
+class Batch(NamedTuple):
+    """What one call of `next` gives: arrays (None at the end), epochs that ended in it, the position behind it."""
+
+    data: tuple[np.ndarray, ...] | None
+    resets: int
+    position: int
+
+
+_SEQUENCES = {tuple, list, np.ndarray}
+
+
+def stack(values: Sequence[Any], variable: str) -> np.ndarray:
+    """Values of equal shape as one array with a new first axis, as `numpy.array` makes it, in half of its time."""
+    first = values[0]
+    if type(first) is np.ndarray and first.ndim:
+        shape, dtype = first.shape, first.dtype
+        if all([type(v) is np.ndarray and v.dtype is dtype and v.shape == shape for v in values]):
+            return np.concatenate(values).reshape((len(values), *shape))
+    try:
+        return np.array(values)
+    except ValueError as error:
+        shapes = sorted({np.shape(v) for v in values})
+        expected = f"values of one shape for {variable!r} in all samples of a batch"
+        raise ShapeError(message("data source", None, expected, ", ".join(map(str, shapes)))) from error
+
+
+def columns(samples: Sequence[Any], variables: Sequence[str]) -> list[np.ndarray]:
+    """An array for each variable, of samples that have a value for each."""
+    return [stack(values, v) for values, v in zip(by_variable(samples, variables), variables, strict=False)]
+
+
+def by_variable(samples: Sequence[Any], variables: Sequence[str]) -> list[Any]:
+    """The values of each variable; samples may have more."""
+    if set(map(type, samples)) <= _SEQUENCES:
+        try:
+            found = list(zip(*samples, strict=True))
+        except ValueError:
+            found = []  # of several lengths
+        if len(found) >= len(variables):
+            return found[: len(variables)]
+    for sample in samples:
+        _check_sample(sample, variables)
+    return [[sample[i] for sample in samples] for i in range(len(variables))]
+
+
+def _check_sample(sample: Any, variables: Sequence[str]) -> None:
+    expected = f"a tuple of {len(variables)} values ({', '.join(variables)}) for each sample"
+    if not hasattr(sample, "__getitem__") or not hasattr(sample, "__len__"):
+        raise ArgumentTypeError(message("data source", None, expected, describe(sample)))
+    if len(sample) < len(variables):
+        raise ArgumentError(message("data source", None, expected, f"{len(sample)} values"))
+
+
+def joined(parts: Sequence[Sequence[np.ndarray]], variables: Sequence[str]) -> list[np.ndarray]:
+    """Parts of a batch, each with an array for each variable, one after the other."""
+    if len(parts) == 1:
+        return list(parts[0])
+    found = []
+    for variable, arrays in zip(variables, zip(*parts, strict=True), strict=False):
+        shapes = sorted({a.shape[1:] for a in arrays})
+        if len(shapes) > 1:
+            expected = f"values of one shape for {variable!r} in all samples of a batch"
+            raise ShapeError(message("data source", None, expected, ", ".join(map(str, shapes))))
+        found.append(np.concatenate(arrays))
+    return found
+
+
+class BatchMaker:
+    """Makes one batch after the other of a data source.
+
+    Args:
+        source: Data source, at its beginning.
+        batch_size: Samples of a batch.
+        stop_exhausted: Whether batches end where a whole one is no longer there; else a new epoch begins.
+    """
+
+    def __init__(self, source: Any, batch_size: int, stop_exhausted: bool) -> None:
+        self.source = source
+        self.size: int = source.size
+        self._batch_size = batch_size
+        self._stop = stop_exhausted
+        self._as_arrays = _gives_arrays(source)
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget what is done of the next batch."""
+        self._parts: list[list[np.ndarray]] = []
+        self._samples: list[Any] = []
+        self._have = 0
+        self._resets = 0
+
+    def make(self) -> Batch:
+        """The next batch."""
+        source = self.source
+        if self._stop and not self._have and source.position + self._batch_size > self.size:
+            return Batch(None, 0, source.position)
+        try:
+            while self._have < self._batch_size or self._at_end():
+                self._go_on()
+        except StopIteration as error:  # it would end the caller's loop without a word
+            raise GraphError(message("next", None, "the data source raised StopIteration")) from error
+        return self._finish()
+
+    def _at_end(self) -> bool:
+        return not self._stop and self.source.position >= self.size
+
+    def _go_on(self) -> None:
+        """Begin a new epoch, or read until this one ends."""
+        source = self.source
+        if self._at_end():
+            source.reset()
+            if self._at_end():
+                expected = f"a source of {self.size} samples whose reset() goes back to the first"
+                raise GraphError(message("next", None, expected, f"position {source.position} after it"))
+            self._resets += 1
+        elif self._as_arrays:
+            start = source.position
+            stop = min(start + self._batch_size - self._have, self.size)
+            self._parts.append(source._batch(start, stop))
+            source._position = stop
+            self._have += stop - start
+        else:
+            sample = source.next()
+            if sample is None:
+                raise ArgumentTypeError(message("next", None, "a tuple from the data source", "None"))
+            self._samples.append(sample)
+            self._have += 1
+
+    def _finish(self) -> Batch:
+        parts, samples, resets = self._parts, self._samples, self._resets
+        self.drop()
+        if resets:
+            self.source.apply_order()
+        variables = self.source.variables
+        found = joined(parts, variables) if parts else columns(samples, variables)
+        return Batch(tuple(found), resets, self.source.position)
+
+
+def _gives_arrays(source: Any) -> bool:
+    """Whether the source makes arrays of several samples itself; a user's own one may have but `next`."""
+    from ._source import DataSource
+
+    kind = type(source)
+    return isinstance(source, DataSource) and kind.next is DataSource.next and kind._batch is not DataSource._batch

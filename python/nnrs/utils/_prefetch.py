@@ -1,0 +1,128 @@
+"""A thread that makes the next batch while the current one is used.
+
+It is asked for one batch at a time. It is a daemon, and ends with its owner: a program that ends does not wait for it.
+A fork waits for a batch that is being made; the child starts a thread of its own when it asks for one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from .. import _forks
+from ._batches import Batch
+
+_SECONDS_AT_EXIT = 1.0
+
+_live: weakref.WeakSet[Prefetcher] = weakref.WeakSet()
+
+
+class Prefetcher:
+    """Runs `make` ahead of `take`.
+
+    Args:
+        make: Makes a batch. It must not refer to the owner, whose end ends the thread.
+    """
+
+    def __init__(self, make: Callable[[], Batch]) -> None:
+        self._make = make
+        self.lock = threading.RLock()  # held while a batch is made
+        self._made: deque[tuple[Batch | None, BaseException | None]] = deque()
+        self._asked = False
+        self._start()
+        _live.add(self)
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._stopped = False
+        self._jobs: SimpleQueue[bool] = SimpleQueue()
+        self._done: SimpleQueue[None] = SimpleQueue()
+        work = (self._jobs, self._done, self._made, self.lock, self._make)
+        self._thread = threading.Thread(target=_serve, args=work, name="nnrs-batches", daemon=True)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Have the next batch made, unless it is asked for already."""
+        if self._stopped or self._process != os.getpid():  # a child, or the interpreter's end: there is no thread
+            self._start()
+            if self._asked and not self._made:
+                self._jobs.put(True)
+        if not self._asked:
+            self._asked = True
+            self._jobs.put(True)
+
+    def settle(self) -> None:
+        """Wait until the thread is idle."""
+        if self._asked:
+            self.request()
+            while not self._made:
+                self._done.get()
+
+    def take(self) -> Batch:
+        """The next batch; what making it raised is raised here, and the next call tries again."""
+        self.request()
+        self.settle()
+        self._asked = False
+        batch, error = self._made.popleft()
+        if batch is not None:
+            return batch
+        try:
+            raise error or SystemError("no batch and no error")
+        finally:
+            del error  # its traceback refers to this frame
+
+    def drop(self) -> None:
+        """Forget the batch that was made ahead."""
+        self.settle()
+        self._made.clear()
+        self._asked = False
+
+    def stop(self) -> None:
+        """Let the thread end after the batch that it is at."""
+        self._stopped = True
+        if self._process == os.getpid():
+            self._jobs.put(False)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the thread's end."""
+        if self._process == os.getpid() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+
+def _serve(
+    jobs: SimpleQueue[bool],
+    done: SimpleQueue[None],
+    made: deque[tuple[Batch | None, BaseException | None]],
+    lock: Any,
+    make: Callable[[], Batch],
+) -> None:
+    while jobs.get():
+        with lock:
+            made.append(_outcome(make))
+        done.put(None)
+
+
+def _outcome(make: Callable[[], Batch]) -> tuple[Batch | None, BaseException | None]:
+    try:
+        return make(), None
+    except BaseException as error:  # also what ends a thread: the caller waits for it
+        return None, error
+
+
+def _end() -> None:
+    """Threads that finish soon do so before the interpreter does."""
+    waiting = list(_live)
+    for prefetcher in waiting:
+        prefetcher.stop()
+    for prefetcher in waiting:
+        prefetcher.join(_SECONDS_AT_EXIT / len(waiting))
+
+
+atexit.register(_end)
+_forks.hold(lambda: [prefetcher.lock for prefetcher in list(_live)])

@@ -1,0 +1,137 @@
+"""What all data sources have in common."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import weakref
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from .._errors import ArgumentTypeError, describe, message
+from ._batches import columns
+
+_SEED = 313
+
+_open_sources: weakref.WeakSet[DataSource] = weakref.WeakSet()
+
+
+class DataSource:
+    """A sequence of samples that is read again and again.
+
+    Args:
+        shuffle: Whether each epoch has an order of its own.
+        rng: Random generator for the orders, with a method `permutation`; by default a `RandomState(313)`.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class with its own way to read one sample reads several so, too."""
+        super().__init_subclass__(**kwargs)
+        if {"_get_data", "_get_data_of_generation"} & set(vars(cls)) and "_batch" not in vars(cls):
+            cls._batch = DataSource._batch  # type: ignore[method-assign]
+
+    def __init__(self, shuffle: bool = False, rng: Any = None) -> None:
+        if rng is not None and not callable(getattr(rng, "permutation", None)):
+            expected = "a random generator of NumPy's"
+            raise ArgumentTypeError(message(type(self).__name__, "rng", expected, describe(rng)))
+        self._rng: Any = np.random.RandomState(_SEED) if rng is None else rng
+        self._variables: Sequence[str] = ()
+        self._generation = -1
+        self._shuffle = shuffle
+        self._position = 0
+        self._size = 0
+        self._closed = False
+        self._order: Any = None
+        self._original_order: Any = None
+        self._original_source_uri: str | None = None
+        with contextlib.suppress(TypeError):  # one that cannot be hashed is not closed at exit
+            _open_sources.add(self)
+
+    def _get_data(self, position: int) -> Any:
+        """The sample at a position of the epoch."""
+        raise NotImplementedError(f"{type(self).__name__} has no _get_data(position)")
+
+    def _get_data_of_generation(self, position: int, generation: int) -> Any:
+        """The same in the order of an epoch of its own count."""
+        return self._get_data(position)
+
+    def _generate_order(self, generation: int) -> None:
+        """Make the order of that epoch, if it is not there; slices of one source share it."""
+
+    def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
+        """An array for each variable of the samples from one position to another; `generation` as above."""
+        if generation is None:
+            samples = [self._get_data(p) for p in range(start, stop)]
+        else:
+            samples = [self._get_data_of_generation(p, generation) for p in range(start, stop)]
+        return columns(samples, self._variables)
+
+    def __iter__(self) -> DataSource:
+        return self
+
+    def __next__(self) -> Any:
+        return self.next()
+
+    def __enter__(self) -> DataSource:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: Any, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what the source holds; a second call does nothing."""
+        self._closed = True
+
+    @property
+    def order(self) -> Any:
+        """The order of the samples in this epoch, for sources that have one (else None)."""
+        return self._order
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """Names of what a sample has."""
+        return self._variables
+
+    def next(self) -> Any:
+        """The sample at the position, which moves on."""
+        data = self._get_data(self._position)
+        self._position += 1
+        return data
+
+    @property
+    def position(self) -> int:
+        """How many samples of this epoch were read."""
+        return self._position
+
+    @property
+    def size(self) -> int:
+        """Samples of an epoch."""
+        return self._size
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether each epoch has an order of its own."""
+        return self._shuffle
+
+    @shuffle.setter
+    def shuffle(self, value: bool) -> None:
+        self._shuffle = value
+
+    def reset(self) -> None:
+        """Begin an epoch."""
+        self._position = 0
+
+    def apply_order(self) -> None:
+        """Take the order of the next epoch: called when the batch in which an epoch ended is made."""
+
+
+def _close_all() -> None:
+    for source in list(_open_sources):
+        with contextlib.suppress(Exception):  # the others are closed all the same
+            source.close()
+
+
+atexit.register(_close_all)

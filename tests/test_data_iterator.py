@@ -1,0 +1,540 @@
+"""Orders, shuffling and batches of data iterators are NNabla's; what goes wrong is told, and nothing hangs or is left.
+
+golden/data_feeding.json has what NNabla gave for the runs of feeding_scenarios.py (golden/make_data.py).
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import feeding_scenarios as scenarios
+import nnrs as nn
+from nnrs.utils import data_source as sources
+from nnrs.utils.data_iterator import (
+    DataIterator,
+    data_iterator,
+    data_iterator_concat_datasets,
+    data_iterator_csv_dataset,
+    data_iterator_simple,
+)
+from nnrs.utils.data_source_implements import ConcatDataSource, SimpleDataSource
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "data_feeding.json").read_text(encoding="utf-8"))
+WAIT = 20  # seconds until a test counts as hung
+
+
+@pytest.fixture(autouse=True)
+def settings():
+    from nnrs import config
+
+    before = dict(config.nnabla_config["DATA_ITERATOR"])
+    yield
+    config.nnabla_config.read_dict({"DATA_ITERATOR": before})
+    gc.collect()
+    for thread in threads():
+        thread.join(WAIT)
+    assert not threads()
+
+
+def threads() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name == "nnrs-batches"]
+
+
+# --- as in NNabla -----------------------------------------------------------------------------------------------------
+
+
+def needs(spec: dict[str, Any]) -> None:
+    if spec["kind"] == ".h5":
+        pytest.importorskip("h5py")
+
+
+@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
+@pytest.mark.parametrize("name", scenarios.SPECS)
+def test_a_run_is_nnablas(name, thread, tmp_path):
+    spec = scenarios.SPECS[name]
+    needs(spec)
+    theirs = GOLDEN["runs"][name]
+    mine = scenarios.run(spec, tmp_path, thread)
+    assert mine == {k: v for k, v in theirs.items() if k in mine}
+
+
+@pytest.mark.parametrize("name", scenarios.SLICES)
+def test_slices_are_nnablas(name, tmp_path):
+    assert scenarios.run_slices(scenarios.SLICES[name], tmp_path) == GOLDEN["slices"][name]
+
+
+@pytest.mark.parametrize("name", scenarios.CACHED_SLICES)
+def test_a_slice_with_caches_is_nnablas(name, tmp_path):
+    assert scenarios.run_cached_slice(scenarios.CACHED_SLICES[name], tmp_path) == GOLDEN["cached slices"][name]
+
+
+@pytest.mark.parametrize("name", scenarios.WRAPPED)
+def test_functions_for_each_kind_of_data_are_nnablas(name, tmp_path):
+    assert scenarios.run_wrapped(scenarios.WRAPPED[name], tmp_path) == GOLDEN["wrapped"][name]
+
+
+def test_names_and_defaults_are_nnablas():
+    events = "epoch_begin_callbacks=(), epoch_end_callbacks=(), stop_exhausted=False"
+    signatures = {
+        data_iterator: "data_source, batch_size, rng=None, use_thread=True, with_memory_cache=True, "
+        f"with_file_cache=False, cache_dir=None, {events}",
+        data_iterator_simple: "load_func, num_examples, batch_size, shuffle=False, rng=None, use_thread=True, "
+        f"with_memory_cache=False, with_file_cache=False, cache_dir=None, {events}",
+        data_iterator_csv_dataset: "uri, batch_size, shuffle=False, rng=None, use_thread=True, normalize=True, "
+        f"with_memory_cache=True, with_file_cache=True, cache_dir=None, {events}",
+        DataIterator: f"data_source, batch_size, rng=None, use_thread=True, {events}",
+        ConcatDataSource: "data_source_list, shuffle=True, rng=None",
+        DataIterator.slice: "self, rng, num_of_slices=None, slice_pos=None, slice_start=None, slice_end=None, "
+        "cache_dir=None, use_cache=False, drop_last=False",
+    }
+    for function, text in signatures.items():
+        found = [p.replace(annotation=inspect.Parameter.empty) for p in inspect.signature(function).parameters.values()]
+        assert str(inspect.Signature(found)) == f"({text})", function
+
+
+# --- where nnrs does what is right ------------------------------------------------------------------------------------
+
+
+def test_slices_with_a_memory_cache_are_the_whole_in_each_epoch():
+    """As in processes of a data-parallel training, each with a source of its own. NNabla's read some twice."""
+    parts = []
+    for i in range(2):
+        source = scenarios.custom_source(12, True, 4)
+        whole = data_iterator(source, 3, rng=np.random.RandomState(4))
+        parts.append(whole.slice(None, 2, i))
+    for _ in range(5):
+        epoch = [int(v) for part in parts for _ in range(2) for v in part.next()[1]]
+        assert sorted(epoch) == list(range(12))
+
+
+def test_a_slice_leaves_the_whole_where_it_was():
+    whole = data_iterator_simple(scenarios.load, 8, 2)
+    whole.next()
+    part = whole.slice(None, slice_start=4, slice_end=8)
+    assert part.next()[1].tolist() == [4, 5]
+    assert [whole.next()[1].tolist() for _ in range(2)] == [[2, 3], [4, 5]]
+    assert part.next()[1].tolist() == [6, 7]
+
+
+def test_a_source_that_is_in_a_list_twice():
+    source = SimpleDataSource(scenarios.load, 3)
+    with data_iterator_concat_datasets([source, source], 6) as di:
+        assert di.next()[1].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_the_folder_of_concatenated_sources_is_used(tmp_path):
+    source = SimpleDataSource(scenarios.load, 3)
+    data_iterator_concat_datasets([source], 3, with_file_cache=True, cache_dir=str(tmp_path)).close()
+    assert (tmp_path / "cache_index.csv").exists()
+
+
+def test_position_is_of_what_was_given():
+    with data_iterator_simple(scenarios.load, 5, 2) as di:
+        found = [(di.next(), di.position, di.epoch)[1:] for _ in range(4)]
+    assert found == [(2, 0), (4, 0), (1, 1), (3, 1)]
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda n: n,
+        lambda n: float(n),
+        lambda n: n if n < 3 else n + 0.5,
+        lambda n: np.float32(n),
+        lambda n: [n, n + 1],
+        lambda n: np.full((2, 0), n),
+        lambda n: np.array(n),
+        lambda n: np.full((2, 3), n)[:, ::-1],
+        lambda n: np.asfortranarray(np.full((2, 3), n, ">i2")),
+        lambda n: np.full(2, n, np.float32 if n % 2 else np.int64),
+        lambda n: "ab" * (n + 1),
+        lambda n: np.ma.array([n, n]),
+        lambda n: (n, [n, n]),
+        lambda n: n > 2,
+    ],
+)
+def test_a_batch_is_what_numpy_makes_of_its_samples(value, memory):
+    def load(n):
+        return [value(n)] if not isinstance(value(n), tuple) else value(n)
+
+    with data_iterator_simple(load, 5, 5, with_memory_cache=memory) as di:
+        for _ in range(3):
+            batch = di.next()
+            for i, found in enumerate(batch):
+                expected = np.array([load(n)[i] for n in range(5)])
+                assert found.dtype == expected.dtype and found.shape == expected.shape and found.flags.c_contiguous
+                assert (found == expected).all() and found.flags.writeable
+
+
+def test_batches_own_their_memory():
+    data = np.zeros((4, 3))
+    with data_iterator_simple(lambda i: (data[i],), 4, 4, with_memory_cache=True) as di:
+        for _ in range(3):
+            (x,) = di.next()
+            assert not x.any()
+            x += 1
+    assert not data.any()
+
+
+def test_a_function_may_use_one_buffer_again():
+    buffer = np.zeros(3)
+
+    def load(n):
+        buffer[:] = n
+        return buffer.copy(), np.array(n)
+
+    with data_iterator_simple(load, 4, 4, with_memory_cache=True) as di:
+        for _ in range(3):
+            assert di.next()[0][:, 0].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_single_samples_may_differ_in_shape(memory):
+    with data_iterator_simple(lambda n: (np.full(n, n),), 4, 1, with_memory_cache=memory) as di:
+        assert [di.next()[0].shape for _ in range(6)] == [(1, n) for n in (0, 1, 2, 3, 0, 1)]
+
+
+def test_a_variable_takes_a_batch():
+    x, t = nn.Variable((2, 3)), nn.Variable((2,))
+    with data_iterator_simple(scenarios.load, 4, 2, shuffle=True, rng=np.random.RandomState(0)) as di:
+        x.d, t.d = di.next()
+        order = np.random.RandomState(0).permutation(4)
+        assert t.d.tolist() == order[:2].tolist() and x.d[:, 0].tolist() == order[:2].tolist()
+
+
+def test_loops_end_where_they_are_told_to():
+    di = data_iterator_simple(scenarios.load, 5, 2, stop_exhausted=True)
+    assert [b[1].tolist() for b in di] == [[0, 1], [2, 3]]
+    assert list(di) == []
+    with pytest.raises(StopIteration):
+        di.next()
+    di._reset()
+    assert len(list(di)) == 2
+    di.close()
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def fails_at(number: int, times: int = 10**9, kind: type[BaseException] = KeyError) -> Callable[[int], Any]:
+    left = [times]
+
+    def load(n):
+        if n == number and left[0] > 0 and calls[0]:
+            left[0] -= 1
+            raise kind(f"sample {n}")
+        calls[0] = True
+        return scenarios.load(n)
+
+    calls = [False]
+    return load
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize("thread", [False, True])
+def test_what_a_source_raises_arrives_with_its_traceback(thread, memory):
+    di = data_iterator_simple(fails_at(3), 6, 2, use_thread=thread, with_memory_cache=memory)
+    assert di.next()[1].tolist() == [0, 1]
+    for _ in range(3):
+        with pytest.raises(KeyError, match="sample 3") as e:
+            di.next()
+        assert any(entry.name == "load" for entry in e.traceback)
+    di.close()
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("thread", [False, True])
+def test_after_an_error_nothing_is_lost_or_given_twice(thread, own):
+    """Also where the batch that failed has begun another epoch."""
+    load = fails_at(1, times=4)
+    source = SimpleDataSource(load, 5)
+    if own:
+        source = scenarios.custom_source(5, False, 0)
+        source._get_data = lambda position: load(position)
+        load(0)
+    di = DataIterator(source, 4, use_thread=thread)
+    found, failed = [], 0
+    while len(found) < 5:
+        try:
+            found.append(di.next()[1].tolist())
+        except KeyError:
+            failed += 1
+    assert failed == 4
+    assert [n for batch in found for n in batch] == [n % 5 for n in range(20)]
+    assert di.epoch == 4
+    di.close()
+
+
+@pytest.mark.parametrize("kind", [StopIteration, SystemExit, KeyboardInterrupt, MemoryError])
+def test_errors_of_every_kind_arrive(kind):
+    di = data_iterator_simple(fails_at(0, kind=kind), 2, 2)
+    with pytest.raises(RuntimeError if kind is StopIteration else kind):
+        di.next()
+    di.close()
+
+
+def test_samples_that_do_not_fit_are_an_error_that_says_so():
+    cases = {
+        "(0,), (1,)": lambda n: (np.zeros(n), n),
+        "2 values": lambda n: (n, n) if n == 0 else (n,),
+        "a tuple": lambda n: (n, n) if n == 0 else 3,
+    }
+    for text, load in cases.items():
+        di = data_iterator_simple(load, 2, 2)
+        with pytest.raises((ValueError, TypeError)) as e:
+            di.next()
+        assert isinstance(e.value, nn.Error) and text in str(e.value)
+        di.close()
+    with pytest.raises(TypeError, match="load_func"):
+        data_iterator_simple(lambda n: 3, 2, 2)
+
+
+class Duck:
+    """All that NNabla asks of a source, without its base class."""
+
+    size, variables, shuffle, position = 3, ["a"], False, 0
+
+    def _get_data(self, position):
+        return (np.array(position),)
+
+    def _get_data_of_generation(self, position, generation):
+        return self._get_data(position)
+
+    def next(self):
+        self.position += 1
+        return self._get_data(self.position - 1)
+
+    def reset(self):
+        self.position = 0
+
+    def apply_order(self):
+        pass
+
+    close = apply_order
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_source_without_the_base_class(memory):
+    with data_iterator(Duck(), 2, with_memory_cache=memory) as di:
+        assert [di.next()[0].tolist() for _ in range(3)] == [[0, 1], [2, 0], [1, 2]]
+    with sources.SlicedDataSource(Duck(), slice_start=1) as part:
+        assert [int(v) for (v,) in (part.next(), part.next())] == [1, 2] and part._batch(0, 2)[0].tolist() == [1, 2]
+
+
+class Wrong(sources.DataSource):
+    """Sources that break their word."""
+
+    def __init__(self, way: str):
+        super().__init__()
+        self._size, self._variables, self.way = 2, ("x",), way
+
+    def _get_data(self, position):
+        return None if self.way == "none" else (position,)
+
+    def reset(self):
+        if self.way != "reset":
+            super().reset()
+
+
+@pytest.mark.parametrize("way", ["none", "reset"])
+def test_sources_that_break_their_word(way):
+    di = DataIterator(Wrong(way), 3)
+    with pytest.raises((TypeError, RuntimeError)) as e:
+        di.next()
+    assert isinstance(e.value, nn.Error)
+    di.close()
+
+
+def test_arguments_that_do_not_fit():
+    source = SimpleDataSource(scenarios.load, 4)
+    for make in (
+        lambda: DataIterator(source, 0),
+        lambda: DataIterator(source, 1.5),
+        lambda: SimpleDataSource(scenarios.load, 0),
+        lambda: SimpleDataSource(3, 4),
+        lambda: SimpleDataSource(scenarios.load, 4, rng=3),
+        lambda: ConcatDataSource([]),
+        lambda: sources.SlicedDataSource(source, slice_start=2, slice_end=5),
+        lambda: sources.SlicedDataSource(source, slice_start=3, slice_end=2),
+        lambda: DataIterator(sources.SlicedDataSource(source, slice_start=2, slice_end=2), 1),
+    ):
+        with pytest.raises((ValueError, TypeError)) as e:
+            make()
+        assert isinstance(e.value, nn.Error)
+    with DataIterator(source, 2) as di:
+        for wrong in ({}, {"num_of_slices": 2}, {"num_of_slices": 2, "slice_pos": 2}, {"slice_start": 1}):
+            with pytest.raises(ValueError) as e:
+                di.slice(None, **wrong)
+            assert isinstance(e.value, nn.Error)
+
+
+def test_closing_twice_and_reading_after_it():
+    di = data_iterator_simple(scenarios.load, 4, 2)
+    di.close()
+    di.close()
+    with pytest.raises(ValueError, match="closed"):
+        di.next()
+    with di:
+        pass
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_an_iterator_that_is_dropped_ends_its_thread_and_frees_its_source(memory):
+    def load(n):
+        return (np.zeros(3),)
+
+    di = data_iterator_simple(load, 100, 4, with_memory_cache=memory)
+    di.next()
+    gone = weakref.ref(load)
+    del di, load
+    for thread in threads():
+        thread.join(WAIT)
+    gc.collect()
+    assert not threads() and gone() is None
+
+
+def test_a_thread_is_reused():
+    with data_iterator_simple(scenarios.load, 4, 2) as di:
+        (before,) = threads()
+        for _ in range(10):
+            di.next()
+        assert threads() == [before]
+
+
+def test_callbacks_come_in_the_caller_and_may_be_added():
+    seen = []
+    with data_iterator_simple(scenarios.load, 4, 4) as di:
+        di.register_epoch_begin_callback(lambda e: seen.append(("begin", e, threading.current_thread().name)))
+        di.register_epoch_end_callback(lambda e: seen.append(("end", e, di.epoch)))
+        di.next()
+        with pytest.raises(TypeError):
+            di.register_epoch_end_callback(3)
+    assert seen == [("end", 0, 0), ("begin", 1, threading.current_thread().name)]
+
+
+def child(code: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    script = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}"
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, **more
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "data_iterator_simple(load, 10, 2).next()",
+        "di = data_iterator_simple(load, 10, 2); di.next()",
+        "di = data_iterator_simple(load, 10, 2, with_file_cache=True, with_memory_cache=True); di.next()",
+        "di = data_iterator_simple(load, 10, 2); di.next(); sys.exit()",
+        "import time; di = data_iterator_simple(lambda n: n and time.sleep(60) or (n,), 10, 2)",
+    ],
+)
+def test_a_program_ends_with_an_open_iterator(code):
+    start = time.monotonic()
+    done = child(f"from feeding_scenarios import load; from nnrs.utils.data_iterator import *\n{code}")
+    assert (done.returncode, done.stderr) == (0, "") and time.monotonic() - start < 40
+
+
+def test_an_iterator_that_is_read_when_the_program_ends():
+    """In a function that was registered first, and runs last."""
+    done = child("""
+import atexit
+atexit.register(lambda: print(read()))
+def read():
+    try:
+        return [int(di.next()[0][0]) for _ in range(2)]
+    except RuntimeError as error:
+        return "new thread" in str(error)
+from nnrs.utils.data_iterator import data_iterator_simple
+di = data_iterator_simple(lambda n: (n,), 10, 2)
+""")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout in ("[0, 2]\n", "True\n")
+
+
+@pytest.mark.host
+def test_ctrl_c_while_a_batch_is_waited_for():
+    done = child("""
+import signal, time
+from nnrs.utils.data_iterator import data_iterator_simple
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+def load(n):
+    time.sleep(0.5 * (n == 4))
+    return (n,)
+with data_iterator_simple(load, 20, 2) as di:
+    di.next(), di.next()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        di.next()
+    except KeyboardInterrupt:
+        print("interrupted")
+    print([int(di.next()[0][0]) for _ in range(3)])
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n[4, 6, 8]\n", "")
+
+
+def test_the_function_may_use_nnrs():
+    def load(n):
+        with nn.auto_forward():
+            return nn.functions.relu(nn.Variable.from_numpy_array([n - 2.0, n])).d.copy(), np.array(n)
+
+    with data_iterator_simple(load, 5, 5) as di:
+        assert di.next()[0].tolist() == [[max(n - 2, 0), n] for n in range(5)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.host
+def test_a_fork_goes_on_in_parent_and_child():
+    """The batch that is being made is waited for; both sides go on with the same one."""
+    done = child("""
+import os, time
+from nnrs.utils.data_iterator import data_iterator_simple
+def load(n):
+    time.sleep(0.002)
+    return (n,)
+with data_iterator_simple(load, 1000, 10) as di:
+    for i in range(5):
+        assert di.next()[0][0] == 10 * i
+    here, there = os.pipe()
+    child = os.fork()
+    found = [int(di.next()[0][0]) for _ in range(5)]
+    if not child:
+        os.write(there, repr(found).encode())
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert eval(os.read(here, 1000)) == found == [50, 60, 70, 80, 90], found
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.host
+def test_a_child_leaves_its_parents_cache_alone(tmp_path):
+    done = child(f"""
+import os, tempfile
+tempfile.tempdir = {str(tmp_path)!r}
+from nnrs.utils.data_iterator import data_iterator_simple
+di = data_iterator_simple(lambda n: (n,), 10, 2, with_file_cache=True)
+child = os.fork()
+if child:
+    assert os.waitpid(child, 0)[1] == 0 and len(os.listdir(tempfile.tempdir)) == 1
+    [di.next() for _ in range(9)]
+""")
+    assert (done.returncode, done.stderr) == (0, "") and not list(tmp_path.iterdir())
