@@ -1,0 +1,143 @@
+"""Which backend does what: the one that is set, or one after the other until one can."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..._errors import ArgumentError, Error, FormatError, MissingPackageError, check_name, message
+from . import _opencv, _pillow, _pypng
+from ._arrays import Image
+
+T = TypeVar("T")
+
+
+@dataclass
+class Wanted:
+    """How an image shall be read."""
+
+    grayscale: bool
+    as_uint16: bool
+    num_channels: int
+    palette_indices: bool = False
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A package for images. `functions` has `read`, `encode`, `resize`, as far as the package can."""
+
+    name: str
+    package: str
+    to_install: str
+    functions: ModuleType
+
+
+_ALL = [
+    Backend("PilBackend", "PIL", "nnrs[image]", _pillow),
+    Backend("Cv2Backend", "cv2", "opencv-python-headless", _opencv),
+    Backend("PngBackend", "png", "pypng", _pypng),
+]
+_NAMES = {b.name: b for b in _ALL} | dict(zip(("pil", "cv2", "pypng"), _ALL, strict=True))
+# Endings for which a backend goes before the others.
+_PREFERRED = {".png": "PngBackend"} | dict.fromkeys(
+    (".bmp", ".dib", ".ppm", ".pbm", ".pgm", ".sr", ".ras"), "Cv2Backend"
+)
+
+# What the first bytes say of a file without a name.
+_SIGNATURES = {b"\x89PNG\r\n\x1a\n": ".png", b"BM": ".bmp", b"P4": ".pbm", b"P5": ".pgm", b"P6": ".ppm"}
+
+_chosen: Backend | None = None
+_used: Backend | None = None
+
+
+def is_installed(backend: Backend) -> bool:
+    """Whether the package can be found; it is not imported."""
+    try:
+        return importlib.util.find_spec(backend.package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def available() -> list[str]:
+    return [b.name for b in _ALL if is_installed(b)]
+
+
+def current() -> str:
+    shown = _chosen or _used
+    return shown.name if shown else ""
+
+
+def choose(name: str | None) -> None:
+    global _chosen
+    if name is None or name == "":
+        _chosen = None
+        return
+    backend = _NAMES.get(check_name("set_backend", "backend", name, "the name of a backend"))
+    if backend is None:
+        raise ArgumentError(message("set_backend", "backend", "one of " + ", ".join(_NAMES), repr(name)))
+    if not is_installed(backend):
+        hint = f"pip install '{backend.to_install}'"
+        raise MissingPackageError(
+            message("set_backend", "backend", f"{backend.name} needs the package {backend.package}", hint=hint)
+        )
+    _chosen = backend
+
+
+def read(data: bytes, ending: str, wanted: Wanted) -> Image:
+    """The image in `data`."""
+    kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
+    img = _first("imread", kind, "read", lambda f: f.read(data, wanted))
+    return np.ascontiguousarray(img)
+
+
+def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
+    """The bytes of a file of that kind."""
+    return _first("imsave", "", "encode", lambda f: f.encode(img, ending, as_uint16, auto_scale))
+
+
+def resize(function: str, img: Image, size: tuple[int, int], interpolate: str) -> Image:
+    """The image with (width, height) `size`."""
+    return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate))
+
+
+def _first(function: str, ending: str, task: str, call: Callable[[Any], T]) -> T:
+    """The result of the first backend that can; the errors of all where none can."""
+    global _used
+    errors: list[tuple[str, Exception]] = []
+    for backend in _candidates(ending, task):
+        try:
+            result = call(backend.functions)
+        except MemoryError:
+            raise
+        except Exception as error:  # decoders raise all kinds, by what the bytes happen to be
+            errors.append((backend.name, error))
+        else:
+            _used = backend
+            return result
+    raise _failure(function, errors)
+
+
+def _candidates(ending: str, task: str) -> Iterator[Backend]:
+    if _chosen is not None and hasattr(_chosen.functions, task):
+        yield _chosen
+        return
+    able = [b for b in _ALL if hasattr(b.functions, task) and is_installed(b)]
+    yield from sorted(able, key=lambda b: b.name != _PREFERRED.get(ending))
+
+
+def _failure(function: str, errors: list[tuple[str, Exception]]) -> Exception:
+    if not errors:
+        expected = "images need the package Pillow (or opencv-python-headless or pypng)"
+        return MissingPackageError(message(function, None, expected, hint="pip install 'nnrs[image]'"))
+    ours = [error for _, error in errors if isinstance(error, Error)]
+    if len(ours) == len(errors) and (len(ours) == 1 or function != "imread"):
+        return ours[0]
+    reasons = "; ".join(f"{name}: {error}" for name, error in errors)
+    if function == "imread":
+        return FormatError(message(function, "path", f"no backend can read the image ({reasons})"))
+    return ArgumentError(message(function, "img", f"no backend can do that ({reasons})"))
