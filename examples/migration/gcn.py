@@ -27,13 +27,13 @@ def random_graph(rng, nodes):
 
 
 @parametric_function_api("gcn")
-def gcn(a, x, n_outmaps, with_bias=True):
+def gcn(a, x, n_outmaps, with_bias=True, fix_parameters=False):
     """Multiply by the adjacency what an affine layer makes of the nodes."""
     w_init = UniformInitializer(calc_uniform_lim_glorot(x.shape[1], n_outmaps))
-    w = get_parameter_or_create("W", (x.shape[1], n_outmaps), w_init, True, True)
+    w = get_parameter_or_create("W", (x.shape[1], n_outmaps), w_init, True, not fix_parameters)
     h = F.affine(a, F.affine(x, w))
     if with_bias:
-        h = h + get_parameter_or_create("b", (1, n_outmaps), ConstantInitializer(0))
+        h = h + get_parameter_or_create("b", (1, n_outmaps), ConstantInitializer(0), True, not fix_parameters)
     return h
 
 

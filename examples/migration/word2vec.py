@@ -59,7 +59,7 @@ def main():
         return PF.embed(ids, len(index), 8, initializer=I.UniformInitializer((-0.5, 0.5)), name=name)
 
     def similarity():
-        w = nn.get_parameters()["word/W"].d
+        w = nn.get_parameters()["word/embed/W"].d
         w = w / np.linalg.norm(w, axis=1, keepdims=True)
         inside = [w[index[a]] @ w[index[b]] for k in WORDS.values() for a in k for b in k if a < b]
         return np.mean(inside) - w.mean(axis=0) @ w.mean(axis=0)
