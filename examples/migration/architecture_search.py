@@ -1,4 +1,4 @@
-"""Differentiable architecture search: weights and choices learn in turn; then the best network is cut out and trained."""
+"""Differentiable architecture search: weights and choices learn in turn, then the best network is trained."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""A denoising diffusion model of small pictures: blocks are recomputed in backward, weights are averaged over the steps."""
+"""A denoising diffusion model of small pictures: blocks are recomputed in backward, weights averaged."""
 
 import argparse
 import math
@@ -26,6 +26,10 @@ def pictures(rng, n):
     for k, (place, down) in enumerate(zip(rng.randint(SIZE - 1, size=n), rng.randint(2, size=n))):
         x[(k, 0, slice(None), slice(place, place + 2)) if down else (k, 0, slice(place, place + 2))] = 1
     return x
+
+
+def to_unit(x):
+    return np.clip((x + 1) / 2, 0, 1)
 
 
 def embed_time(t, dim):
@@ -95,7 +99,7 @@ def main():
     monitor_loss = MonitorSeries("Training loss", monitor, interval=2)
     monitor_ema = MonitorSeries("Size of the average", monitor, interval=2)
     monitor_sample = MonitorSeries("Mean of the samples", monitor, interval=1)
-    monitor_image = MonitorImageTile("Samples", monitor, interval=1, normalize_method=lambda v: np.clip((v + 1) / 2, 0, 1))
+    monitor_image = MonitorImageTile("Samples", monitor, interval=1, normalize_method=to_unit)
     monitor_time = MonitorTimeElapsed("Time", monitor, interval=10)
     for i in range(args.max_iter):
         s = rng.randint(STEPS, size=shape[0])

@@ -1,4 +1,4 @@
-"""A graph convolutional network finds the groups of a random graph from a few labelled nodes (Kipf and Welling, 2017)."""
+"""A graph convolutional network finds the groups of a random graph from a few labelled nodes."""
 
 import argparse
 import os

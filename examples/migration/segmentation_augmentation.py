@@ -1,4 +1,4 @@
-"""A small U-Net finds shapes in pictures: files by image_utils, augmentation in NumPy, batch statistics moved by hand."""
+"""A small U-Net finds shapes in pictures: files by image_utils, augmentation in NumPy, mean IoU."""
 
 import argparse
 import glob
@@ -47,6 +47,10 @@ def augment(x, t, rng):
     return np.rot90(x, turns, (1, 2)), np.rot90(t, turns, (1, 2))
 
 
+def mean_iou(p, t):
+    return np.mean([((p == k) & (t == k)).sum() / max(1, ((p == k) | (t == k)).sum()) for k in range(3)])
+
+
 def block(x, maps, name, test):
     with nn.parameter_scope(name):
         h = PF.convolution(x, maps, (3, 3), pad=(1, 1), with_bias=False)
@@ -78,7 +82,9 @@ def main():
     write_pictures(folder, 40, rng)
     pairs = list(load_pairs(folder))
     order = np.random.RandomState(22)
-    train = data_iterator_simple(lambda i: augment(*pairs[i], rng), 32, args.batch_size, True, rng=order, use_thread=False)
+    train = data_iterator_simple(
+        lambda i: augment(*pairs[i], rng), 32, args.batch_size, True, rng=order, use_thread=False
+    )
     x, t = nn.Variable((args.batch_size, 3, SIZE, SIZE)), nn.Variable((args.batch_size, 1, SIZE, SIZE))
     loss = F.mean(F.softmax_cross_entropy(unet(x), t, axis=1))
     vx = nn.Variable((8, 3, SIZE, SIZE))
@@ -107,7 +113,7 @@ def main():
         if i % 10 == 3:
             vpred.forward(clear_buffer=True)
             p = vpred.d.astype(int)
-            monitor_iou.add(i, np.mean([((p == k) & (vt == k)).sum() / max(1, ((p == k) | (vt == k)).sum()) for k in range(3)]))
+            monitor_iou.add(i, mean_iou(p, vt))
             monitor_image.add(i, p[:, None] / 2.0)
             nn.save_parameters(os.path.join(args.monitor_path, "param_%04d.h5" % i))
     logger.info("{} pictures".format(len(pairs)))

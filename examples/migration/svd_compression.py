@@ -37,8 +37,9 @@ def compressed(x, rank, weights):
     with nn.parameter_scope("compressed"):
         h = PF.svd_convolution(x, 8, (3, 3), 5, pad=(1, 1), stride=(2, 2), uv_init=weights["conv/conv/W"], name="conv")
         h = F.relu(h)
-        h = F.relu(PF.svd_affine(h, 48, rank, uv_init=weights["fc1/affine/W"], b_init=weights["fc1/affine/b"], name="fc1"))
-        h = F.relu(PF.svd_affine(h, 32, rank, uv_init=weights["fc2/affine/W"], b_init=weights["fc2/affine/b"], name="fc2"))
+        for name, n in (("fc1", 48), ("fc2", 32)):
+            w, b = weights[name + "/affine/W"], weights[name + "/affine/b"]
+            h = F.relu(PF.svd_affine(h, n, rank, uv_init=w, b_init=b, name=name))
         return PF.affine(h, 10, name="fc3")
 
 
