@@ -62,7 +62,7 @@ def main():
 
     everything = nn.get_parameters()
     alphas = {k: v for k, v in everything.items() if "alpha" in k}
-    solver_w, solver_a = S.Momentum(0.1), S.Adam(0.05, beta1=0.5)
+    solver_w, solver_a = S.Momentum(0.02), S.Adam(0.02, beta1=0.5)
     solver_w.set_parameters({k: v for k, v in everything.items() if k not in alphas})
     solver_a.set_parameters(alphas)
     monitor = Monitor(args.monitor_path)
