@@ -140,7 +140,7 @@ def test_raw_files(tmp_path):
     for width in (1, 2, 4):
         stored = {"sample_width": width, "channels": 2, "frame_rate": 8000}
         assert np.array_equal(
-            auread(tmp_path / "a.raw", raw_format_param=stored), np.frombuffer(data, kind).reshape(-1, 2)
+            auread(tmp_path / "a.raw", raw_format_param=stored), np.frombuffer(data, f"<i{width}").reshape(-1, 2)
         )
     for wrong in (None, {}, {"sample_width": 5, "channels": 1, "frame_rate": 1}, {**stored, "channels": 0}):
         with pytest.raises(ValueError, match="raw_format_param"):

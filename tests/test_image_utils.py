@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -272,7 +274,7 @@ def test_what_is_no_image(backend, tmp_path):
             imread(tmp_path / "a.png")
         except (ValueError, OSError) as error:
             assert isinstance(error, nn.Error)
-        else:  # OpenCV gives what it could read of a file that was cut
+        else:  # OpenCV gives what it could read
             assert backend == "Cv2Backend"
     with pytest.raises(FileNotFoundError, match="there is no file"):
         imread(tmp_path / "b.png")
@@ -295,6 +297,30 @@ def test_changed_bytes_never_crash(backend):
             imread(io.BytesIO(bytes(data)))
         except (ValueError, OSError) as error:
             assert isinstance(error, nn.Error)
+
+
+def claiming(kind):
+    """A small file that says it has 60,000 x 60,000 pixels."""
+    data = bytearray(encoded(RGB, kind).getvalue())
+    if kind == "PNG":
+        data[16:24] = struct.pack(">II", 60000, 60000)
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    elif kind == "BMP":
+        data[18:26] = struct.pack("<ii", 60000, -60000)
+    else:
+        data = bytearray(b"P6\n# large\n60000 60000\n255\nabc")
+    return io.BytesIO(bytes(data))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "PPM"])
+def test_files_that_cannot_hold_what_they_say(kind, backend):
+    with pytest.raises(ValueError, match="bytes of pixels, but the file has"):
+        imread(claiming(kind))
+
+
+def test_files_that_shrink_well():
+    for kind in ("PNG", "TIFF", "GIF"):
+        assert not imread(encoded(np.zeros((3000, 3000), np.uint8), kind), num_channels=3).any()
 
 
 @pytest.mark.parametrize(
@@ -336,3 +362,64 @@ def test_packages_are_imported_when_they_are_used():
         "assert not {'PIL', 'cv2', 'png'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+
+
+def scan(pixels, **more):
+    """A medical image as a file."""
+    pydicom = pytest.importorskip("pydicom")
+    uid = pydicom.uid
+    meta = pydicom.dataset.FileMetaDataset()
+    meta.TransferSyntaxUID, meta.MediaStorageSOPClassUID = uid.ExplicitVRLittleEndian, uid.SecondaryCaptureImageStorage
+    meta.MediaStorageSOPInstanceUID = uid.generate_uid()
+    made = pydicom.dataset.Dataset()
+    made.file_meta = meta
+    made.Rows, made.Columns = pixels.shape[:2]
+    made.SamplesPerPixel = 1 if pixels.ndim == 2 else 3
+    made.PhotometricInterpretation = "MONOCHROME2" if pixels.ndim == 2 else "RGB"
+    if pixels.ndim == 3:
+        made.PlanarConfiguration = 0
+    made.BitsAllocated = made.BitsStored = 8 * pixels.itemsize
+    made.HighBit = made.BitsStored - 1
+    made.PixelRepresentation = 0
+    made.PixelData = pixels.tobytes()
+    for name, value in more.items():
+        setattr(made, name, value)
+    file = io.BytesIO()
+    pydicom.dcmwrite(file, made, enforce_file_format=True)
+    return file
+
+
+GREY = (np.arange(12, dtype=np.uint16) * 300).reshape(3, 4)
+# Of NNabla 1.39: options of the file, and the first channel.
+SCANS = [
+    ({}, [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]),
+    ({"WindowCenter": 1500, "WindowWidth": 2000}, [0, 0, 12, 51, 89, 127, 165, 204, 242, 255, 255, 255]),
+    (
+        {"WindowCenter": 1000, "WindowWidth": 1200, "RescaleSlope": 0.5, "RescaleIntercept": 20},
+        [0, 0, 0, 15, 46, 78, 110, 142, 174, 206, 238, 255],
+    ),
+    (
+        {"PhotometricInterpretation": "MONOCHROME1", "WindowCenter": 64000, "WindowWidth": 4000},
+        [225, 206, 187, 168, 148, 129, 110, 91, 72, 53, 34, 15],  # NNabla's first wraps around to 0
+    ),
+]
+
+
+@pytest.mark.parametrize("more, expected", SCANS)
+def test_medical_images(more, expected):
+    file = scan(GREY, **more)
+    img = imread(file)
+    assert image_utils.get_backend() == "DicomBackend"
+    assert img.shape == (3, 4, 3) and img.dtype == np.uint8
+    assert img[..., 0].ravel().tolist() == img[..., 2].ravel().tolist() == expected
+    assert imread(file, grayscale=True).ravel().tolist() == expected
+    assert imread(file, num_channels=4)[..., 3].min() == 255
+    with pytest.raises(ValueError, match="DicomBackend"):
+        imread(io.BytesIO(file.getvalue()[:200]))
+
+
+def test_medical_images_in_colour_or_below_zero(tmp_path):
+    (tmp_path / "a.dcm").write_bytes(scan(RGB, WindowCenter=128, WindowWidth=255).getvalue())
+    assert np.abs(imread(tmp_path / "a.dcm").astype(int) - RGB).max() <= 1
+    below = scan(np.zeros((2, 2), np.uint16), RescaleIntercept=-1024, WindowCenter=0, WindowWidth=100)
+    assert not imread(below).any()  # NNabla's values wrap around

@@ -5,7 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from . import _calls, _core, _environment, _missing, backward_functions, communicators, config, function, memory
+from . import (
+    _calls,
+    _core,
+    _dlpack,
+    _environment,
+    _missing,
+    backward_functions,
+    communicators,
+    config,
+    function,
+    memory,
+)
 from ._contexts import (
     add_available_context,
     array_classes,
@@ -135,6 +146,7 @@ def __getattr__(name: str) -> object:
 
 _calls.check_methods(Variable)
 _calls.check_methods(NdArray)
+_dlpack.install()
 _calls.check_methods(_core.Function)
 _calls.check_methods(_core.Solver)
 _environment.check()

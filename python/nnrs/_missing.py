@@ -27,12 +27,7 @@ MultiProcessDataParallelCommunicator
 
 MODULES = frozenset(
     """
-_array communicator core.graph_def experimental.graph_converters models models.imagenet models.object_detection
-models.object_detection.base models.object_detection.draw_utils models.object_detection.utils
-models.object_detection.yolov2 models.semantic_segmentation models.semantic_segmentation.base
-models.semantic_segmentation.deeplabv3plus models.semantic_segmentation.image_preprocess
-models.semantic_segmentation.utils models.utils utils.cli utils.converter utils.dlpack utils.get_file_handle
-utils.load utils.qnn
+_array communicator core.graph_def utils.cli utils.converter utils.get_file_handle utils.load
 """.split()
 )
 """Missing modules, packages among them."""

@@ -27,7 +27,7 @@ from .._errors import (
     message,
 )
 from .._files import PathOrFile, atomic_path, is_path
-from . import _wav
+from . import _wav_format as _wav
 from ._bytes import ending_of, read_bytes
 
 __all__ = [

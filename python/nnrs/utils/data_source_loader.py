@@ -26,7 +26,7 @@ from .._errors import (
 )
 from ._file_reader import FileReader
 from ._npy import read_array
-from ._wav_source import read_wav
+from ._wav import read_wav
 from .download import download, get_data_home
 from .progress import callback_module
 

@@ -1,4 +1,4 @@
-"""Images as NumPy arrays: read, written and resized by Pillow, OpenCV or pypng, whichever is installed.
+"""Images as NumPy arrays: read, written and resized by Pillow, OpenCV, pypng or pydicom, whichever is installed.
 
 An array is (height, width, channel) in the order RGB(A), or (height, width) for grey; sizes are (width, height).
 Without `set_backend` each call takes the backend that suits it: pypng for `.png` (it keeps 16 bits), OpenCV for
@@ -35,7 +35,8 @@ def set_backend(backend: str | None) -> None:
     """Take one backend for all that follows.
 
     Args:
-        backend: "PilBackend", "Cv2Backend" or "PngBackend" ("pil", "cv2" and "pypng" are the same); "" or None: let
+        backend: "PilBackend", "Cv2Backend", "PngBackend" or "DicomBackend" ("pil", "cv2", "pypng" and "dicom" are the
+            same); "" or None: let
             each call choose.
 
     Raises:

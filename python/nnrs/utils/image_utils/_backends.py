@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._errors import ArgumentError, Error, FormatError, MissingPackageError, check_name, message
-from . import _opencv, _pillow, _pypng
+from . import _dicom, _opencv, _pillow, _pypng
 from ._arrays import Image
+from ._claims import check_claim
 
 T = TypeVar("T")
 
@@ -41,13 +42,15 @@ _ALL = [
     Backend("PilBackend", "PIL", "nnrs[image]", _pillow),
     Backend("Cv2Backend", "cv2", "opencv-python-headless", _opencv),
     Backend("PngBackend", "png", "pypng", _pypng),
+    Backend("DicomBackend", "pydicom", "pydicom", _dicom),
 ]
-_NAMES = {b.name: b for b in _ALL} | dict(zip(("pil", "cv2", "pypng"), _ALL, strict=True))
+_NAMES = {b.name: b for b in _ALL} | dict(zip(("pil", "cv2", "pypng", "dicom"), _ALL, strict=True))
 # Endings for which a backend goes before the others.
 _PREFERRED = {".png": "PngBackend"} | dict.fromkeys(
     (".bmp", ".dib", ".ppm", ".pbm", ".pgm", ".sr", ".ras"), "Cv2Backend"
 )
 
+_PREFERRED |= dict.fromkeys((".dcm", ".dicom"), "DicomBackend")
 # What the first bytes say of a file without a name.
 _SIGNATURES = {b"\x89PNG\r\n\x1a\n": ".png", b"BM": ".bmp", b"P4": ".pbm", b"P5": ".pgm", b"P6": ".ppm"}
 
@@ -90,7 +93,9 @@ def choose(name: str | None) -> None:
 
 def read(data: bytes, ending: str, wanted: Wanted) -> Image:
     """The image in `data`."""
+    check_claim(data)
     kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
+    kind = ".dcm" if not kind and data[128:132] == b"DICM" else kind
     img = _first("imread", kind, "read", lambda f: f.read(data, wanted))
     return np.ascontiguousarray(img)
 
@@ -127,6 +132,7 @@ def _candidates(ending: str, task: str) -> Iterator[Backend]:
         yield _chosen
         return
     able = [b for b in _ALL if hasattr(b.functions, task) and is_installed(b)]
+    able = [b for b in able if b.name != "DicomBackend" or b.name == _PREFERRED.get(ending)]
     yield from sorted(able, key=lambda b: b.name != _PREFERRED.get(ending))
 
 
