@@ -47,7 +47,7 @@ fn first(y: &Variable) -> Vec<f32> {
 /// A file for want of one: a layer over four numbers.
 fn make(path: &Path) -> Result<()> {
     let x = Variable::new([8, 4]);
-    let y = f::tanh(&pf::affine(&x, &[2], Default::default())?)?;
+    let y = f::tanh(&pf::affine("last", &x, 2, Default::default())?)?;
     let names = [("x".to_string(), x), ("y".to_string(), y.clone())];
     let parameters = parameter::get_all_parameters();
     let network = NetworkToSave {

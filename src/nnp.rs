@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 /// use nnrs::{functions as f, parametric as pf, Variable};
 /// let path = std::env::temp_dir().join(format!("nnrs-doc-{}.nnp", std::process::id()));
 /// let x = Variable::new([16, 3]);
-/// let y = f::tanh(&pf::affine(&x, &[2], Default::default())?)?;
+/// let y = f::tanh(&pf::affine("last", &x, 2, Default::default())?)?;
 /// Nnp::save(&path, &[NetworkToSave {
 ///     name: "main", batch_size: 16, outputs: &[y.clone()], names: &[("x".into(), x), ("y".into(), y)],
 ///     parameters: &nnrs::parameter::get_all_parameters(), variable_batch_size: true,

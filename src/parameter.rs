@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 mod files;
 mod tree;
-pub(crate) use files::{Record, check_names};
-pub use files::{load_parameters, save_parameters};
+pub(crate) use files::check_names;
 #[cfg(feature = "python")]
-pub(crate) use files::{read_from, set_all, write_to};
+pub(crate) use files::{Record, read_from, set_all, write_to};
+pub use files::{load_parameters, save_parameters};
 pub(crate) use tree::{Entries, Item, Scope};
 #[cfg(feature = "python")]
 pub(crate) use tree::{Tree, note, set_tree, take_back};

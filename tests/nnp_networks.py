@@ -22,7 +22,14 @@ from function_harness import F, nn
 
 COUNT = 30
 # Sizes that follow from data, user code, and what one package does not have as a function of the graph.
-LEFT_OUT = {"bool_gather", "nonzero", "unique", "pack_padded_sequence", "pad_packed_sequence", "onnx_non_max_suppression"}
+LEFT_OUT = {
+    "bool_gather",
+    "nonzero",
+    "unique",
+    "pack_padded_sequence",
+    "pad_packed_sequence",
+    "onnx_non_max_suppression",
+}
 LEFT_OUT |= {"sink", "assign", "einsum", "sync_batch_normalization", "fused_convolution"}
 
 
@@ -114,9 +121,7 @@ def recurrent(x: Any) -> Any:
     return PF.affine(h, 2, name="last")
 
 
-LAYERS: dict[str, Callable[[Any], Any]] = {
-    f.__name__: f for f in (lenet, residual, unet, attention, recurrent)
-}
+LAYERS: dict[str, Callable[[Any], Any]] = {f.__name__: f for f in (lenet, residual, unet, attention, recurrent)}
 DRAWN = {"dropout", "image_augmentation", "vat_noise"}
 OPEN = {"lenet", "residual", "unet", "recurrent"}
 """Networks whose batch's size is left open."""
@@ -216,7 +221,13 @@ def contents() -> dict[str, Any]:
     other = S.Momentum(0.1, 0.8)
     other.set_parameters({k: v for k, v in nn.get_parameters().items() if k.startswith("one")})
     dataset = {"uri": "data.csv", "variables": {"x": x, "t": t}, "batch_size": 8, "no_image_normalization": True}
-    training = {"network": "training", "weight_decay": 0.5, "lr_decay": 0.9, "lr_decay_interval": 2, "update_interval": 1}
+    training = {
+        "network": "training",
+        "weight_decay": 0.5,
+        "lr_decay": 0.9,
+        "lr_decay_interval": 2,
+        "update_interval": 1,
+    }
     return {
         "global_config": {"default_context": nn.Context(["cpu:float"], "CpuCachedArray", "0")},
         "training_config": {"max_epoch": 3, "iter_per_epoch": 4, "save_best": True},
@@ -230,7 +241,13 @@ def contents() -> dict[str, Any]:
         ],
         "optimizers": [
             {"name": "adam", "solver": solver, "dataset": "train", "data_variables": {"x": "x", "t": "y"}, **training},
-            {"name": "momentum", "solver": other, "dataset": ["train", "valid"], "generator_variables": ["t"], **training},
+            {
+                "name": "momentum",
+                "solver": other,
+                "dataset": ["train", "valid"],
+                "generator_variables": ["t"],
+                **training,
+            },
         ],
         "monitors": [{"name": "loss", "network": "training", "dataset": "valid", "data_variables": {"x": "x"}}],
         "executors": [

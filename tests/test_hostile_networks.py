@@ -1,4 +1,4 @@
-"""Files of networks that are cut, noise, contradict themselves or claim absurd sizes: an error, and nothing has changed."""
+"""Files of networks that are cut, noise, contradict themselves or claim absurd sizes: an error, nothing has changed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,11 @@ def test_loops_of_absurd_length():
     nested = "".join(f"repeat_info {{ id: 'L{i}' times: 1000 }} " for i in range(9))
     ids = ", ".join(f"'L{i}'" for i in range(9))
     with pytest.raises(ValueError, match="makes more than"):
-        run(NETWORK.replace("batch_size: 2", "batch_size: 2 " + nested).replace('type: "ReLU"', f'type: "ReLU" repeat_id: [{ids}]'))
+        run(
+            NETWORK.replace("batch_size: 2", "batch_size: 2 " + nested).replace(
+                'type: "ReLU"', f'type: "ReLU" repeat_id: [{ids}]'
+            )
+        )
     with pytest.raises(ValueError, match="there is no loop 'Q'"):
         run(text.replace('type: "ReLU"', 'type: "ReLU" repeat_id: "Q"'))
 

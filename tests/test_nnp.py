@@ -1,4 +1,4 @@
-"""NNabla's files: networks of its own load and run to its numbers, what nnrs writes says the same, and loops and passes."""
+"""NNabla's files: its networks run to its numbers, what nnrs writes says the same; loops and passes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,11 @@ def test_parameters_of_an_archive_as_floats_or_typed(tmp_path):
     _, _, contents = small()
     for kind in (".h5", ".protobuf"):
         save(tmp_path / "net.nnp", contents, parameter_format=kind)
-        assert zipfile.ZipFile(tmp_path / "net.nnp").namelist() == ["nnp_version.txt", "network.nntxt", f"parameter{kind}"]
+        assert zipfile.ZipFile(tmp_path / "net.nnp").namelist() == [
+            "nnp_version.txt",
+            "network.nntxt",
+            f"parameter{kind}",
+        ]
     save(tmp_path / "net.nnp", contents, parameters={"one": nn.Variable((2,))})
     nn.clear_parameters()
     nn.load_parameters(tmp_path / "net.nnp")
@@ -177,6 +181,36 @@ def test_passes_change_arguments(capsys):
         NnpLoader(file, extension=".nnp").get_network("net", callback=change)
 
 
+X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
+MASK = np.array([[1, 0, 1], [0, 1, 1]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, m, n: [F.nonzero(x)],
+        lambda x, m, n: [F.bool_gather(x, m)],
+        lambda x, m, n: [F.bool_scatter(F.bool_gather(x, m), m)],
+        lambda x, m, n: F.unique(x, with_index=True),
+        lambda x, m, n: F.pack_padded_sequence(F.reshape(x, (2, 3, 1)), n, batch_first=True),
+        lambda x, m, n: [F.fused_batch_normalization(x, *[F.constant(1, (1, 3)) for _ in range(4)])],
+    ],
+)
+def test_sizes_that_follow_from_data_are_those_of_the_file(build):
+    given = {"x": X, "m": MASK, "n": np.array([3, 2])}
+    inputs = {name: nn.Variable.from_numpy_array(v) for name, v in given.items()}
+    outputs = dict(zip("abc", build(*inputs.values()), strict=False))
+    file = io.BytesIO()
+    save(file, {"networks": [{"name": "n", "batch_size": 1, "outputs": outputs, "names": inputs}]}, False, False)
+    net = NnpLoader(file, extension=".nnp").get_network("n")
+    for name, v in net.inputs.items():
+        v.d = given[name]
+    for name, y in outputs.items():
+        y.forward()
+        net.outputs[name].forward()
+        np.testing.assert_array_equal(net.outputs[name].d, y.d)
+
+
 def test_states_of_solvers_in_files(tmp_path):
     contents = nnp_networks.contents()
     loss = contents["networks"][0]["outputs"]["loss"]
@@ -202,7 +236,11 @@ def test_states_of_solvers_in_files(tmp_path):
         (lambda c: c["networks"][0].pop("names"), ValueError, "expected the key 'names'"),
         (lambda c: c["networks"][0].update(outputs={"y": 3}), TypeError, "'y'.: expected a Variable, got int 3"),
         (lambda c: c.update(executors=[{"name": "e", "network": "no"}]), ValueError, "one of the networks 'net'"),
-        (lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]), ValueError, "of the network 'net'"),
+        (
+            lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]),
+            ValueError,
+            "of the network 'net'",
+        ),
         (lambda c: c.update(monitors=[{"name": "m", "network": "net", "dataset": "d"}]), ValueError, "datasets none"),
         (lambda c: c.update(networks=[3]), TypeError, "a list of dicts"),
     ],

@@ -129,6 +129,8 @@ if TYPE_CHECKING:
     from . import testing as testing
     from . import utils as utils
     from . import variable as variable
+    from .core import graph_def as graph_def
+    from .core.graph_def import ProtoVariable as ProtoVariable
 
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
@@ -139,6 +141,9 @@ monitor parametric_functions solver solvers testing utils variable
 
 
 def __getattr__(name: str) -> object:
+    if name in ("graph_def", "ProtoVariable"):
+        graph_def = importlib.import_module(f"{__name__}.core.graph_def")
+        return graph_def if name == "graph_def" else graph_def.ProtoVariable
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise _missing.missing_name("nnrs", name)

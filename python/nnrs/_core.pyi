@@ -28,6 +28,8 @@ __all__ = [
     "add_to_scope",
     "apply_again",
     "attention",
+    "build_network",
+    "call_stand_ins_by",
     "call",
     "call_in_scope",
     "call_python_function",
@@ -51,6 +53,9 @@ __all__ = [
     "cuda_set_tf32",
     "cuda_source",
     "cuda_synchronize",
+    "decode_message",
+    "encode_message",
+    "expand_network",
     "fit_memory",
     "forward_all",
     "function_index",
@@ -68,15 +73,24 @@ __all__ = [
     "memory_set_limit",
     "memory_set_poison",
     "memory_stats",
+    "message_fields",
+    "message_names",
     "no_grad_active",
+    "open_batch",
     "own_rule",
     "parametric",
     "parametric_index",
     "parametric_registry",
+    "parse_message",
     "plan_memory",
+    "print_message",
     "put_in_scope",
+    "read_nnabla",
+    "read_nnabla_file",
     "read_parameters",
     "read_states",
+    "record_function",
+    "record_network",
     "register_rule",
     "registry",
     "save_safetensors",
@@ -97,12 +111,16 @@ __all__ = [
     "unset_function_hook",
     "unset_solver_hook",
     "without_gradient",
+    "write_nnabla",
     "write_parameters",
     "write_states",
 ]
 
 _Number = float | np.number[Any]
 _Hook = Callable[[Function], object] | None
+# Of a file of NNabla's: its message; parameters with `need_grad`; names and bytes of solvers' states.
+_Contents = tuple[dict[str, Any], list[tuple[str, NdArray, bool]], list[tuple[str, bytes]]]
+_Variables = list[tuple[str, Variable]]
 # A tensor of a file: name, element type, shape, bytes.
 _Tensor = tuple[str, str, Sequence[int], ArrayLike]
 
@@ -504,6 +522,42 @@ def check_parameter_names(function: str, argument: str, names: list[str]) -> Non
 def write_parameters(path: Any, names: list[str], variables: list[Variable]) -> None: ...
 def read_parameters(path: Any) -> list[tuple[str, NdArray, bool]]: ...
 def set_parameters(function: str, records: list[tuple[str, NdArray, bool]]) -> None: ...
+def message_names() -> list[str]: ...
+def message_fields(name: str) -> list[tuple[int, str, str, bool, bool]]: ...
+def decode_message(name: str, data: bytes) -> dict[str, Any]: ...
+def encode_message(name: str, message: dict[str, Any]) -> bytes: ...
+def parse_message(name: str, text: str) -> dict[str, Any]: ...
+def print_message(name: str, message: dict[str, Any]) -> str: ...
+def read_nnabla(data: bytes, extension: str) -> _Contents: ...
+def read_nnabla_file(path: str | os.PathLike[str], extension: str) -> _Contents: ...
+def write_nnabla(
+    message: dict[str, Any],
+    names: list[str],
+    variables: list[Variable],
+    extension: str,
+    parameter_format: str,
+    states: list[tuple[str, bytes]],
+) -> bytes: ...
+def record_network(
+    function: str,
+    name: str,
+    batch_size: int,
+    outputs: list[Variable],
+    names: list[tuple[str, Variable]],
+    parameters: list[tuple[str, Variable]],
+    variable_batch_size: bool,
+) -> dict[str, Any]: ...
+def record_function(f: Function) -> dict[str, Any]: ...
+def call_stand_ins_by(class_: type, handler: Callable[..., Any]) -> None: ...
+def open_batch(function: str, network: dict[str, Any]) -> dict[str, Any]: ...
+def expand_network(function: str, network: dict[str, Any]) -> dict[str, Any]: ...
+def build_network(
+    function: str,
+    network: dict[str, Any],
+    batch_size: int | None,
+    parameters: list[tuple[str, Variable]],
+    given: list[tuple[str, Variable]],
+) -> tuple[_Variables, _Variables, _Variables, _Variables]: ...
 def attention(given: dict[str, Any], num_heads: int, dropout: float) -> tuple[Any, Any]: ...
 def parametric(index: int | None, inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any: ...
 def parametric_index(name: str) -> int | None: ...

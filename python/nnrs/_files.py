@@ -1,8 +1,8 @@
 """Files of parameters: NNabla's and `.safetensors`, read whole and written beside, then renamed.
 
-The compiled core reads and writes them: parameters as a whole, the tensors of solver states one by one. Such a tensor of
-a `.safetensors` file is a tuple `(name, kind, shape, raw)`: its name, its type as the format spells it ("F32", "I64", "BOOL", ...),
-its shape as a tuple of int, and its little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
+The compiled core reads and writes them: parameters as a whole, the tensors of solver states one by one. Such a tensor
+of a `.safetensors` file is a tuple `(name, kind, shape, raw)`: its name, its type as the format spells it ("F32",
+"BOOL", ...), its shape as a tuple of int, and its little-endian bytes as a 1-D C-contiguous uint8 NumPy array.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
     if ext in known:
         return ext
     kinds = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
-    hint = f"use a name that ends in one of these (for an open file, give extension='.h5')"
+    hint = "use a name that ends in one of these (for an open file, give extension='.h5')"
     if not ext:
         raise ArgumentError(message(function, "path", f"a file of kind {kinds}", "a name without a kind", hint))
     raise ArgumentError(message(function, "path", f"a file of kind {kinds}", repr(ext), hint))

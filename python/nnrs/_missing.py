@@ -18,20 +18,18 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "function": "ProtoFunction ProtoVariable",
     "grad": "Grad GradEndFunction",
     "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
-    "": "ProtoVariable graph_def",
+    "core.graph_def": "ProtoGraphGenerator",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_array communicator core.graph_def utils.cli utils.converter utils.get_file_handle utils.load
+_array communicator utils.cli utils.converter
 """.split()
 )
 """Missing modules, packages among them."""
-
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}
 """Modules that have the names of another one too."""
 

@@ -14,6 +14,7 @@ from ._calls import misfit
 from ._core import Error, NdArray, Variable, call_in_scope
 from ._errors import ArgumentError, check_type, message
 from ._scope import parts_of
+from ._stand_ins import handler_of
 
 # An NdArray is computed at once and gives an NdArray. The types tell of Variables: the decorator cannot tell which.
 Input: TypeAlias = Variable | NdArray
@@ -56,6 +57,9 @@ def parametric_function_api(
 
         @functools.wraps(function)
         def call(*args: Any, name: str | None = None, **kw: Any) -> R:
+            handler = handler_of(args, kw)
+            if handler is not None:
+                return cast(R, handler(call, args, kw if name is None else {"name": name, **kw}))
             given = args
             if len(args) == at_most:
                 *args, name = args  # type: ignore[assignment]

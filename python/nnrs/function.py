@@ -30,6 +30,10 @@ _GRAPHS = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("ProtoFunction", "ProtoVariable"):
+        from .core import graph_def
+
+        return getattr(graph_def, name)
     if name in _GRAPHS:
         function, parameters = _GRAPHS[name]
         return _maker(name, function, parameters.split())

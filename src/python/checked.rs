@@ -5,7 +5,30 @@
 use super::finish;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
+
+/// Objects that stand for variables, and what calls a function with them: see python/nnrs/core/graph_def.py.
+struct StandIns {
+    class: Py<PyAny>,
+    handler: Py<PyAny>,
+}
+
+static STAND_INS: PyOnceLock<StandIns> = PyOnceLock::new();
+
+impl StandIns {
+    fn are_among(&self, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> bool {
+        let class = self.class.bind(args.py());
+        let is_one = |v: &Bound<'_, PyAny>| v.is_instance(class).unwrap_or(false);
+        args.iter().any(|v| is_one(&v)) || kwargs.is_some_and(|k| k.values().iter().any(|v| is_one(&v)))
+    }
+}
+
+/// From now on, a call with an object of `class` among its arguments is `handler(function, args, kwargs)`.
+#[pyfunction]
+pub(crate) fn call_stand_ins_by(py: Python<'_>, class: Py<PyAny>, handler: Py<PyAny>) {
+    let _ = STAND_INS.set(py, StandIns { class, handler });
+}
 
 /// A function whose calls with wrong arguments raise an nnrs.Error. python/nnrs/_calls.py makes it look like the function.
 /// `help` titles it by its type's name, so that is a function's.
@@ -28,6 +51,9 @@ impl Checked {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(stand_ins) = STAND_INS.get(py).filter(|s| s.are_among(args, kwargs)) {
+            return stand_ins.handler.bind(py).call1((self.function.bind(py), args, kwargs));
+        }
         finish::calling(py, || {
             self.function.bind(py).call(args, kwargs).map_err(|e| self.explained(py, e, args, kwargs))
         })

@@ -37,6 +37,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<array::PyNdArray>()?;
     m.add_class::<context::PyContext>()?;
     m.add_class::<function::PyGraphFunction>()?;
+    m.add_function(wrap_pyfunction!(checked::call_stand_ins_by, m)?)?;
     m.add("Checked", m.py().get_type::<checked::Checked>())?;
     call::register(m)?;
     m.add_function(wrap_pyfunction!(members::apply_again, m)?)?;

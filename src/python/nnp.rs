@@ -2,6 +2,7 @@
 
 use super::array::PyNdArray;
 use super::files::{self, NamedParameter};
+use super::function::PyGraphFunction;
 use super::variable::PyVariable;
 use super::{convert, errors};
 use crate::graph::Variable as Var;
@@ -27,6 +28,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_nnabla_file, m)?)?;
     m.add_function(wrap_pyfunction!(write_nnabla, m)?)?;
     m.add_function(wrap_pyfunction!(record_network, m)?)?;
+    m.add_function(wrap_pyfunction!(record_function, m)?)?;
     m.add_function(wrap_pyfunction!(open_batch, m)?)?;
     m.add_function(wrap_pyfunction!(expand_network, m)?)?;
     m.add_function(wrap_pyfunction!(build_network, m)?)
@@ -237,6 +239,12 @@ fn record_network<'py>(
         variable_batch_size,
     };
     to_python(py, &errors::run_as(py, function, || nnp::record(&save))?)
+}
+
+/// What a function of the graph is, with its arguments, as a message without names.
+#[pyfunction]
+fn record_function<'py>(py: Python<'py>, f: PyRef<'_, PyGraphFunction>) -> PyResult<MessageDict<'py>> {
+    to_python(py, &errors::run(py, || nnp::function(f.inner()))?)
 }
 
 /// A network with its batch's size left open.

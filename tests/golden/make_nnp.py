@@ -2,8 +2,10 @@
 
     NNRS_TEST_MODULE=nnabla python tests/golden/make_nnp.py     # with nnabla 1.39 installed
 
-The networks are those of tests/nnp_networks.py. The other way round, that NNabla loads what nnrs writes, is
-`python tests/nnp_networks.py save FOLDER` with nnrs, then `NNRS_TEST_MODULE=nnabla python tests/nnp_networks.py check FOLDER`.
+The networks are those of tests/nnp_networks.py. That NNabla loads what nnrs writes, too:
+
+    python tests/nnp_networks.py save FOLDER
+    NNRS_TEST_MODULE=nnabla python tests/nnp_networks.py check FOLDER
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -65,8 +67,15 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Make the graph: `call` with this module's parameters."""
-        with parameter.parameter_scope("", scope=self.parameter_scope):
+        with self._described(args, kwargs), parameter.parameter_scope("", scope=self.parameter_scope):
             return self.call(*args, **kwargs)
+
+    def _described(self, args: Any, kwargs: Any) -> Any:
+        """Where the call has ProtoVariables, the place in the network that is being described."""
+        graph_def = sys.modules.get("nnrs.core.graph_def")  # without it there are none
+        if graph_def is None or not any(isinstance(x, graph_def.ProtoVariable) for x in (*args, *kwargs.values())):
+            return contextlib.nullcontext()
+        return graph_def.module_scope(graph_def.current_graph_builder(), self)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The network; subclasses give it.

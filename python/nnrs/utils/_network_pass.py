@@ -34,7 +34,7 @@ class PassVariable:
         return len(self.referrers)
 
     def rewire_on(self, var: PassVariable) -> None:
-        """Take the place of `var`: what makes it makes this one, what reads it reads this one. What made this one goes."""
+        """Take the place of `var`: what makes or reads it makes or reads this one. What made this one goes."""
         parent, own = var.parent, self.parent
         if own is not None:
             own.disable()

@@ -10,7 +10,7 @@ from .. import _core, _files
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_type, describe, message
 from .._messages import Message, message_class
-from ..parameter import get_current_parameter_scope, get_parameters, parameter_scope, set_parameter
+from ..parameter import get_parameters, parameter_scope, set_parameter
 from ._network_pass import PassFunction, PassNetwork, PassVariable
 
 __all__ = ["NnpLoader", "NnpNetwork", "NnpNetworkPass"]

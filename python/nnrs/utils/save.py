@@ -58,12 +58,13 @@ def save(
     Args:
         filename: Path that ends in '.nnp' (an archive of networks and parameters), '.nntxt' or '.prototxt' (text),
             '.protobuf' (bytes), or a file open for writing.
-        contents: Dict with any of the lists `networks`, `executors`, `datasets`, `optimizers`, `monitors`, and the dicts
-            `global_config` and `training_config`. A network is a dict of `name`, `batch_size`, `outputs` and `names` (dicts
-            from names to Variables); an executor one of `name`, `network`, `data` and `output` (lists of names).
+        contents: Dict with any of the lists `networks`, `executors`, `datasets`, `optimizers`, `monitors`, and the
+            dicts `global_config` and `training_config`. A network is a dict of `name`, `batch_size`, `outputs` and
+            `names` (dicts from names to Variables); an executor one of `name`, `network`, `data` and `output` (lists of
+            names).
         include_params: Whether '.nntxt' and '.protobuf' have the parameters; '.nnp' always has.
-        variable_batch_size: Whether the first size of all that has one for each sample is left open, so that the file can be
-            loaded for batches of another size.
+        variable_batch_size: Whether the first size of all that has one for each sample is left open, so that the file
+            can be loaded for batches of another size.
         extension: The format of an open file.
         parameters: Dict of the parameters of a '.nnp'; by default all of the current scope.
         parameter_format: '.h5' or '.protobuf': how a '.nnp' holds parameters.
@@ -92,7 +93,9 @@ def save(
             raise ArgumentError(message(here, argument, "'.h5' or '.protobuf'", describe(value)))
     if include_solver_state and "optimizers" not in contents:
         raise ArgumentError(message(here, "contents", "'optimizers', whose solvers' states are to be written", "none"))
-    proto = create_proto(contents, include_params and not is_nnp, variable_batch_size, include_solver_state and not is_nnp)
+    proto = create_proto(
+        contents, include_params and not is_nnp, variable_batch_size, include_solver_state and not is_nnp
+    )
     chosen = _chosen(parameters) if is_nnp else {}
     states = _states(contents, solver_state_format) if include_solver_state and is_nnp else []
     data = _core.write_nnabla(proto._dict(), list(chosen), list(chosen.values()), ext, parameter_format, states)
@@ -138,9 +141,13 @@ def create_proto(
     check_type("create_proto", "contents", contents, dict, "a dict")
     proto = message_class("NNablaProtoBuf")()
     if "global_config" in contents:
-        _fill_context(proto.global_config.default_context, _of(contents["global_config"], "default_context", "global_config"))
+        _fill_context(
+            proto.global_config.default_context, _of(contents["global_config"], "default_context", "global_config")
+        )
     if "training_config" in contents:
-        _fill(proto.training_config, contents["training_config"], "training_config", "max_epoch iter_per_epoch save_best")
+        _fill(
+            proto.training_config, contents["training_config"], "training_config", "max_epoch iter_per_epoch save_best"
+        )
     networks = {}
     for net in _dicts(contents, "networks"):
         made = _network(net, variable_batch_size)
@@ -170,7 +177,9 @@ def _of(item: Any, key: str, where: str) -> Any:
     """What a dict of `contents` must have."""
     check_type("create_proto", f"contents['{where}']", item, dict, "a dict")
     if key not in item:
-        raise ArgumentError(message("create_proto", f"contents['{where}']", f"the key '{key}'", ", ".join(map(str, item))))
+        raise ArgumentError(
+            message("create_proto", f"contents['{where}']", f"the key '{key}'", ", ".join(map(str, item)))
+        )
     return item[key]
 
 
@@ -182,7 +191,9 @@ def _fill(to: Message, item: dict[str, Any], where: str, keys: str) -> None:
 def _fill_context(to: Message, ctx: Any) -> None:
     if not hasattr(ctx, "array_class"):
         expected = "a Context"
-        raise ArgumentTypeError(message("create_proto", "contents['global_config']['default_context']", expected, describe(ctx)))
+        raise ArgumentTypeError(
+            message("create_proto", "contents['global_config']['default_context']", expected, describe(ctx))
+        )
     to.backends.extend(ctx.backend)
     to.array_class, to.device_id = ctx.array_class, ctx.device_id
 
@@ -205,10 +216,18 @@ def _network(net: dict[str, Any], variable_batch_size: bool) -> Message:
     name = check_name("create_proto", "contents['networks']", _of(net, "name", "networks"), "names as str")
     outputs = _variables(net, "outputs")
     names = {**_variables(net, "names"), **outputs}
-    batch_size = check_integer("create_proto", f"batch_size of the network '{name}'", _of(net, "batch_size", "networks"), 0)
+    batch_size = check_integer(
+        "create_proto", f"batch_size of the network '{name}'", _of(net, "batch_size", "networks"), 0
+    )
     parameters = list(get_parameters(grad_only=False).items())
     found = _core.record_network(
-        "create_proto", name, batch_size, list(outputs.values()), list(names.items()), parameters, bool(variable_batch_size)
+        "create_proto",
+        name,
+        batch_size,
+        list(outputs.values()),
+        list(names.items()),
+        parameters,
+        bool(variable_batch_size),
     )
     made = message_class("Network")._of(found)
     made.batch_size = batch_size
@@ -312,7 +331,10 @@ def _executor(e: dict[str, Any], networks: dict[str, _Ports]) -> Message:
         if e.get(key) is not None:
             setattr(made, key, e[key])
     renamed = e.get("remp", {})
-    for add, names in ((made.data_variable.add, e.get("data", ports.inputs)), (made.output_variable.add, e.get("output", ports.outputs))):
+    for add, names in (
+        (made.data_variable.add, e.get("data", ports.inputs)),
+        (made.output_variable.add, e.get("output", ports.outputs)),
+    ):
         for name in names:
             _known(ports.variables, name, f"variables of the network '{ports.network.name}'")
             add(variable_name=name, data_name=renamed.get(name, name))
@@ -333,7 +355,10 @@ def _states(contents: dict[str, Any], kind: str) -> list[tuple[str, bytes]]:
     optimizers = list(_dicts(contents, "optimizers"))
     if kind == ".protobuf":
         return [("optimizer.protobuf.optimizer", _proto_states(optimizers))]
-    return [(f"{o['name']}_{_solver_name(o['solver'])}_optimizer.h5.optimizer", _bytes_of(o["solver"].save_states, ".h5")) for o in optimizers]
+    return [
+        (f"{o['name']}_{_solver_name(o['solver'])}_optimizer.h5.optimizer", _bytes_of(o["solver"].save_states, ".h5"))
+        for o in optimizers
+    ]
 
 
 def _proto_states(optimizers: list[dict[str, Any]]) -> bytes:

@@ -67,8 +67,7 @@ impl Chunked<'_> {
             return Err(broken(format!("a chunk claims {bytes} bytes, but {} are stored", stored.len())));
         }
         let mut values = stored.to_vec();
-        for (i, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| mask >> i & 1 == 0) {
-            let _ = i;
+        for (_, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| mask >> i & 1 == 0) {
             values = match *filter {
                 DEFLATE => inflate(&values, bytes + 4)?,
                 SHUFFLE => unshuffle(&values, self.size),

@@ -35,7 +35,7 @@ pub(crate) fn open(mut network: Message) -> Result<Message> {
 
 /// The message of a function's arguments.
 fn argument_field(f: &Message) -> Option<&'static str> {
-    let found = f.fields().find(|(spec, _)| spec.one_of && matches!(f.message(&spec.name), Some(_)));
+    let found = f.fields().find(|(spec, _)| spec.one_of && f.message(&spec.name).is_some());
     found.map(|(spec, _)| spec.name.as_str())
 }
 

@@ -28,5 +28,7 @@ pub(crate) use loops::expanded;
 pub use message::{FieldValue, Message};
 pub use network::Network;
 pub(crate) use network::{Build, build};
+#[cfg(feature = "python")]
+pub(crate) use record::function;
 pub use record::{NetworkToSave, parameter, record};
 pub use schema::{FieldKind, FieldSpec, MessageSpec};

@@ -60,6 +60,22 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
     Ok(found)
 }
 
+/// What a function is, with its arguments; without names.
+///
+/// # Errors
+/// It is user code.
+pub(crate) fn function(f: &FunctionRef) -> Result<Message> {
+    let kind = f.class_name();
+    if f.function().on_variables().is_some() {
+        let e = Error::unsupported(format!("'{kind}' is user code, which a file cannot hold"));
+        return Err(e.hint("save the part of the network before it, or write it with functions of nnrs"));
+    }
+    let mut message = Message::new("Function")?;
+    message.set("type", kind);
+    arguments::write(&mut message, f.function().def(), &known_arguments(f))?;
+    Ok(message)
+}
+
 /// The arguments of a function as NNabla has them: of `reshape` the sizes that it gives, and no argument is left open.
 fn known_arguments(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
     let axes = |v: Option<Variable>| (0..v.map_or(0, |v| v.ndim() as i64)).collect();
@@ -114,7 +130,7 @@ impl<'a> Recorder<'a> {
             named,
             parameters: by_array(save.parameters).collect(),
             known: HashMap::new(),
-            prefix: if save.name.is_empty() { String::new() } else { format!("@{}/", save.name) },
+            prefix: if ["", "model"].contains(&save.name) { String::new() } else { format!("@{}/", save.name) },
             taken: HashMap::new(),
             functions_taken: HashMap::new(),
             variables: Vec::new(),
@@ -127,17 +143,12 @@ impl<'a> Recorder<'a> {
         if kind == "Sink" {
             return Ok(());
         }
-        if f.function().on_variables().is_some() {
-            let e = Error::unsupported(format!("'{kind}' is user code, which a file cannot hold"));
-            return Err(e.hint("save the part of the network before it, or write it with functions of nnrs"));
-        }
-        let mut message = Message::new("Function")?;
+        let mut message = function(f)?;
         let name = self.prefix.clone() + kind;
-        message.set("name", unique(&mut self.functions_taken, &name).as_str()).set("type", kind);
+        message.set("name", unique(&mut self.functions_taken, &name).as_str());
         let inputs: Vec<String> = f.inputs().iter().map(|x| self.variable(x, || format!("{name}_in"))).collect();
         let outputs: Vec<String> = known_outputs(f).iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
         message.set("input", inputs).set("output", outputs);
-        arguments::write(&mut message, f.function().def(), &known_arguments(f))?;
         self.functions.push(message);
         Ok(())
     }

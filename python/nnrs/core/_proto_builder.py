@@ -1,0 +1,120 @@
+"""Networks described by calling functions with `ProtoVariable`s: what each call would make is noted."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from .. import _core
+from .._core import Variable
+from .._errors import ArgumentError, message
+from .._messages import message_class
+from ..auto_forward import auto_forward
+from ..parameter import get_parameters
+from ._proto_network import ProtoNetwork
+from ._proto_parts import ProtoFunction, ProtoVariable
+
+
+class FlatModule:
+    """The module of a network that is described outside of any `nn.Module`."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name or "model"
+
+    @staticmethod
+    def get_parameters(recursive: bool = True, grad_only: bool = False, memo: Any = None) -> OrderedDict[str, Any]:
+        """The parameters of the current scope."""
+        return get_parameters(grad_only=grad_only)
+
+    def get_path_name(self) -> str:
+        """What comes before the names of functions and variables."""
+        return "" if self.name == "model" else f"@{self.name}"
+
+
+def unique_name(names: dict[str, int], prefix: str) -> str:
+    """`prefix`, or `prefix_1` and so on where that was given before."""
+    count = names.get(prefix, 0)
+    names[prefix] = count + 1
+    return f"{prefix}_{count}" if count else prefix
+
+
+class Description:
+    """What calls have added to a network that is not finished."""
+
+    def __init__(self, network: ProtoNetwork) -> None:
+        self.network = network
+        self.function_names: dict[str, int] = {}
+        self.variable_names: dict[str, int] = {}
+        self.leaves: dict[str, Any] = {}
+
+    def call(self, path: str, function: Any, args: Any, kwargs: Any) -> Any:
+        """Call a function with the stand-ins of its ProtoVariables, and note what it made."""
+        known: dict[Any, ProtoVariable] = {}
+        given = [_replaced(v, known) for v in args]
+        named = {name: _replaced(v, known) for name, v in (kwargs or {}).items()}
+        with auto_forward(False):
+            made = function(*given, **named)
+        for y in made if isinstance(made, (tuple, list)) else [made]:
+            if isinstance(y, Variable) and y.parent is not None:
+                y.visit(lambda f: self._note(path, f, known))
+        return _described(made, known)
+
+    def _note(self, path: str, f: Any, known: dict[Any, ProtoVariable]) -> None:
+        if f.outputs[0].data in known:
+            return
+        name = f"{path}/{f.name}" if path else f.name
+        made = ProtoFunction._of(message_class("Function")._of(_core.record_function(f)), self.network)
+        made.name = unique_name(self.function_names, name)
+        made.inputs = [self._input(x, f"{name}_in", known) for x in f.inputs]
+        for y in f.outputs:
+            v = ProtoVariable(y.shape, unique_name(self.variable_names, f"{name}_out"))
+            v.parent = made.name
+            known[y.data] = self.network.variables[str(v.name)] = v
+            made.outputs.append(str(v.name))
+        for key in made.inputs:
+            if key in self.network.variables:
+                self.network.variables[key].required.append(made.name)
+        self.network.functions[made.name] = made
+
+    def _input(self, x: Any, usual: str, known: dict[Any, ProtoVariable]) -> str:
+        v = known.get(x.data)
+        if v is None:
+            key = f"\0{len(self.leaves)}"  # named when the network is finished
+            self.leaves[key] = x
+            return key
+        if v.name is None:
+            v.name = unique_name(self.variable_names, usual)
+        there = self.network.variables.setdefault(v.name, v)
+        if there is not v:
+            text = "names of their own for the variables of a network"
+            raise ArgumentError(message("ProtoVariable", "name", text, f"'{v.name}' twice"))
+        return v.name
+
+    def finish(self, names: dict[Any, str]) -> None:
+        """Give the parameters their names: those in `names`, by their arrays, or the function's and a number."""
+        parameters = self.network.parameters
+        for f in self.network.functions.values():
+            for i, key in enumerate(f.inputs):
+                if key in self.leaves:
+                    leaf = self.leaves[key]
+                    name = names.get(leaf.data) or unique_name(self.variable_names, f"{f.name}_{i}")
+                    f.inputs[i] = name
+                    if name not in parameters:
+                        parameters[name] = ProtoVariable(leaf.shape, name, leaf.need_grad, "Parameter")
+                        parameters[name].variable_instance = leaf
+                        parameters[name].initializer = getattr(leaf.info, "initializer", None)
+
+
+def _replaced(value: Any, known: dict[Any, ProtoVariable]) -> Any:
+    """A value with Variables for ProtoVariables; `known` gets these by the arrays of those."""
+    if isinstance(value, ProtoVariable):
+        stand_in = value._placeholder()
+        known[stand_in.data] = value
+        return stand_in
+    return type(value)(_replaced(v, known) for v in value) if type(value) in (list, tuple) else value
+
+
+def _described(made: Any, known: dict[Any, ProtoVariable]) -> Any:
+    if isinstance(made, Variable):
+        return known.get(made.data, made)
+    return type(made)(_described(v, known) for v in made) if type(made) in (list, tuple) else made

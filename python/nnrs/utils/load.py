@@ -1,0 +1,375 @@
+"""Networks of files with all that belongs to them: executors, optimizers, monitors, datasets. `load` links them."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import _core, _files, initializer, solvers
+from .. import functions as F
+from .._errors import ArgumentError, message
+from .._messages import message_class
+from .._modes import context_scope, set_default_context
+from ..core.graph_def import ProtoGraph, ProtoNetwork, ProtoVariable
+from ..ext_utils import get_extension_context
+from ..logger import logger
+from ..parameter import get_current_parameter_scope
+from .save import _SOLVERS
+
+__all__ = ["base_load", "link_components", "load", "restore_optimizer_state"]
+
+_GENERATORS: dict[str, Callable[[float], Any]] = {
+    "Normal": lambda m: initializer.NormalInitializer(m),
+    "Uniform": lambda m: initializer.UniformInitializer((-m, m)),
+    "Range": lambda m: initializer.RangeInitializer(0, m),
+    "Constant": lambda m: initializer.ConstantInitializer(m),
+}
+
+
+def load(
+    filenames: Any,
+    prepare_data_iterator: bool | None = True,
+    batch_size: int | None = None,
+    exclude_parameter: bool = False,
+    parameter_only: bool = False,
+    extension: str = ".nntxt",
+    context: str | None = None,
+) -> Any:
+    """Read files, and make and link all that they describe. Parameters go into the current scope.
+
+    Args:
+        filenames: Path, a list of paths, or a file open for binary reading.
+        prepare_data_iterator: Whether datasets can be iterated over; None: if the training has epochs.
+        batch_size: Samples in a batch; by default as many as the file says.
+        exclude_parameter: Whether parameters are left out.
+        parameter_only: Whether all else is.
+        extension: The format of an open file.
+        context: 'cpu', 'cudnn' or 'cudnn:1'; by default what the file says.
+
+    Returns:
+        Namespace with dicts by name: `networks` (ProtoNetworks, with their graphs in `variable_instance`), `executors`,
+        `optimizers`, `monitors` and `datasets`; and `global_config`, `training_config`, `proto`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file's content is not what it should be.
+
+    >>> import io, nnrs as nn, nnrs.functions as F
+    >>> from nnrs.utils.save import save
+    >>> x, file = nn.Variable((2, 3)), io.BytesIO()
+    >>> net = {"name": "net", "batch_size": 2, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+    >>> save(file, {"networks": [net], "executors": [{"name": "run", "network": "net"}]})
+    >>> run = load(file, extension=".nnp").executors["run"]
+    >>> [(v.name, data) for v, data in run.dataset_assign.items()], [v.name for v in run.output_assign]
+    ([('x', 'x')], ['y'])
+    """
+    info = base_load(
+        filenames, prepare_data_iterator, batch_size, exclude_parameter, parameter_only, extension, context
+    )
+    link_components(info)
+    return info
+
+
+def base_load(
+    filenames: Any,
+    prepare_data_iterator: bool | None = True,
+    batch_size: int | None = None,
+    exclude_parameter: bool = False,
+    parameter_only: bool = False,
+    extension: str = ".nntxt",
+    context: str | None = None,
+) -> Any:
+    """As `load`, but executors, optimizers and monitors are not linked with their networks."""
+    here = "load"
+    info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
+    info.exclude_parameter, info.parameter_only, info.renamed_variables = exclude_parameter, parameter_only, {}
+    info.parameter_scope = get_current_parameter_scope()
+    info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
+    if not exclude_parameter:
+        _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
+        _core.set_parameters(here, records)
+    info.default_context = _default_context(info.proto, context)
+    info.global_config = SimpleNamespace(default_context=info.default_context)
+    if info.proto.HasField("training_config"):
+        info.training_config = _training(info.proto.training_config)
+    epochs = info.proto.training_config.max_epoch if prepare_data_iterator is None else prepare_data_iterator
+    info.datasets = OrderedDict((d.name, _dataset(d, i, bool(epochs))) for i, d in enumerate(info.proto.dataset))
+    info.graph = ProtoGraph.from_proto(info.proto, param_scope=info.parameter_scope)
+    info.networks = info.graph.networks
+    for network in info.networks.values():
+        network(ctx=info.default_context, batch_size=batch_size)
+    info.optimizers = OrderedDict((o.name, _optimizer(info, o)) for o in info.proto.optimizer)
+    info.monitors = OrderedDict((m.name, SimpleNamespace(proto=m, network=None)) for m in info.proto.monitor)
+    info.executors = OrderedDict((e.name, _executor(e)) for e in info.proto.executor)
+    return info
+
+
+def _read(function: str, filenames: Any, extension: str, parameter_only: bool) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The message of all files, their parameters, and the states of solvers by the optimizers' names."""
+    kind = message_class("NNablaProtoBuf")
+    proto, states = kind(), OrderedDict[str, Any]()
+    records: dict[str, Any] = {}
+    for one in filenames if isinstance(filenames, (list, tuple)) else [filenames]:
+        found = _files.read_nnabla(function, one, extension)
+        if not parameter_only:
+            proto.MergeFrom(kind._of(found.message))
+        records.update({r[0]: r for r in found.parameters})
+        for name, data in found.states:
+            states.update(_checkpoints(name, data))
+    return proto, list(records.values()), states
+
+
+def _checkpoints(name: str, data: bytes) -> Iterable[tuple[str, tuple[str, Any]]]:
+    """The states of solvers in a file of an archive: by optimizer, the format and what holds them."""
+    if name.endswith(".protobuf.optimizer"):
+        found = message_class("NNablaProtoBuf").FromString(data)
+        return [(o.name, (".protobuf", o)) for o in found.optimizer]  # type: ignore[attr-defined]
+    return [("_".join(name.split("_")[:-2]), (".h5", data))]
+
+
+def restore_optimizer_state(optimizer: Any) -> None:
+    """Give an optimizer's solver the states that its file has. The solver has its parameters before."""
+    optimizer.solver.set_states_from_protobuf(optimizer.proto)
+    kind, states = getattr(optimizer, "solver_checkpoint", ("", b""))
+    if kind == ".protobuf":
+        optimizer.solver.set_states_from_protobuf(states)
+    elif kind == ".h5":
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "states.h5")
+            with open(path, "wb") as f:
+                f.write(states)
+            optimizer.solver.load_states(path)
+
+
+def _default_context(proto: Any, wanted: str | None) -> Any:
+    if wanted is not None:
+        name, _, device = wanted.partition(":")
+        return get_extension_context(name, device_id=device or "0")
+    if not proto.HasField("global_config"):
+        return get_extension_context("cpu")
+    found = _context(proto.global_config.default_context)
+    set_default_context(found)
+    return found
+
+
+def _context(proto: Any) -> Any:
+    """A context of a file; one of a GPU that is not here is the CPU's."""
+    backends = list(proto.backends) or _old_backends(proto)
+    on_gpu = next((b for b in backends if b.startswith(("cudnn", "cuda"))), None)
+    kind = next((b.partition(":")[2] for b in backends if ":" in b), "") or "float"
+    if on_gpu is not None:
+        try:
+            return get_extension_context(on_gpu.partition(":")[0], device_id=proto.device_id or "0", type_config=kind)
+        except (RuntimeError, ImportError, ValueError) as error:
+            logger.warning("The file asks for a GPU, but there is none that can be used: %s", error)
+    return get_extension_context("cpu", type_config=kind)
+
+
+def _old_backends(proto: Any) -> list[str]:
+    """Files of old versions say 'cpu|cuda' and 'default|cudnn'."""
+    found = [b.strip() for b in f"{proto.compute_backend}|{proto.backend}".split("|")]
+    return [b for b in found if b in ("cudnn", "cuda", "cpu")]
+
+
+def _training(proto: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        max_epoch=proto.max_epoch,
+        iter_per_epoch=proto.iter_per_epoch,
+        save_best=proto.save_best,
+        monitor_interval=proto.monitor_interval if proto.monitor_interval > 0 else 10,
+    )
+
+
+def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
+    """A dataset; its `data_iterator` is a function that opens it, which nothing does before."""
+    made = SimpleNamespace(uri=d.uri, cache_dir=d.cache_dir, normalize=not d.no_image_normalization, data_iterator=None)
+    if prepare:
+        made.data_iterator = lambda: _data_iterator(d, index, made.normalize)
+    return made
+
+
+def _data_iterator(d: Any, index: int, normalize: bool) -> Any:
+    from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
+
+    options = {"rng": np.random.RandomState(index), "normalize": normalize}
+    has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
+    if has_cache and not d.overwrite_cache:
+        return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
+    if d.cache_dir:
+        os.makedirs(d.cache_dir, exist_ok=True)
+    options["cache_dir"] = d.cache_dir or None
+    return data_iterator.data_iterator_csv_dataset(d.uri, d.batch_size, d.shuffle, **options)
+
+
+def _executor(e: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        proto=e,
+        network=None,
+        num_evaluations=e.num_evaluations if e.num_evaluations > 0 else 1,
+        repeat_evaluation_type=e.repeat_evaluation_type,
+        need_back_propagation=e.need_back_propagation,
+        no_image_normalization=e.no_image_normalization,
+    )
+
+
+def _optimizer(info: Any, o: Any) -> SimpleNamespace:
+    made = SimpleNamespace(proto=o, name=o.name, order=o.order, network=None, comm=None)
+    made.start_iter, made.end_iter = max(o.start_iter, 0), max(o.end_iter, 0)
+    made.update_interval = o.update_interval if o.update_interval > 0 else 1
+    made.weight_decay = o.solver.weight_decay
+    made.lr_decay = o.solver.lr_decay if o.solver.lr_decay > 0 else 1.0
+    made.lr_decay_interval = o.solver.lr_decay_interval if o.solver.lr_decay_interval > 0 else 1
+    context = _context(o.solver.context) if o.solver.context.backends else info.default_context
+    with context_scope(context):
+        made.solver = _solver(o.solver)
+    made.scheduler = _scheduler(o.solver, made)
+    if o.name in info.optimizer_states_checkpoint:
+        made.solver_checkpoint = info.optimizer_states_checkpoint[o.name]
+    return made
+
+
+def _solver(proto: Any) -> Any:
+    name = {"SGD": "Sgd"}.get(proto.type, proto.type)
+    if name not in _SOLVERS:
+        raise ArgumentError(message("load", "solver", f"one of {', '.join(_SOLVERS)}", repr(proto.type)))
+    settings = getattr(proto, f"{_SOLVERS[name]}_param")
+    return getattr(solvers, name)(**{key: _exact(getattr(settings, key)) for key in settings._fields})
+
+
+def _exact(value: Any) -> Any:
+    """A float of a file as the number that it was made of, most likely."""
+    return float(str(np.float32(value))) if isinstance(value, float) else value
+
+
+def _scheduler(proto: Any, optimizer: Any) -> Any:
+    """The learning rate by the step."""
+    from . import learning_rate_scheduler as schedulers  # type: ignore[attr-defined, unused-ignore]
+
+    rate, kind = optimizer.solver.learning_rate(), proto.lr_scheduler_type
+    if kind == "Polynomial":
+        p = proto.polynomial_scheduler_param
+        made = schedulers.PolynomialScheduler(rate, p.max_iter, p.power)
+    elif kind == "Cosine":
+        made = schedulers.CosineScheduler(rate, proto.cosine_scheduler_param.max_iter)
+    elif kind == "Exponential":
+        p = proto.exponential_scheduler_param
+        made = schedulers.ExponentialScheduler(rate, p.gamma, max(p.iter_interval, 1))
+    elif kind == "Step":
+        p = proto.step_scheduler_param
+        made = schedulers.StepScheduler(rate, p.gamma, list(p.iter_steps))
+    elif kind == "":
+        made = schedulers.ExponentialScheduler(rate, optimizer.lr_decay, optimizer.lr_decay_interval)
+    else:
+        known = "Polynomial, Cosine, Exponential or Step"
+        raise ArgumentError(message("load", "lr_scheduler_type", known, repr(kind)))
+    warmup = proto.linear_warmup_scheduler_param.warmup_iter
+    if proto.lr_warmup_scheduler_type == "Linear" and warmup > 0:
+        made = schedulers.LinearWarmupScheduler(made, warmup)
+    return made
+
+
+def link_components(info: Any) -> None:
+    """Link the optimizers, monitors and executors of `base_load` with their networks and datasets.
+
+    Raises:
+        ValueError: If one of them names what is not there.
+    """
+    for o in info.optimizers.values():
+        _link_optimizer(info, o)
+    for m in info.monitors.values():
+        network = _start(info, m)
+        m.data_iterators = _iterators(info, m.proto)
+        m.monitor_variables = [_variable(network, v) for v in m.proto.monitor_variable]
+        m.target = _sink(m.monitor_variables)
+    for e in info.executors.values():
+        _link_executor(info, e)
+
+
+def _named(found: Any, name: str, what: str) -> Any:
+    if name not in found:
+        known = ", ".join(map(repr, list(found)[:20])) or "none"
+        raise ArgumentError(message("load", None, f"one of the {what} {known}", repr(name)))
+    return found[name]
+
+
+def _start(info: Any, item: Any) -> ProtoNetwork:
+    """Note the network of an item, and what is put into it."""
+    item.network = network = _named(info.networks, item.proto.network_name, "networks")
+    item.dataset_assign = OrderedDict((_variable(network, d), d.data_name) for d in item.proto.data_variable)
+    item.generator_assign = OrderedDict((_variable(network, g), _generator(g)) for g in item.proto.generator_variable)
+    return network  # type: ignore[no-any-return]
+
+
+def _variable(network: ProtoNetwork, item: Any) -> ProtoVariable:
+    return _named(network.variables, item.variable_name, f"variables of the network '{network.name}'")  # type: ignore[no-any-return]
+
+
+def _generator(g: Any) -> Any:
+    return _named(_GENERATORS, g.type, "generators")(g.multiplier)
+
+
+def _iterators(info: Any, proto: Any) -> OrderedDict[str, Any]:
+    return OrderedDict((name, _named(info.datasets, name, "datasets").data_iterator) for name in proto.dataset_name)
+
+
+def _parameters(network: ProtoNetwork, name: str) -> list[ProtoVariable]:
+    """The variables of this name; of a name with loops, `a{loop}/w`, those of all passes."""
+    both = {**network.variables, **network.parameters}
+    if name in both:
+        return [both[name]]
+    parts = [re.escape(part) for part in re.split(r"{[^}]*}", name)]
+    pattern = r"\[\d+\]".join(parts)
+    found = [v for key, v in both.items() if re.match(pattern, key)]
+    return found or [_named(both, name, f"variables of the network '{network.name}'")]
+
+
+def _rates(network: ProtoNetwork, proto: Any) -> OrderedDict[ProtoVariable, float]:
+    pairs = [
+        (v, p.learning_rate_multiplier) for p in proto.parameter_variable for v in _parameters(network, p.variable_name)
+    ]
+    return OrderedDict(pairs)
+
+
+def _link_optimizer(info: Any, o: Any) -> None:
+    network = _start(info, o)
+    o.data_iterators = _iterators(info, o.proto)
+    o.loss_variables = [_variable(network, v) for v in o.proto.loss_variable]
+    o.parameter_learning_rate_multipliers = _rates(network, o.proto)
+    trained = {}
+    for v, rate in o.parameter_learning_rate_multipliers.items():
+        if rate > 0:
+            trained[v.name] = v.variable_instance
+        else:
+            v.variable_instance.need_grad = False
+    o.parameters = OrderedDict(sorted(trained.items()))
+    o.solver.set_parameters(trained)
+    restore_optimizer_state(o)
+    losses = [v.variable_instance for v in o.loss_variables]
+    for loss in losses:
+        loss.grad.fill(1.0 / loss.size)
+    o.target = losses[0] if len(losses) == 1 else _sink(o.loss_variables, one_input_grad=False)
+
+
+def _sink(variables: Iterable[ProtoVariable], **more: Any) -> Any:
+    """What runs all of these; None where there are none."""
+    found = [v.variable_instance for v in variables]
+    return F.sink(*found, **more) if found else None
+
+
+def _link_executor(info: Any, e: Any) -> None:
+    network = _start(info, e)
+    e.output_assign = OrderedDict((_variable(network, o), [o.type, o.data_name]) for o in e.proto.output_variable)
+    found = [v for p in e.proto.parameter_variable for v in _parameters(network, p.variable_name)]
+    e.parameters = OrderedDict((v, v.name) for v in found)
+    e.forward_target = _sink(e.output_assign)
+    if e.need_back_propagation:
+        e.loss_variables = [_variable(network, v) for v in e.proto.loss_variable]
+        e.parameter_learning_rate_multipliers = _rates(network, e.proto)
+        e.backward_target = _sink(e.loss_variables)

@@ -1,0 +1,148 @@
+"""`nnrs.utils.load`: networks of files linked with their executors, monitors and optimizers."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import nnp_networks
+import nnrs as nn
+from file_helpers import fresh  # noqa: F401 - a fixture
+from nnrs.utils.load import base_load, load
+from nnrs.utils.save import save
+
+
+@pytest.fixture(name="schedulers", autouse=True)
+def schedulers_of_our_own(monkeypatch):
+    """Stand-ins for the schedulers of learning rates, which say what they were made of."""
+    kinds = ("Polynomial", "Cosine", "Exponential", "Step", "LinearWarmup")
+    module = types.ModuleType("nnrs.utils.learning_rate_scheduler")
+    for kind in kinds:
+        setattr(module, f"{kind}Scheduler", lambda *args, kind=kind: (kind, *args))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(nn.utils, "learning_rate_scheduler", module, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def the_context_that_was_there():
+    """A file's context becomes the default one."""
+    before = nn.get_current_context()
+    yield
+    nn.set_default_context(before)
+
+
+def written(tmp_path, **more):
+    """All that `save` takes, in a file; without what is trained where that is not asked for."""
+    contents = nnp_networks.contents()
+    save(tmp_path / "all.nnp", contents, **more)
+    nn.clear_parameters()
+    return tmp_path / "all.nnp"
+
+
+def test_executors_are_linked(tmp_path):
+    info = load(str(written(tmp_path)), batch_size=5)
+    run = info.executors["run"]
+    assert [(v.name, v.variable_instance.shape, data) for v, data in run.dataset_assign.items()] == [
+        ("x", (5, 3), "input")
+    ]
+    assert [(v.name, kind) for v, kind in run.output_assign.items()] == [("y", ["", "y"])]
+    assert list(run.parameters.values()) == list(nn.get_parameters(grad_only=False))
+    run.forward_target.forward()
+    (y,) = (v.variable_instance for v in run.output_assign)
+    assert y.shape == (5, 2) and run.network is info.networks["runtime"] and run.num_evaluations == 1
+    both = info.executors["all"]
+    assert both.need_back_propagation and both.num_evaluations == 2 and both.loss_variables == []
+
+
+def test_optimizers_are_linked(tmp_path):
+    info = load([written(tmp_path)])
+    adam, momentum = info.optimizers["adam"], info.optimizers["momentum"]
+    settings = (adam.solver.info["alpha"], momentum.solver.info["momentum"])
+    assert adam.solver.name == "Adam" and settings == pytest.approx((0.01, 0.8))
+    assert adam.scheduler == ("Exponential", pytest.approx(0.01), pytest.approx(0.9), 2) and adam.weight_decay == 0.5
+    assert list(adam.parameters) == sorted(nn.get_parameters(grad_only=False))
+    assert list(momentum.parameters) == ["one/affine/W", "one/affine/b"]
+    assert [(v.name, data) for v, data in adam.dataset_assign.items()] == [("x", "x"), ("t", "y")]
+    assert [(v.name, type(g).__name__) for v, g in momentum.generator_assign.items()] == [("t", "ConstantInitializer")]
+    assert list(momentum.data_iterators) == ["train", "valid"] and adam.target.shape == ()
+    assert info.monitors["loss"].monitor_variables[0].name == "loss" and info.training_config.max_epoch == 3
+    assert info.datasets["valid"].uri == "data.csv" and not info.datasets["valid"].normalize
+    assert base_load([tmp_path / "all.nnp"], None).datasets["valid"].data_iterator is not None
+
+
+@pytest.mark.parametrize("kind", [".protobuf", ".h5"])
+def test_states_of_solvers_come_back(tmp_path, kind):
+    if kind == ".h5":
+        pytest.importorskip("h5py")
+    contents = nnp_networks.contents()
+    loss = contents["networks"][0]["outputs"]["loss"]
+    solver = contents["optimizers"][0]["solver"]
+    contents["optimizers"] = contents["optimizers"][:1]
+    for v in contents["networks"][0]["names"].values():
+        v.d = 1
+    for _ in range(2):
+        loss.forward()
+        solver.zero_grad()
+        loss.backward()
+        solver.update()
+    save(tmp_path / "all.nnp", contents, include_solver_state=True, solver_state_format=kind)
+    wanted = {name: (s.t, s.pstate["mean"].d.copy()) for name, s in solver.get_states().items()}
+    nn.clear_parameters()
+    found = load(tmp_path / "all.nnp").optimizers["adam"].solver.get_states()
+    for name, (t, mean) in wanted.items():
+        assert found[name].t == t == 2
+        np.testing.assert_array_equal(found[name].pstate["mean"].d, mean)
+
+
+@pytest.mark.parametrize(
+    ("change", "scheduler"),
+    [
+        ({"lr_scheduler_type": "Cosine", "cosine": {"max_iter": 9}}, ("Cosine", 9)),
+        ({"lr_scheduler_type": "Step", "step": {"gamma": 0.5, "iter_steps": [3, 4]}}, ("Step", 0.5, [3, 4])),
+        (
+            {"lr_scheduler_type": "Exponential", "exponential": {"gamma": 0.5, "iter_interval": 3}},
+            ("Exponential", 0.5, 3),
+        ),
+        ({"lr_scheduler_type": "Polynomial", "polynomial": {"max_iter": 9, "power": 2}}, ("Polynomial", 9, 2)),
+    ],
+)
+def test_schedulers(tmp_path, change, scheduler):
+    from nnrs.utils.save import create_proto
+
+    proto = create_proto(nnp_networks.contents(), include_params=True)
+    solver = proto.optimizer[0].solver
+    for name, value in change.items():
+        if isinstance(value, dict):
+            settings = getattr(solver, f"{name}_scheduler_param")
+            settings.CopyFrom(type(settings)(**value))
+        else:
+            setattr(solver, name, value)
+    (tmp_path / "all.protobuf").write_bytes(proto.SerializeToString())
+    found = load(tmp_path / "all.protobuf").optimizers["adam"].scheduler
+    assert (found[0], *found[2:]) == scheduler
+    solver.lr_scheduler_type = "Custom"
+    (tmp_path / "all.protobuf").write_bytes(proto.SerializeToString())
+    with pytest.raises(ValueError, match="Polynomial, Cosine, Exponential or Step"):
+        load(tmp_path / "all.protobuf")
+
+
+def test_names_that_are_not_there(tmp_path):
+    text = "network { name: 'n' } executor { name: 'e' network_name: 'n' data_variable { variable_name: 'x' } }"
+    cases = {"network_name: 'm'": "one of the networks 'n', got 'm'", "network_name: 'n'": "'n' none, got 'x'"}
+    for network, says in cases.items():
+        (tmp_path / "a.nntxt").write_text(text.replace("network_name: 'n'", network))
+        with pytest.raises(ValueError, match=says):
+            load(tmp_path / "a.nntxt")
+    assert not base_load(tmp_path / "a.nntxt", parameter_only=True).executors
+
+
+def test_contexts_of_files(tmp_path):
+    head = "global_config {{ default_context {{ {0} array_class: 'CpuCachedArray' device_id: '0' }} }}"
+    old, new = "backend: 'cpu' compute_backend: 'default'", "backends: ['cudnn:float', 'cpu:float']"
+    for backends in ("backends: ['cpu:float']", old, new):
+        (tmp_path / "a.nntxt").write_text(head.format(backends))
+        assert load(tmp_path / "a.nntxt").default_context == nn.get_current_context()
+    assert load(tmp_path / "a.nntxt", context="cpu").default_context.backend[0].startswith("cpu")
