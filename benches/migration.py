@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import environments
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "migration"
 GOLDEN = ROOT / "tests" / "golden" / "migration_series.json"
@@ -60,10 +62,8 @@ if engine == "nnrs":
     import nnrs.compat
     nnrs.compat.install()
 import nnabla, nnabla.parametric_functions, nnabla.solvers
-try:
+if "sklearn" in open(script).read():
     import sklearn.datasets  # outside of the time: it takes longer than most of the scripts
-except ImportError:
-    pass
 sys.argv[0] = script
 start = time.perf_counter()
 runpy.run_path(script, run_name="__main__")
@@ -74,13 +74,14 @@ print(json.dumps({"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_
 
 
 def interpreter(engine: str) -> str:
-    """The Python of an engine: $NNRS_BENCH_<ENGINE>, else as in the other benches."""
+    """The Python of an engine: $NNRS_BENCH_<ENGINE>, else .venv, or one made for NNabla and what scripts import."""
     named = os.environ.get(f"NNRS_BENCH_{engine.upper()}")
     if named:
         return named
-    import environments
-
-    return environments.interpreter(engine)
+    if engine == "nnrs":
+        return environments.own()
+    packages = [*environments.PACKAGES["nnabla"], "scikit-learn", "pillow", "h5py"]
+    return environments.environment(environments.HOME / "migration", environments.python310, lambda: packages)
 
 
 def run(engine: str, script: str, folder: Path, *more: str) -> dict[str, Any]:
