@@ -56,14 +56,17 @@ SCRIPTS = {
 
 Series = dict[str, list[tuple[int, float]]]
 CHILD = """
-import json, resource, runpy, sys, time
+import ast, importlib, json, resource, runpy, sys, time
 engine, script, *sys.argv[1:] = sys.argv[1:]
 if engine == "nnrs":
     import nnrs.compat
     nnrs.compat.install()
-import nnabla, nnabla.parametric_functions, nnabla.solvers
-if "sklearn" in open(script).read():
-    import sklearn.datasets  # outside of the time: it takes longer than most of the scripts
+# What the script imports, and what engines import when they write, is outside of the time.
+nodes = list(ast.walk(ast.parse(open(script).read())))
+names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+names += [n.module for n in nodes if isinstance(n, ast.ImportFrom)]
+for name in [*names, "nnabla.utils.image_utils", "h5py", "PIL.Image"]:
+    importlib.import_module(name)
 sys.argv[0] = script
 start = time.perf_counter()
 runpy.run_path(script, run_name="__main__")
@@ -89,6 +92,7 @@ def run(engine: str, script: str, folder: Path, *more: str) -> dict[str, Any]:
     names = ("NNRS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     command = [interpreter(engine), "-c", CHILD, engine, str(FOLDER / f"{script}.py"), "-o", str(folder), *more]
     environment = {**os.environ, **dict.fromkeys(names, "1"), "MPLBACKEND": "Agg"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a package that is installed is compiled
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     if done.returncode:
         raise RuntimeError(f"{script} on {engine}:\n{done.stderr[-3000:]}")
