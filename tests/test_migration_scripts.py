@@ -18,6 +18,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.compat
+from nnrs.utils import image_utils
 
 pytest.importorskip("sklearn", reason="the digits that scripts learn are scikit-learn's")
 pytest.importorskip("h5py", reason="the scripts save .h5 files")
@@ -41,6 +42,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     nn.logger.setLevel(level)
     nn.set_default_context(before)
     nn.set_auto_forward(False)
+    image_utils.set_backend(None)
     nn.clear_parameters()
 
 

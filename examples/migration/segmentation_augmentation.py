@@ -13,7 +13,7 @@ import nnabla.solvers as S
 from nnabla.logger import logger
 from nnabla.monitor import Monitor, MonitorImageTile, MonitorSeries, MonitorTimeElapsed
 from nnabla.utils.data_iterator import data_iterator_simple
-from nnabla.utils.image_utils import imread, imresize, imsave
+from nnabla.utils.image_utils import imread, imresize, imsave, set_backend
 from nnabla.utils.learning_rate_scheduler import PolynomialScheduler
 
 SIZE = 16
@@ -77,6 +77,7 @@ def get_args():
 
 def main():
     args = get_args()
+    set_backend("PilBackend")
     rng = np.random.RandomState(21)
     folder = os.path.join(args.monitor_path, "pictures")
     write_pictures(folder, 40, rng)
