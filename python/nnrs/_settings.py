@@ -68,6 +68,8 @@ def _add(config: configparser.RawConfigParser, file: Path) -> None:
         warnings.warn(f"{file} is ignored: {error}", RuntimeWarning, stacklevel=2)
         return
     config.read_dict(found)
+
+
 def data_setting(name: str) -> str:
     """What `nnrs.config.nnabla_config` says in its section DATA_ITERATOR, which scripts may have changed."""
     from . import config

@@ -34,8 +34,7 @@ def guard(kind: type, base: type) -> None:
 
 def _refusal(kind: str, name: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise GraphError(
-            message(name, None, f"{kind} has no rule of update", hint=f"define {name} in {kind}, or derive from a solver")
-        )
+        hint = f"define {name} in {kind}, or derive from a solver"
+        raise GraphError(message(name, None, f"{kind} has no rule of update", hint=hint))
 
     return refuse
