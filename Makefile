@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-functions test-all memcheck
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-functions bench-migration test-all memcheck
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick -
 
 bench-functions: .venv/.installed ## Measure every function beside NNabla and torch, into docs/function-speed.md (ARGS="--case functions.sort" to look)
 	@.venv/bin/python benches/functions.py $(ARGS)
+
+bench-migration: .venv/.installed ## Run the scripts of examples/migration on NNabla and on nnrs: series, times, memory (ARGS="gan vae" for some)
+	@.venv/bin/python benches/migration.py $(ARGS)
 
 bench-against: .venv/.installed ## Measure nnrs beside itself at another commit (REV=v0.1 ARGS="--case conv")
 	@.venv/bin/python benches/against.py $(REV) $(ARGS)

@@ -16,6 +16,20 @@ def run(script, env=None):
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=env)
 
 
+def test_scripts_that_ask_for_a_version_get_the_one_whose_api_it_is():
+    done = run(
+        "import nnrs, nnrs.compat\n"
+        "own = nnrs.__version__\n"
+        "nnrs.compat.install()\n"
+        "from nnabla import __version__\n"
+        "assert __version__ == '1.39.0' and own != __version__\n"
+        "nnrs.show_versions()\n"
+        "nnrs.compat.uninstall()\n"
+        "assert nnrs.__version__ == own"
+    )
+    assert done.returncode == 0 and done.stdout.startswith("nnrs 0."), done.stderr
+
+
 def test_install_makes_nnabla_mean_nnrs():
     done = run(
         "import nnrs, nnrs.compat\n"

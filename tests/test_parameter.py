@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+from nnrs import parameter
 from nnrs.parameter import get_parameter, get_parameter_or_create, pop_parameter, set_parameter
 
 
@@ -254,3 +255,12 @@ def test_parameters_are_cleared_while_others_read_and_make_them():
         t.join()
     nn.clear_parameters()
     assert not errors, errors[0]
+
+
+def test_what_nnabla_keeps_in_variables_of_the_module_can_be_read() -> None:
+    """Libraries (nnabla-nas) ask `nnabla.parameter.current_no_grad`, others the scopes."""
+    assert parameter.root_scope is parameter.current_scope is parameter.get_current_parameter_scope()
+    assert parameter.current_no_grad is False and parameter.no_grad is nn.no_grad
+    with nn.no_grad(), nn.parameter_scope("inner"):
+        assert parameter.current_no_grad is True
+        assert parameter.current_scope is parameter.get_current_parameter_scope() is not parameter.root_scope

@@ -87,10 +87,12 @@ def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
+def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = True) -> Iterator[str]:
     """Give a temporary path beside `path`; when the block ends well its file replaces `path`, else nothing changes.
 
     The new file is on disk before it gets its name, so a crash leaves the old file or the new one, never half of one.
+    That takes some milliseconds a file. Without `wait_for_disk` it is so for all that ends the program, but not for
+    what ends the machine: for pictures and tables, which are many and made again.
 
     >>> import os, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as d:
@@ -126,15 +128,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
             raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
         if mode is not None:
             os.chmod(temporary, mode)
-        _flush(temporary)
+        if wait_for_disk:
+            _flush(temporary)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             if is_ours:
                 os.unlink(temporary)
         raise
-    with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
-        _flush(folder)
+    if wait_for_disk:
+        with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
+            _flush(folder)
 
 
 def _mode_to_keep(target: str) -> int | None:

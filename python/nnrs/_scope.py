@@ -33,6 +33,11 @@ def get_current_parameter_scope() -> OrderedDict[str, Any]:
     return _root if scope is None else scope
 
 
+def root() -> Scope:
+    """The outermost scope."""
+    return _root
+
+
 def parts_of(name: str) -> list[str]:
     """The parts of "a/b/c"; empty ones do not count."""
     return [part for part in name.split("/") if part]

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from ._errors import MissingModuleError, UnsupportedError
+from ._version import __version__
 from .logger import logger
 
+_NNABLA = "1.39.0"  # the version whose API this is: scripts look whether it is new enough for them
 _PACKAGES = {"nnabla": "nnrs", "nnabla_ext": "nnrs.ext"}
 
 
@@ -56,7 +58,7 @@ _alias = _Alias()
 
 
 def install() -> None:
-    """Make `import nnabla` and its submodules find nnrs.
+    """Make `import nnabla` and its submodules find nnrs. Until `uninstall`, `__version__` of both is NNabla's, 1.39.0.
 
     Raises:
         RuntimeError: If NNabla itself is imported already.
@@ -74,6 +76,7 @@ def install() -> None:
     if _alias in sys.meta_path:
         return
     sys.meta_path.insert(0, _alias)
+    _say_version(_NNABLA)
     logging.root.manager.loggerDict["nnabla"] = logger  # for `logging.getLogger("nnabla").setLevel(..)`
     # What is loaded already is entered, not imported: an import would set `nnrs.grad`, the function, to the module.
     for name in list(sys.modules):
@@ -82,11 +85,16 @@ def install() -> None:
                 sys.modules[package + name[len(real) :]] = sys.modules[name]
 
 
+def _say_version(version: str) -> None:
+    setattr(sys.modules[__package__], "__version__", version)  # noqa: B010 - a module's attribute, for mypy
+
+
 def uninstall() -> None:
     """Undo `install`: later imports of `nnabla` find NNabla again."""
     if _alias not in sys.meta_path:
         return
     sys.meta_path.remove(_alias)
+    _say_version(__version__)
     logging.root.manager.loggerDict.pop("nnabla", None)
     for name in [n for n in sys.modules if _real_name(n) is not None]:
         del sys.modules[name]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__
 from ._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message
+from ._version import __version__
 from .autolog import import_mlflow
 
 FLAVOR_NAME = "nnabla"

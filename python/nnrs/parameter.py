@@ -26,6 +26,7 @@ from ._errors import (
 )
 from ._messages import Message, message_class
 from ._missing import missing_name
+from ._modes import no_grad as _no_grad
 from ._notebooks import ParameterDict
 from ._scope import (
     current,
@@ -33,6 +34,7 @@ from ._scope import (
     get_current_parameter_scope,
     open_scope,
     parts_of,
+    root,
     walk,
 )
 from .logger import logger
@@ -44,6 +46,14 @@ _MOST_ELEMENTS = (2**63 - 1) // 8
 
 # As in the engine: more is no shape, but an iterator that would not end soon.
 _MOST_AXES = 1 << 16
+
+# What NNabla keeps in variables of this module, and programs read there.
+_STATE: dict[str, Callable[[], Any]] = {
+    "current_no_grad": _core.no_grad_active,
+    "current_scope": get_current_parameter_scope,
+    "no_grad": lambda: _no_grad,
+    "root_scope": root,
+}
 
 __all__ = [
     "clear_parameters",
@@ -61,6 +71,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _STATE:
+        return _STATE[name]()
     raise missing_name(__name__, name)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _files
+from . import _core, _files, _solver_subclasses
 from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
@@ -107,6 +107,18 @@ class Solver(_core.Solver):
     >>> w.d.tolist()
     [0.5, 1.5]
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if _solver_subclasses.has_rule(cls):
+            return super().__new__(cls, *args, **kwargs)
+        if cls is Solver:
+            raise ArgumentTypeError(message("Solver", None, "the base has no rule of update", hint="see nnrs.solvers"))
+        return _solver_subclasses.stand_in(cls)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not _solver_subclasses.has_rule(cls):
+            _solver_subclasses.guard(cls, Solver)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Deep copies and pickles have parameters and states of their own: get them by `get_parameters`."""

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, ItemsView
 from typing import IO, Any, NamedTuple
 
-from .. import __version__
 from .._core import Function, Variable
 from .._errors import ArgumentError, GraphError, UnsupportedError, check_integer, check_number, check_type, message
+from .._version import __version__
 from ..ext_utils import import_extension_module
 from ..parameter import get_parameters
 

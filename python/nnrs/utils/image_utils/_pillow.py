@@ -55,7 +55,10 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
     if as_uint16 or img.dtype == np.uint16:
         raise ArgumentError(message("imsave", "img", _SIXTEEN))
     pixels = to_bits(img, False, auto_scale)
-    kinds = pillow.registered_extensions()
+    pillow.preinit()
+    if ending not in pillow.EXTENSION:
+        pillow.init()  # some fifty modules more
+    kinds = pillow.EXTENSION
     if ending not in kinds or kinds[ending] not in pillow.SAVE:
         hint = "'.png', '.jpg' and '.bmp' are some"
         raise ArgumentError(message("imsave", "path", "a name with the ending of an image format", repr(ending), hint))
