@@ -218,6 +218,10 @@ class Machine:
         times = [max(x.moved, x.cell.graded) for x in read] + [max(c.wrote, c.lent, c.renewed) for c in made]
         if any(time > cell.ran for time in times):
             return True
+        # Where functions run one by one, what one has read may be another before the last one ran.
+        own = [(x.cell, max(y.cell.ran for y in f.y)) for f in functions for x in f.x if x.cell.maker is not None]
+        if any(0 <= ran < max(c.wrote, c.renewed) for c, ran in own):
+            return True
         leaves = [x.cell for x in read if x.parent is None]
         return any(c.stamp > cell.begun or id(c) in viewed for c in leaves)
 
