@@ -68,7 +68,8 @@ def fused_convolution(
         variance: Running variance, of beta's shape.
         z: What is added before the activation, of y's shape.
         base_axis: Number of leading axes that only repeat the convolution.
-        pad: What is put on both ends of each spatial axis; None: nothing.
+        pad: What is put on both ends of each spatial axis: a number for each, or two for each of the last axes, as
+            `F.pad` takes them; None: nothing.
         stride: Distance of windows on each spatial axis; None: 1.
         dilation: Distance of a kernel's elements on each spatial axis; None: 1.
         group: Number of groups of channels that are convolved apart.
@@ -137,8 +138,10 @@ def _convolution(
     """The convolution, of the padded images where the padding is not its own, zeros."""
     from . import functions as F
 
-    if pad is not None and (pad_mode != "constant" or constant_value != 0):
-        x, pad = F.pad(x, _widths(x.shape, base_axis, pad, channel_last), pad_mode, constant_value), None
+    if pad is not None:
+        widths, is_own = _widths(x.shape, base_axis, pad, channel_last)
+        if not is_own or pad_mode != "constant" or constant_value != 0:
+            x, pad = F.pad(x, widths, pad_mode, constant_value), None
     return F.convolution(x, weight, bias, base_axis, pad, stride, dilation, group, channel_last)
 
 
@@ -207,13 +210,16 @@ def _is_normalized(bias: Any, *own: Any) -> bool:
     return not absent
 
 
-def _widths(shape: Sequence[int], base_axis: int, pad: Any, channel_last: bool) -> list[int]:
-    """Widths for `pad`, which is about the last axes."""
+def _widths(shape: Sequence[int], base_axis: int, pad: Any, channel_last: bool) -> tuple[list[int], bool]:
+    """Widths for `F.pad`, which is about the last axes; whether a convolution can pad so itself."""
     if not -len(shape) <= base_axis < len(shape):
         raise ArgumentError(message(HERE, "base_axis", f"an axis of x {tuple(shape)}", base_axis))
     sizes = check_integers(HERE, "pad", pad, 0)
     axes = len(shape) - base_axis % len(shape) - 1
-    if len(sizes) != axes:
-        raise ArgumentError(message(HERE, "pad", f"{axes} numbers, one for each spatial axis", sizes))
-    both = [n for p in sizes for n in (p, p)]
-    return [*both, 0, 0] if channel_last else both
+    if len(sizes) == axes:
+        both = [n for p in sizes for n in (p, p)]
+        return ([*both, 0, 0] if channel_last else both), True
+    if len(sizes) % 2 or len(sizes) > 2 * len(shape):
+        expected = f"{axes} numbers, one for each spatial axis, or two for each of the last axes"
+        raise ArgumentError(message(HERE, "pad", expected, sizes))
+    return sizes, False

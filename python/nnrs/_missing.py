@@ -25,7 +25,7 @@ MultiProcessDataParallelCommunicator
 
 MODULES = frozenset(
     """
-_array communicator utils.converter
+_array communicator utils.converter utils.load_function utils.nnabla_pb2 utils.py23_compatible utils.save_function
 """.split()
 )
 """Missing modules, packages among them."""

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ._core import Context, Function
-from ._errors import check_integer, check_type
+from ._errors import ArgumentError, check_number, check_type, message
 
 
 class SwapInOutScheduler:
@@ -37,17 +37,17 @@ class SwapInOutScheduler:
         self,
         h_ctx: Context,
         d_ctx: Context,
-        size: int,
-        prefetch_size: int | None = None,
+        size: float,
+        prefetch_size: float | None = None,
         save_host_mem: bool = True,
         save_host_mem_no_abort: bool = False,
     ) -> None:
         here = "SwapInOutScheduler"
         for argument, context in (("h_ctx", h_ctx), ("d_ctx", d_ctx)):
             check_type(here, argument, context, Context, "a Context")
-        check_integer(here, "size", size, 0)
-        if prefetch_size is not None:
-            check_integer(here, "prefetch_size", prefetch_size, 0)
+        for argument, value in (("size", size), ("prefetch_size", prefetch_size)):
+            if (value is not None or argument == "size") and not check_number(here, argument, value) >= 0:  # 6e9, too
+                raise ArgumentError(message(here, argument, "0 or more", value))
         if any(not backend.startswith("cpu") for backend in d_ctx.backend):
             text = f"nnrs: {here} swaps nothing between GPU and host; nnrs.memory.fit keeps a graph below a size"
             warnings.warn(text, RuntimeWarning, stacklevel=2)

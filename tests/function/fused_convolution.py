@@ -45,8 +45,11 @@ def reference(
     **more: Any,
 ) -> np.ndarray:
     if pad is not None:
-        widths = [(p, p) for p in pad]
-        widths = [(0, 0)] * base_axis + ([*widths, (0, 0)] if channel_last else [(0, 0), *widths])
+        if len(pad) == x.ndim - base_axis - 1:
+            widths = [(p, p) for p in pad]
+            widths = [(0, 0)] * base_axis + ([*widths, (0, 0)] if channel_last else [(0, 0), *widths])
+        else:
+            widths = [(0, 0)] * (x.ndim - len(pad) // 2) + list(zip(pad[::2], pad[1::2], strict=True))
         value = {"constant_values": constant_value} if pad_mode == "constant" else {}
         x = np.pad(x, widths, MODES[pad_mode], **value)
     y = convolution.reference(x, weight, bias, base_axis=base_axis, channel_last=channel_last, **more)
@@ -86,6 +89,7 @@ CASES = [
         )
         for mode in MODES
     ),
+    Case(inputs=[X, W, (2,)], args={"pad": (1, 2, 0, 1), "nonlinearity": "tanh"}, name="one-sided", **SETS),
     Case(
         inputs=[(1, 4, 3, 2), (2, 2, 2, 2)],
         args={"pad": (1, 0), "pad_mode": "repeat", "channel_last": True, "nonlinearity": "tanh"},

@@ -27,6 +27,10 @@ _CONVERSIONS = {
 }
 
 
+# Kinds of files with 16 bits a channel; OpenCV cuts numbers off in others.
+_OF_16_BITS = (".png", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".jp2")
+
+
 def read(data: bytes, wanted: Wanted) -> Image:
     """The image in `data`, as uint8 or uint16."""
     import cv2
@@ -55,6 +59,9 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
     """The image as a file of the kind of `ending`."""
     import cv2
 
+    if as_uint16 and ending not in _OF_16_BITS:
+        expected = f"False for '{ending}', which holds 8 bits a channel (16: {', '.join(_OF_16_BITS)})"
+        raise ArgumentError(message("imsave", "as_uint16", expected, True))
     pixels = to_bits(img, as_uint16, auto_scale)
     if pixels.ndim == 3 and pixels.shape[2] in (3, 4):
         pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR if pixels.shape[2] == 3 else cv2.COLOR_RGBA2BGRA)
