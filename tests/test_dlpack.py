@@ -1,8 +1,9 @@
-"""DLPack: other libraries share the memory of an NdArray or Variable; what comes from them is copied."""
+"""DLPack: other libraries share the memory of an NdArray or Variable, and the other way round."""
 
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -13,6 +14,10 @@ from nnrs.utils.dlpack import from_dlpack, to_dlpack
 
 pytestmark = pytest.mark.host
 TYPES = [np.float32, np.float64, np.float16, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.bool_]
+
+
+class Weak(np.ndarray):
+    """An array of which it can be told whether it lives."""
 
 
 class Holder:
@@ -83,15 +88,71 @@ def test_types_are_changed_in_place():
     assert np.from_dlpack(Holder(capsule)).dtype == np.int32
 
 
-def test_what_is_taken_is_a_copy_in_any_order():
+def test_what_is_taken_is_the_same_memory():
     s = np.arange(12, dtype=np.float32).reshape(3, 4)
     a = from_dlpack(s.__dlpack__())
     s[0, 0] = 50
-    assert a.data[0, 0] == 0
-    assert np.array_equal(from_dlpack(s.T.__dlpack__()).data, s.T)
-    assert np.array_equal(from_dlpack(s[::2]).data, s[::2])
+    assert a.data[0, 0] == 50 and np.shares_memory(a.data, s)
+    a.data = np.full((3, 4), 7, np.float32)
+    assert (s == 7).all()
+    a.fill(3)  # from here on it has memory of its own, as always
+    assert a.data[0, 0] == 3 and s[0, 0] == 7
     assert from_dlpack(np.zeros(()).__dlpack__()).shape == ()
     assert from_dlpack(np.zeros((0, 2)).__dlpack__()).shape == (0, 2)
+
+
+def test_the_memory_taken_lives_as_long_as_the_array():
+    s = np.arange(4.0)
+    holder = s.view(Weak)
+    lives = weakref.ref(holder)
+    a = from_dlpack(holder.__dlpack__())
+    del s, holder
+    gc.collect()
+    assert lives() is not None and a.data.tolist() == [0, 1, 2, 3]
+    a.cast(np.float32)  # memory of its own from here on
+    gc.collect()
+    assert lives() is None and a.data.tolist() == [0, 1, 2, 3]
+
+
+def test_a_graph_computes_with_memory_of_others():
+    """As leaf, as output, as gradient; what the other side writes between runs counts."""
+    s, g = np.float32([1, 2]), np.zeros(2, np.float32)
+    x = nn.Variable((2,), need_grad=True)
+    x.data, x.grad = from_dlpack(s.__dlpack__()), from_dlpack(g.__dlpack__())
+    h = F.exp(x)
+    y = F.sum(h * h)
+    for scale in 1, 2:
+        s[:] = [0.5 * scale, 1]
+        g[:] = 0
+        y.forward(clear_no_need_grad=True)
+        y.backward(clear_buffer=True)
+        assert np.allclose(g, 2 * np.exp(2 * s), rtol=1e-5)
+    into = np.zeros(2, np.float32)
+    h.data = from_dlpack(into.__dlpack__())
+    y.forward()
+    assert np.allclose(into, np.exp(s), rtol=1e-6)
+    s[:] = 0
+    y.forward()
+    assert np.allclose(into, 1)
+
+
+def test_what_cannot_be_shared_is_copied():
+    s = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert np.array_equal(from_dlpack(s.T.__dlpack__()).data, s.T)
+    assert np.array_equal(from_dlpack(s[::2]).data, s[::2])
+    flags = np.array([True, False])
+    a = from_dlpack(flags.__dlpack__())
+    flags[1] = True
+    assert a.data.tolist() == [True, False]
+    b = array()
+    view = b.data
+    from_dlpack(s[:2, :3].copy().__dlpack__(), arr=b)
+    assert np.array_equal(view, s[:2, :3]) and np.shares_memory(view, b.data)
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        s.flags.writeable = False
+        a = from_dlpack(s)
+        a.data = 1
+        assert s[0, 1] == 1 and s[2, 3] == 11
 
 
 def test_an_array_that_is_given_takes_shape_and_type():
@@ -129,5 +190,8 @@ def test_torch():
     assert a.data[0, 0] == 2
     assert from_dlpack(torch.utils.dlpack.to_dlpack(t)).data.tolist() == a.data.tolist()
     assert from_dlpack(torch.arange(3)).data.tolist() == [0, 1, 2]
+    ours = from_dlpack(torch.utils.dlpack.to_dlpack(t))
+    ours.data = np.full((2, 3), 8, np.float32)
+    assert t[0, 0] == 8
     with pytest.raises((ValueError, TypeError), match="from_dlpack: argument 'dlp'"):
         from_dlpack(torch.ones(3, dtype=torch.bfloat16))

@@ -815,3 +815,24 @@ def test_a_dropped_gradient_that_was_written_is_dropped_in_each_run(write):
         y.backward(clear_buffer=True)
         with pytest.raises(nn.Error, match="gradient"):
             h.g.sum()
+
+
+def test_an_input_under_another_shape_shows_before_it_ran():
+    x = nn.Variable.from_numpy_array(np.arange(6, dtype=np.float32), need_grad=True)
+    views = [x.reshape((2, 3)), F.reshape(x, (3, 2)), F.unlink(x), F.reshape(F.reshape(x, (2, 3)), (6,))]
+    for y in views:
+        assert np.array_equal(y.d.ravel(), x.d)
+    x.d = 7
+    for y in views:
+        y.forward()
+        assert (y.d == 7).all()
+    x.g = 0
+    views[0].backward()
+    assert (x.g == 1).all()
+    y = F.reshape(x, (2, 3))
+    y.d[0, 0] = 1  # its own value
+    assert x.d[0] == 7
+    x.data.fill(2)
+    assert (F.reshape(x, (2, 3)).d == 2).all()
+    h = F.exp(x)
+    assert not F.reshape(h, (2, 3)).d.any() and not h.d.any()  # nothing ran: there is nothing to see

@@ -26,7 +26,11 @@ def torch_copy() -> Step:
     import torch
 
     x, values = torch.empty(SHAPE), batch()
-    return lambda: x.copy_(torch.from_numpy(values)) and None
+
+    def step():
+        x.copy_(torch.from_numpy(values))
+
+    return step
 
 
 CASES = [Case("batch.copy", "copying a batch of 64 images, 38.5 MB, in", nabla_copy, torch_copy, {"torch": 1.0})]

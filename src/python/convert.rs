@@ -63,7 +63,7 @@ pub(crate) fn dtype_of(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
 }
 
 /// The element type of a NumPy dtype of any byte order; the dtype's name if there is none.
-fn known(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Result<DType, String>> {
+pub(super) fn known(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Result<DType, String>> {
     let is_numpys_own = (0..=NPY_TYPES::NPY_HALF as c_int).contains(&descr.num());
     Ok(Ok(match (descr.kind(), descr.itemsize()) {
         _ if !is_numpys_own => return by_name(descr),

@@ -12,6 +12,7 @@ mod cuda;
 mod errors;
 mod files;
 pub(crate) mod finish;
+mod foreign;
 mod function;
 mod members;
 mod memory;

@@ -252,6 +252,8 @@ pub struct Block {
     /// How many plans keep it for their captured runs.
     pub(super) held: AtomicUsize,
     pub(super) mirror: OnceLock<Box<Mutex<Mirror>>>,
+    /// What memory of another library belongs to.
+    owner: Option<Box<dyn Send + Sync>>,
 }
 
 impl Block {
@@ -275,7 +277,17 @@ impl Block {
     pub(super) fn nowhere(bytes: usize) -> Block {
         let host = AtomicPtr::new(std::ptr::null_mut());
         let (views, shares, held) = Default::default();
-        Block { host, bytes, views, shares, held, mirror: OnceLock::new() }
+        Block { host, bytes, views, shares, held, mirror: OnceLock::new(), owner: None }
+    }
+
+    /// A block over `bytes` bytes of another library, which may read and write them at any time. It counts in no statistics.
+    ///
+    /// # Safety
+    /// The bytes from `ptr` on can be read and written as long as `owner` is there, and `ptr` is aligned for what is read.
+    pub(super) unsafe fn foreign(ptr: NonNull<u8>, bytes: usize, owner: Box<dyn Send + Sync>) -> Block {
+        let mut block = Block::nowhere(bytes);
+        (block.host, block.views, block.owner) = (AtomicPtr::new(ptr.as_ptr()), Views::endless(), Some(owner));
+        block
     }
 
     /// Gives a block without memory on the host some, content undefined. No other thread may do so at the same time.
@@ -284,7 +296,7 @@ impl Block {
         Ok(())
     }
 
-    /// Where the memory begins; aligned to [`ALIGN`]. Null while only a GPU has it.
+    /// Where the memory begins; aligned to [`ALIGN`] unless another library made it. Null while only a GPU has it.
     ///
     /// ```
     /// assert!(!nnrs_kernels::array::alloc::Block::new(100)?.ptr().is_null());
@@ -301,7 +313,7 @@ impl Block {
     /// # Ok::<(), nnrs_kernels::Error>(())
     /// ```
     pub fn bytes(&self) -> usize {
-        rounded(self.bytes)
+        if self.owner.is_some() { self.bytes } else { rounded(self.bytes) }
     }
 
     /// What was asked for.
@@ -312,7 +324,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let Some(ptr) = NonNull::new(*self.host.get_mut()) {
+        if let (Some(ptr), None) = (NonNull::new(*self.host.get_mut()), &self.owner) {
             give(ptr, rounded(self.bytes));
         }
     }

@@ -324,7 +324,7 @@ impl NdArray {
     }
 
     #[inline(always)]
-    fn located(&self) -> (Arc<Storage>, usize, usize) {
+    pub(super) fn located(&self) -> (Arc<Storage>, usize, usize) {
         let place = self.layout();
         (place.storage.clone(), place.offset, place.shape.size())
     }

@@ -4,6 +4,7 @@
 pub mod alloc;
 mod content;
 mod data;
+mod foreign;
 mod mirror;
 mod ndarray_view;
 pub mod scratch;

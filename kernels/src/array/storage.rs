@@ -483,6 +483,12 @@ impl Storage {
         self.replace(dtype, content, false, false);
     }
 
+    /// Takes memory that another library has too.
+    pub(super) fn adopt_foreign(&self, dtype: DType, block: Block) {
+        self.was_exported.store(true, Relaxed);
+        self.adopt(dtype, Content::Bytes(Arc::new(block)));
+    }
+
     /// Addresses of the memory, if there is any and no other thread is just changing it.
     #[inline]
     pub(super) fn try_addresses(&self) -> Option<impl Iterator<Item = usize> + use<>> {

@@ -15,6 +15,11 @@ pub struct Views {
 }
 
 impl Views {
+    /// Another library has the memory, and may write it at any time.
+    pub(super) fn endless() -> Views {
+        Views { all: AtomicUsize::new(1), writers: AtomicUsize::new(1), ended: AtomicU64::default() }
+    }
+
     /// There is one.
     #[inline]
     pub fn any(&self) -> bool {

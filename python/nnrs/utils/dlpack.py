@@ -1,6 +1,6 @@
 """Arrays to and from other libraries by DLPack capsules, on the host.
 
-What nnrs gives is its own memory: the other library reads and writes it without a copy. What it takes is copied.
+Nothing is copied: both libraries read and write the same memory, which lives as long as one of them has it.
 `np.from_dlpack` and `torch.from_dlpack` take an NdArray or Variable as it is, without a capsule.
 """
 
@@ -51,11 +51,15 @@ def to_dlpack(a: NdArray, dtype: Any = None, ctx: Context | None = None) -> Any:
 
 
 def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
-    """An array with a copy of what a DLPack capsule holds.
+    """An array over the memory of a DLPack capsule: what one side writes, the other reads, until `fill`, `zero` or `cast`
+    give the array memory of its own.
+
+    Copied are booleans, what is not contiguous, what its library gives for reading only, and what is to go to an `arr`
+    whose own memory is in use (a NumPy view of it, or it is a part of another array).
 
     Args:
         dlp: Capsule of another library, which is used up, or any object with `__dlpack__`. Its memory is the host's.
-        arr: The array to write to; it takes shape and type of what it gets.
+        arr: The array that gets the memory; it takes its shape and type.
 
     Returns:
         `arr`, or a new array.
@@ -71,11 +75,20 @@ def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
         check_type("from_dlpack", "arr", arr, NdArray, "an NdArray")
     values = _taken(dlp)
     if arr is None:
-        return NdArray.from_numpy_array(values)
-    if arr.shape != values.shape:
+        arr = NdArray(values.shape)
+    elif arr.shape != values.shape:
         _reshape(arr, values.shape)
-    arr.data = values
+    # A capsule of the older form does not say whether it may be written; NumPy takes it for one that may not.
+    is_shared = values.flags.writeable or "dltensor_versioned" not in _name(dlp)
+    if not (is_shared and arr._adopt(values)):
+        arr.cast(values.dtype)
+        arr.data = values
     return arr
+
+
+def _name(dlp: Any) -> str:
+    """The name in a capsule's repr; that of the newer form for an object that hands out capsules."""
+    return repr(dlp) if type(dlp).__name__ == "PyCapsule" else "dltensor_versioned"
 
 
 class _Capsule:
