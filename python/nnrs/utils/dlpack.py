@@ -51,8 +51,9 @@ def to_dlpack(a: NdArray, dtype: Any = None, ctx: Context | None = None) -> Any:
 
 
 def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
-    """An array over the memory of a DLPack capsule: what one side writes, the other reads, until `fill`, `zero` or `cast`
-    give the array memory of its own.
+    """An array over the memory of a DLPack capsule.
+
+    What one side writes, the other reads, until `fill`, `zero` or `cast` give the array memory of its own.
 
     Copied are booleans, what is not contiguous, what its library gives for reading only, and what is to go to an `arr`
     whose own memory is in use (a NumPy view of it, or it is a part of another array).
