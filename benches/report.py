@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-HEAD = ("case", "threads", "nnrs", "torch", "NNabla", "nnrs / torch", "at most", "nnrs / NNabla", "at most", "")
+HEAD = (
+    "case",
+    "threads",
+    "nnrs",
+    "torch",
+    "NNabla",
+    "nnrs / torch",
+    "at most",
+    "nnrs / NNabla",
+    "at most",
+    "of the limit",
+    "",
+)
 SCALES = {"ms": (1e3, "ms"), "MiB": (2**-20, "MiB"), "MB": (1e-6, "MB"), "times": (1, "times")}
 OTHERS = ("torch", "nnabla")
 
@@ -49,9 +61,26 @@ def verdict(row: dict[str, Any]) -> str:
     return "ok" if judged else ""
 
 
+def share(row: dict[str, Any]) -> str:
+    """How much of what the machine can do nnrs does; above 100 % where it needs fewer operations than are counted."""
+    found, least = value(row, "nnrs"), row.get("least")
+    return f"{100 * least / found:.0f} %" if found and least else ""
+
+
+def spread(row: dict[str, Any], other: str) -> str:
+    """The least and the largest ratio of three parts of the rounds."""
+    rounds = [row["values"].get(engine, {}).get("rounds", []) for engine in ("nnrs", other)]
+    count = min(map(len, rounds)) // 3
+    if not count:
+        return ""
+    thirds = [[min(times[i * count : (i + 1) * count]) for i in range(3)] for times in rounds]
+    ratios = [ours / theirs for ours, theirs in zip(*thirds, strict=True)]
+    return f" ({min(ratios):.2f}-{max(ratios):.2f})"
+
+
 def ratio_cells(row: dict[str, Any], other: str) -> list[str]:
     found, limit = ratio(row, other), row["limits"].get(other)
-    return ["-" if found is None else f"{found:.3g}", "" if limit is None else f"{limit:g}"]
+    return ["-" if found is None else f"{found:.3g}{spread(row, other)}", "" if limit is None else f"{limit:g}"]
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -60,7 +89,15 @@ def cells(row: dict[str, Any]) -> list[str]:
         scale, unit = SCALES[row["unit"]]
         ours += f" (at most {row['ceiling'] * scale:g} {unit})"
     compared = [cell for other in OTHERS for cell in ratio_cells(row, other)]
-    return [row["title"], str(row["threads"]), ours, *(shown(row, e) for e in OTHERS), *compared, verdict(row)]
+    return [
+        row["title"],
+        str(row["threads"]),
+        ours,
+        *(shown(row, e) for e in OTHERS),
+        *compared,
+        share(row),
+        verdict(row),
+    ]
 
 
 def line(texts: list[str] | tuple[str, ...]) -> str:

@@ -5,7 +5,9 @@
 
 Each engine lives in a process of its own for as long as a number of threads is measured; only one works at a time. A
 case runs in short rounds in turn (nnrs, torch, NNabla, nnrs, ...), so that a machine that slows down slows all of them.
-An engine's figure is the median of the better half of its rounds. Results also go to .bench/results.json and .md.
+An engine's figure is the median of the better half of its rounds; beside a ratio stand the least and the largest of
+three parts of the rounds. "Of the limit" is the share of what the same run measured the machine to do at most: fused
+operations on registers, bytes copied. Results also go to .bench/results.json and .md.
 """
 
 from __future__ import annotations
@@ -97,8 +99,11 @@ def measure(case: Case, engines: list[Engine], pace: Pace) -> dict[str, Any]:
     return values
 
 
-def row(case: Case | Whole, threads: int, values: dict[str, Any]) -> dict[str, Any]:
+def row(
+    case: Case | Whole, threads: int, values: dict[str, Any], limits: dict[str, float] | None = None
+) -> dict[str, Any]:
     whole = isinstance(case, Whole)
+    needs = [getattr(case, part, 0) / rate for part, rate in (limits or {}).items()]
     return {
         "name": case.name,
         "title": case.title,
@@ -107,6 +112,7 @@ def row(case: Case | Whole, threads: int, values: dict[str, Any]) -> dict[str, A
         "values": values,
         "limits": case.limits,
         "ceiling": case.ceiling if whole else None,
+        "least": max(needs, default=0) or None,  # seconds at the limit of the machine
     }
 
 
@@ -115,13 +121,20 @@ def show(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def machine_limits(engines: list[Engine]) -> dict[str, float]:
+    """Operations and bytes a second that the machine does at most, as nnrs measures them."""
+    found = next((e.ask("limits") for e in engines if e.name == "nnrs"), {})
+    return {} if "error" in found else found
+
+
 def timed_rows(chosen: list[Case], pythons: dict[str, str], threads: int, pace: Pace) -> list[dict[str, Any]]:
     """Every case with a fresh set of workers."""
     engines = [
         Engine(name, python, threads, environments.HOME / f"{name}-{threads}.log") for name, python in pythons.items()
     ]
     try:
-        return [show(row(case, threads, measure(case, engines, pace))) for case in chosen]
+        limits = machine_limits(engines)
+        return [show(row(case, threads, measure(case, engines, pace), limits)) for case in chosen]
     finally:
         for engine in engines:
             engine.stop()
@@ -144,7 +157,22 @@ def find_engines(wanted: list[str]) -> tuple[dict[str, str], list[str]]:
         else:
             pythons[name] = python
             lines.append(f"{name} {reply['version']} on Python {reply['python']}")
-    return pythons, lines
+    return pythons, [*lines, *limit_lines(pythons)]
+
+
+def limit_lines(pythons: dict[str, str]) -> list[str]:
+    """The limits of the machine, at one thread and at all."""
+    lines = []
+    for threads in sorted({1, cores()}) if "nnrs" in pythons else ():
+        engine = Engine("nnrs", pythons["nnrs"], threads, environments.HOME / "nnrs-limits.log")
+        found = machine_limits([engine])
+        engine.stop()
+        if found:
+            flops, moved = found["flops"] / 1e9, found["moved"] / 1e9
+            lines.append(
+                f"limits of {threads} thread{'s' * (threads > 1)}: {flops:.0f} GFLOP/s, copies {moved:.1f} GB/s"
+            )
+    return lines
 
 
 def thread_counts(text: str) -> list[int]:

@@ -32,6 +32,12 @@ class Worker:
     def hello(self) -> dict[str, Any]:
         return {"version": self.version, "python": sys.version.split()[0]}
 
+    def limits(self) -> dict[str, Any]:
+        """What the machine does at most, on this worker's threads: operations and bytes a second."""
+        from nnrs import _core
+
+        return dict(zip(("flops", "moved"), _core.measure_limits(), strict=True))
+
     def build(self, name: str) -> dict[str, Any]:
         """Makes the step and runs it twice, so that plans and caches are there. Says how long the second took."""
         case = next(c for c in cases.TIMED + cases.FUNCTIONS if c.name == name)
@@ -64,7 +70,7 @@ class Worker:
 
 def serve(engine: str, threads: int, replies: TextIO) -> None:
     worker = Worker(engine, threads)
-    actions = {"hello": worker.hello, "build": worker.build, "round": worker.round, "drop": worker.drop}
+    actions = {do: getattr(worker, do) for do in ("hello", "limits", "build", "round", "drop")}
     for line in sys.stdin:
         request = json.loads(line)
         try:

@@ -38,6 +38,8 @@ class Case:
     torch: Callable[[], Step] | None
     limits: dict[str, float] = field(default_factory=dict)
     operators: int = 1  # in one step: the table shows time per operator
+    flops: float = 0  # additions and multiplications of one step, counted directly
+    moved: float = 0  # bytes that one step has to read and write at least
 
 
 @dataclass

@@ -85,7 +85,10 @@ def torch_backward(channels: int, side: int) -> Step:
 def case(direction: str, nabla, torch, channels: int, side: int) -> Case:
     title = f"3x3 convolution, {channels} channels, {side}x{side}, batch {BATCH}: {direction}"
     name = f"conv_{channels}_{direction}"
-    return Case(name, title, partial(nabla, channels, side), partial(torch, channels, side), {"torch": 1.5})
+    flops = 2 * 9 * BATCH * channels**2 * side**2 * (2 if direction == "backward" else 1)
+    return Case(
+        name, title, partial(nabla, channels, side), partial(torch, channels, side), {"torch": 1.5}, flops=flops
+    )
 
 
 CASES = [

@@ -33,4 +33,5 @@ def torch_copy() -> Step:
     return step
 
 
-CASES = [Case("batch.copy", "copying a batch of 64 images, 38.5 MB, in", nabla_copy, torch_copy, {"torch": 1.0})]
+TITLE = "copying a batch of 64 images, 38.5 MB, in"
+CASES = [Case("batch.copy", TITLE, nabla_copy, torch_copy, {"torch": 1.0}, moved=2 * 4 * np.prod(SHAPE))]

@@ -34,5 +34,5 @@ def wheel_size(engines: dict[str, str], quick: bool) -> dict[str, Any]:
 
 CASES = [
     Whole("import", "`import` beyond `import numpy`", "ms", import_time, ceiling=0.050),
-    Whole("wheel", "size of the wheel", "MB", wheel_size, ceiling=15e6),
+    Whole("wheel", "size of the wheel", "MB", wheel_size, ceiling=8e6),
 ]

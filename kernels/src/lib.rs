@@ -11,6 +11,7 @@ mod emulate;
 pub mod expr;
 pub mod gemm;
 pub mod kernel;
+pub mod limits;
 pub mod pool;
 pub mod random;
 pub mod simd;

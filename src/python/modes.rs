@@ -2,6 +2,7 @@
 
 use super::context::PyContext;
 use super::convert::flag;
+use super::errors;
 use super::variable::{PyVariable, call_hook, forward_vars};
 use crate::graph::hooks::{self, When};
 use crate::graph::{ForwardOptions, mode};
@@ -24,7 +25,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_fusion, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(set_function_seed, m)?)?;
-    m.add_function(wrap_pyfunction!(get_num_threads, m)?)
+    m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(measure_limits, m)?)
 }
 
 #[pyfunction]
@@ -117,6 +119,13 @@ fn set_num_threads(n: usize) {
 #[pyfunction]
 fn get_num_threads() -> usize {
     nnrs_kernels::pool::num_threads()
+}
+
+/// Floating-point operations and bytes a second that kernels could reach at most.
+#[pyfunction]
+fn measure_limits(py: Python<'_>) -> PyResult<(f64, f64)> {
+    let limits = errors::run(py, nnrs_kernels::limits::measure)?;
+    Ok((limits.flops, limits.bandwidth))
 }
 
 #[pyfunction]

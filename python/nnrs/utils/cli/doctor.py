@@ -59,14 +59,16 @@ def _versions() -> list[str]:
 
 
 def _cpu() -> list[str]:
-    from ..._core import get_num_threads
+    from ..._core import get_num_threads, measure_limits
 
+    flops, moved = measure_limits()
     said = os.environ.get("NNRS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
     why = " by the environment" if said else ""
     return [
         _cpu_name(),
         f"threads: {get_num_threads()}{why}, of {os.cpu_count()} CPUs ({_allowed()} for this process)",
         f"SIMD: {simd()}",
+        f"at most: {flops / 1e9:.0f} GFLOP/s in single precision, copies of {moved / 1e9:.1f} GB/s",
     ]
 
 
