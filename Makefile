@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-functions bench-migration test-all memcheck
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration test-all memcheck
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ soak-nnabla: .venv-test/.installed ## Run random programs on nnrs and on NNabla,
 
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
+
+bench-page: .venv/.installed ## Measure everything, into docs/performance.md and README's table
+	@.venv/bin/python benches/run.py && .venv/bin/python benches/page.py
 
 bench-functions: .venv/.installed ## Measure every function beside NNabla and torch, into docs/function-speed.md (ARGS="--case functions.sort" to look)
 	@.venv/bin/python benches/functions.py $(ARGS)

@@ -113,6 +113,8 @@ def row(
         "limits": case.limits,
         "ceiling": case.ceiling if whole else None,
         "least": max(needs, default=0) or None,  # seconds at the limit of the machine
+        "work": {part: getattr(case, part, 0) for part in ("flops", "moved")},
+        "machine": limits,
     }
 
 

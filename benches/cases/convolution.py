@@ -85,10 +85,13 @@ def torch_backward(channels: int, side: int) -> Step:
 def case(direction: str, nabla, torch, channels: int, side: int) -> Case:
     title = f"3x3 convolution, {channels} channels, {side}x{side}, batch {BATCH}: {direction}"
     name = f"conv_{channels}_{direction}"
-    flops = 2 * 9 * BATCH * channels**2 * side**2 * (2 if direction == "backward" else 1)
-    return Case(
-        name, title, partial(nabla, channels, side), partial(torch, channels, side), {"torch": 1.5}, flops=flops
+    steps, passes = (
+        (partial(nabla, channels, side), partial(torch, channels, side)),
+        2 if direction == "backward" else 1,
     )
+    flops = passes * 2 * 9 * BATCH * channels**2 * side**2
+    moved = passes * 4 * (2 * BATCH * channels * side**2 + 9 * channels**2)
+    return Case(name, title, *steps, {"torch": 1.5}, flops=flops, moved=moved)
 
 
 CASES = [

@@ -34,7 +34,13 @@ def torch_mm(n: int) -> Step:
 
 CASES = [
     Case(
-        f"matmul_{n}", f"matrix product {n:,}", partial(nabla, n), partial(torch_mm, n), {"torch": 0.6}, flops=2 * n**3
+        f"matmul_{n}",
+        f"matrix product {n:,}",
+        partial(nabla, n),
+        partial(torch_mm, n),
+        {"torch": 0.6},
+        flops=2 * n**3,
+        moved=3 * 4 * n**2,
     )
     for n in (1024, 2048)
 ]
